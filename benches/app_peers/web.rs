@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Row;
 use super::duel::{Contest, Contestant};
 use super::servers::Servers;
-use weigh::shell::command_line;
+use weigh_model::shell::command_line;
 
 /// How long a client works in a turn.
 const TURN_S: u64 = 3;

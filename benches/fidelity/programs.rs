@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use weigh::workload::executable::{Executable, Length};
-use weigh::workload::sample::Sample;
+use weigh_model::workload::sample::Sample;
 
 use crate::options::Options;
 use crate::rows::{Counterpart, Suite};

@@ -17,10 +17,10 @@ use rusqlite::{Connection, params};
 use support::end;
 use weigh::experiment::summarise::summarise;
 use weigh::report::terminal;
-use weigh::result::summary::State;
 use weigh::store::Store;
-use weigh::store::record::{ExperimentKind, Header, StoredWork};
-use weigh::workload::metric::Metric;
+use weigh_model::record::{ExperimentKind, Header, StoredWork};
+use weigh_model::result::summary::State;
+use weigh_model::workload::metric::Metric;
 
 /// Samples of the experiments.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
@@ -159,7 +159,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         multiplicity: Default::default(),
         planned_pairs: Some(500.0),
         sets: 1,
-        machine: weigh::machine::Facts::default(),
+        machine: weigh_model::facts::Facts::default(),
         arms: vec!["none".into(), "seccomp".into()],
         asked_for: Vec::new(),
         is_classic: false,

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use weigh::workload::executable::{Executable, Length};
-use weigh::workload::sample::Sample;
+use weigh_model::workload::sample::Sample;
 
 use crate::compile;
 use crate::duel::{Contest, Outcome, fight};

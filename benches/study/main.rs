@@ -11,8 +11,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::weigh::machine::Facts;
-
 mod calls;
 mod rules;
 mod sets;
@@ -81,7 +79,9 @@ fn provenance(is_quick: bool) -> String {
     format!(
         "{}; {}.{}\n",
         here::line(),
-        Facts::read().distribution.unwrap_or_else(|| "distribution not known".into()),
+        ::weigh::machine::facts::read()
+            .distribution
+            .unwrap_or_else(|| "distribution not known".into()),
         if is_quick { " A quick run: the intervals are wide." } else { "" },
     )
 }

@@ -1,10 +1,8 @@
 //! On which machine a bench ran.
 
-use weigh::machine::Facts;
-
 /// Where the figures are from.
 pub fn line() -> String {
-    let facts = Facts::read();
+    let facts = weigh::machine::facts::read();
     format!(
         "{}, {} CPUs, Linux {}{}",
         facts.cpu_model,

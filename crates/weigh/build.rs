@@ -1,5 +1,5 @@
-//! Builds the workloads for embedding, with their sources, and lists what is found by a glob: suites, kinds
-//! of treatment and fixture, steps of a set-up and formats of reports. Adding one of these is adding one file;
+//! Builds the workloads for embedding, with their sources, and lists what is found by a glob: grids, kinds of
+//! treatment and fixture, steps of a set-up and formats of reports. Adding one of these is adding one file;
 //! nothing here or elsewhere names it.
 
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ fn main() {
     let root = package.ancestors().nth(2).expect("it is crates/weigh");
     println!("cargo:rustc-env=WORKSPACE={}", root.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["workloads", "suites"] {
+    for watched in ["workloads", "suites/net"] {
         println!("cargo:rerun-if-changed={}", root.join(watched).display());
     }
     for watched in [KINDS.directory, FIXTURES.directory, FORMATS.directory, STEPS] {
@@ -62,8 +62,6 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CC");
     build_workloads(root, &out);
     embed_sources(&root.join("workloads"), &out);
-    list_texts(&root.join("suites"), &out.join("suites.rs"));
-    list_texts(&root.join("suites/load"), &out.join("mixes.rs"));
     list_texts(&root.join("suites/net"), &out.join("grids.rs"));
     for found in [KINDS, FIXTURES, FORMATS] {
         list_modules(&found, &package, &out);

@@ -18,10 +18,11 @@ use weigh::agent::Gates;
 use weigh::far::{CallFor, Hello, Premises, VERSION};
 use weigh::profile::record::SyscallProfile;
 use weigh::treatment::journal::Journal;
-use weigh::workload::detail::Detail;
-use weigh::workload::sample::Sample;
-use weigh::workload::suite;
-use weigh::{import, label, treatment};
+use weigh::{import, treatment};
+use weigh_model::label;
+use weigh_model::workload::detail::Detail;
+use weigh_model::workload::sample::Sample;
+use weigh_model::workload::suite;
 use wire::{Choice, Packet, VNET_HEADER};
 
 /// The files of a directory below this tree.

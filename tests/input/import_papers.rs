@@ -195,7 +195,7 @@ fn the_tables_of_re_aim_follow_from_users_time_and_the_jobs_of_their_mix() {
     import(&home, &["reaim-2003.txt"], &[]);
     let json = home.json();
     assert_eq!(json["warnings"], Value::Array(Vec::new()), "each table agrees with itself");
-    let mixes = weigh::workload::mix::embedded().unwrap();
+    let mixes = weigh_model::workload::mix::embedded().unwrap();
     let count = |name: &str| {
         let mix = mixes.iter().find(|mix| mix.name == name)?;
         Some(mix.jobs_per_user(100).iter().map(|(_, jobs)| jobs).sum::<u32>())

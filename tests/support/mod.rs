@@ -16,8 +16,8 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weigh::result::work_name::WorkName;
 use weigh::workload::executable::{Executable, FILE_NAME};
+use weigh_model::result::work_name::WorkName;
 
 pub mod audit;
 pub mod bootable;

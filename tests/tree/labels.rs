@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use weigh::kind::check_parameters;
-use weigh::label;
 use weigh::treatment::{KINDS, find, read_label};
+use weigh_model::label;
 
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("WORKSPACE"));

@@ -17,8 +17,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::orphans::{self, wait_until};
-use crate::printable;
 use trust::program::end_with_us;
+use weigh_model::printable;
 
 /// As much of it as anybody wants to read.
 pub const KEPT_BYTES: usize = 64 << 10;

@@ -18,11 +18,11 @@ use super::Gates;
 use crate::far::dial::set_up;
 use crate::far::pump::{Flow, PassGate, Pump};
 use crate::far::{CallFor, Hello, Premises, VERSION, Welcome, interface};
-use crate::machine::{Facts, described};
 use crate::net::peer::peer_socket;
 use crate::station::Station;
 use crate::workload::launcher;
 use crate::{orphans, own_program, testbed};
+use weigh_model::described;
 
 /// From the connection to the words that say what is wanted.
 const GREET_WITHIN: Duration = Duration::from_secs(5);
@@ -359,7 +359,7 @@ impl Experiment {
         let interface = found.ok_or("the address that was called has no interface")?;
         let station = Station::open([], &mut |sentence| log(sentence))?;
         let premises = Premises {
-            machine: described::line(&Facts::read()),
+            machine: described::line(&crate::machine::facts::read()),
             directory: station.place.scratch.clone(),
             executable: station.place.executable.path().to_owned(),
             interface,

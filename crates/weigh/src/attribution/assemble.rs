@@ -9,14 +9,14 @@ use super::match_cost::guaranteed_records;
 use super::measurements::{MeasuredRule, RuleMeasurements, Total};
 use super::mix::fork_calls;
 use super::operation::{CALLS_OF_FORK, Operation};
-use crate::format;
 use crate::profile::record::SyscallProfile;
-use crate::result::rules::{
+use linux_audit::rule::Rule;
+use linux_audit::rule_set::{self, LineOutcome};
+use weigh_model::format;
+use weigh_model::result::rules::{
     Class, CostInterval, CostMetric, Elapsed, Fate, LineCost, LineReport, OperationCosts,
     RuleReport, SCHEMA, Standing,
 };
-use linux_audit::rule::Rule;
-use linux_audit::rule_set::{self, LineOutcome};
 
 /// The report.
 pub fn assemble(

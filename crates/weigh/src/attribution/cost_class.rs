@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use super::cost_meter::{sum, times};
 use super::loaded_rules::RuleId;
 use super::operation::Operation;
-use crate::result::rules::CostInterval;
 use linux_audit::rule_fields::{Decoded, Field, Operator};
 use linux_audit::rule_kind::RuleKind;
+use weigh_model::result::rules::CostInterval;
 
 /// What decides what a rule costs an operation: rules of one class take the kernel the same steps there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -14,11 +14,11 @@ use super::prober_process::OperationBatch;
 use super::rig::Rig;
 use super::session::RulesSession;
 use crate::profile::record::SyscallProfile;
-use crate::result::rules::{Matched, ProfileRecords};
 use crate::treatment::TreatmentError;
 use crate::treatment::audit::TREATED_LOGINUID;
 use linux_audit::rule::{Rule, field};
 use linux_audit::rule_fields::{Action, Decoded, RuleList};
+use weigh_model::result::rules::{Matched, ProfileRecords};
 
 /// Few enough events that the kernel's queue is never near its limit.
 const OPERATIONS: u64 = 12;

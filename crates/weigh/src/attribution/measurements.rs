@@ -9,12 +9,14 @@ use super::cost_meter::{sum, weighted_sum};
 use super::loaded_rules::RuleId;
 use super::mix::{self, Mix};
 use super::operation::Operation;
-use crate::machine::Facts;
-use crate::result::rules::{CostInterval, CostMetric, Matched, NotMeasured, Rewrite, Standing};
 use crate::treatment::TreatmentError;
 use linux_audit::rule::Rule;
 use linux_audit::rule_fields::Decoded;
 use linux_audit::rule_set;
+use weigh_model::facts::Facts;
+use weigh_model::result::rules::{
+    CostInterval, CostMetric, Matched, NotMeasured, Rewrite, Standing,
+};
 
 /// What attribution is to find out.
 pub struct Question {
@@ -99,7 +101,7 @@ pub struct RuleMeasurements {
     pub host_rules: usize,
     pub metric: CostMetric,
     pub machine: Facts,
-    /// See [`RuleReport::warnings`](crate::result::rules::RuleReport::warnings).
+    /// See [`RuleReport::warnings`](weigh_model::result::rules::RuleReport::warnings).
     pub warnings: Vec<String>,
     pub is_cut_short: bool,
     pub elapsed_s: f64,

@@ -42,16 +42,16 @@ use rewrites::measure_rewrites;
 use rig::CostUnit;
 use session::RulesSession;
 
-use crate::format;
-use crate::machine::Facts;
 use crate::profile::record::SyscallProfile;
-use crate::result::rules::{CostMetric, RuleReport};
 use crate::station::Station;
 use crate::treatment::audit::system;
 use crate::treatment::claim::AUDIT;
 use crate::treatment::{Bench, TreatmentError};
 use linux_audit::rule_fields::{Action, RuleList};
 use linux_audit::rule_set::RuleSet;
+use weigh_model::facts::Facts;
+use weigh_model::format;
+use weigh_model::result::rules::{CostMetric, RuleReport};
 
 /// Each is left out in turn, which takes the longer the more there are: 350 take 40 s.
 const MOST_RULES: usize = 2000;

@@ -14,7 +14,6 @@ use super::prober::Prober;
 use super::prober_process::ProberSetup;
 use super::rig::{Probers, Rig};
 use crate::machine::counter::Counter;
-use crate::result::rules::CostMetric;
 use crate::treatment::audit::grace;
 use crate::treatment::audit::host::{HostAuditing, look_at_host};
 use crate::treatment::audit::receiver::Receiver;
@@ -28,6 +27,7 @@ use linux_audit::rule::Rule;
 use linux_audit::rule_load::{Watcher, find_auditctl};
 use linux_audit::rule_set::{LineOutcome, RuleLine, RuleSet};
 use linux_audit::status::AuditSetting;
+use weigh_model::result::rules::CostMetric;
 
 /// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.
 const BACKLOG_LIMIT: u32 = 8192;

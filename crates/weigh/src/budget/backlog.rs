@@ -6,9 +6,9 @@ use super::subject::burst;
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::experiment::work::Work;
-use crate::result::budget::{Backlog, Common, PerOperation, Tried};
 use crate::treatment::audit::needs;
 use linux_audit::status::{AuditSetting, Status, jiffies_to_s};
+use weigh_model::result::budget::{Backlog, Common, PerOperation, Tried};
 
 const TRIES: usize = 3;
 /// The longer a burst, the more it is a load; and a search takes forty of them.

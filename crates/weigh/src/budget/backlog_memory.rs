@@ -9,7 +9,7 @@ use super::backlog::drained;
 use super::load::{paced_file, read};
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
-use crate::machine::unreclaimable_slab_bytes;
+use crate::machine::facts::unreclaimable_slab_bytes;
 use crate::treatment::audit::needs;
 use crate::workload::paced::Pace;
 use linux_audit::netlink::Client;

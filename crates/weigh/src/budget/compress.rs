@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::result::budget::Compressed;
+use weigh_model::result::budget::Compressed;
 
 /// auditd's files have 8 MiB by default, and a window of gzip sees 32 KiB of them.
 const MOST_BYTES: u64 = 8 << 20;

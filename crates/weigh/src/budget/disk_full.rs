@@ -10,7 +10,6 @@ use super::small_disk::SmallDisk;
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::machine::process::process_start;
-use crate::result::budget::DiskFull;
 use crate::treatment::audit::sink_choice::start_auditd;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, started, with_parameter};
@@ -18,6 +17,7 @@ use crate::workload::paced::Pace;
 use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
 use linux_audit::status::jiffies_to_s;
+use weigh_model::result::budget::DiskFull;
 
 /// Of `disk_full_action`; `single`, `halt` and `exec` would stop the machine or start who knows what.
 const ACTIONS: [&str; 4] = ["IGNORE", "SYSLOG", "ROTATE", "SUSPEND"];

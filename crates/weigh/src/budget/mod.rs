@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use crate::experiment::platform::Stop;
 use crate::experiment::request::build_treatments;
 use crate::experiment::work::Work;
-use crate::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
 use crate::station::Station;
 use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, read_label, with_parameter};
+use weigh_model::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
 
 mod backlog;
 mod backlog_memory;

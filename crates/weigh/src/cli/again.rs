@@ -8,7 +8,7 @@ use std::fmt;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
-use crate::shell::command_line;
+use weigh_model::shell::command_line;
 
 /// The heading of the options that say what becomes of the results.
 pub const OUTPUT: &str = "Output";

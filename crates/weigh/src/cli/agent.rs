@@ -15,9 +15,9 @@ use crate::agent::server::{AgentLimits, AgentServer};
 use crate::chance;
 use crate::far::{dial, read_secret};
 use crate::interruption::listen_for_signals;
-use crate::printable;
 use crate::treatment::left_behind::put_back_what_was_left;
 use crate::treatment::undoings;
+use weigh_model::printable;
 
 const EXAMPLES: &str = "\
 Examples:

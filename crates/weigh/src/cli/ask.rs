@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::printable;
+use weigh_model::printable;
 
 /// Asks on the terminal whether to go on; without one, or with another answer than yes, it is refused with
 /// what to type.

@@ -14,13 +14,9 @@ use crate::experiment::boots::{due, in_next_boot};
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, execute};
-use crate::format;
 use crate::interruption::listen_for_signals;
 use crate::machine;
-use crate::printable;
-use crate::result::summary::State;
 use crate::store::Store;
-use crate::store::record::Stored;
 use crate::treatment::boot::going_down::{WayDown, go_down};
 use crate::treatment::boot::hook::Hook;
 use crate::treatment::boot::state::{is_in_one, seconds_now};
@@ -31,6 +27,10 @@ use crate::treatment::boot::{
 use crate::treatment::digest::digest_of_bytes;
 use crate::workload::executable;
 use paired::judge::MIN_PAIRS;
+use weigh_model::format;
+use weigh_model::printable;
+use weigh_model::record::Stored;
+use weigh_model::result::summary::State;
 
 /// A boot that comes up otherwise so often, one after the other, ends the experiment. A power cut is no fault
 /// of the arm, and cannot be told from one.

@@ -9,15 +9,15 @@ use super::ask::answer;
 use super::documents::Documents;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
-use crate::format;
 use crate::interruption::listen_for_signals;
-use crate::printable;
 use crate::profile::record::SyscallProfile;
 use crate::report::budget::render;
-use crate::shell::command_line;
 use crate::treatment::left_behind::put_back_what_was_left;
 use crate::treatment::undoings;
 use trust::allowed::executable;
+use weigh_model::format;
+use weigh_model::printable;
+use weigh_model::shell::command_line;
 
 const EXAMPLES: &str = "\
 Examples:

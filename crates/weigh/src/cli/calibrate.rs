@@ -14,23 +14,22 @@ use super::naming::Names;
 use super::{Context, INTERRUPTED, copies, exit_status, output, value};
 use crate::chance;
 use crate::experiment::around::Around;
-use crate::experiment::calibration::history;
+use crate::experiment::calibration::planted::planted_experiments;
+use crate::experiment::calibration::{calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
 use crate::interruption::listen_for_signals;
-use crate::machine::Facts;
 use crate::report::calibration as calibration_text;
-use crate::result::calibration::Calibration;
-use crate::result::calibration::PlantedExperiments;
-use crate::result::summary::State;
-use crate::result::work_name::WorkName;
 use crate::station::client::WhoIsTreated;
 use crate::store::Store;
-use crate::store::record::{ExperimentKind, Stored};
 use crate::treatment::kind::planted;
-use crate::workload::mix::JobSizes;
-use crate::workload::suite::{self, FromFile};
 use paired::design::Design;
+use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::result::summary::State;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::mix::JobSizes;
+use weigh_model::workload::suite;
+use weigh_model::workload::suite::FromFile;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,13 +107,13 @@ impl CalibrateArgs {
         let own = suite::from_files(&WorkName::names_of(&self.workloads)?)?;
         let store = context.open_store()?;
         let made = self.make(context, &own, &store)?;
-        let all = history(&store, &Facts::read(), None)?;
-        let mut calibration = Calibration::of(&all, &made.identical)
+        let all = history(&store, &crate::machine::facts::read(), None)?;
+        let mut calibration = calibration(&all, &made.identical)
             .ok_or("the experiment failed, so there is no calibration: `weigh show` tells why")?;
         if let Some(ppm) = self.planted {
             let Made { planted, periodic, .. } = &made;
             calibration.planted =
-                Some(PlantedExperiments::of(planted, periodic, ppm, calibration.alpha));
+                Some(planted_experiments(planted, periodic, ppm, calibration.alpha));
         }
         let mut documents = Documents::default();
         documents.json(self.json.as_deref(), || Ok(calibration.json()));

@@ -16,17 +16,17 @@ use super::{Context, boots, copies, output, value};
 use crate::experiment::around::Around;
 use crate::experiment::boots::SAMPLE_MS;
 use crate::experiment::request::{Plan, Request};
-use crate::result::factorial::{MOST_FACTORS, subsets};
-use crate::result::summary::NOTHING;
-use crate::result::work_name::WorkName;
 use crate::station::away;
 use crate::station::client::WhoIsTreated;
-use crate::store::record::ExperimentKind;
 use crate::treatment;
 use crate::treatment::boot::{Mechanism, are_boots};
 use crate::treatment::placebo::DefaultBaseline;
-use crate::workload::metric::Metric;
-use crate::workload::suite;
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::factorial::{MOST_FACTORS, subsets};
+use weigh_model::result::summary::NOTHING;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::metric::Metric;
+use weigh_model::workload::suite;
 
 /// Each pair has a boot of each arm, beside which this costs little. In a sample of 20 ms a thread of the
 /// kernel that comes once is 0.3 % of the instructions.

@@ -10,7 +10,7 @@ use crate::fixture::FIXTURES;
 use crate::report::dialect;
 use crate::store::Store;
 use crate::treatment;
-use crate::workload::{mix, suite};
+use weigh_model::workload::{mix, suite};
 
 /// Print what the last word may become
 #[derive(Debug, Args)]

@@ -2,8 +2,9 @@
 
 use super::ask::ask;
 use super::value;
-use crate::result::work_name::{MOST_COPIES, WorkName};
-use crate::workload::suite::{self, FromFile, Suite};
+use weigh_model::result::work_name::{MOST_COPIES, WorkName};
+use weigh_model::workload::suite;
+use weigh_model::workload::suite::{FromFile, Suite};
 
 /// A range of more numbers than this is measured at its powers of two: beyond, a curve gains points but
 /// no shape.

@@ -8,11 +8,11 @@ use super::{ABOVE_LIMIT, Context, ERROR, output, value};
 use crate::experiment::diff::diff;
 use crate::experiment::diff_imported;
 use crate::experiment::summarise::summarise;
-use crate::format::{label, plural};
 use crate::report;
-use crate::result::diff::Diff;
 use crate::store::Store;
-use crate::store::record::{ExperimentKind, Stored};
+use weigh_model::format::{label, plural};
+use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::result::diff::Diff;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -17,14 +17,15 @@ use trust::program::end_with_us;
 use trust::start::{self, Inherited};
 
 use super::{Context, output};
-use crate::machine::check::{Severity, check};
+use crate::machine::Probes;
+use crate::machine::check::check;
 use crate::machine::fix::{Setting, plan};
-use crate::machine::{Facts, Probes};
 use crate::report::checks;
 use crate::station::fitness::probe;
 use crate::treatment::left_behind::put_back_what_was_left;
 use crate::treatment::settings::Changed;
 use crate::treatment::undoings;
+use weigh_model::finding::Severity;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,7 +93,7 @@ impl DoctorArgs {
         if self.fix {
             return self.fix();
         }
-        let facts = Facts::read_from(&self.root);
+        let facts = crate::machine::facts::read_from(&self.root);
         let probes = match self.root == Path::new("/") {
             true => probe(&context.data_directory()?),
             false => Probes::default(),

@@ -13,8 +13,8 @@ use crate::report::ReportFormat;
 use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::formats::html;
 use crate::report::terminal::{self, Screen};
-use crate::result::summary::Summary;
 use trust::owner;
+use weigh_model::result::summary::Summary;
 
 /// Where reports go.
 #[derive(Debug, Args)]

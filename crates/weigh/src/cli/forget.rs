@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::history::line;
 use super::{Context, ask, output};
-use crate::format;
 use trust::owner;
+use weigh_model::format;
 
 const EXAMPLES: &str = "\
 Examples:

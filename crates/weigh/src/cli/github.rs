@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{documents, output};
-use crate::format;
-use crate::printable;
 use crate::report::formats::markdown;
-use crate::result::summary::Summary;
-use crate::result::versus::name_in_arm;
 use trust::owner;
+use weigh_model::format;
+use weigh_model::printable;
+use weigh_model::result::summary::Summary;
+use weigh_model::result::versus::name_in_arm;
 
 /// What a runner names the file in that it shows as the summary of the step.
 const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
@@ -52,7 +52,7 @@ pub fn write(path: &Path, summary: &Summary) -> Result<(), String> {
 fn annotations(summary: &Summary) -> Vec<String> {
     let above = summary.gate.iter().flat_map(|gate| {
         let limit = format::margin(gate.fail_above_pct);
-        let said = move |row: &crate::result::gate::Above| {
+        let said = move |row: &weigh_model::result::gate::Above| {
             let name = name_in_arm(&row.workload, &row.treatment);
             format!("{name} costs more than {limit}")
         };

@@ -5,10 +5,10 @@ use jiff::{SignedDuration, Timestamp, civil, tz::TimeZone};
 use serde_json::json;
 
 use super::{Context, output};
-use crate::format;
-use crate::result::summary::State;
-use crate::result::work_name::WorkName;
-use crate::store::record::{Entry, ExperimentKind};
+use weigh_model::format;
+use weigh_model::record::{Entry, ExperimentKind};
+use weigh_model::result::summary::State;
+use weigh_model::result::work_name::WorkName;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,14 +8,14 @@ use clap::Args;
 use super::again::Again;
 use super::{Context, output};
 use crate::experiment::diff_imported;
-use crate::format;
 use crate::import::compare::summary;
 use crate::import::labels::Labels;
 use crate::import::{self, Document, ForeignFormat};
 use crate::report::{self, terminal};
-use crate::result::summary::Summary;
 use crate::store::Store;
 use trust::user_file;
+use weigh_model::format;
+use weigh_model::result::summary::Summary;
 
 /// No result is nearly as long; a wrong file may be.
 const LONGEST_FILE: u64 = 64 << 20;

@@ -17,15 +17,15 @@ use crate::experiment::around::Around;
 use crate::experiment::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use crate::experiment::request::{Plan, Request};
 use crate::interruption::listen_for_signals;
-use crate::result::load::{CROSSOVER_JOBS, LOAD_READINGS};
-use crate::result::work_name::{MOST_USERS, WorkName};
 use crate::station::client::WhoIsTreated;
-use crate::store::record::ExperimentKind;
 use crate::treatment;
-use crate::workload::metric::{Metric, Percentile};
-use crate::workload::mix::PREFIX;
-use crate::workload::reaim_config::ReaimConfig;
 use paired::design::Design;
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::load::{CROSSOVER_JOBS, LOAD_READINGS};
+use weigh_model::result::work_name::{MOST_USERS, WorkName};
+use weigh_model::workload::metric::{Metric, Percentile};
+use weigh_model::workload::mix::PREFIX;
+use weigh_model::workload::reaim_config::ReaimConfig;
 
 /// The most users of a ramp without a list of its own.
 const MOST_BY_DEFAULT: usize = 1 << 14;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{output, value};
-use crate::workload::mix::{self, JobPace, JobSizes, MixFromFile, PREFIX};
-use crate::workload::mix_label::share_pct;
-use crate::workload::reaim_config::ReaimConfig;
-use crate::workload::workfile::size_kib;
+use weigh_model::workload::mix;
+use weigh_model::workload::mix::{JobPace, JobSizes, MixFromFile, PREFIX};
+use weigh_model::workload::mix_label::share_pct;
+use weigh_model::workload::reaim_config::ReaimConfig;
+use weigh_model::workload::workfile::size_kib;
 
 #[derive(Debug, Args)]
 pub struct Mixes {

@@ -21,12 +21,12 @@ use crate::experiment::session::More;
 use crate::interruption::listen_for_signals;
 use crate::net::grid::Grid;
 use crate::net::spec::Spec;
-use crate::result::work_name::{NET, WorkName};
 use crate::station::client::WhoIsTreated;
-use crate::store::record::ExperimentKind;
-use crate::workload::metric::Metric;
-use crate::workload::mix::JobSizes;
 use paired::design::Design;
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::work_name::{NET, WorkName};
+use weigh_model::workload::metric::Metric;
+use weigh_model::workload::mix::JobSizes;
 
 /// To either side.
 const PRECISION: f64 = 0.05;

@@ -9,9 +9,9 @@ use super::documents::{self, Documents};
 use super::{Context, output};
 use crate::experiment::run_report;
 use crate::report;
-use crate::result::net_rank::{Candidate, NetRank, RunDocument};
 use crate::store::Store;
 use trust::user_file;
+use weigh_model::result::net_rank::{Candidate, NetRank, RunDocument};
 
 /// Documents of runs, with every cell in them.
 const LONGEST_FILE: u64 = 256 << 20;

@@ -14,21 +14,21 @@ use crate::chance;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, More, execute};
 use crate::experiment::summarise::summarise;
-use crate::format;
 use crate::interruption::listen_for_signals;
 use crate::report::failed;
-use crate::result::gate::Above;
-use crate::result::summary::{Failure, State, Summary};
-use crate::result::versus::name_in_arm;
-use crate::result::work_name::{NET, WorkName};
 use crate::store::{self, Store};
 use crate::treatment;
 use crate::treatment::boot::are_boots;
-use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
 use paired::multiplicity::Multiplicity;
+use weigh_model::format;
+use weigh_model::result::gate::Above;
+use weigh_model::result::summary::{Failure, State, Summary};
+use weigh_model::result::versus::name_in_arm;
+use weigh_model::result::work_name::{NET, WorkName};
+use weigh_model::workload::metric::Metric;
 
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]

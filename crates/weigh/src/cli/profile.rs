@@ -14,7 +14,7 @@ use crate::profile::record::ProfileRuns;
 use crate::profile::run::{CommandRun, ProfiledCommand};
 use crate::profile::watch;
 use crate::report;
-use crate::shell::command_line;
+use weigh_model::shell::command_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,7 +102,8 @@ impl ProfileArgs {
     fn run_twice(&self, interrupted: &AtomicBool) -> Result<Option<ProfileRuns>, String> {
         let to_stderr = self.output == Path::new("-");
         let job = ProfiledCommand { words: &self.command, time: self.time, interrupted, to_stderr };
-        let shown = crate::format::label(&command_line(self.command.iter().map(String::as_str)));
+        let shown =
+            weigh_model::format::label(&command_line(self.command.iter().map(String::as_str)));
         let problem = |error: io::Error| format!("cannot run {shown}: {error}");
         if !self.run_before(interrupted)? {
             return Ok(None);
@@ -170,7 +171,7 @@ impl ProfileArgs {
     }
 
     fn limit(&self) -> String {
-        let time = self.time.map(|time| crate::format::seconds(time.as_secs_f64()));
+        let time = self.time.map(|time| weigh_model::format::seconds(time.as_secs_f64()));
         time.map_or_else(String::new, |time| format!(", for {time}"))
     }
 

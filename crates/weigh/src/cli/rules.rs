@@ -14,9 +14,9 @@ use crate::interruption::listen_for_signals;
 use crate::profile::record::SyscallProfile;
 use crate::report::display::Display;
 use crate::report::rules::{html, json, terminal};
-use crate::result::rules::RuleReport;
 use crate::store::Store;
-use crate::store::record::ExperimentKind;
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::rules::RuleReport;
 
 const EXAMPLES: &str = "\
 Examples:

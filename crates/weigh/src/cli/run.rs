@@ -14,15 +14,15 @@ use crate::chance;
 use crate::experiment::around::Around;
 use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
-use crate::format;
 use crate::interruption::listen_for_signals;
-use crate::result::work_name::{NET, WorkName};
 use crate::station::away;
 use crate::station::client::WhoIsTreated;
-use crate::store::record::ExperimentKind;
 use crate::treatment;
-use crate::workload::suite;
 use paired::design::Design;
+use weigh_model::format;
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::work_name::{NET, WorkName};
+use weigh_model::workload::suite;
 
 /// Of --for, where the user does not say.
 const LEAST_PASS: Duration = Duration::from_secs(5);

@@ -19,9 +19,9 @@ use crate::report::dialect::Dialect;
 use crate::report::failed;
 use crate::report::terminal::Screen;
 use crate::report::{run_page, run_text};
-use crate::result::summary::State;
 use crate::store::Store;
-use crate::store::record::Stored;
+use weigh_model::record::Stored;
+use weigh_model::result::summary::State;
 
 /// Where the results go.
 #[derive(Debug, Args)]

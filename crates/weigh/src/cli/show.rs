@@ -14,10 +14,10 @@ use crate::report::dialect::{self, Dialect, Sheet};
 use crate::report::rules;
 use crate::report::run_text;
 use crate::report::terminal::{self, Screen};
-use crate::result::rules::RuleReport;
-use crate::result::summary::Summary;
 use crate::store::Store;
-use crate::store::record::{ExperimentKind, Stored};
+use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::result::rules::RuleReport;
+use weigh_model::result::summary::Summary;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,6 @@
 //! Numbers of users on a command line: `1,2,4`, `10..500:10`.
 
-use crate::result::work_name::MOST_USERS;
+use weigh_model::result::work_name::MOST_USERS;
 
 /// More load points than this nobody waits for.
 pub const MOST_POINTS: usize = 1000;

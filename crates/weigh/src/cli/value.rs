@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::result::work_name::MOST_COPIES;
+use weigh_model::result::work_name::MOST_COPIES;
 
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -9,10 +9,10 @@ use super::hooks::{AROUND, Hooks};
 use super::pairing::Pairing;
 use crate::experiment::contest::{Contest, ExpectedExit, distinct};
 use crate::experiment::request::{Plan, Request};
-use crate::shell;
 use crate::station::client::WhoIsTreated;
-use crate::store::record::ExperimentKind;
-use crate::workload::mix::JobSizes;
+use weigh_model::record::ExperimentKind;
+use weigh_model::shell;
+use weigh_model::workload::mix::JobSizes;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use crate::net::cell::Cell;
-use crate::result::net_cells::Abnormal;
-use crate::store::record::{Detailed, Stored};
-use crate::store::samples::Point;
-use crate::workload::metric::Metric;
 use paired::estimate::{deviation, median};
+use weigh_model::record::{Detailed, Stored};
+use weigh_model::result::net_cells::Abnormal;
+use weigh_model::samples::Point;
+use weigh_model::workload::metric::Metric;
 
 /// Of fewer samples no deviation is told.
 const LEAST_SAMPLES: usize = 5;

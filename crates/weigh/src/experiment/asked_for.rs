@@ -2,8 +2,8 @@
 
 use super::surroundings::Surroundings;
 use crate::station::client::WhoIsTreated;
-use crate::workload::mix::{JobSizes, MixFromFile};
-use crate::workload::suite::FromFile;
+use weigh_model::workload::mix::{JobSizes, MixFromFile};
+use weigh_model::workload::suite::FromFile;
 
 /// What a user named, with the files that this named, which were read already.
 #[derive(Clone)]

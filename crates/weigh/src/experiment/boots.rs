@@ -15,8 +15,8 @@ use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Request};
 use super::session::{Done, conduct};
 use crate::store::Store;
-use crate::store::record::Stored;
 use crate::treatment::boot::{BootState, DueBoot};
+use weigh_model::record::Stored;
 
 /// Against arm 0.
 const TREATED: usize = 1;

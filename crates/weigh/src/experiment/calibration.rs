@@ -12,14 +12,7 @@ use super::request::Request;
 use super::schedule::TURNS_SCALE;
 use super::stored_design::design;
 use super::work::Work;
-use crate::machine::Facts;
-use crate::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
-use crate::result::scheme::{Scheme, StartScales};
-use crate::result::summary::Pair;
-use crate::result::work_name::WorkName;
 use crate::store::Store;
-use crate::store::record::Stored;
-use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, MAD_TO_SD};
 use paired::binomial::FalseAlarms;
@@ -27,6 +20,13 @@ use paired::design::Design;
 use paired::detectable::half_width;
 use paired::estimate::{mad, median};
 use paired::judge::{Judgement, MIN_PAIRS, judge_claims, judge_rows};
+use weigh_model::facts::Facts;
+use weigh_model::record::Stored;
+use weigh_model::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
+use weigh_model::result::scheme::{Scheme, StartScales};
+use weigh_model::result::summary::Pair;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::metric::Metric;
 
 /// How many calibrations decide where the next experiment starts from: enough for a steady median,
 /// and few enough to be read before every experiment.
@@ -142,41 +142,39 @@ fn deviation(pairs: &[Pair]) -> f64 {
     MAD_TO_SD * mad(&log_ratios).unwrap_or(0.0)
 }
 
-impl Calibration {
-    /// Judges the calibrations of one machine, the latest first, of which `these` were made just now;
-    /// none where there are none.
-    pub fn of(history: &[Stored], these: &[String]) -> Option<Calibration> {
-        let machine = &history.first()?.header.machine;
-        let alpha = Design::default().alpha;
-        let outcomes: Vec<Outcome> = history.iter().map(Outcome::of).collect();
-        let mut workloads: BTreeMap<(&WorkName, Scheme), Rows> = BTreeMap::new();
-        for row in outcomes.iter().flat_map(|outcome| &outcome.rows) {
-            workloads.entry((&row.workload, row.scheme)).or_default().add(row);
-        }
-        let all = || outcomes.iter();
-        let of_these = || outcomes.iter().filter(|outcome| these.contains(&outcome.id));
-        let workloads =
-            workloads.into_iter().map(|((name, scheme), rows)| rows.summary(name, scheme, alpha));
-        Some(Calibration {
-            schema: SCHEMA,
-            hostname: machine.hostname.clone(),
-            cpu_model: machine.cpu_model.clone(),
-            kernel: machine.kernel.clone(),
-            alpha,
-            experiments: all().map(|outcome| outcome.id.clone()).collect(),
-            workloads: workloads.collect(),
-            experiment_alarms: tally(all().filter_map(|outcome| outcome.alarmed), alpha),
-            row_alarms: tally(all().flat_map(Outcome::row_alarms), alpha),
-            cpu_time_row_alarms: tally(all().flat_map(Outcome::cpu_time_alarms), alpha),
-            these: These {
-                experiments: of_these().map(|outcome| outcome.id.clone()).collect(),
-                experiment_alarms: tally(of_these().filter_map(|outcome| outcome.alarmed), alpha),
-                row_alarms: tally(of_these().flat_map(Outcome::row_alarms), alpha),
-                cpu_time_row_alarms: tally(of_these().flat_map(Outcome::cpu_time_alarms), alpha),
-            },
-            planted: None,
-        })
+/// Judges the calibrations of one machine, the latest first, of which `these` were made just now;
+/// none where there are none.
+pub fn calibration(history: &[Stored], these: &[String]) -> Option<Calibration> {
+    let machine = &history.first()?.header.machine;
+    let alpha = Design::default().alpha;
+    let outcomes: Vec<Outcome> = history.iter().map(Outcome::of).collect();
+    let mut workloads: BTreeMap<(&WorkName, Scheme), Rows> = BTreeMap::new();
+    for row in outcomes.iter().flat_map(|outcome| &outcome.rows) {
+        workloads.entry((&row.workload, row.scheme)).or_default().add(row);
     }
+    let all = || outcomes.iter();
+    let of_these = || outcomes.iter().filter(|outcome| these.contains(&outcome.id));
+    let workloads =
+        workloads.into_iter().map(|((name, scheme), rows)| rows.summary(name, scheme, alpha));
+    Some(Calibration {
+        schema: SCHEMA,
+        hostname: machine.hostname.clone(),
+        cpu_model: machine.cpu_model.clone(),
+        kernel: machine.kernel.clone(),
+        alpha,
+        experiments: all().map(|outcome| outcome.id.clone()).collect(),
+        workloads: workloads.collect(),
+        experiment_alarms: tally(all().filter_map(|outcome| outcome.alarmed), alpha),
+        row_alarms: tally(all().flat_map(Outcome::row_alarms), alpha),
+        cpu_time_row_alarms: tally(all().flat_map(Outcome::cpu_time_alarms), alpha),
+        these: These {
+            experiments: of_these().map(|outcome| outcome.id.clone()).collect(),
+            experiment_alarms: tally(of_these().filter_map(|outcome| outcome.alarmed), alpha),
+            row_alarms: tally(of_these().flat_map(Outcome::row_alarms), alpha),
+            cpu_time_row_alarms: tally(of_these().flat_map(Outcome::cpu_time_alarms), alpha),
+        },
+        planted: None,
+    })
 }
 
 /// Each of `alarms` says whether one was raised.

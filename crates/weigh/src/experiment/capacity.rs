@@ -19,9 +19,9 @@ use super::host::passes::PassFound;
 use super::measure::Session;
 use super::platform::{SampleError, Slot, Stop};
 use super::request::Audience;
-use crate::format;
-use crate::store::record::Measured;
 use crate::workload::executable::Length;
+use weigh_model::format;
+use weigh_model::record::Measured;
 
 /// 96.9 % of their intervals have the median in them.
 pub const SEARCHES: usize = 6;

@@ -9,11 +9,11 @@ use super::platform::{Observer, PairError, PairSlot, Platform, Readings, Slot, S
 use super::row::{RowState, Unit};
 use super::schedule::{Schedule, SchemePilot};
 use super::simulation::repetitions;
-use crate::result::scheme::Scheme;
 use paired::Verdict;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
+use weigh_model::result::scheme::Scheme;
 
 const PAIR: Duration = Duration::from_millis(100);
 

@@ -1,7 +1,7 @@
 //! Durations and passes of the original of a suite (`--classic`).
 
 use super::work::Work;
-use crate::workload::suite::Member;
+use weigh_model::workload::suite::Member;
 
 /// UnixBench's `-i` default for its short tests, where a suite says nothing.
 pub fn classic_passes(work: &Work) -> usize {

@@ -8,8 +8,8 @@ use super::measure::Session;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::ramp::{Ramp, RampPlan, RampStep};
 use super::request::Audience;
-use crate::format;
 use paired::looks;
+use weigh_model::format;
 
 /// In which set fresh samples are stored, by their rounds: apart from those by which their points were
 /// chosen.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shell::{command_line, words};
 use crate::treatment::Named;
 use crate::treatment::contender::Contender;
 use crate::workload::launcher::Launched;
+use weigh_model::shell::{command_line, words};
 
 /// The commands, and what is asked of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,18 +8,18 @@ use super::log_ratio::{bound, percent};
 use super::pairs;
 use super::run_report;
 use super::summarise::summarise;
-use crate::format;
-use crate::machine::described::machine_changes;
-use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
-use crate::result::scheme::Scheme;
-use crate::result::summary::State;
-use crate::result::work_name::WorkName;
-use crate::store::record::{ExperimentKind, Stored};
 use paired::Interval;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::estimate::median;
 use paired::unpaired::{difference, median_interval};
 use paired::wilcoxon::signed_rank_interval;
+use weigh_model::described::machine_changes;
+use weigh_model::format;
+use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::State;
+use weigh_model::result::work_name::WorkName;
 
 /// Error rate of each interval.
 const ALPHA: f64 = 0.05;
@@ -298,8 +298,8 @@ mod tests {
     use super::*;
     use crate::experiment::example;
     use crate::experiment::request::Plan;
-    use crate::result::summary::Failure;
-    use crate::store::samples::OfRow;
+    use weigh_model::result::summary::Failure;
+    use weigh_model::samples::OfRow;
 
     /// A run of these workloads, whose samples are all near this rate.
     fn run(plan: Plan, names: &[&str], rate: f64) -> Stored {

@@ -4,12 +4,12 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::log_ratio::{bound, percent};
-use crate::machine::described::machine_changes;
-use crate::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
-use crate::result::scheme::Scheme;
-use crate::result::summary::{Row, State, Summary};
 use paired::Interval;
 use paired::unpaired::difference;
+use weigh_model::described::machine_changes;
+use weigh_model::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::{Row, State, Summary};
 
 const NO_SAMPLES: &str = "Rates have no interval, as an import has no samples; a change of an effect has \
     that of the two reports, each of which is wrong with its own error rate.";

@@ -1,11 +1,11 @@
 //! Pairs that were disturbed: others took the CPU, or heat slowed it, while a sample ran. They are
 //! marked, and kept: whoever drops what looks disturbed chooses his result.
 
-use crate::format::{plural, quoted};
-use crate::result::summary::Row;
-use crate::result::versus;
-use crate::store::samples::Point;
 use paired::estimate::median;
+use weigh_model::format::{plural, quoted};
+use weigh_model::result::summary::Row;
+use weigh_model::result::versus;
+use weigh_model::samples::Point;
 
 /// Share of a launch's time that the host surely stole, of one CPU.
 const STOLEN: f64 = 0.05;
@@ -68,7 +68,7 @@ pub fn warning(rows: &[Row]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::pressure::Disturbance;
+    use weigh_model::disturbance::Disturbance;
 
     fn sample(is_treated: bool, psi_cpu_us: u64, steal_ticks: u64) -> Point {
         let disturbance = Disturbance {

@@ -1,11 +1,11 @@
 //! Whether the machine became faster or slower while a row was measured. Pairs cancel what both arms
 //! share, so that is no fault of a result; but what it holds for has changed meanwhile.
 
-use crate::format;
-use crate::result::summary::Pair;
 use paired::betting::MAD_TO_SD;
 use paired::estimate::{mad, median};
 use paired::judge::MIN_PAIRS;
+use weigh_model::format;
+use weigh_model::result::summary::Pair;
 
 /// Each third of the pairs has at least this many, or a few noisy ones look like a drift.
 const LEAST_OF_A_THIRD: usize = 8;

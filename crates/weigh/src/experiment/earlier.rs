@@ -15,13 +15,13 @@ use super::row::{RowState, Unit};
 use super::schedule::Schedule;
 use super::stored_design::design;
 use super::work::Work;
-use crate::result::scheme::Scheme;
-use crate::result::summary::Failure;
-use crate::store::record::{ChosenPeak, Detailed, OLD_SET, SEARCH_SET, Stored};
-use crate::store::samples::{OfRow, Point};
-use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
+use weigh_model::record::{ChosenPeak, Detailed, OLD_SET, SEARCH_SET, Stored};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::Failure;
+use weigh_model::samples::{OfRow, Point};
+use weigh_model::workload::metric::Metric;
 
 /// A row: which of the works, under the treatment of which arm.
 type Key = (usize, usize);

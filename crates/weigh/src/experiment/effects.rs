@@ -6,12 +6,12 @@
 //! arms go in step: whether an arm has a pair in a round must not depend on what another had in it.
 
 use super::row::{self, RowState};
-use crate::result::factorial::{Effect, Factorial};
 use crate::treatment;
 use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::Judgement;
 use paired::{Verdict, Withheld};
+use weigh_model::result::factorial::{Effect, Factorial};
 
 /// The design that the arms of these labels are, if they are one.
 pub fn factorial(arms: &[String]) -> Option<Factorial> {

@@ -8,12 +8,12 @@ use super::next_rows::{time_left, worth_measuring};
 use super::order::Coins;
 use super::platform::{Observer, PairError, PairSlot, Platform, Readings, Stop};
 use super::row::{RowState, Unit};
-use crate::result::scheme::Scheme;
-use crate::store::record::OLD_SET;
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
 use paired::judge::MIN_PAIRS;
+use weigh_model::record::OLD_SET;
+use weigh_model::result::scheme::Scheme;
 
 /// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
 /// deadline comes, which may depend on what the rows have taken. The rows may have pairs already. Returns

@@ -1,11 +1,13 @@
 //! What a treatment produced besides the change of a rate: so much per operation, and in total.
 
 use super::pairs::Measurements;
-use crate::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind, QuantityUnit};
-use crate::result::summary::RowEvidence;
-use crate::store::record::{Startup, Stored};
-use crate::store::samples::Totals;
-use crate::treatment::Evidence;
+use weigh_model::evidence::Evidence;
+use weigh_model::record::{Startup, Stored};
+use weigh_model::result::quantity::{
+    Amount, Amounts, EvidenceQuantity, QuantityKind, QuantityUnit,
+};
+use weigh_model::result::summary::RowEvidence;
+use weigh_model::samples::Totals;
 
 /// What its treated samples produced, as its treatment declares it.
 pub fn of_row(stored: &Stored, measurements: &Measurements) -> RowEvidence {

@@ -8,10 +8,10 @@
 //! pair has a metric if both samples do, so swapping the arms changes nothing, and the coins stay fair.
 
 use super::pairs::Measurements;
-use crate::store::record::{Header, Stored};
-use crate::workload::metric::Metric;
 use paired::betting::Betting;
 use paired::judge::{MIN_PAIRS, WeightedClaim};
+use weigh_model::record::{Header, Stored};
+use weigh_model::workload::metric::Metric;
 
 /// Weight of a metric that is judged by default.
 const SECONDARY: f64 = 0.1;
@@ -101,7 +101,7 @@ pub fn has(row: &Measurements, metric: &Metric) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::metric::Percentile;
+    use weigh_model::workload::metric::Percentile;
 
     #[test]
     fn what_a_row_does_not_have_goes_back_to_its_rate() {

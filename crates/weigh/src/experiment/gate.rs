@@ -13,17 +13,17 @@ use super::late::Late;
 use super::outside::OutsideUse;
 use super::pairs::Measurements;
 use super::sets::{self, Set};
-use crate::result::gate::{Above, Gate};
-use crate::result::scheme::Scheme;
-use crate::result::summary::{Row, State};
-use crate::store::record::Stored;
-use crate::workload::metric::Metric;
 use paired::Withheld;
 use paired::betting::Betting;
 use paired::bound::{below, lower_bound};
 use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS};
+use weigh_model::record::Stored;
+use weigh_model::result::gate::{Above, Gate};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::{Row, State};
+use weigh_model::workload::metric::Metric;
 
 /// The claims that a promise about a row rests on.
 pub struct Promise<'a> {

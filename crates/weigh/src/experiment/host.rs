@@ -29,21 +29,23 @@ use super::platform::{
 use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
-use crate::machine::pressure::{Disturbance, Moment};
+use crate::machine::pressure::Moment;
 use crate::orphans::wait_until;
-use crate::result::scheme::Scheme;
-use crate::result::summary::Failure;
 use crate::station::arms::{Arms, ArmsError, Proved};
-use crate::store::record::{Measured, OLD_SET, Startup};
 use crate::store::{self, Store};
+use crate::treatment::TreatmentError;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Evidence, TreatmentError};
-use crate::workload::clock::PlaceClock;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
-use crate::workload::metric::{Direction, Metric};
-use crate::workload::sample::Sample;
 use cells::NetBench;
+use weigh_model::disturbance::Disturbance;
+use weigh_model::evidence::Evidence;
+use weigh_model::record::{Measured, OLD_SET, Startup};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::Failure;
+use weigh_model::workload::clock::PlaceClock;
+use weigh_model::workload::metric::{Direction, Metric};
+use weigh_model::workload::sample::Sample;
 
 /// How long a server whose first answer is wrong is looked at.
 const LOOK_AT_WRONG_MS: u64 = 1000;

@@ -6,10 +6,11 @@ use std::mem::discriminant;
 use super::origin::Origin;
 use super::ramp::RampGoal;
 use super::request::Plan;
-use crate::format;
-use crate::result::work_name::WorkName;
-use crate::store::record::Stored;
-use crate::workload::mix::{self, JobPace};
+use weigh_model::format;
+use weigh_model::record::Stored;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::mix;
+use weigh_model::workload::mix::JobPace;
 
 pub struct HowTaken {
     plan: Plan,

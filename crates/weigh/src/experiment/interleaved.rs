@@ -6,11 +6,11 @@
 //! need all three, and enough pairs for these to be sensitive.
 
 use super::outside::OutsideUse;
-use crate::result::scheme::Scheme;
 use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, pairs_until};
 use paired::{Interval, Verdict, Withheld};
+use weigh_model::result::scheme::Scheme;
 
 /// Least number of pairs: 24 find 92 to 100 % of four planted costs outside the median slice, 16 find 62 to
 /// 100 % (docs/statistics.md).
@@ -161,10 +161,10 @@ pub(super) fn withhold(rate: &mut Judgement, because: Doubt, pairs: Option<usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::sample::Outside;
     use paired::betting::Betting;
     use paired::judge::judge_rows;
     use paired::simulated::white_pairs;
+    use weigh_model::workload::sample::Outside;
 
     /// So many pairs of this effect, which scatter by 1 % of `scatter`.
     fn judged(effect: f64, scatter: f64, pairs: usize) -> Judgement {

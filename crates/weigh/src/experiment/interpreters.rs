@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::work::Work;
-use crate::format;
 use crate::workload::interpreted::{self, Language};
 use crate::workload::launcher::{Job, Launched};
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
+use weigh_model::format;
 
 /// Where two interpreters may lie apart without being different.
 const PATH: &str = "path";

@@ -4,8 +4,8 @@
 use super::work::Work;
 use crate::machine::memory::memory_kib;
 use crate::workload::catalogue::{JobFiles, Workload};
-use crate::workload::mix::{JobMix, JobPace, JobSizes};
-use crate::workload::mix_label::{COLD, MixLabel};
+use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
+use weigh_model::workload::mix_label::{COLD, MixLabel};
 
 /// What an option needs of a mix.
 enum Needs {

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use crate::treatment::Named;
 use crate::workload::executable::Length;
-use crate::workload::sample::Sample;
 use paired::estimate::{deviation, hodges_lehmann, median};
+use weigh_model::workload::sample::Sample;
 
 /// Length of a sample before anything is known. Short ones resist drift best
 /// (`docs/statistics.md`).

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::climb::FRESH;
-use crate::result::alike::RampSample;
-use crate::result::busy_machine::BusyMachine;
-use crate::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
-use crate::result::work_name::WorkName;
-use crate::store::record::Stored;
-use crate::store::samples::{OfRow, Point, Totals, Usage};
-use crate::workload::metric::{Metric, Percentile};
 use paired::betting::MAD_TO_SD;
 use paired::estimate::{mad, median};
+use weigh_model::record::Stored;
+use weigh_model::result::alike::RampSample;
+use weigh_model::result::busy_machine::BusyMachine;
+use weigh_model::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
+use weigh_model::result::work_name::WorkName;
+use weigh_model::samples::{OfRow, Point, Totals, Usage};
+use weigh_model::workload::metric::{Metric, Percentile};
 
 /// Of each mix that was measured with several numbers of users. A load point that failed has no samples that
 /// count, though it was measured before.
@@ -149,8 +149,8 @@ mod tests {
     use super::super::ramp::{RampGoal, RampPlan};
     use super::super::request::Plan;
     use super::*;
-    use crate::result::summary::Failure;
-    use crate::store::record::StoredWork;
+    use weigh_model::record::StoredWork;
+    use weigh_model::result::summary::Failure;
 
     #[test]
     fn a_load_point_that_failed_after_a_sample_is_none() {

@@ -1,13 +1,13 @@
 //! The curves of a mix whose peak was sought, from the stored samples of both arms.
 
 use super::load_answers::{load_point, samples_of};
-use crate::result::alike::RampSample;
-use crate::result::curve::OnCurve;
-use crate::result::load::LoadPoint;
-use crate::result::load_compared::{ComparedLoad, LoadCurve};
-use crate::result::work_name::USERS;
-use crate::store::record::{ChosenPeak, Stored};
-use crate::store::samples::{OfRow, Point};
+use weigh_model::record::{ChosenPeak, Stored};
+use weigh_model::result::alike::RampSample;
+use weigh_model::result::curve::OnCurve;
+use weigh_model::result::load::LoadPoint;
+use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
+use weigh_model::result::work_name::USERS;
+use weigh_model::samples::{OfRow, Point};
 
 /// Of each mix whose peak was chosen, under each treatment.
 pub fn compared_loads(stored: &Stored) -> Vec<ComparedLoad> {

@@ -1,9 +1,9 @@
 //! Log-ratios as people read them.
 
-use crate::result::preliminary::Preliminary;
 use paired::Interval;
 use paired::betting::Betting;
 use paired::judge::Judgement;
+use weigh_model::result::preliminary::Preliminary;
 
 /// A log-ratio as a change in per cent.
 pub fn percent(log_ratio: f64) -> f64 {

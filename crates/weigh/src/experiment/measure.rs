@@ -23,16 +23,16 @@ use super::run_progress::Progress;
 use super::schedule::Schedule;
 use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
-use crate::format;
 use crate::net::site::NetSite;
 use crate::station::Station;
 use crate::station::arms::{Arms, Serving};
 use crate::station::away::ClientLabel;
 use crate::store::Store;
-use crate::store::record::{ChosenPeak, planned_rows};
 use crate::treatment::boot::are_boots;
 use crate::treatment::{Bench, Named};
 use paired::design::Design;
+use weigh_model::format;
+use weigh_model::record::{ChosenPeak, planned_rows};
 
 /// An experiment that was begun.
 pub struct Session<'a> {
@@ -41,7 +41,7 @@ pub struct Session<'a> {
     pub id: &'a str,
     pub works: &'a [Work],
     /// Per work: s₀ of its rows.
-    pub start_scales: &'a [crate::result::scheme::StartScales],
+    pub start_scales: &'a [weigh_model::result::scheme::StartScales],
     /// n*: see [`Design::planned_pairs`].
     pub planned_pairs: Option<f64>,
     pub interrupted: &'a Arc<AtomicBool>,

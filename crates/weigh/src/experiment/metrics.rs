@@ -5,13 +5,13 @@ mod tally;
 
 use super::log_ratio::{bound, percent};
 use super::taken::asked_for;
-use crate::format;
-use crate::result::metrics::Metrics;
-use crate::result::summary::State;
-use crate::store::record::Stored;
 use paired::Interval;
 use paired::judge::Judgement;
 use tally::Tally;
+use weigh_model::format;
+use weigh_model::record::Stored;
+use weigh_model::result::metrics::Metrics;
+use weigh_model::result::summary::State;
 
 /// What is told of a work under the treatment of an arm.
 pub fn of_row(stored: &Stored, work: usize, arm: usize, alpha: f64) -> Metrics {

@@ -8,11 +8,11 @@ use super::origin::Origin;
 use super::request::Plan;
 use crate::net::cell::{Cell, Component};
 use crate::net::grid::{ApplicationClass, Grid};
-use crate::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
-use crate::result::net::{NetAnswers, NetClass};
-use crate::result::net_cells::NetCell;
-use crate::store::record::Stored;
-use crate::workload::metric::Metric;
+use weigh_model::record::Stored;
+use weigh_model::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
+use weigh_model::result::net::{NetAnswers, NetClass};
+use weigh_model::result::net_cells::NetCell;
+use weigh_model::workload::metric::Metric;
 
 /// What is kept of each cell besides its rate.
 pub fn of_cells() -> Vec<Metric> {
@@ -227,10 +227,10 @@ mod tests {
     use super::*;
     use crate::experiment::example;
     use crate::experiment::net_work::NetWork;
-    use crate::result::summary::Failure;
-    use crate::store::record::StoredWork;
-    use crate::store::samples::OfRow;
-    use crate::workload::metric::{Direction, MetricValue};
+    use weigh_model::record::StoredWork;
+    use weigh_model::result::summary::Failure;
+    use weigh_model::samples::OfRow;
+    use weigh_model::workload::metric::{Direction, MetricValue};
 
     const SWEEPS: usize = 4;
 

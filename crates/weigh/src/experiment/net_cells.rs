@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::net::cell::{Cell, FurtherKind};
 use crate::net::grid::{ApplicationClass, Grid};
-use crate::result::btu::Means;
-use crate::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
-use crate::store::record::Stored;
 use paired::estimate::median;
 use paired::histogram::Histogram;
+use weigh_model::record::Stored;
+use weigh_model::result::btu::Means;
+use weigh_model::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
 
 pub const CPU_PER_GB: &str = "cpu_per_gb";
 pub const PEER_CPU_PER_GB: &str = "peer_cpu_per_gb";

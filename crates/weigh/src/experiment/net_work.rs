@@ -2,8 +2,8 @@
 
 use crate::net::cell::Cell;
 use crate::net::grid::Grid;
-use crate::result::work_name::WorkName;
-use crate::workload::sample::Sample;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::sample::Sample;
 
 /// The unit of COMM's rate, and that of an activity alone.
 pub const BITS: &str = "Mb/s";

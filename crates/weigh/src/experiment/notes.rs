@@ -3,11 +3,6 @@
 use super::drift;
 use super::log_ratio::{bound, percent};
 use super::metrics;
-use crate::format;
-use crate::result::metrics::Metrics;
-use crate::result::quantity::EvidenceQuantity;
-use crate::result::summary::{Loss, Pair, RowEvidence};
-use crate::treatment;
 use paired::Verdict;
 use paired::betting::Betting;
 use paired::carry_over::{CarryOver, GroupContrast};
@@ -15,6 +10,11 @@ use paired::design::Design;
 use paired::estimate::modes_disagree;
 use paired::judge::Judgement;
 use paired::multiplicity::Multiplicity;
+use weigh_model::evidence::Evidence;
+use weigh_model::format;
+use weigh_model::result::metrics::Metrics;
+use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_model::result::summary::{Loss, Pair, RowEvidence};
 
 /// A row, judged.
 pub struct Judged<'a> {
@@ -129,7 +129,7 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
             }
         });
     }
-    if let Some(why) = evidence.amounts.text(treatment::Evidence::NOT_COUNTED) {
+    if let Some(why) = evidence.amounts.text(Evidence::NOT_COUNTED) {
         notes.push(format!("counted incompletely: {why}"));
     }
     notes

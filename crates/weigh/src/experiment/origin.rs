@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::net_cells::failed_of_score;
 use super::request::{Plan, Request};
-use crate::machine::Facts;
 use crate::net::grid::Grid;
-use crate::result::summary::State;
-use crate::store::record::{ExperimentKind, Stored};
 use crate::treatment::Named;
 use crate::treatment::boot::are_boots;
 use crate::treatment::digest::{digest_of_bytes, digest_of_file};
 use crate::workload::executable::Executable;
+use weigh_model::facts::Facts;
+use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::result::summary::State;
 
 /// What may not differ between two sessions, by its field in [`Facts`]: it would be another machine, or
 /// another kernel.

@@ -7,17 +7,17 @@ use serde::Deserialize;
 use super::contest::ExpectedExit;
 use super::work::{OWN_OPERATIONS, UserLoad, WHOLE_RUNS, Work};
 use super::wrong::WrongAnswers;
-use crate::format;
-use crate::printable;
 use crate::workload::catalogue::Workload;
-use crate::workload::detail::Detail;
 use crate::workload::interpreted::Interpreted;
 use crate::workload::launcher::Launched;
-use crate::workload::metric::{Direction, Percentile};
 use crate::workload::pipes::KEEP_OUTPUT_BYTES;
-use crate::workload::sample::{OwnReading, Sample};
 use paired::histogram::Histogram;
 use paired::judge::MIN_PAIRS;
+use weigh_model::format;
+use weigh_model::printable;
+use weigh_model::workload::detail::Detail;
+use weigh_model::workload::metric::{Direction, Percentile};
+use weigh_model::workload::sample::{OwnReading, Sample};
 
 /// As much of a worker's last words as makes a sentence.
 const MAX_WORDS_CHARS: usize = 200;

@@ -7,8 +7,8 @@
 
 use std::fmt::{Display, Formatter, Result as FmtResult};
 
-use crate::workload::sample::Outside;
 use paired::estimate::median;
+use weigh_model::workload::sample::Outside;
 
 /// Two equal processes differ by less in 44 of 45 pairs, at a load of 10 (docs/statistics.md).
 const MOST_POINTS: f64 = 3.0;

@@ -5,14 +5,14 @@ use super::late::Late;
 use super::outside::OutsideUse;
 use super::schedule::{Schedule, plan};
 use super::taken::{PairsOfRequest, Sorted, Taken, asked_for, sort};
-use crate::result::scheme::Scheme;
-use crate::result::summary::Pair;
-use crate::store::record::{Stored, StoredWork};
-use crate::store::samples::{OfRow, Point, Totals};
-use crate::workload::metric::{Metric, MetricValue};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
 use paired::estimate::median;
+use weigh_model::record::{Stored, StoredWork};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::Pair;
+use weigh_model::samples::{OfRow, Point, Totals};
+use weigh_model::workload::metric::{Metric, MetricValue};
 
 /// A workload under a treatment, with all that was measured of it.
 pub struct Measurements<'a> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::outside::OutsideUse;
 use super::schedule::Schedule;
-use crate::workload::metric::Metric;
 use paired::carry_over::Turn;
+use weigh_model::workload::metric::Metric;
 
 /// What an earlier session of the same experiment measured of a row.
 #[derive(Clone, Debug, PartialEq)]

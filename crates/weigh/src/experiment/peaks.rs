@@ -12,11 +12,11 @@ use super::platform::{PairSlot, Platform, SampleError, Slot, Stop};
 use super::ramp::Ramp;
 use super::request::Audience;
 use super::work::LoadRole;
-use crate::format;
-use crate::result::scheme::Scheme;
-use crate::store::record::{ChosenPeak, SEARCH_SET};
-use crate::store::samples::Point;
 use paired::judge::MIN_PAIRS;
+use weigh_model::format;
+use weigh_model::record::{ChosenPeak, SEARCH_SET};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::samples::Point;
 
 /// So much of the budget the searches may take together.
 const SHARE: u32 = 3;

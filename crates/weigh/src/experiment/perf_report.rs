@@ -1,6 +1,6 @@
 //! What `perf report --stdio --sort sym` prints: the functions of the kernel, and how much each took.
 
-use crate::result::profiled::HotSymbol;
+use weigh_model::result::profiled::HotSymbol;
 
 /// More of them say nothing that the first do not.
 const MOST: usize = 20;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::row::{RowState, Unit};
-use crate::result::scheme::Scheme;
-use crate::workload::metric::Metric;
-use crate::workload::sample::Outside;
+use weigh_model::result::scheme::Scheme;
+use weigh_model::workload::metric::Metric;
+use weigh_model::workload::sample::Outside;
 
 /// Which sample is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]

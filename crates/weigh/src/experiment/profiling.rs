@@ -7,8 +7,8 @@ use super::measure::Session;
 use super::platform::{Slot, Stop};
 use super::request::Audience;
 use super::row::Unit;
-use crate::format;
-use crate::result::profiled::Profiled;
+use weigh_model::format;
+use weigh_model::result::profiled::Profiled;
 
 /// What it is stored as beside a peak: no pair has this number.
 const NO_PAIR: usize = 0;

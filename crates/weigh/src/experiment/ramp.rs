@@ -11,10 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::reaim_rules::{RampPoint, next_increment, no_longer_grows};
-use crate::result::alike::{POWER, RampSample, THROUGHPUT};
-use crate::result::load::Throughput;
 use paired::estimate::median;
 use paired::looks;
+use weigh_model::result::alike::{POWER, RampSample, THROUGHPUT};
+use weigh_model::result::load::Throughput;
 
 /// A point that exceeds the best one by less does not count as growth: re-aim's 1 %.
 const GROWTH: f64 = 1.01;

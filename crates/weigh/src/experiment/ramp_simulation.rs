@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::ramp::{Ramp, RampGoal, RampPlan, RampStep, default_points};
 use super::simulation::repetitions;
-use crate::result::alike::{RampSample, THROUGHPUT};
-use crate::result::load::{LoadAnswers, LoadPoint, Throughput};
 use paired::estimate::median;
+use weigh_model::result::alike::{RampSample, THROUGHPUT};
+use weigh_model::result::load::{LoadAnswers, LoadPoint, Throughput};
 
 /// How a machine differs from sample to sample, whatever is measured.
 #[derive(Clone, Copy, Debug)]

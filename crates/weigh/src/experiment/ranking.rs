@@ -2,10 +2,10 @@
 
 use super::origin::Origin;
 use super::work::WHOLE_RUNS;
-use crate::result::summary::Row;
-use crate::result::versus::{Ranked, SHELL_START_NS, Versus};
-use crate::shell::command_line;
-use crate::store::record::{ExperimentKind, Startup, Stored};
+use weigh_model::record::{ExperimentKind, Startup, Stored};
+use weigh_model::result::summary::Row;
+use weigh_model::result::versus::{Ranked, SHELL_START_NS, Versus};
+use weigh_model::shell::command_line;
 
 /// What is known of commands against each other besides.
 pub fn versus(stored: &Stored, results: &[Row]) -> Option<Versus> {

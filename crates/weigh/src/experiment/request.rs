@@ -16,16 +16,16 @@ use super::schedule::{Schedule, SchemePilot};
 use super::surroundings::Surroundings;
 use crate::net::far_host::Agents;
 use crate::net::grid::Grid;
-use crate::result::scheme::Scheme;
-use crate::result::work_name::WorkName;
 use crate::station::client::WhoIsTreated;
 use crate::store::names::Naming;
-use crate::store::record::ExperimentKind;
 use crate::treatment::{self, Named, Occupied};
-use crate::workload::metric::Metric;
-use crate::workload::mix::{JobSizes, MixFromFile};
-use crate::workload::suite::FromFile;
 use paired::design::Design;
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::metric::Metric;
+use weigh_model::workload::mix::{JobSizes, MixFromFile};
+use weigh_model::workload::suite::FromFile;
 
 /// What is to be measured. It is stored with the experiment, so that a later session can go on with it: a
 /// field that is added later needs `#[serde(default)]`.

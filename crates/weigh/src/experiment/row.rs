@@ -9,16 +9,16 @@ use super::late::{self, AGE, Late};
 use super::outside::OutsideUse;
 use super::past::Past;
 use super::schedule::{PILOT_PAIRS, Schedule, plan};
-use crate::format;
-use crate::result::factorial::{Effect, Factorial};
-use crate::result::scheme::{Scheme, StartScales};
-use crate::store::record::RowPlan;
-use crate::workload::metric::Metric;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
+use weigh_model::format;
+use weigh_model::record::RowPlan;
+use weigh_model::result::factorial::{Effect, Factorial};
+use weigh_model::result::scheme::{Scheme, StartScales};
+use weigh_model::workload::metric::Metric;
 
 /// A workload under a treatment.
 #[derive(Clone, Copy, Debug, PartialEq)]

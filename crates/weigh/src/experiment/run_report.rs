@@ -5,11 +5,13 @@ use super::load_answers::load_answers;
 use super::net_answers::net_answers;
 use super::run_row::{add_efficiency, row};
 use super::times;
-use crate::result::run::{RunReport, RunRow, SCHEMA, counts};
-use crate::result::suite_index::{self, SuiteIndex, items};
-use crate::result::work_name::WorkName;
-use crate::store::record::Stored;
-use crate::workload::suite::{self, FromFile, Suite};
+use weigh_model::record::Stored;
+use weigh_model::result::run::{RunReport, RunRow, SCHEMA, counts};
+use weigh_model::result::suite_index;
+use weigh_model::result::suite_index::{SuiteIndex, items};
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::suite;
+use weigh_model::workload::suite::{FromFile, Suite};
 
 /// Judges a stored run.
 pub fn report(stored: &Stored) -> RunReport {

@@ -1,11 +1,11 @@
 //! A row of a run: the rate of one workload, in one number of copies, with its spread.
 
-use crate::machine::disk_speed::DiskSpeed;
-use crate::result::load::DISK_READINGS;
-use crate::result::run::{CopiesSpread, RunReading, RunRow};
-use crate::store::record::Stored;
-use crate::store::samples::{OfRow, Point, Told, Totals};
 use paired::estimate::{geometric_mean, mad, median};
+use weigh_model::disk_speed::DiskSpeed;
+use weigh_model::record::Stored;
+use weigh_model::result::load::DISK_READINGS;
+use weigh_model::result::run::{CopiesSpread, RunReading, RunRow};
+use weigh_model::samples::{OfRow, Point, Told, Totals};
 
 const FILES: &str = DISK_READINGS[0];
 const DEVICE: &str = DISK_READINGS[1];

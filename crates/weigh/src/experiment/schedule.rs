@@ -12,9 +12,9 @@
 
 use std::time::Duration;
 
-use crate::result::scheme::{Scheme, StartScales};
 use paired::betting::PairPlan;
 use paired::estimate::deviation;
+use weigh_model::result::scheme::{Scheme, StartScales};
 
 /// After so many pairs the scheme is chosen; four of them were in sequence.
 pub const PILOT_PAIRS: usize = 32;

@@ -22,16 +22,17 @@ use super::resolve::{cells_of, resolve};
 use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
-use crate::format;
-use crate::result::scheme::StartScales;
-use crate::result::summary::State;
-use crate::shell::command_line;
 use crate::station::Station;
-use crate::store::record::{self, Header, Stored};
 use crate::store::{self, Store};
 use crate::treatment::boot::are_boots;
 use crate::treatment::{Named, Reach, not_elsewhere};
 use crate::workload::executable::{Executable, VARIABLE};
+use weigh_model::format;
+use weigh_model::record;
+use weigh_model::record::{Header, Stored};
+use weigh_model::result::scheme::StartScales;
+use weigh_model::result::summary::State;
+use weigh_model::shell::command_line;
 
 /// An experiment that was begun; whatever became of it is in the store.
 #[derive(Debug)]

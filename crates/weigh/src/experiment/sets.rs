@@ -2,13 +2,13 @@
 
 use super::log_ratio::{bound, percent};
 use super::pairs::Measurements;
-use crate::format;
-use crate::result::summary::SetEffect;
-use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::{Judgement, judge_rows};
 use paired::student::two_sided_quantile;
 use paired::{Interval, Verdict};
+use weigh_model::format;
+use weigh_model::result::summary::SetEffect;
+use weigh_model::workload::metric::Metric;
 
 /// Of fewer sets nothing is told of a further one.
 const FEWEST_SETS: usize = 3;
@@ -114,10 +114,10 @@ mod tests {
     use crate::experiment::late::Late;
     use crate::experiment::outside::OutsideUse;
     use crate::experiment::schedule::Schedule;
-    use crate::result::scheme::Scheme;
-    use crate::result::summary::Pair;
-    use crate::store::samples::Totals;
     use paired::simulated::{Machine, Noise, white_pairs};
+    use weigh_model::result::scheme::Scheme;
+    use weigh_model::result::summary::Pair;
+    use weigh_model::samples::Totals;
 
     /// Sets of forty pairs with these effects.
     fn sets(effects: &[f64]) -> (Judgement, Vec<Set>) {

@@ -2,8 +2,8 @@
 
 use super::effects;
 use super::family;
-use crate::store::record::Stored;
 use paired::design::Design;
+use weigh_model::record::Stored;
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {

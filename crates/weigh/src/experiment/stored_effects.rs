@@ -4,11 +4,11 @@ use super::effects::{contrasts, factorial, withhold};
 use super::log_ratio::{bound, percent};
 use super::pairs::Measurements;
 use super::schedule::plan;
-use crate::result::factorial::FactorialEffect;
-use crate::store::record::Stored;
 use paired::Verdict;
 use paired::betting::{Betting, Start};
 use paired::judge::Judgement;
+use weigh_model::record::Stored;
+use weigh_model::result::factorial::FactorialEffect;
 
 /// A claim on an effect of a workload, as while it was measured.
 pub struct Claimed {

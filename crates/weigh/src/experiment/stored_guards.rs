@@ -4,11 +4,11 @@
 use super::interleaved::{self, Claims};
 use super::late;
 use super::pairs::Measurements;
-use crate::result::scheme::Scheme;
-use crate::store::record::Stored;
-use crate::workload::metric::Metric;
 use paired::design::Design;
 use paired::judge::Judgement;
+use weigh_model::record::Stored;
+use weigh_model::result::scheme::Scheme;
+use weigh_model::workload::metric::Metric;
 
 /// Withdraws verdicts that a row's other readings do not support; `judged` holds the rates of all rows, then
 /// each further metric of all rows.

@@ -19,19 +19,7 @@ use super::stored_effects;
 use super::stored_guards::{guard, scheme_of};
 use super::surroundings::Surroundings;
 use super::times;
-use crate::result::cost::{AddedCost, treated};
-use crate::result::factorial::FactorialEffect;
-use crate::result::metrics::Metrics;
-use crate::result::reading::Reading;
-use crate::result::scheme::Scheme;
-use crate::result::summary::{
-    AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
-};
-use crate::result::versus::Versus;
-use crate::store::record::{ExperimentKind, Header, Stored, StoredWork};
 use crate::treatment::differences::differences;
-use crate::workload::clock::{PATH_LENGTH, is_path_length};
-use crate::workload::metric::{Direction, Metric};
 use paired::betting::Betting;
 use paired::design::Design;
 use paired::estimate::median;
@@ -40,6 +28,18 @@ use paired::judge::{Judgement, judge_claims};
 use paired::parallel::map_rows;
 use paired::stalls;
 use paired::{Doubt, Verdict, Withheld};
+use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
+use weigh_model::result::cost::{AddedCost, treated};
+use weigh_model::result::factorial::FactorialEffect;
+use weigh_model::result::metrics::Metrics;
+use weigh_model::result::reading::Reading;
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::{
+    AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
+};
+use weigh_model::result::versus::Versus;
+use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
+use weigh_model::workload::metric::{Direction, Metric};
 
 /// What a reader must know of it first.
 const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \

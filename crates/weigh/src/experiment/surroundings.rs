@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::fixture::{FIXTURES, FixtureKind, is_server};
-use crate::result::work_name::{APP, BESIDE};
 use crate::treatment::read_label;
+use weigh_model::result::work_name::{APP, BESIDE};
 
 /// The kinds of server that each arm has for all its workloads.
 #[derive(Clone, Debug, Default)]

@@ -16,14 +16,14 @@ use super::request::Audience;
 use super::row::Unit;
 use super::run_progress::Progress;
 use super::work::Work;
-use crate::format;
 use crate::net::cell::Cell;
 use crate::net::grid::{FURTHER_TURNS, Grid};
 use crate::net::site::NetSite;
-use crate::store::record::Stored;
-use crate::store::samples::Point;
 use crate::treatment::Bench;
 use paired::looks;
+use weigh_model::format;
+use weigh_model::record::Stored;
+use weigh_model::samples::Point;
 
 impl Session<'_> {
     /// What cells of a grid are measured in, where there are any.

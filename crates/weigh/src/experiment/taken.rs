@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::outside::OutsideUse;
 use super::schedule::{PILOT_PAIRS, Schedule, SchemePilot, is_sequential_in_pilot};
-use crate::result::scheme::Scheme;
-use crate::store::record::{Header, OLD_SET, SEARCH_SET};
-use crate::store::samples::{OfRow, Point};
-use crate::workload::metric::Metric;
+use weigh_model::record::{Header, OLD_SET, SEARCH_SET};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::samples::{OfRow, Point};
+use weigh_model::workload::metric::Metric;
 
 /// A whole pair.
 #[derive(Clone, Copy)]
@@ -132,8 +132,8 @@ fn scheme_of(of_row: &OfRow, sample: usize) -> Scheme {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::metric::MetricValue;
-    use crate::workload::sample::Outside;
+    use weigh_model::workload::metric::MetricValue;
+    use weigh_model::workload::sample::Outside;
 
     /// Pairs of these schemes, numbered from 0, and then from 0 in the next set.
     fn of_row(sets: &[&str]) -> OfRow {

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::result::times::TimesRow;
-use crate::result::work_name::WorkName;
-use crate::store::record::{Stored, StoredWork};
-use crate::store::samples::{PooledTimes, Totals, Waits};
+use weigh_model::record::{Stored, StoredWork};
+use weigh_model::result::times::TimesRow;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::samples::{PooledTimes, Totals, Waits};
 
 /// Of every work of a run.
 pub fn of_run(stored: &Stored) -> Vec<TimesRow> {

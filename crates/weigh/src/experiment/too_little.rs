@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::format;
 use paired::judge::MIN_PAIRS;
+use weigh_model::format;
 
 /// Warns if the budget is too small for verdicts, and says what to type instead.
 pub fn too_little_time(

@@ -3,8 +3,8 @@
 
 use super::request::{Plan, Request};
 use super::work::Work;
-use crate::result::work_name::APP;
 use crate::station::client::WhoIsTreated;
+use weigh_model::result::work_name::APP;
 
 /// # Errors
 /// A sentence, where none of these works uses an option that was given.

@@ -7,19 +7,19 @@ use super::contest::Contest;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
 use crate::fixture::Service;
-use crate::format;
-use crate::result::curve::OnCurve;
-use crate::result::versus::WORK;
-use crate::result::work_name::{BESIDE, WorkName};
-use crate::shell::command_line;
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::{Executable, Length};
 use crate::workload::interpreted::{self, Interpreted, RUNS, WorkAmount};
 use crate::workload::launcher::Job;
-use crate::workload::mix::{JobMix, JobPace, JobSizes};
 use crate::workload::place::LaunchPlace;
 use crate::workload::stdout_use::StdoutUse;
-use crate::workload::suite::Member;
+use weigh_model::format;
+use weigh_model::result::curve::OnCurve;
+use weigh_model::result::versus::WORK;
+use weigh_model::result::work_name::{BESIDE, WorkName};
+use weigh_model::shell::command_line;
+use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
+use weigh_model::workload::suite::Member;
 
 const LONGEST_PROBLEM: usize = 2000;
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.

@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-use crate::format;
-use crate::printable;
+use weigh_model::format;
+use weigh_model::printable;
 
 /// One kind of them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -119,6 +119,6 @@ impl Relay {
 }
 
 fn tell<T>(problem: &str) -> Option<T> {
-    eprintln!("{}", crate::printable::line(&format!("weigh: the peer: {problem}")));
+    eprintln!("{}", weigh_model::printable::line(&format!("weigh: the peer: {problem}")));
     None
 }

@@ -8,18 +8,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::labels::{Labels, as_alternatives, name};
 use super::{Content, Document, ImportedResults};
-use crate::machine::Facts;
-use crate::result::cost::AddedCost;
-use crate::result::imported::{Figure, FigureKey, File, Imported};
-use crate::result::metrics::Metrics;
-use crate::result::plausible;
-use crate::result::summary::{
-    AppliedTreatment, Failure, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
-};
-use crate::result::work_name::WorkName;
 use paired::estimate::median;
 use paired::unpaired::{difference, median_interval};
 use paired::{Interval, Verdict};
+use weigh_model::facts::Facts;
+use weigh_model::result::cost::AddedCost;
+use weigh_model::result::imported::{Figure, FigureKey, File, Imported};
+use weigh_model::result::metrics::Metrics;
+use weigh_model::result::plausible;
+use weigh_model::result::summary::{
+    AppliedTreatment, Failure, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
+};
+use weigh_model::result::work_name::WorkName;
 
 /// Error rate of an interval.
 const ALPHA: f64 = 0.05;

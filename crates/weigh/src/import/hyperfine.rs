@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{ImportedResults, Problem, figure};
-use crate::result::imported::Figure;
 use paired::estimate::median;
+use weigh_model::result::imported::Figure;
 
 #[derive(Deserialize)]
 struct HyperfineExport {

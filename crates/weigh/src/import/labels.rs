@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::ImportedResults;
-use crate::result::imported::File;
+use weigh_model::result::imported::File;
 
 /// What the user calls the results.
 #[derive(Debug, Default)]

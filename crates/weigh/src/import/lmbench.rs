@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{ImportedResults, Problem, figure, number, words};
-use crate::result::imported::Figure;
 use paired::estimate::median;
+use weigh_model::result::imported::Figure;
 
 /// No table of lmbench has nearly as many columns, nor its head as many lines.
 const MOST_COLUMNS: usize = 100;

@@ -5,9 +5,9 @@
 
 use std::str::FromStr;
 
-use crate::result::cost::unit_name;
-use crate::result::imported::{Better, Figure, per_second};
-use crate::result::summary::Summary;
+use weigh_model::result::cost::unit_name;
+use weigh_model::result::imported::{Better, Figure, per_second};
+use weigh_model::result::summary::Summary;
 
 pub mod compare;
 mod hyperfine;

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::{Content, Document, ImportedResults, Problem, figure};
-use crate::result::imported::Figure;
-use crate::result::older::SCHEMA_1;
-use crate::result::run::SCHEMA as RUN;
-use crate::result::summary::{SCHEMA, Summary};
-use crate::result::work_name::{WorkName, split_times};
+use weigh_model::result::imported::Figure;
+use weigh_model::result::older::SCHEMA_1;
+use weigh_model::result::run::SCHEMA as RUN;
+use weigh_model::result::summary::{SCHEMA, Summary};
+use weigh_model::result::work_name::{WorkName, split_times};
 
 /// That of runs whose rows had the number of copies in their names.
 const RUN_1: &str = "weighbridge/run/1";

@@ -2,7 +2,7 @@
 //! separate as well.
 
 use super::{ImportedResults, Problem, figure, number, per_second};
-use crate::result::imported::{Better, Figure};
+use weigh_model::result::imported::{Better, Figure};
 
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
 

@@ -6,7 +6,7 @@
 //! that do not agree on it are told.
 
 use super::{Content, Document, ImportedResults, Problem, figure, number, words};
-use crate::result::imported::Figure;
+use weigh_model::result::imported::Figure;
 
 const USERS: &str = "users";
 const TIME: &str = "parent time";

@@ -7,7 +7,7 @@ use super::labels::Labels;
 use super::*;
 use crate::report::dialect::{self, Sheet};
 use crate::report::terminal;
-use crate::result::work_name::WorkName;
+use weigh_model::result::work_name::WorkName;
 
 /// A file of every format, by its name on the command line.
 const FILES: [(&str, &[u8]); 14] = [

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::{Document, ImportedResults, Problem, figure, number, words};
-use crate::result::imported::Figure;
-use crate::result::unixbench_index::Formula;
-use crate::result::work_name::WorkName;
+use weigh_model::result::imported::Figure;
+use weigh_model::result::unixbench_index::Formula;
+use weigh_model::result::work_name::WorkName;
 
 /// Everything is printed with one decimal.
 const ROUNDING: f64 = 0.051;

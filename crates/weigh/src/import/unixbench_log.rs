@@ -4,7 +4,7 @@
 //! ends with `>>>> score: VALUE`.
 
 use super::{ImportedResults, Problem, figure, number};
-use crate::result::imported::Figure;
+use weigh_model::result::imported::Figure;
 
 /// Reads the log.
 pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use trust::{owner, user_file};
+use weigh_model::disk_speed::DiskSpeed;
 
 /// Each measurement lasts so long, and no longer than the second where a region has to be filled.
 const TIME: Duration = Duration::from_secs(1);
@@ -24,77 +24,55 @@ const SMALL: usize = 4096;
 const FILE: &str = "disks.json";
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// Of one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DiskSpeed {
-    /// Its number, `MAJOR:MINOR`.
-    pub device: String,
-    /// Blocks of 1 MiB in order.
-    pub read_bytes_per_s: f64,
-    pub write_bytes_per_s: f64,
-    /// Blocks of 4 KiB at random.
-    pub random_reads_per_s: f64,
-    pub random_writes_per_s: f64,
-    /// The same by one thread, each on the device before the next (O_DSYNC).
-    pub synced_writes_per_s: f64,
+/// Measures the device of a directory with a file there that is gone afterwards.
+///
+/// # Errors
+/// A sentence.
+pub fn measure(directory: &Path) -> Result<DiskSpeed, String> {
+    let why = |error: io::Error| format!("{}: {error}", directory.display());
+    let device = device_of(directory).map_err(why)?;
+    let file = open(directory, 0).map_err(|error| match error.raw_os_error() {
+        Some(libc::EINVAL | libc::EOPNOTSUPP) => format!(
+            "{}: its file system does not read past the page cache (O_DIRECT), so there is no device to \
+             measure",
+            directory.display()
+        ),
+        _ => why(error),
+    })?;
+    let all =
+        |block, is_random, writes| rate(&file, block, is_random, writes, THREADS).map_err(why);
+    // First of all: what was not written cannot be read.
+    let write_bytes_per_s = all(LARGE, false, true)? * LARGE as f64;
+    let read_bytes_per_s = all(LARGE, false, false)? * LARGE as f64;
+    let random_reads_per_s = all(SMALL, true, false)?;
+    let random_writes_per_s = all(SMALL, true, true)?;
+    let synced = open(directory, libc::O_DSYNC).map_err(why)?;
+    let synced_writes_per_s = rate(&synced, SMALL, true, true, 1).map_err(why)?;
+    Ok(DiskSpeed {
+        device,
+        read_bytes_per_s,
+        write_bytes_per_s,
+        random_reads_per_s,
+        random_writes_per_s,
+        synced_writes_per_s,
+    })
 }
 
-impl DiskSpeed {
-    /// Measures the device of a directory with a file there that is gone afterwards.
-    ///
-    /// # Errors
-    /// A sentence.
-    pub fn measure(directory: &Path) -> Result<DiskSpeed, String> {
-        let why = |error: io::Error| format!("{}: {error}", directory.display());
-        let device = device_of(directory).map_err(why)?;
-        let file = open(directory, 0).map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL | libc::EOPNOTSUPP) => format!(
-                "{}: its file system does not read past the page cache (O_DIRECT), so there is no device to \
-                 measure",
-                directory.display()
-            ),
-            _ => why(error),
-        })?;
-        let all =
-            |block, is_random, writes| rate(&file, block, is_random, writes, THREADS).map_err(why);
-        // First of all: what was not written cannot be read.
-        let write_bytes_per_s = all(LARGE, false, true)? * LARGE as f64;
-        let read_bytes_per_s = all(LARGE, false, false)? * LARGE as f64;
-        let random_reads_per_s = all(SMALL, true, false)?;
-        let random_writes_per_s = all(SMALL, true, true)?;
-        let synced = open(directory, libc::O_DSYNC).map_err(why)?;
-        let synced_writes_per_s = rate(&synced, SMALL, true, true, 1).map_err(why)?;
-        Ok(DiskSpeed {
-            device,
-            read_bytes_per_s,
-            write_bytes_per_s,
-            random_reads_per_s,
-            random_writes_per_s,
-            synced_writes_per_s,
-        })
-    }
+/// What was found before of the device of a directory; `None` where nothing was.
+pub fn known(data_directory: &Path, directory: &Path) -> Option<DiskSpeed> {
+    all(data_directory).remove(&device_of(directory).ok()?)
+}
 
-    /// What was found before of the device of a directory; `None` where nothing was.
-    pub fn known(data_directory: &Path, directory: &Path) -> Option<DiskSpeed> {
-        all(data_directory).remove(&device_of(directory).ok()?)
-    }
-
-    /// Keeps it for reports.
-    ///
-    /// # Errors
-    /// As `open(2)` and `write(2)`.
-    pub fn keep(&self, data_directory: &Path) -> io::Result<()> {
-        let mut all = all(data_directory);
-        all.insert(self.device.clone(), self.clone());
-        owner::create_directory(data_directory, 0o700)?;
-        // Root's file would be in its owner's way. In one step: a part of it is read as none.
-        owner::replace(&data_directory.join(FILE), &serde_json::to_vec_pretty(&all)?)
-    }
-
-    /// The most that can come from it or go to it, in bytes per second.
-    pub fn most_bytes_per_s(&self) -> f64 {
-        self.read_bytes_per_s.max(self.write_bytes_per_s)
-    }
+/// Keeps it for reports.
+///
+/// # Errors
+/// As `open(2)` and `write(2)`.
+pub fn keep(found: &DiskSpeed, data_directory: &Path) -> io::Result<()> {
+    let mut all = all(data_directory);
+    all.insert(found.device.clone(), found.clone());
+    owner::create_directory(data_directory, 0o700)?;
+    // Root's file would be in its owner's way. In one step: a part of it is read as none.
+    owner::replace(&data_directory.join(FILE), &serde_json::to_vec_pretty(&all)?)
 }
 
 fn all(data_directory: &Path) -> BTreeMap<String, DiskSpeed> {
@@ -212,14 +190,14 @@ mod tests {
             return;
         }
         fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        of("0:0").keep(&theirs.join("data")).unwrap();
+        keep(&of("0:0"), &theirs.join("data")).unwrap();
         let files: Vec<_> = fs::read_dir(theirs.join("data")).unwrap().flatten().collect();
         assert_eq!(files.len(), 1, "{files:?}");
         assert_eq!(files[0].metadata().unwrap().uid(), NOBODY);
         // Nor does root write where he may not.
         let before = fs::read(theirs.join("data").join(FILE)).unwrap();
         chown(theirs.join("data"), Some(0), Some(0)).unwrap();
-        of("0:1").keep(&theirs.join("data")).unwrap_err();
+        keep(&of("0:1"), &theirs.join("data")).unwrap_err();
         assert_eq!(fs::read(theirs.join("data").join(FILE)).unwrap(), before);
     }
 
@@ -227,12 +205,12 @@ mod tests {
     fn what_was_found_is_kept_by_device() {
         let home = tempfile::tempdir().unwrap();
         let device = device_of(home.path()).unwrap();
-        assert_eq!(DiskSpeed::known(home.path(), home.path()), None);
-        of("0:0").keep(home.path()).unwrap();
-        of(&device).keep(home.path()).unwrap();
-        let known = DiskSpeed::known(home.path(), home.path()).unwrap();
-        assert_eq!((known.most_bytes_per_s(), all(home.path()).len()), (3.0, 2));
+        assert_eq!(known(home.path(), home.path()), None);
+        keep(&of("0:0"), home.path()).unwrap();
+        keep(&of(&device), home.path()).unwrap();
+        let found = known(home.path(), home.path()).unwrap();
+        assert_eq!((found.most_bytes_per_s(), all(home.path()).len()), (3.0, 2));
         fs::write(home.path().join(FILE), "{").unwrap();
-        assert_eq!(DiskSpeed::known(home.path(), home.path()), None);
+        assert_eq!(known(home.path(), home.path()), None);
     }
 }

@@ -7,9 +7,8 @@ pub mod audit_contexts;
 pub mod check;
 pub mod counter;
 pub mod cpu_time;
-pub mod described;
 pub mod disk_speed;
-mod facts;
+pub mod facts;
 pub mod file_system;
 pub mod fix;
 pub mod gone;
@@ -25,7 +24,6 @@ pub mod sysctl;
 
 use std::io;
 
-pub use facts::{Facts, LONGEST_FACT, unreclaimable_slab_bytes};
 pub use pressure::Pressure;
 pub use probes::Probes;
 

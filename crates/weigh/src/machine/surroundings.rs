@@ -85,8 +85,8 @@ pub(super) fn on_battery(source: Source) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Facts;
     use super::super::source::tests::root_with;
+    use weigh_model::facts::Facts;
 
     const QEMU: [(&str, &str); 2] = [
         ("/proc/cpuinfo", "processor : 0\nmodel name : AMD EPYC\nflags : fpu hypervisor avx\n"),
@@ -94,7 +94,7 @@ mod tests {
     ];
 
     fn read(files: &[(&str, &str)]) -> Facts {
-        Facts::read_from(root_with(files).path())
+        crate::machine::facts::read_from(root_with(files).path())
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What the host does beside COMM: a workload in as many copies as W_test has CPUs, or a mix of jobs in as
 //! many as it has users (`load:shared:users=8`).
 
-use crate::result::work_name::WorkName;
-use crate::workload::mix::{self, JobMix, JobSizes, PREFIX};
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::mix;
+use weigh_model::workload::mix::{JobMix, JobSizes, PREFIX};
 
 /// A mix under a load.
 #[derive(Clone, Debug, PartialEq)]

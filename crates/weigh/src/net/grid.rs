@@ -10,9 +10,9 @@ use wire::Patterns;
 
 use super::cell::{Cell, Component, FurtherKind, LinkSetting};
 use super::link::GridLink;
-use crate::result::work_name::{NET, WorkName};
-use crate::workload::toml_problem;
 use trust::user_file;
+use weigh_model::result::work_name::{NET, WorkName};
+use weigh_model::workload::toml_problem;
 
 const LONGEST_FILE: u64 = 1 << 20;
 /// Of a packet of 1500 bytes.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::cpus::{allowed, halves};
 use super::grid::Grid;
 use crate::testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
-use crate::workload::toml_problem;
 use trust::user_file;
+use weigh_model::workload::toml_problem;
 
 const LONGEST_FILE: u64 = 1 << 20;
 /// Of the protocol between COMM and its peers: workloads/driver/comm.h.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::foreign;
 use super::ptrace::Counts;
 use super::run::Period;
-use crate::shell::command_line;
 use trust::user_file;
+use weigh_model::shell::command_line;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/profile/1";

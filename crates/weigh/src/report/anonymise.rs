@@ -8,9 +8,9 @@ use std::env;
 
 use serde_json::Value;
 
-use crate::machine::Facts;
-use crate::result::rules::RuleReport;
-use crate::result::summary::Summary;
+use weigh_model::facts::Facts;
+use weigh_model::result::rules::RuleReport;
+use weigh_model::result::summary::Summary;
 
 /// Stands for the machine's name, for a person's, and for the directories of a path.
 const HOST: &str = "host";
@@ -171,14 +171,15 @@ fn replace_word(text: &str, word: &str, instead: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{FORMATS, sample};
+    use crate::report::FORMATS;
+    use weigh_model::example;
 
     const BOOT: &str = "0c5b0f3e-7d53-4a8e-9b1c-6a1f2f6f2f10";
     const CMDLINE: &str = "BOOT_IMAGE=/vmlinuz root=UUID=77aa quiet";
 
     /// A report whose every corner names the machine or a person.
     fn named() -> Summary {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.machine.hostname = "bench1.acme.example".into();
         s.machine.boot_id = BOOT.into();
         s.machine.cmdline = CMDLINE.into();
@@ -237,6 +238,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_back_is_an_error_and_no_leak() {
-        assert!(summary(&sample::hostile()).is_err());
+        assert!(summary(&example::hostile()).is_err());
     }
 }

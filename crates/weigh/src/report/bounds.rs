@@ -1,9 +1,9 @@
 //! What a treatment costs at most, for the rows whose verdict does not say it already.
 
 use super::stalls::not_excluded;
-use crate::format;
-use crate::result::summary::{Row, Summary};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::result::summary::{Row, Summary};
 
 /// Longer names would not leave room for the number.
 const LONGEST_NAME: usize = 24;
@@ -41,12 +41,12 @@ pub fn sentence(s: &Summary) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn rows_without_a_difference_say_what_they_may_cost() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         for (row, bound) in s.results.iter_mut().zip([Some(85.5), None, Some(0.4), Some(-0.2)]) {
             row.cost_at_most_pct = bound;
         }

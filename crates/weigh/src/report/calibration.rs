@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::format;
 use crate::report::table::{Align, Table};
 use crate::report::text::{emphasise, wrap};
-use crate::result::calibration::{Calibration, WorkloadNoise};
-use crate::result::calibration::{PeriodicExperiments, PlantedExperiments};
-use crate::result::scheme::Scheme;
-use crate::result::work_name::WorkName;
 use paired::binomial::{FalseAlarms, Share};
+use weigh_model::format;
+use weigh_model::result::calibration::{Calibration, WorkloadNoise};
+use weigh_model::result::calibration::{PeriodicExperiments, PlantedExperiments};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::work_name::WorkName;
 
 /// The text, in lines of at most `width` characters.
 pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
@@ -269,8 +269,8 @@ fn pct(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::calibration::PlantedWorkload;
-    use crate::result::calibration::These;
+    use weigh_model::result::calibration::PlantedWorkload;
+    use weigh_model::result::calibration::These;
 
     /// Twenty experiments of forty.
     fn calibration(alarms: usize, allowed: usize) -> Calibration {

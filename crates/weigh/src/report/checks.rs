@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::paint::{FAINT, WARNING, paint};
 use super::text::{emphasise, wrap};
-use crate::format;
-use crate::machine::check::{Finding, Severity};
+use weigh_model::finding::{Finding, Severity};
+use weigh_model::format;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 const SCHEMA: &str = "weighbridge/doctor/1";

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use crate::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind};
-use crate::result::summary::{Row, Summary};
+use weigh_model::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind};
+use weigh_model::result::summary::{Row, Summary};
 
 /// The rows of one treatment of which all was counted that operations make.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,13 +66,13 @@ fn sum(treatment: &str, rows: &[&Row], quantities: &[&EvidenceQuantity]) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
-    use crate::result::summary::RowEvidence;
+    use weigh_model::example;
+    use weigh_model::result::summary::RowEvidence;
 
     #[test]
     fn one_operation_of_each_and_all_of_them_are_summed() {
-        let mut s = sample::two_sets();
+        let mut s = example::two_sets();
         let counted = |records: u64, bytes: u64, records_per_op: f64, bytes_per_op: f64| {
             let mut evidence = RowEvidence::default();
             evidence.amounts.set("records", records);

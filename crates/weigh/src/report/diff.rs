@@ -3,8 +3,8 @@
 use super::paint::{BOLD, FAINT, paint};
 use super::table::{Align, Table};
 use super::text::wrap;
-use crate::format;
-use crate::result::diff::{Change, Diff, DiffRow};
+use weigh_model::format;
+use weigh_model::result::diff::{Change, Diff, DiffRow};
 
 /// Longer names would not leave room for the numbers.
 const LONGEST_NAME: usize = 24;
@@ -128,9 +128,9 @@ fn change(change: &Change) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Facts;
-    use crate::machine::described::machine_changes;
-    use crate::result::diff::{SCHEMA, Side, caveat};
+    use weigh_model::described::machine_changes;
+    use weigh_model::facts::Facts;
+    use weigh_model::result::diff::{SCHEMA, Side, caveat};
 
     fn diff() -> Diff {
         let side =

@@ -6,8 +6,8 @@
 use std::io::{self, Stderr, Write};
 use std::time::{Duration, Instant};
 
-use crate::format;
-use crate::printable;
+use weigh_model::format;
+use weigh_model::printable;
 
 /// Redrawing costs CPU time that the workloads should have.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);

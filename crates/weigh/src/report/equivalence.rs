@@ -1,8 +1,9 @@
 //! Why a row can be equivalent whose interval reaches beyond the margin.
 
-use crate::format::{self, quoted};
-use crate::result::summary::{Row, Summary};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::summary::{Row, Summary};
 
 /// A sentence, where the interval of a row that is called equivalent leaves the margin.
 pub fn note(s: &Summary) -> Option<String> {
@@ -26,12 +27,12 @@ pub fn note(s: &Summary) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn it_is_said_where_an_interval_leaves_the_margin_and_nowhere_else() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert_eq!(note(&s), None);
         let row = s.results.iter_mut().find(|row| row.verdict == Verdict::Equivalent).unwrap();
         (row.low_pct, row.high_pct) = (Some(-1.04), Some(0.2));

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Align, Table};
-use crate::format;
-use crate::format::quoted;
-use crate::result::quantity::{EvidenceQuantity, NOT_COUNTED, QuantityKind, QuantityUnit};
-use crate::result::summary::{Row, RowEvidence, Summary};
 use QuantityKind::{Arrived, Lost, Made, Spent, Waited};
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::quantity::{EvidenceQuantity, NOT_COUNTED, QuantityKind, QuantityUnit};
+use weigh_model::result::summary::{Row, RowEvidence, Summary};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
@@ -279,9 +279,9 @@ fn says_something(evidence: &RowEvidence) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
-    use crate::result::quantity::of_before;
+    use weigh_model::example;
+    use weigh_model::result::quantity::of_before;
 
     #[test]
     fn storage_is_what_full_speed_writes_in_a_day() {
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn storage_is_a_sentence_too() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert_eq!(
             storage(&s).unwrap(),
             "3 records per operation, 500 B of log, up to 14.4 TiB a day at maximum rate (`pipe`), \
@@ -315,7 +315,7 @@ mod tests {
     /// In a network workload an operation is a bit, and few of 100,000 operations make a record.
     #[test]
     fn what_few_operations_make_is_not_shown_as_nothing() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.truncate(1);
         let row = &mut s.results[0];
         row.unit = "Mb/s".into();
@@ -353,7 +353,7 @@ mod tests {
     fn the_cpu_time_of_others_is_told_apart() {
         let quantities = of_before();
         let column = columns_of(quantities.iter().collect()).pop().unwrap();
-        let mut row = sample::audit().results.remove(0);
+        let mut row = example::audit().results.remove(0);
         row.evidence = RowEvidence::default();
         assert_eq!(column.cell(&row), "");
         row.evidence.amounts.set("kauditd_cpu_ns_per_op", 4200.0);
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn only_columns_with_something_in_them() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         for row in &mut s.results {
             row.evidence = RowEvidence::default();
         }
@@ -379,7 +379,7 @@ mod tests {
     /// Of a treatment of which nothing here has heard.
     #[test]
     fn whatever_a_treatment_declares_has_its_column() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.truncate(1);
         let new = |name, noun, unit, kind| EvidenceQuantity::new(name, noun, unit, kind, None);
         s.treatments[0].quantities = vec![

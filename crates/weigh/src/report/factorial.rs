@@ -1,10 +1,10 @@
 //! The table of a full factorial design: what each factor does, and what they do together.
 
 use super::table::{Align, Table};
-use crate::format;
-use crate::result::factorial::FactorialEffect;
-use crate::result::summary::Summary;
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::result::factorial::FactorialEffect;
+use weigh_model::result::summary::Summary;
 
 pub const TITLE: &str = "Effects of the factors";
 pub const LEGEND: &str = "of one factor: the mean over all settings of the others; of A × B: what both \

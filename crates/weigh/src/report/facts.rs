@@ -1,7 +1,7 @@
 //! What was done to the system, as the treatments say it themselves.
 
-use crate::format;
-use crate::result::summary::Summary;
+use weigh_model::format;
+use weigh_model::result::summary::Summary;
 
 /// The sentences of the baseline, where it has a treatment, and of every treatment that has some;
 /// with the label of each, safe to print.

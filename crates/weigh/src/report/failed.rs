@@ -1,7 +1,7 @@
 //! What has no result: those for the same reason in one sentence, as a missing interpreter is for all of its
 //! programs.
 
-use crate::result::summary::Failure;
+use weigh_model::result::summary::Failure;
 
 /// So many are named; of more, the first.
 const MOST_NAMED: usize = 3;

@@ -1,11 +1,11 @@
 //! What was found under one treatment, as one sentence: [`super::sentence`] joins them.
 
 use super::needed;
-use crate::format;
-use crate::format::quoted;
-use crate::result::summary::Row;
-use crate::workload::clock::PATH_LENGTH;
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::summary::Row;
+use weigh_model::workload::clock::PATH_LENGTH;
 
 /// What one treatment does, led by what costs most.
 pub(super) fn found(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
@@ -204,9 +204,9 @@ fn are(count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
-    use crate::result::summary::Summary;
+    use weigh_model::example;
+    use weigh_model::result::summary::Summary;
 
     fn said(s: &Summary, treatment: &str) -> String {
         let rows: Vec<&Row> = s.results.iter().collect();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_counts_instructions_says_so() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert!(!said(&s, "vm:selinux").contains("Instructions"));
         s.results[0].metric = PATH_LENGTH.into();
         assert!(said(&s, "vm:selinux").ends_with(". Instructions are counted here, not time."));
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn the_most_expensive_verdict_leads() {
         assert_eq!(
-            said(&sample::audit(), "audit"),
+            said(&example::audit(), "audit"),
             "`audit` slows 9 of 12 workloads (1 of them by less than 1 %), most of all `syscall` by \
              85.2 % [84.8, 85.6]; 2 are equivalent within 1 %; 1 is inconclusive (needs 20 to \
              110 more pairs, 4.2 s to 23 s)."
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_large_effect_without_a_verdict_is_not_called_one() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results[0].verdict = Verdict::Inconclusive;
         let text = said(&s, "audit");
         assert!(!text.contains("syscall") && text.contains("2 are inconclusive"), "{text}");
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn faster_rows_are_told_too() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.truncate(4);
         s.results[1].verdict = Verdict::Faster;
         (s.results[1].effect_pct, s.results[1].low_pct) = (2.5, Some(2.0));
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn one_workload_gets_its_number_whatever_the_verdict() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         let row = s.results.pop().expect("the last row is inconclusive");
         assert_eq!(
             found("audit", &[&row], 1.0),
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_difference_between_identical_arms_is_a_false_alarm() {
-        let mut s = sample::control();
+        let mut s = example::control();
         let all: Vec<&Row> = s.results.iter().collect();
         assert_eq!(
             control(&all, 1.0),
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn without_any_verdict_nothing_is_claimed() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.iter_mut().for_each(|row| row.verdict = Verdict::Inconclusive);
         let text = said(&s, "audit");
         assert_eq!(

@@ -1,9 +1,10 @@
 //! What became of the gate of a CI job, in a sentence.
 
-use crate::format::{self, quoted};
-use crate::result::gate::Above;
-use crate::result::summary::Summary;
-use crate::result::versus::WORK;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::gate::Above;
+use weigh_model::result::summary::Summary;
+use weigh_model::result::versus::WORK;
 
 /// The result in a sentence; `None` where there was no limit.
 pub fn sentence(s: &Summary) -> Option<String> {

@@ -20,11 +20,11 @@ use super::{
     bounds, by_treatment, equivalence, evidence, factorial, facts, imported, latency, readings,
     sentence, sets, times, versus,
 };
-use crate::format;
-use crate::machine::Facts;
-use crate::machine::described;
-use crate::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 use paired::Verdict;
+use weigh_model::described;
+use weigh_model::facts::Facts;
+use weigh_model::format;
+use weigh_model::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
 const TEMPLATES: [(&str, &str); 15] = [
@@ -262,12 +262,12 @@ fn class(verdict: Verdict) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn everything_is_on_the_page() {
-        let text = render(&sample::audit()).expect("the template renders");
+        let text = render(&example::audit()).expect("the template renders");
         for part in [
             "<code>audit</code> slows 9 of 12 workloads",
             "16,910",
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn no_text_becomes_markup_and_no_number_is_none() {
-        let text = render(&sample::hostile()).expect("the template renders");
+        let text = render(&example::hostile()).expect("the template renders");
         for bad in ["<script", "<i>", "NaN", "inf ", "inf\"", "inf%", "\u{1b}"] {
             assert!(!text.contains(bad), "{bad:?} is on the page");
         }
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_page_needs_no_network() {
-        let text = render(&sample::two_sets()).expect("the template renders");
+        let text = render(&example::two_sets()).expect("the template renders");
         for outside in ["http:", "https:", "url(", "@import", " src=", "<link"] {
             assert!(!text.contains(outside), "{outside} is on the page");
         }
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn the_table_has_the_order_of_the_chart_and_every_table_a_caption() {
-        let text = render(&sample::audit()).expect("the template renders");
+        let text = render(&example::audit()).expect("the template renders");
         let after = |from: &str| text.split_once(from).expect(from).1.to_owned();
         let chart: Vec<String> = after("<ol class=\"names\">")
             .split("</ol>")
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn long_facts_are_folded_away() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.machine.cmdline = "root=/dev/vda quiet".into();
         s.machine.mitigations.insert("gather_data_sampling".into(), "Not affected".into());
         let text = render(&s).expect("the template renders");
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn an_empty_experiment_is_a_page() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.clear();
         s.state = State::Failed;
         let text = render(&s).expect("the template renders");

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::table::{Align, Table};
-use crate::format::{self, quoted};
-use crate::result::imported::{File, Imported};
-use crate::result::summary::{Row, Summary};
-use crate::result::work_name::WorkName;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::imported::{File, Imported};
+use weigh_model::result::summary::{Row, Summary};
+use weigh_model::result::work_name::WorkName;
 
 /// The first thing that a reader must know.
 pub fn head(imported: &Imported) -> String {

@@ -1,9 +1,9 @@
 //! What an operation takes, as tables: a short one for people at a terminal, and two that say all.
 
 use super::table::{Align, Table};
-use crate::format;
-use crate::result::metrics::{Contrast, Latency, Metrics, Used};
-use crate::result::summary::{Row, Summary};
+use weigh_model::format;
+use weigh_model::result::metrics::{Contrast, Latency, Metrics, Used};
+use weigh_model::result::summary::{Row, Summary};
 
 /// What the star in [`table`] means.
 pub const LEGEND: &str = "baseline → treated; * significant at 95 %, each by itself; ? too few launches to \
@@ -164,12 +164,12 @@ fn change_count(baseline: f64, treated: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn a_line_per_workload_that_fits_the_terminal() {
-        let table = table(&sample::audit()).expect("the fixture has latencies");
+        let table = table(&example::audit()).expect("the fixture has latencies");
         assert_eq!(table.columns.len(), 5);
         for (width, columns) in [(100, 5), (80, 4)] {
             let lines = table.to_lines(width);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_star_marks_what_the_pairs_say_changed() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results[0].metrics.latency.as_mut().unwrap().p99_ns.as_mut().unwrap().low_pct =
             Some(-0.1);
         s.results[1].metrics.latency.as_mut().unwrap().p50_ns.as_mut().unwrap().low_pct = None;
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn where_the_launches_are_too_few_for_an_interval_that_is_said() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         let p50 = s.results[0].metrics.latency.as_mut().unwrap().p50_ns.as_mut().unwrap();
         (p50.low_pct, p50.high_pct) = (None, None);
         let cell = table(&s).unwrap().rows[0][1].clone();
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn without_latencies_there_is_no_table_of_them() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         for row in &mut s.results {
             row.metrics.latency = None;
         }

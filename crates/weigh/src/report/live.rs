@@ -10,7 +10,7 @@ use super::countdown::Countdown;
 use super::display::Display;
 use super::live_frame as frame;
 use super::live_view::{LiveRow, RowProgress, Stage, View};
-use crate::format;
+use weigh_model::format;
 
 /// The live view; dropping it takes it off the screen.
 pub struct Live<W: Write = Stderr> {

@@ -10,9 +10,9 @@ use super::live_view::{LiveRow, Stage, View};
 use super::paint::{self, FAINT, WARNING, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, BarRoom, Layout, TextCell};
-use crate::format;
-use crate::result::versus::WORK;
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::result::versus::WORK;
 
 const LONGEST_NAME: usize = 28;
 /// It stands behind name and effect.
@@ -208,7 +208,7 @@ fn span(row: &LiveRow) -> Span {
 mod tests {
     use super::super::live_view::RowProgress;
     use super::*;
-    use crate::result::preliminary::Preliminary;
+    use weigh_model::result::preliminary::Preliminary;
 
     fn view(count: usize, decided: usize) -> View {
         let stage = |i| match i {

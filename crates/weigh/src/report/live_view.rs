@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::result::preliminary::Preliminary;
-use crate::result::versus::WORK;
 use paired::Verdict;
+use weigh_model::result::preliminary::Preliminary;
+use weigh_model::result::versus::WORK;
 
 /// One workload under one treatment, as far as it got.
 #[derive(Clone, Debug, Default, PartialEq)]

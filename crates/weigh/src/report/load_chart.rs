@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use super::curve_text::{PlotRow, lines_with_bars};
 use super::text::wrap;
-use crate::format;
-use crate::result::load::LoadPoint;
-use crate::result::load_compared::{ComparedLoad, LoadCurve};
-use crate::result::summary::Summary;
+use weigh_model::format;
+use weigh_model::result::load::LoadPoint;
+use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
+use weigh_model::result::summary::Summary;
 
 /// The charts of all mixes whose peak was sought, with an empty line before each.
 pub fn lines(s: &Summary, width: usize, colour: bool) -> Vec<String> {
@@ -77,11 +77,11 @@ fn mark(load: &ComparedLoad, users: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use weigh_model::example;
 
     #[test]
     fn both_arms_are_drawn_and_the_peaks_marked() {
-        let lines = lines(&sample::load(), 80, false);
+        let lines = lines(&example::load(), 80, false);
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
         let row = |users: &str| {
             lines.iter().find(|line| line.trim_start().starts_with(users)).unwrap().clone()

@@ -1,9 +1,9 @@
 //! What a ramp found, in sentences.
 
-use crate::format;
-use crate::result::busy_machine::{BusyMachine, Resource, Saturated};
-use crate::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint, or_with, percent_known};
 use paired::looks;
+use weigh_model::format;
+use weigh_model::result::busy_machine::{BusyMachine, Resource, Saturated};
+use weigh_model::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint, or_with, percent_known};
 
 /// Busier than this, the CPUs are what limits; and also where tasks waited for one most of the time.
 const BUSY_PCT: f64 = 90.0;
@@ -169,8 +169,8 @@ fn crossover(answers: &LoadAnswers) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::alike::{RampSample, rounds};
-    use crate::result::load::Throughput;
+    use weigh_model::result::alike::{RampSample, rounds};
+    use weigh_model::result::load::Throughput;
 
     fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
         let (cpu_pct, job_p99_ns) = (Some(97.2), Some(12e6));

@@ -3,8 +3,8 @@
 
 use std::fmt::Display;
 
-use crate::format;
-use crate::printable;
+use weigh_model::format;
+use weigh_model::printable;
 
 /// A part of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! The files that are not a format are what formats share: [`sentence`] (the
 //! verdict in words), `scale` (the axis of every interval) and the tables.
 
-use crate::result::run::RunReport;
-use crate::result::summary::{Row, Summary};
-use crate::store::record::Stored;
+use weigh_model::record::Stored;
+use weigh_model::result::run::RunReport;
+use weigh_model::result::summary::{Row, Summary};
 
 pub mod anonymise;
 mod bar;
@@ -49,8 +49,6 @@ mod results;
 pub mod rules;
 pub mod run_page;
 pub mod run_text;
-#[cfg(test)]
-pub(crate) mod sample;
 mod scale;
 mod schemes;
 pub mod sentence;

@@ -1,8 +1,8 @@
 //! What undecided rows probably still need, in words: a range, as such forecasts are rough.
 
-use crate::format;
-use crate::result::summary::{Future, Row};
 use paired::judge::MIN_PAIRS;
+use weigh_model::format;
+use weigh_model::result::summary::{Future, Row};
 
 /// Ends of the range that is told: a tenth of the futures is sooner, and a tenth later.
 const ENDS: [f64; 2] = [0.1, 0.9];
@@ -92,12 +92,12 @@ fn time(futures: &[Future]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     /// A row whose futures take a second for each of these pairs.
     fn row(pairs: impl Iterator<Item = usize>, is_at_least: bool) -> Row {
-        let mut row = sample::audit().results.remove(11);
+        let mut row = example::audit().results.remove(11);
         let future = |n| Future { seconds: n as f64, is_at_least: is_at_least && n == 100 };
         row.futures = pairs.map(future).collect();
         (row.pairs_needed_low, row.pairs_needed_high) = (Some(10), Some(90));

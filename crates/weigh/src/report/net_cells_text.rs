@@ -1,11 +1,11 @@
 //! What a grid of network cells has besides its score, as tables: requests, streams, datagrams, CPU
 //! time, and the cells that went another way than usual.
 
-use crate::format;
 use crate::report::table::{Align, Table};
-use crate::result::btu::Means;
-use crate::result::net::{NetAnswers, NetClass};
-use crate::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
+use weigh_model::format;
+use weigh_model::result::btu::Means;
+use weigh_model::result::net::{NetAnswers, NetClass};
+use weigh_model::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
 
 const BITS: &str = "Mb/s";
 /// More abnormal cells than these are counted only.

@@ -6,10 +6,10 @@ use minijinja::{Value, context};
 use super::html::{chart, fill, parts, table};
 use super::table::{Align, Table};
 use super::text::wrap;
-use crate::format;
-use crate::result::curve::{Chart, Curve, CurvePoint, Quantity};
-use crate::result::net_rank::{NetRank, RankedClass, RankedMachine, ScoreDocument};
-use crate::result::work_name::{BYTES, WorkName};
+use weigh_model::format;
+use weigh_model::result::curve::{Chart, Curve, CurvePoint, Quantity};
+use weigh_model::result::net_rank::{NetRank, RankedClass, RankedMachine, ScoreDocument};
+use weigh_model::result::work_name::{BYTES, WorkName};
 
 const BITS: &str = "Mb/s";
 

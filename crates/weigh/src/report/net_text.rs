@@ -1,11 +1,11 @@
 //! What a grid of network cells came to, in sentences and tables.
 
-use crate::format;
 use crate::report::net_cells_text;
 use crate::report::table::{Align, Table};
-use crate::result::btu::ScoreInterval;
-use crate::result::net::{NetAnswers, NetClass};
 use paired::looks;
+use weigh_model::format;
+use weigh_model::result::btu::ScoreInterval;
+use weigh_model::result::net::{NetAnswers, NetClass};
 
 const BITS: &str = "Mb/s";
 

@@ -5,7 +5,7 @@ use anstyle::Style;
 use super::paint::{BOLD, FAINT, WARNING, paint};
 use super::table::Table;
 use super::text::{emphasise, wrap};
-use crate::format;
+use weigh_model::format;
 
 /// No terminal is narrower, and no layout fits one that is.
 pub const NARROWEST: usize = 40;

@@ -1,10 +1,11 @@
 //! What is said of the peak of a mix that was compared: the verdict on its throughput, and whether it is at
 //! other numbers of users.
 
-use crate::format::{self, quoted};
-use crate::result::load_compared::{ComparedLoad, LoadCurve};
-use crate::result::summary::{Row, Summary};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
+use weigh_model::result::summary::{Row, Summary};
 
 /// Sentences for each mix and treatment.
 pub fn sentences(s: &Summary) -> Vec<String> {
@@ -77,11 +78,11 @@ fn users(load: &ComparedLoad) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use weigh_model::example;
 
     #[test]
     fn each_verdict_is_a_sentence_with_its_interval_and_both_peaks() {
-        let mut s = sample::load();
+        let mut s = example::load();
         let said = |s: &Summary| sentences(s).join(" ");
         let text = said(&s);
         for part in [

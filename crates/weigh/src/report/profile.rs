@@ -3,9 +3,9 @@
 use super::curve_text::bar;
 use super::page::Page;
 use super::table::{Align, Table};
-use crate::format;
 use crate::profile::record::{ProfileRuns, SyscallProfile};
 use crate::profile::run::Period;
+use weigh_model::format;
 
 /// So many system calls are named in the sentence.
 const NAMED: usize = 3;

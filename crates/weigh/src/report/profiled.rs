@@ -2,8 +2,8 @@
 //! printed, arm by arm.
 
 use super::table::{Align, Table};
-use crate::format;
-use crate::result::profiled::{Profiled, ProfiledArm};
+use weigh_model::format;
+use weigh_model::result::profiled::{Profiled, ProfiledArm};
 
 /// So many functions are on a page; all are in the JSON.
 const MOST_SYMBOLS: usize = 15;
@@ -73,7 +73,7 @@ pub fn first(lines: &[String], most: usize, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::profiled::HotSymbol;
+    use weigh_model::result::profiled::HotSymbol;
 
     #[test]
     fn functions_are_side_by_side_and_what_was_printed_is_by_arm() {

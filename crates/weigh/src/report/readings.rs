@@ -3,11 +3,12 @@
 
 use super::table::{Align, Table};
 use super::versus;
-use crate::format::{self, quoted};
-use crate::result::reading::Reading;
-use crate::result::summary::{Row, Summary};
-use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::reading::Reading;
+use weigh_model::result::summary::{Row, Summary};
+use weigh_model::workload::metric::{Direction, Metric};
 
 /// So many workloads are named for each verdict.
 const MOST_NAMED: usize = 6;
@@ -213,8 +214,8 @@ fn verdict(reading: &Reading, margin_pct: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     fn reading(verdict: Verdict) -> Reading {
         Reading {
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_the_rate_leaves_open_is_named_with_what_cpu_time_says() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert!(sentences(&s).is_empty() && tables(&s).is_empty());
         let verdicts = [Verdict::Slower, Verdict::Equivalent, Verdict::Inconclusive];
         for (row, verdict) in s.results.iter_mut().zip(verdicts) {
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn of_what_was_asked_for_all_verdicts_are_told_in_words_of_its_amount() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         let jobs = |verdict| Reading {
             metric: Metric::Named("jobs".into()),
             unit: "jobs/min".into(),

@@ -5,10 +5,10 @@ use super::paint::{self, BOLD, FAINT, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, BarRoom, Layout, TextCell};
 use super::versus;
-use crate::format;
-use crate::result::summary::{Row, Summary};
-use crate::result::work_name::APP;
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::result::summary::{Row, Summary};
+use weigh_model::result::work_name::APP;
 
 /// A bar narrower than `useful` says little, so other columns go first.
 const BAR: BarRoom = BarRoom { before: VERDICT, useful: 18, least: 8, most: 48 };
@@ -191,13 +191,13 @@ pub(super) fn measured(row: &Row) -> [String; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
-    use crate::result::preliminary::Preliminary;
+    use weigh_model::example;
+    use weigh_model::result::preliminary::Preliminary;
 
     #[test]
     fn what_an_operation_costs_stays_longer_than_what_follows_from_it() {
-        let s = sample::audit();
+        let s = example::audit();
         for (width, kept, gone) in [
             (80, &["effect", "factor", "added/op", "verdict"][..], &["treated", "interval"][..]),
             (100, &["baseline", "unit", "added/op", "verdict", "pairs"], &["treated"]),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn one_pair_has_no_number() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.truncate(1);
         let row = &mut s.results[0];
         (row.low_pct, row.high_pct, row.verdict) = (None, None, Verdict::Inconclusive);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_few_pairs_have_a_number_and_a_range_that_are_marked() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.truncate(1);
         let row = &mut s.results[0];
         (row.low_pct, row.high_pct, row.verdict) = (None, None, Verdict::Inconclusive);

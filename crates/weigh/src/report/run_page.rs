@@ -1,18 +1,18 @@
 //! The report of `weigh run` as HTML: what is on the page.
 
-use crate::format;
 use crate::report::html::run::{self, RunPage};
 use crate::report::load_text;
 use crate::report::net_text;
 use crate::report::profiled;
 use crate::report::table::{Align, Table};
 use crate::report::times;
-use crate::result::curve::{Chart, x_text};
-use crate::result::load::LoadAnswers;
-use crate::result::run::RunReport;
-use crate::result::run::RunRow;
-use crate::result::summary::State;
-use crate::result::work_name::{COPIES, USERS};
+use weigh_model::format;
+use weigh_model::result::curve::{Chart, x_text};
+use weigh_model::result::load::LoadAnswers;
+use weigh_model::result::run::RunReport;
+use weigh_model::result::run::RunRow;
+use weigh_model::result::summary::State;
+use weigh_model::result::work_name::{COPIES, USERS};
 
 /// The whole page.
 ///

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::run_page;
-use crate::format;
 use crate::report::curve_text;
 use crate::report::failed;
 use crate::report::load_text;
@@ -15,13 +14,14 @@ use crate::report::table::{Align, Table};
 use crate::report::terminal::{Screen, first_sentence};
 use crate::report::text::wrap;
 use crate::report::times;
-use crate::result::curve::{Chart, Curve, Quantity, x_text};
-use crate::result::load::{LoadAnswers, percent_known};
-use crate::result::net::NetAnswers;
-use crate::result::run::RunReport;
-use crate::result::run::RunRow;
-use crate::result::summary::State;
-use crate::result::work_name::WorkName;
+use weigh_model::format;
+use weigh_model::result::curve::{Chart, Curve, Quantity, x_text};
+use weigh_model::result::load::{LoadAnswers, percent_known};
+use weigh_model::result::net::NetAnswers;
+use weigh_model::result::run::RunReport;
+use weigh_model::result::run::RunRow;
+use weigh_model::result::summary::State;
+use weigh_model::result::work_name::WorkName;
 
 /// The whole report; what it comes to, where there is an index, is the last thing on the screen.
 pub fn render(report: &RunReport, screen: &Screen) -> String {

@@ -4,9 +4,9 @@
 //! hyperbolic sine, which is linear within the margin and logarithmic beyond it. So −85 % and −1 %
 //! can be read in the same picture, and zero is a place like any other.
 
-use crate::format;
-use crate::result::preliminary::Preliminary;
-use crate::result::summary::Row;
+use weigh_model::format;
+use weigh_model::result::preliminary::Preliminary;
+use weigh_model::result::summary::Row;
 
 /// Nothing beyond a thousandfold is drawn to scale.
 const FARTHEST: f64 = 6.91;

@@ -1,8 +1,8 @@
 //! How the pairs of each row were taken, if there was a choice.
 
-use crate::format::quoted;
-use crate::result::scheme::Scheme;
-use crate::result::summary::{Row, Summary};
+use weigh_model::format::quoted;
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::summary::{Row, Summary};
 
 /// So many workloads are named.
 const MOST_NAMED: usize = 6;
@@ -44,12 +44,12 @@ fn named(rows: &[&Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn each_row_is_told_to_take_turns_or_not() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert_eq!(sentence(&s), None);
         for row in &mut s.results {
             row.scheme = Some(Scheme::InSequence);

@@ -12,9 +12,10 @@ use super::readings;
 use super::schemes;
 use super::stalls::not_excluded;
 use super::versus;
-use crate::format::{self, quoted};
-use crate::result::summary::{AppliedTreatment, Loss, NOTHING, Row, State, Summary};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::summary::{AppliedTreatment, Loss, NOTHING, Row, State, Summary};
 
 /// What the experiment found.
 pub fn sentence(s: &Summary) -> String {
@@ -183,19 +184,19 @@ fn without_result(s: &Summary) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn dropped_evidence_and_missing_results_are_said() {
-        let said = sentences(&sample::audit());
+        let said = sentences(&example::audit());
         assert_eq!(said.len(), 3);
         assert_eq!(
             said[1],
             "`pipe` came out cheaper because at least 0.43 % of the records were dropped: 16,910 \
              were counted as lost."
         );
-        let mut several = sample::audit();
+        let mut several = example::audit();
         several.results[0].evidence.amounts.set("lost", 20_000);
         assert_eq!(
             sentences(&several)[1],
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_failed_experiment_has_no_verdict() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.state = State::Failed;
         s.failure = Some("A canary's record did not arrive.".to_owned());
         assert_eq!(
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_one_says_so_first() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.state = State::Interrupted;
         assert!(sentence(&s).starts_with(
             "Interrupted after 2 min 23 s of 5 min 00 s: these are the results up to then. `audit`"
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_after_the_last_verdict_is_said() {
-        let mut s = sample::control();
+        let mut s = example::control();
         assert!(!sentence(&s).contains("wider than"));
         s.results[0].precise = false;
         assert!(
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn it_is_said_that_an_experiment_was_gone_on_with() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert!(!sentence(&s).contains("session"));
         s.sessions = 3;
         assert!(sentence(&s).contains(" Measured in 3 sessions."), "{}", sentence(&s));
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn each_treatment_has_its_own_sentence() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.failures.clear();
         for row in &mut s.results[6..] {
             row.treatment = "none".to_owned();
@@ -263,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_differs_in_several_things_is_said_to() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert!(!sentence(&s).contains("differs from"));
         s.treatments[0].differences = vec!["with `audit`".into(), "without `cpus:0`".into()];
         let said = sentence(&s);
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_baseline_that_is_not_nothing_is_named() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert!(!sentence(&s).contains("Compared with"));
         s.baseline = "cgroup:pids".into();
         assert!(sentence(&s).contains("Compared with `cgroup:pids`."), "{}", sentence(&s));

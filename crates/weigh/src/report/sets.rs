@@ -4,8 +4,8 @@
 //! how far they lie apart. He had to judge by eye whether that is much; the intervals do it here.
 
 use super::table::{Align, Table};
-use crate::format;
-use crate::result::summary::{Row, SetEffect, Summary};
+use weigh_model::format;
+use weigh_model::result::summary::{Row, SetEffect, Summary};
 
 /// One row per workload that was measured in sets; `None` when none was.
 pub fn sets_table(s: &Summary) -> Option<Table> {
@@ -46,12 +46,12 @@ fn apart(sets: &[SetEffect]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn two_sets_make_the_table_of_the_thesis() {
-        let s = sample::two_sets();
+        let s = example::two_sets();
         let table = sets_table(&s).expect("the sample has sets");
         let titles: Vec<&str> = table.columns.iter().map(|(title, _)| title.as_str()).collect();
         assert_eq!(titles, ["workload", "Delta-1", "Delta-2", "Delta-3", ""]);
@@ -73,6 +73,6 @@ mod tests {
 
     #[test]
     fn without_sets_there_is_no_table() {
-        assert!(sets_table(&sample::audit()).is_none());
+        assert!(sets_table(&example::audit()).is_none());
     }
 }

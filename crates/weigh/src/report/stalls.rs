@@ -1,8 +1,8 @@
 //! What the pairs do not exclude: a typical run says nothing of rare long delays.
 
-use crate::format;
-use crate::result::summary::{Row, StallSummary, Summary};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::result::summary::{Row, StallSummary, Summary};
 
 /// The clause about the rows that are equivalent, or differ by less than the margin; none without such rows.
 pub fn not_excluded(s: &Summary) -> Option<String> {
@@ -29,12 +29,12 @@ pub fn not_excluded(s: &Summary) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn the_claim_that_is_worst_supported_decides() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         assert_eq!(not_excluded(&s), None);
         let stalls = |treated_at_most_pct, treated| {
             Some(StallSummary { longer_pct: 7.1, baseline: 0, treated, treated_at_most_pct })

@@ -5,7 +5,7 @@ use anstyle::Style;
 
 use super::markdown_text::Markdown;
 use super::paint::paint;
-use crate::format;
+use weigh_model::format;
 
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

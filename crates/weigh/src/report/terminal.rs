@@ -14,9 +14,10 @@ use super::{
     bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
     sentence, times, versus,
 };
-use crate::format;
-use crate::machine::{check, described};
-use crate::result::summary::{Failure, State, Summary};
+use crate::machine::check;
+use weigh_model::described;
+use weigh_model::format;
+use weigh_model::result::summary::{Failure, State, Summary};
 
 /// So many notes, and so many warnings, have a line each on a screen.
 const MOST_REMARKS: usize = 3;
@@ -230,9 +231,9 @@ fn design(s: &Summary, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::page::NARROWEST;
-    use super::super::sample;
     use super::*;
-    use crate::result::summary::State;
+    use weigh_model::example;
+    use weigh_model::result::summary::State;
 
     /// Lines that are wider than asked for, but for the command to copy.
     fn too_wide(text: &str, width: usize) -> Vec<&str> {
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_screen_of_80_by_24_ends_with_the_sentence() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.truncate(10);
         s.failures.clear();
         let html = Some("/root/.local/share/weighbridge/reports/k3f9.html");
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_verbose_screen_is_the_whole_report_and_the_sentence() {
-        let s = sample::audit();
+        let s = example::audit();
         let text = screen(&s, &Screen { width: 100, is_verbose: true, ..Screen::default() });
         let said = wrap(&sentence::sentence(&s), 100, 0).join("\n");
         assert_eq!(text, format!("{}\n{said}\n", render(&s, 100, false)));
@@ -281,7 +282,7 @@ mod tests {
 
     #[test]
     fn many_remarks_are_counted() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.warnings = (0..9).map(|i| format!("Number {i}. And what to do.")).collect();
         let text = screen(&s, &Screen { width: 80, ..Screen::default() });
         assert!(text.contains("\nWarning: Number 1.\nWarning: 7 more\n"), "{text}");
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_the_machine_is_like_does_not_crowd_out_what_went_wrong() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.warnings =
             ["Load: a.", "Stolen time: b.", "`audit`: c.", "1 pair."].map(String::from).to_vec();
         let text = screen(&s, &Screen { width: 80, ..Screen::default() });
@@ -301,14 +302,14 @@ mod tests {
 
     #[test]
     fn it_is_the_report_of_the_fixture() {
-        let text = render(&sample::audit(), 100, false);
+        let text = render(&example::audit(), 100, false);
         let expected = include_str!("../../../../tests/fixtures/report/terminal-100.txt");
         assert_eq!(text, expected, "now it is:\n{text}");
     }
 
     #[test]
     fn nothing_is_wider_than_the_terminal() {
-        for s in [sample::audit(), sample::two_sets(), sample::control(), sample::hostile()] {
+        for s in [example::audit(), example::two_sets(), example::control(), example::hostile()] {
             for width in [0, 40, 60, 80, 100, 120, 200] {
                 let brief = screen(&s, &Screen { width, ..Screen::default() });
                 let text = render(&s, width, false) + &brief;
@@ -320,15 +321,15 @@ mod tests {
 
     #[test]
     fn only_colour_makes_escapes() {
-        assert!(!render(&sample::hostile(), 100, false).contains('\u{1b}'));
-        let coloured = render(&sample::audit(), 100, true);
+        assert!(!render(&example::hostile(), 100, false).contains('\u{1b}'));
+        let coloured = render(&example::audit(), 100, true);
         let plain: Vec<&str> = coloured.split('\u{1b}').collect();
         assert!(plain.len() > 20);
     }
 
     #[test]
     fn an_experiment_without_results_is_still_a_report() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.clear();
         s.treatments.clear();
         s.state = State::Interrupted;

@@ -1,8 +1,8 @@
 //! What parts of operations took, as a table.
 
 use super::table::{Align, Table};
-use crate::format;
-use crate::result::times::TimesRow;
+use weigh_model::format;
+use weigh_model::result::times::TimesRow;
 
 pub const TITLE: &str = "What single operations took";
 pub const LEGEND: &str = "longest: the worst case, and when it had ended (UTC); waiting: for how much of the \

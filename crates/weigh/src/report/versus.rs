@@ -5,10 +5,11 @@ use std::borrow::Cow;
 
 use super::needed;
 use super::table::{Align, Table};
-use crate::format::{self, quoted};
-use crate::result::summary::{Row, Summary};
-use crate::result::versus::{Ranked, Versus, WORK};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::format::quoted;
+use weigh_model::result::summary::{Row, Summary};
+use weigh_model::result::versus::{Ranked, Versus, WORK};
 
 /// From this change of the rate on, a reader may take it for one of the time, so the time is told too.
 const LARGE_PCT: f64 = 10.0;
@@ -142,13 +143,13 @@ pub fn legend(s: &Summary) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn a_command_is_faster_or_slower_than_the_first() {
         let said = |s: &Summary| sentences(s, s.versus.as_ref().unwrap());
-        let s = sample::versus();
+        let s = example::versus();
         assert_eq!(
             said(&s),
             [
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_list_is_in_order_and_says_what_was_timed() {
-        let s = sample::versus();
+        let s = example::versus();
         let lines = table(&s, 7).unwrap().to_lines(80);
         assert_eq!(
             lines,

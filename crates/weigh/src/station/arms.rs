@@ -15,14 +15,14 @@ use crate::fixture::is_server;
 use crate::lines::{LinesError, PROMPTLY};
 use crate::treatment::guard::Guard;
 use crate::treatment::{
-    Bench, Evidence, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers,
-    on_demand,
+    Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
 };
 use crate::workload::launcher::{Job, Launched, LauncherError};
 use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root::EnterRoot;
+use weigh_model::evidence::Evidence;
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {

@@ -5,13 +5,13 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use crate::fixture::Away;
 use crate::kind::{Parameter, check_parameters};
-use crate::label;
-use crate::machine::described::line;
 use crate::treatment::elsewhere::{PARAMETERS, Ssh, Visit};
 use crate::treatment::{Bench, TreatmentError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::whereabouts::Whereabouts;
+use weigh_model::described::line;
+use weigh_model::label;
 
 /// As in `client:USER@HOST,address=IP`, which is what is read.
 const NAME: &str = "client";

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::machine::check::AUDITING;
-use crate::machine::disk_speed::DiskSpeed;
 use crate::machine::probes::AuditProbe;
-use crate::machine::{Facts, Probes, audit_contexts, check};
+use crate::machine::{Probes, audit_contexts, check, disk_speed};
 use crate::treatment::guest;
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
+use weigh_model::facts::Facts;
 
 /// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now, in
 /// whole sentences. `scratch` is [`Facts::scratch`].
 pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<String>, AuditSeen) {
-    let disk = DiskSpeed::known(data_directory, &std::env::temp_dir());
-    let mut machine = Facts { scratch, disk, ..Facts::read() };
+    let disk = disk_speed::known(data_directory, &std::env::temp_dir());
+    let mut machine = Facts { scratch, disk, ..crate::machine::facts::read() };
     let probes = probe(data_directory);
     let findings = check::check(&machine, &probes);
     machine.worth_knowing = check::worth_knowing(&findings);

@@ -20,7 +20,6 @@ use std::sync::atomic::AtomicBool;
 use fitness::AuditSeen;
 
 use crate::fixture::Circumstances;
-use crate::machine::Facts;
 use crate::machine::file_system::file_system;
 use crate::treatment::claim::{AUDIT, claim, only_one_at_a_time};
 use crate::treatment::guard::Guard;
@@ -29,6 +28,7 @@ use crate::treatment::{Bench, Commons, Named, undoings};
 use crate::workload::executable::Executable;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
+use weigh_model::facts::Facts;
 
 /// Until it is closed, this process alone measures for this user, and holds what it claimed.
 pub struct Station {

@@ -7,10 +7,10 @@ use std::fmt::{Formatter, Result as FmtResult};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::machine::pressure::Disturbance;
-use crate::treatment::Evidence;
-use crate::workload::sample::{Outside, OwnReading, Sample};
-use crate::workload::times::Times;
+use weigh_model::disturbance::Disturbance;
+use weigh_model::evidence::Evidence;
+use weigh_model::workload::sample::{Outside, OwnReading, Sample};
+use weigh_model::workload::times::Times;
 
 /// What is written.
 #[derive(Serialize)]

@@ -3,9 +3,9 @@
 use rusqlite::params;
 
 use super::read;
-use super::record::Detailed;
 use super::write;
 use super::{Error, Store};
+use weigh_model::record::Detailed;
 
 impl Store {
     /// Stores a launch of the detail pass; when this returns, it is on disk.

@@ -2,9 +2,9 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::record::ExperimentKind;
 use super::{Error, Store};
-use crate::machine::Facts;
+use weigh_model::facts::Facts;
+use weigh_model::record::ExperimentKind;
 
 impl Store {
     /// Stores a result in JSON, and gives its id.

@@ -2,9 +2,9 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::record::ExperimentKind;
 use super::{Error, Store};
-use crate::result::summary::Summary;
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::summary::Summary;
 
 impl Store {
     /// Stores an import and gives its id.

@@ -14,12 +14,11 @@ mod database;
 mod detail;
 mod documents;
 mod imported;
+mod kept;
 mod lost;
 pub mod names;
 mod open;
 mod read;
-pub mod record;
-pub mod samples;
 mod schema;
 mod sound;
 mod stream;
@@ -119,15 +118,18 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
 }
 
 #[cfg(test)]
+pub use kept::keep_measured;
+
+#[cfg(test)]
 mod tests {
-    use super::column::ReadColumn;
-    use super::record::*;
-    use super::samples::{Gatherer, Kept, SampleKey, Samples};
+    use super::kept::keep_measured;
     use super::*;
-    use crate::result::summary::{Failure, State};
-    use crate::result::work_name::WorkName;
-    use crate::workload::metric::Metric;
-    use crate::workload::suite::{FromFile, Suite, embedded};
+    use weigh_model::record::*;
+    use weigh_model::result::summary::{Failure, State};
+    use weigh_model::result::work_name::WorkName;
+    use weigh_model::samples::{Gatherer, Samples};
+    use weigh_model::workload::metric::Metric;
+    use weigh_model::workload::suite::{FromFile, Suite, embedded};
 
     /// As it comes back: lines are for errors of its file, and not stored.
     fn without_lines(mut suite: Suite) -> Suite {
@@ -162,7 +164,7 @@ mod tests {
                 syscalls_per_op: Some(1.0),
                 sample_ms: Some(70),
                 start_scale: 0.0375.into(),
-                on_curve: Some(crate::result::curve::OnCurve {
+                on_curve: Some(weigh_model::result::curve::OnCurve {
                     series: "stat".into(),
                     x: 4.0,
                     x_unit: "bytes".into(),
@@ -189,48 +191,10 @@ mod tests {
         }
     }
 
-    impl From<Measured> for Kept {
-        /// What is to be kept of a sample that was not read but measured.
-        fn from(measured: Measured) -> Kept {
-            let place = SampleKey {
-                work: measured.work,
-                arm: measured.arm,
-                treated_arm: measured.treated_arm,
-                set: measured.set,
-                pair: measured.pair,
-                position: measured.position,
-                started_s: measured.started_s,
-            };
-            let sample = measured.sample;
-            let column = ReadColumn {
-                operations: sample.operations,
-                elapsed_ns: sample.elapsed_ns,
-                total_operations: sample.total_operations,
-                rate: sample.rate,
-                unit: None,
-                user_ns: sample.user_ns,
-                system_ns: sample.system_ns,
-                voluntary_switches: sample.voluntary_switches,
-                involuntary_switches: sample.involuntary_switches,
-                minor_faults: sample.minor_faults,
-                major_faults: sample.major_faults,
-                copy_rates: sample.copy_rates,
-                peak_memory_bytes: sample.peak_memory_bytes,
-                block_input_bytes: sample.block_input_bytes,
-                block_output_bytes: sample.block_output_bytes,
-                readings: sample.readings,
-                times: Vec::new(),
-                outside: sample.outside,
-                disturbance: measured.disturbance,
-            };
-            Kept::new(&place, column, sample.unit, measured.evidence, &[])
-        }
-    }
-
     /// What is kept of samples of these pairs and arms.
     pub fn samples(of: impl IntoIterator<Item = (usize, usize)>) -> Samples {
         let mut gatherer = Gatherer::default();
-        of.into_iter().for_each(|(pair, arm)| gatherer.add(measured(pair, arm).into()));
+        of.into_iter().for_each(|(pair, arm)| gatherer.add(keep_measured(measured(pair, arm))));
         gatherer.samples
     }
 

@@ -6,7 +6,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 
 use super::write::{check_id, id};
 use super::{Error, NO_EXPERIMENT, Store};
-use crate::result::summary::State;
+use weigh_model::result::summary::State;
 
 /// What the user calls an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,19 +4,20 @@ use rusqlite::types::FromSql;
 use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
-use super::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
-use super::samples::{Gatherer, Samples};
 use super::write::id;
 use super::{Error, Store, sound};
+use crate::machine;
 use crate::machine::process::process_start;
-use crate::machine::{self, Facts};
-use crate::result::cost::unit_name;
-use crate::result::curve::OnCurve;
-use crate::result::quantity::EvidenceQuantity;
-use crate::result::scheme::StartScales;
-use crate::result::summary::{Failure, State};
-use crate::result::work_name::{AxisValue, WorkName};
 use paired::multiplicity::Multiplicity;
+use weigh_model::facts::Facts;
+use weigh_model::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
+use weigh_model::result::cost::unit_name;
+use weigh_model::result::curve::OnCurve;
+use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_model::result::scheme::StartScales;
+use weigh_model::result::summary::{Failure, State};
+use weigh_model::result::work_name::{AxisValue, WorkName};
+use weigh_model::samples::{Gatherer, Samples};
 
 impl Store {
     /// All experiments, the latest first.

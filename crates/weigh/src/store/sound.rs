@@ -2,7 +2,7 @@
 //! no end.
 
 use super::Error;
-use super::record::Stored;
+use weigh_model::record::Stored;
 
 /// As many would take years.
 const MOST_SETS: usize = 10_000;

@@ -12,10 +12,11 @@ use serde::de::DeserializeSeed;
 
 use super::column::{ReadColumn, ReadEvidence, Text};
 use super::database::Database;
-use super::samples::{Kept, SampleKey};
+use super::kept::{SampleKey, keep};
 use super::{Error, Store};
-use crate::result::cost::unit_name;
-use crate::workload::metric::Metric;
+use weigh_model::result::cost::unit_name;
+use weigh_model::samples::Kept;
+use weigh_model::workload::metric::Metric;
 
 /// So many numbers of samples are read at a time. Fewer than that are not worth a thread.
 const BATCH: i64 = 2048;
@@ -151,7 +152,7 @@ fn kept(
     known.has_unit |= unit.is_some();
     let unit = unit.map(|Text(unit)| unit_name(&unit).to_owned());
     let evidence = parse(row, 8, ReadEvidence { known: &mut known.evidence })?;
-    Ok(Kept::new(&place, sample, unit, evidence, judged))
+    Ok(keep(&place, sample, unit, evidence, judged))
 }
 
 /// A column of JSON, from which what is read may borrow.
@@ -169,10 +170,11 @@ fn parse<'a, S: DeserializeSeed<'a>>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Header;
-    use super::super::samples::Gatherer;
+    use super::super::kept::keep_measured;
     use super::super::tests::{header, measured, samples};
     use super::*;
+    use weigh_model::record::Header;
+    use weigh_model::samples::Gatherer;
 
     #[test]
     fn many_samples_come_in_the_order_measured_and_no_other_experiments() {
@@ -259,7 +261,7 @@ mod tests {
             // A number may come back one bit off, whoever reads it.
             measured.sample = again(&measured.sample);
             measured.evidence = again(&measured.evidence);
-            expected.add(measured.into());
+            expected.add(keep_measured(measured));
         }
         store.connection().execute_batch("COMMIT").unwrap();
         assert!(store.load(&id).unwrap().samples == expected.samples);

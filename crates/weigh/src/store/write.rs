@@ -4,14 +4,14 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::column::SampleColumn;
-use super::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use super::{Error, Store};
 use crate::chance;
 use crate::machine;
 use crate::machine::process::process_start;
-use crate::result::profiled::Profiled;
-use crate::result::quantity::EvidenceQuantity;
-use crate::result::summary::{Failure, State};
+use weigh_model::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
+use weigh_model::result::profiled::Profiled;
+use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_model::result::summary::{Failure, State};
 
 /// An id has so many characters, without those that are taken for others.
 const ID_LENGTH: usize = 6;

@@ -4,14 +4,15 @@
 use super::guard::Guard;
 use super::kind::none;
 use super::{
-    Bench, Evidence, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError,
-    build, not_elsewhere,
+    Bench, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError, build,
+    not_elsewhere,
 };
-use crate::label::Term;
-use crate::result::quantity::EvidenceQuantity;
 use crate::workload::instance::Instance;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Term;
+use weigh_model::result::quantity::EvidenceQuantity;
 
 /// The treatments of one arm, in the order written, each with the name of its kind.
 pub struct Combined {

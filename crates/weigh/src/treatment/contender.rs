@@ -1,10 +1,11 @@
 //! A command against others: the arm that runs it. No kind, as no label could name it: `weigh versus` makes
 //! one of each command.
 
-use super::{Evidence, Launch, Treatment, TreatmentError};
+use super::{Launch, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::run_command::RunCommand;
 use crate::workload::setup::look::{COMMAND_LINE, is_command_line};
+use weigh_model::evidence::Evidence;
 
 /// An arm whose processes run this.
 pub struct Contender {

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use super::guard::Guard;
 use super::scratch::{self, SCRATCH};
 use super::tuned::tune;
-use super::{Bench, Evidence, Kind, Launch, Treatment, TreatmentError};
+use super::{Bench, Kind, Launch, Treatment, TreatmentError};
 use crate::chance;
 use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use crate::kind::{Parameter, Probe};
-use crate::label::Parameters;
 use crate::workload::executable::Executable;
 use crate::workload::instance::Instance;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 impl Kind for &'static dyn FixtureKind {
     fn name(&self) -> &'static str {

@@ -14,7 +14,7 @@ use super::running::CurrentCommand;
 use super::state_dir::{StateDir, lock_name, pid_of};
 use crate::machine;
 use crate::orphans::wait_until;
-use crate::printable;
+use weigh_model::printable;
 
 /// The guard undoes a journal in moments; one that was stopped meanwhile, or another container's, may never.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);

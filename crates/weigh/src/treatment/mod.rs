@@ -19,8 +19,6 @@ use serde_json::Value;
 use crate::fixture::{Circumstances, FIXTURES, FixtureKind};
 use crate::kind::check_parameters;
 pub use crate::kind::{Parameter, Probe};
-use crate::label::{self, ArmLabel, Parameters, Term};
-use crate::result::quantity::EvidenceQuantity;
 use crate::testbed::Collector;
 use crate::workload::catalogue::near_or_all;
 use crate::workload::instance::Instance;
@@ -28,6 +26,9 @@ use crate::workload::launcher::{Launched, NotSeen, status_number};
 use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
+use weigh_model::label;
+use weigh_model::label::{ArmLabel, Parameters, Term};
+use weigh_model::result::quantity::EvidenceQuantity;
 
 pub mod audit;
 pub mod boot;
@@ -40,7 +41,6 @@ pub mod differences;
 pub mod digest;
 pub mod elsewhere;
 mod error;
-mod evidence;
 mod furnished;
 pub mod guard;
 pub mod guest;
@@ -68,13 +68,13 @@ pub mod kind {
 use combined::Combined;
 pub use commons::Commons;
 pub use error::TreatmentError;
-pub use evidence::Evidence;
 pub use furnished::on_demand;
 use journal::{EntryOwner, Undoing};
 pub use kind::KINDS;
 pub use placebo::Placebo;
 use running::CurrentCommand;
 pub use tuned::asked_of_servers;
+use weigh_model::evidence::Evidence;
 
 /// A kind of treatment: what `audit` or `seccomp` stands for before it has parameters.
 pub trait Kind: Sync {

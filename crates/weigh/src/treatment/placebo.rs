@@ -5,7 +5,7 @@
 
 use super::kind::none;
 use super::{Kind, canonical, find, is_name, read_label};
-use crate::label::{ArmLabel, Parameters, Term};
+use weigh_model::label::{ArmLabel, Parameters, Term};
 
 /// What a kind of treatment offers as a baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,9 +9,10 @@ use std::rc::Rc;
 
 use super::guard::Guard;
 use super::settings::{self, SETTINGS};
-use super::{Bench, Evidence, Launch, Occupied, Role, Treatment, TreatmentError};
+use super::{Bench, Launch, Occupied, Role, Treatment, TreatmentError};
 use crate::machine::fix::Setting;
 use crate::machine::sysctl::can_be_put_back;
+use weigh_model::evidence::Evidence;
 
 /// What arms know of each other: what each setting is now, and whose it is.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 use super::kind::server;
 use super::{FIXTURES, FixtureKind, Kind, read_label};
 use crate::kind::is_of_form;
-use crate::label::{Parameters, Term};
+use weigh_model::label::{Parameters, Term};
 
 /// Gives a fixture what the treatments of its arm ask of the servers that it has. Whether there was anything.
 pub fn tune(fixture: &mut Term, arm: &[Term]) -> bool {

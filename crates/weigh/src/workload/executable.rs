@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::{self, Workload};
 use super::interpreted::{self, Interpreted, Language};
-use super::mix::{JobMix, JobPace, JobSizes};
 use crate::said::{Heard, KEPT_BYTES, Keep, words};
-use crate::shell;
 use trust::path::trusted;
 use trust::start::{self, Inherited};
 use trust::user_file;
+use weigh_model::shell;
+use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 
 /// What the executable is called wherever it is unpacked.
 pub const FILE_NAME: &str = "weigh-workloads";

@@ -2,10 +2,8 @@
 //! are launched, and how a sample is read. This room knows no other.
 
 pub mod catalogue;
-pub mod clock;
 mod deaths;
 pub mod desk;
-pub mod detail;
 pub mod executable;
 mod hold;
 pub mod inside_root;
@@ -17,20 +15,11 @@ pub mod launcher;
 pub mod launcher_process;
 pub mod listening;
 pub mod member;
-pub mod metric;
-pub mod mix;
-pub mod mix_label;
 pub mod paced;
 pub mod pipes;
 pub mod place;
-pub mod reaim_config;
-pub mod sample;
 pub mod setup;
 pub mod sources;
 pub mod stamp;
 pub mod start_cpu;
 pub mod stdout_use;
-pub mod suite;
-pub mod times;
-pub mod toml_problem;
-pub mod workfile;

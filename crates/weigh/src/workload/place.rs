@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use super::clock::PlaceClock;
 use super::executable::Executable;
 use super::launcher::{Launcher, LauncherError, SUBCOMMAND};
 use super::setup::Setup;
 use super::setup::kind::enter_root::EnterRoot;
 use crate::own_program::{self, Helper};
+use weigh_model::workload::clock::PlaceClock;
 
 /// Paths are as the launcher sees them.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::cli::{Context, output};
-use crate::format;
-use crate::machine::disk_speed::DiskSpeed;
+use crate::machine::disk_speed;
+use weigh_model::format;
 
 /// Measures it, tells it, and keeps it for reports.
 ///
@@ -13,9 +13,9 @@ use crate::machine::disk_speed::DiskSpeed;
 pub fn measure(directory: &Path, is_json: bool, context: &Context) -> Result<u8, String> {
     let place = directory.display();
     output::note(&format!("Measuring the device of {place} for about five seconds."));
-    let found = DiskSpeed::measure(directory)?;
+    let found = disk_speed::measure(directory)?;
     let kept = context.data_directory()?;
-    found.keep(&kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    disk_speed::keep(&found, &kept).map_err(|error| format!("{}: {error}", kept.display()))?;
     if is_json {
         let json = serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?;
         output::print_json(&(json + "\n"))?;

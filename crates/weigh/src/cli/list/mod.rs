@@ -14,8 +14,10 @@ use crate::report::text::wrap;
 use crate::treatment::{KINDS, Kind, Parameter, scratch};
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::Executable;
-use crate::workload::mix::{self, JobMix};
-use crate::workload::suite::{self, Suite};
+use weigh_model::workload::mix;
+use weigh_model::workload::mix::JobMix;
+use weigh_model::workload::suite;
+use weigh_model::workload::suite::Suite;
 
 const EXAMPLES: &str = "\
 Examples:

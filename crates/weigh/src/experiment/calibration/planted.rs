@@ -8,16 +8,16 @@ use crate::experiment::log_ratio::percent;
 use crate::experiment::pairs::{Measurements, gather};
 use crate::experiment::stored_design::design;
 use crate::experiment::summarise::summarise;
-use crate::result::calibration::{PeriodicExperiments, PlantedExperiments, PlantedWorkload};
-use crate::result::summary::Failure;
-use crate::result::work_name::WorkName;
-use crate::store::record::Stored;
 use crate::treatment::kind::planted::{PERIODIC_EVERY, PERIODIC_PPM, true_effect};
 use paired::Verdict;
 use paired::betting::Betting;
 use paired::binomial::Share;
 use paired::estimate::median;
 use paired::judge::{MIN_PAIRS, WeightedClaim, judge_claims};
+use weigh_model::record::Stored;
+use weigh_model::result::calibration::{PeriodicExperiments, PlantedExperiments, PlantedWorkload};
+use weigh_model::result::summary::Failure;
+use weigh_model::result::work_name::WorkName;
 
 struct PlantedRow {
     workload: WorkName,
@@ -26,57 +26,51 @@ struct PlantedRow {
     pairs: usize,
 }
 
-impl PlantedExperiments {
-    /// Judges experiments in which so many millionths were planted, each as its report does, and those with
-    /// an effect in one slice of several. Rows with fewer pairs than a verdict needs say nothing.
-    pub fn of(
-        experiments: &[Stored],
-        periodic: &[Stored],
-        share_ppm: u32,
-        alpha: f64,
-    ) -> PlantedExperiments {
-        let true_effect = true_effect(share_ppm);
-        let rows: Vec<PlantedRow> =
-            experiments.iter().flat_map(|stored| judged(stored, true_effect)).collect();
-        let mut by_workload: BTreeMap<&WorkName, Vec<&PlantedRow>> = BTreeMap::new();
-        for row in &rows {
-            by_workload.entry(&row.workload).or_default().push(row);
-        }
-        let workload = |(name, rows): (&WorkName, Vec<&PlantedRow>)| PlantedWorkload {
-            workload: name.clone(),
-            covered: Share::new(rows.iter().map(|row| row.covers), alpha),
-            found: Share::new(rows.iter().map(|row| row.finds), alpha),
-            pairs: median(&rows.iter().map(|row| row.pairs as f64).collect::<Vec<_>>())
-                .unwrap_or(0.0),
-        };
-        PlantedExperiments {
-            share_pct: f64::from(share_ppm) / 1e4,
-            true_effect_pct: percent(true_effect),
-            experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
-            workloads: by_workload.into_iter().map(workload).collect(),
-            covered: Share::new(rows.iter().map(|row| row.covers), alpha),
-            found: Share::new(rows.iter().map(|row| row.finds), alpha),
-            left_out: experiments.iter().flat_map(left_out).collect(),
-            periodic: PeriodicExperiments::of(periodic, alpha),
-        }
+/// Judges experiments in which so many millionths were planted, each as its report does, and those with
+/// an effect in one slice of several. Rows with fewer pairs than a verdict needs say nothing.
+pub fn planted_experiments(
+    experiments: &[Stored],
+    periodic: &[Stored],
+    share_ppm: u32,
+    alpha: f64,
+) -> PlantedExperiments {
+    let true_effect = true_effect(share_ppm);
+    let rows: Vec<PlantedRow> =
+        experiments.iter().flat_map(|stored| judged(stored, true_effect)).collect();
+    let mut by_workload: BTreeMap<&WorkName, Vec<&PlantedRow>> = BTreeMap::new();
+    for row in &rows {
+        by_workload.entry(&row.workload).or_default().push(row);
+    }
+    let workload = |(name, rows): (&WorkName, Vec<&PlantedRow>)| PlantedWorkload {
+        workload: name.clone(),
+        covered: Share::new(rows.iter().map(|row| row.covers), alpha),
+        found: Share::new(rows.iter().map(|row| row.finds), alpha),
+        pairs: median(&rows.iter().map(|row| row.pairs as f64).collect::<Vec<_>>()).unwrap_or(0.0),
+    };
+    PlantedExperiments {
+        share_pct: f64::from(share_ppm) / 1e4,
+        true_effect_pct: percent(true_effect),
+        experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
+        workloads: by_workload.into_iter().map(workload).collect(),
+        covered: Share::new(rows.iter().map(|row| row.covers), alpha),
+        found: Share::new(rows.iter().map(|row| row.finds), alpha),
+        left_out: experiments.iter().flat_map(left_out).collect(),
+        periodic: periodic_experiments(periodic, alpha),
     }
 }
 
-impl PeriodicExperiments {
-    /// What the reports of these experiments say.
-    fn of(experiments: &[Stored], alpha: f64) -> PeriodicExperiments {
-        let rows = experiments.iter().flat_map(|stored| summarise(stored).results);
-        let verdicts: Vec<Verdict> = rows.map(|row| row.verdict).collect();
-        let is_denied =
-            |verdict: &Verdict| matches!(verdict, Verdict::Equivalent | Verdict::Faster);
-        PeriodicExperiments {
-            every: PERIODIC_EVERY,
-            share_pct: f64::from(PERIODIC_PPM) / 1e4,
-            true_effect_pct: percent(true_effect(PERIODIC_PPM)),
-            experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
-            found: Share::new(verdicts.iter().map(|verdict| *verdict == Verdict::Slower), alpha),
-            denied: Share::new(verdicts.iter().map(is_denied), alpha),
-        }
+/// What the reports of these experiments say.
+fn periodic_experiments(experiments: &[Stored], alpha: f64) -> PeriodicExperiments {
+    let rows = experiments.iter().flat_map(|stored| summarise(stored).results);
+    let verdicts: Vec<Verdict> = rows.map(|row| row.verdict).collect();
+    let is_denied = |verdict: &Verdict| matches!(verdict, Verdict::Equivalent | Verdict::Faster);
+    PeriodicExperiments {
+        every: PERIODIC_EVERY,
+        share_pct: f64::from(PERIODIC_PPM) / 1e4,
+        true_effect_pct: percent(true_effect(PERIODIC_PPM)),
+        experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
+        found: Share::new(verdicts.iter().map(|verdict| *verdict == Verdict::Slower), alpha),
+        denied: Share::new(verdicts.iter().map(is_denied), alpha),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Calibrations of a machine whose noise is known.
 
+use super::planted::planted_experiments;
 use super::*;
-use crate::result::calibration::PlantedExperiments;
-use crate::result::summary::State;
-use crate::store::record::{ExperimentKind, Header, Measured, StoredWork};
 use crate::treatment::kind::planted;
-use crate::workload::metric::Metric;
 use paired::simulated::{Machine, Noise};
+use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
+use weigh_model::result::summary::State;
+use weigh_model::workload::metric::Metric;
 
 /// A calibration whose treated arm is faster by `effect`: 0.1 s per sample, white noise of 1 %.
 fn calibration(store: &Store, seed: u64, effect: f64) {
@@ -88,7 +88,7 @@ fn store() -> (tempfile::TempDir, Store) {
 fn a_machine_without_a_history_has_no_calibration() {
     let (_directory, store) = store();
     let none = history(&store, &this_machine(), None).unwrap();
-    assert!(Calibration::of(&none, &[]).is_none());
+    assert!(super::calibration(&none, &[]).is_none());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
         KnownNoise::of(&history).start_scales(&"stat".into());
     assert!((0.011..0.018).contains(&in_sequence), "√2 % per pair, not {in_sequence}");
     assert_eq!(in_turns, Some(TURNS_SCALE), "of turns, these tell nothing");
-    let found = Calibration::of(&history, &[]).unwrap();
+    let found = super::calibration(&history, &[]).unwrap();
     let stat = found.workloads.iter().find(|row| row.workload.name == "stat").unwrap();
     assert_eq!((stat.experiments, stat.pairs, stat.alarms), (6, 240, 0));
     assert!((stat.pair_s - 0.2).abs() < 1e-9, "{}", stat.pair_s);
@@ -118,7 +118,7 @@ fn false_alarms_are_counted_and_judged() {
     let history = history(&store, &this_machine(), None).unwrap();
     // The latest two, of which each raised an alarm.
     let these: Vec<String> = history[..2].iter().map(|stored| stored.id.clone()).collect();
-    let found = Calibration::of(&history, &these).unwrap();
+    let found = super::calibration(&history, &these).unwrap();
     let experiments = &found.experiment_alarms;
     assert!((experiments.alarms, experiments.of) == (2, 5) && !experiments.is_within());
     assert_eq!((found.row_alarms.alarms, found.row_alarms.of), (4, 10));
@@ -147,21 +147,21 @@ fn with_planted(store: &Store) -> Vec<Stored> {
 fn a_planted_effect_is_covered_and_found() {
     let (_directory, store) = store();
     let mut experiments = with_planted(&store);
-    let found = PlantedExperiments::of(&experiments, &[], 30_000, 0.05);
+    let found = planted_experiments(&experiments, &[], 30_000, 0.05);
     assert!((found.true_effect_pct + 3.0 / 1.03).abs() < 1e-9, "{}", found.true_effect_pct);
     assert!((found.covered.count, found.covered.of) >= (11, 12), "{:?}", found.covered);
     assert_eq!((found.found.count, found.found.of), (12, 12));
     assert_eq!((found.workloads.len(), found.workloads[0].covered.of), (2, 6));
     assert_eq!((found.workloads[0].pairs, found.left_out.len()), (40.0, 0));
 
-    let wrong = PlantedExperiments::of(&experiments, &[], 200_000, 0.05);
+    let wrong = planted_experiments(&experiments, &[], 200_000, 0.05);
     assert_eq!((wrong.covered.count, wrong.covered.of), (0, 12), "another effect is not covered");
     assert!(wrong.covered.high_pct < 95.0);
 
     let (workload, reason) = ("pipe".into(), "too few".to_owned());
     let arm = "planted:share=3%".to_owned();
-    experiments[0].failures.push(crate::result::summary::Failure { workload, arm, reason });
-    let found = PlantedExperiments::of(&experiments, &[], 30_000, 0.05);
+    experiments[0].failures.push(weigh_model::result::summary::Failure { workload, arm, reason });
+    let found = planted_experiments(&experiments, &[], 30_000, 0.05);
     assert_eq!((found.covered.of, &*found.left_out["pipe"]), (11, "too few"));
 }
 
@@ -174,7 +174,7 @@ fn a_periodic_effect_that_is_denied_is_counted() {
         let ids: Vec<String> =
             (0..6).map(|seed| experiment(&store, seed, effect, &label)).collect();
         let stored: Vec<Stored> = ids.iter().map(|id| store.load(id).unwrap()).collect();
-        PlantedExperiments::of(&[], &stored, 10_000, 0.05).periodic
+        planted_experiments(&[], &stored, 10_000, 0.05).periodic
     };
     let denied = periodic(0.2);
     assert_eq!((denied.denied.count, denied.denied.of, denied.found.count), (12, 12, 0));
@@ -190,6 +190,6 @@ fn experiments_with_a_planted_effect_are_no_history() {
     assert!(history(&store, &this_machine(), None).unwrap().is_empty());
     calibration(&store, 9, 0.0);
     let all = history(&store, &this_machine(), None).unwrap();
-    assert_eq!(Calibration::of(&all, &[]).unwrap().experiment_alarms.alarms, 0);
+    assert_eq!(super::calibration(&all, &[]).unwrap().experiment_alarms.alarms, 0);
     assert_eq!(all.len(), 1);
 }

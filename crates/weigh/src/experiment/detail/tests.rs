@@ -7,9 +7,9 @@ use crate::experiment::outside::OutsideUse;
 use crate::experiment::past::Past;
 use crate::experiment::platform::{PairError, PairSlot, Readings, one_after_the_other};
 use crate::experiment::schedule::Schedule;
-use crate::result::scheme::Scheme;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
+use weigh_model::result::scheme::Scheme;
 
 /// A machine on which a sample takes 100 ms and a launch of the pass `launch_ms`.
 struct Fake {

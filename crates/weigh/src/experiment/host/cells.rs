@@ -12,19 +12,19 @@ use crate::experiment::order::padding_bytes;
 use crate::experiment::outcome::cell_sample;
 use crate::experiment::platform::{Platform, Slot, Stop};
 use crate::experiment::work::Work;
-use crate::machine::pressure::Disturbance;
 use crate::net::cell::{Cell, CellSize};
 use crate::net::ftp::FTP_ACTIVITY;
 use crate::net::grid::Grid;
 use crate::net::link::GridLink;
 use crate::net::site::{Losses, NetSite};
 use crate::net::site_error::SiteError;
-use crate::store::record::{Detailed, Measured};
-use crate::treatment::Evidence;
-use crate::workload::detail::Detail;
-use crate::workload::metric::Direction;
-use crate::workload::sample::{OwnReading, Sample};
 use trust::owner;
+use weigh_model::disturbance::Disturbance;
+use weigh_model::evidence::Evidence;
+use weigh_model::record::{Detailed, Measured};
+use weigh_model::workload::detail::Detail;
+use weigh_model::workload::metric::Direction;
+use weigh_model::workload::sample::{OwnReading, Sample};
 
 /// What cells are measured in, and how much each moves once that is known.
 pub struct NetBench {

@@ -3,8 +3,8 @@
 use super::{Host, padding, padding_bytes};
 use crate::experiment::detail::{DetailPlatform, Look};
 use crate::experiment::platform::{SampleError, Slot, Stop};
-use crate::store::record::Detailed;
-use crate::workload::detail::Detail;
+use weigh_model::record::Detailed;
+use weigh_model::workload::detail::Detail;
 
 impl DetailPlatform for Host<'_> {
     fn detail(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {

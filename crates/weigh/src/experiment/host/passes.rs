@@ -10,10 +10,10 @@ use crate::experiment::wrong::WrongAnswers;
 use crate::machine::held::Held;
 use crate::machine::process::process_start;
 use crate::orphans::wait_until;
-use crate::store::record::Measured;
 use crate::workload::executable::Length;
-use crate::workload::metric::Direction;
-use crate::workload::sample::OwnReading;
+use weigh_model::record::Measured;
+use weigh_model::workload::metric::Direction;
+use weigh_model::workload::sample::OwnReading;
 
 /// By which a process knows its visits from those of the passes before (workloads/web/cookie.c).
 const PASS: &str = "WEIGH_PASS";

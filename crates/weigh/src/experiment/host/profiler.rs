@@ -15,13 +15,13 @@ use crate::experiment::perf_report::kernel_symbols;
 use crate::experiment::platform::{SampleError, Slot, Stop};
 use crate::experiment::work::{LoadRole, UserLoad, Work};
 use crate::orphans::descendants_of;
-use crate::result::profiled::{HotSymbol, ProfiledArm};
 use crate::said::end_of;
-use crate::shell::command_line;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
 use crate::workload::stdout_use::StdoutUse;
 use trust::program;
+use weigh_model::result::profiled::{HotSymbol, ProfiledArm};
+use weigh_model::shell::command_line;
 
 /// How long a workload is looked at that can be of any length.
 const LOOKED_AT_MS: u64 = 3000;

@@ -17,10 +17,10 @@ use crate::experiment::order::{chance_of_pair, padding_bytes};
 use crate::experiment::platform::{PairError, PairSlot, Platform, Readings, Slot, Stop};
 use crate::net::cell::Cell;
 use crate::net::grid::{CELL_START, Grid};
-use crate::result::btu::{Btu, ScoredCell};
-use crate::treatment::Evidence;
-use crate::workload::metric::{Direction, Metric};
-use crate::workload::sample::{OwnReading, Sample};
+use weigh_model::evidence::Evidence;
+use weigh_model::result::btu::{Btu, ScoredCell};
+use weigh_model::workload::metric::{Direction, Metric};
+use weigh_model::workload::sample::{OwnReading, Sample};
 
 /// What a pair of sweeps is, as far as that is known before the first.
 pub struct PairForecast {

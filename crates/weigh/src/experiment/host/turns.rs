@@ -17,13 +17,14 @@ use crate::experiment::platform::{
 use crate::experiment::row::Unit;
 use crate::experiment::work::Work;
 use crate::station::arms::{LaunchOfPairError, Proved};
-use crate::store::record::OLD_SET;
-use crate::treatment::{Evidence, Named};
+use crate::treatment::Named;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{Job, Launched};
-use crate::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
-use crate::workload::sample::{OwnReading, Sample};
 use paired::estimate::median;
+use weigh_model::evidence::Evidence;
+use weigh_model::record::OLD_SET;
+use weigh_model::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
+use weigh_model::workload::sample::{OwnReading, Sample};
 
 /// What the two share; `workloads/driver/turns.c` uses the first bytes of it.
 const SHARED_BYTES: u64 = 4096;

@@ -2,12 +2,12 @@
 
 use super::super::log_ratio::percent;
 use super::tally::Tally;
-use crate::result::metrics::{Contrast, Counters, Latency};
-use crate::store::record::Detailed;
-use crate::workload::detail::{Detail, Latencies};
 use paired::estimate::{hodges_lehmann, median};
 use paired::histogram::Histogram;
 use paired::wilcoxon::signed_rank_interval;
+use weigh_model::record::Detailed;
+use weigh_model::result::metrics::{Contrast, Counters, Latency};
+use weigh_model::workload::detail::{Detail, Latencies};
 
 /// What either launch of a pair told, the baseline's first.
 type Both<T> = [T; 2];

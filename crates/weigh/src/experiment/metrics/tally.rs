@@ -2,12 +2,12 @@
 
 use crate::experiment::taken::{Sorted, sort};
 use crate::experiment::work::WHOLE_RUNS;
-use crate::result::load::DRIVER_READING;
-use crate::result::metrics::{Resources, Used};
-use crate::result::scheme::Scheme;
-use crate::store::samples::{OfRow, Point, Told, Totals};
 use paired::Interval;
 use paired::mean_rate::{Exposure, mean_ratio};
+use weigh_model::result::load::DRIVER_READING;
+use weigh_model::result::metrics::{Resources, Used};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::samples::{OfRow, Point, Told, Totals};
 
 /// A row beside its judgement.
 pub struct Tally<'a> {
@@ -77,7 +77,8 @@ fn per_op(totals: &Totals) -> Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::record::Measured;
+    use crate::store::keep_measured;
+    use weigh_model::record::Measured;
 
     fn of_row(samples: &[(usize, usize, usize, &str)]) -> OfRow {
         let mut of_row = OfRow::default();
@@ -96,7 +97,7 @@ mod tests {
                 evidence: Default::default(),
                 disturbance: None,
             };
-            of_row.add(measured.into());
+            of_row.add(keep_measured(measured));
         }
         of_row
     }

@@ -1,7 +1,8 @@
 //! What works beside the programs: power, interrupts, the clock's corrections.
 
-use super::Severity::{Good, Note, Warning};
-use super::{CheckInput, Finding};
+use super::CheckInput;
+use weigh_model::finding::Finding;
+use weigh_model::finding::Severity::{Good, Note, Warning};
 
 pub(super) fn power(seen: &CheckInput) -> Option<Finding> {
     let found = |severity, now: &str, effect| Finding::new("Power", severity, now, effect);
@@ -49,11 +50,12 @@ pub(super) fn corrections(seen: &CheckInput) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::Probes;
     use super::super::super::probes::ClockCorrection;
-    use super::super::super::{Facts, Probes};
     use super::super::check;
     use super::super::tests::found;
     use super::*;
+    use weigh_model::facts::Facts;
 
     const SUPPLY: &str = "/sys/class/power_supply";
 

@@ -1,7 +1,8 @@
 //! The CPUs and their clocks.
 
-use super::Severity::{Good, Note, Warning};
-use super::{CheckInput, Finding};
+use super::CheckInput;
+use weigh_model::finding::Finding;
+use weigh_model::finding::Severity::{Good, Note, Warning};
 
 /// Clocks that are read by a slow access to a device, and not in user space.
 const SLOW_CLOCKS: [&str; 4] = ["hpet", "acpi_pm", "refined-jiffies", "jiffies"];

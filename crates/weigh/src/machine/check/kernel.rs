@@ -1,8 +1,9 @@
 //! What the kernel does besides the work: guards against the hardware, security modules, auditing,
 //! counting.
 
-use super::Severity::{Good, Note, Warning};
-use super::{AUDITING, CheckInput, Finding};
+use super::{AUDITING, CheckInput};
+use weigh_model::finding::Finding;
+use weigh_model::finding::Severity::{Good, Note, Warning};
 
 pub(super) fn mitigations(seen: &CheckInput) -> Option<Finding> {
     let states = &seen.facts.mitigations;
@@ -115,10 +116,11 @@ pub(super) fn guests(seen: &CheckInput) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::Probes;
     use super::super::super::probes::AuditProbe;
-    use super::super::super::{Facts, Probes};
     use super::super::tests::found;
     use super::*;
+    use weigh_model::facts::Facts;
 
     fn with(probes: Probes, name: &str) -> Option<Finding> {
         let findings = super::super::check(&Facts::default(), &probes);

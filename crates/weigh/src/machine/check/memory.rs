@@ -1,7 +1,8 @@
 //! Memory: where it is, and whether it is there.
 
-use super::Severity::{Good, Note, Warning};
-use super::{CheckInput, Finding};
+use super::CheckInput;
+use weigh_model::finding::Finding;
+use weigh_model::finding::Severity::{Good, Note, Warning};
 
 pub(super) fn layout(seen: &CheckInput) -> Option<Finding> {
     let found = |severity, now, effect| Finding::new("Memory layout", severity, now, effect);

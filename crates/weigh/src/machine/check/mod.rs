@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use weigh_model::facts::Facts;
+use weigh_model::finding::{Finding, Severity};
 
-use super::{Facts, Probes};
+use super::Probes;
 
 mod background;
 mod cpu;
@@ -16,59 +17,6 @@ mod others;
 
 /// Name of the check whose change during a measurement is also reported.
 pub const AUDITING: &str = "Auditing";
-
-/// How much it matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// It makes results wrong or needlessly wide; in every report.
-    Warning,
-    /// Worth knowing: it limits what a result says, or could not be seen; in the JSON and HTML of every
-    /// report.
-    Note,
-    Good,
-}
-
-/// What one check found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What was looked at, e.g. `CPU governor`.
-    pub name: &'static str,
-    pub severity: Severity,
-    /// How it is now, e.g. `powersave`.
-    pub now: String,
-    /// What that does to a measurement, a whole sentence.
-    pub effect: String,
-    /// How to fix it, a whole sentence with the command between backticks.
-    #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
-    pub fix: Option<String>,
-}
-
-impl Finding {
-    fn new(
-        name: &'static str,
-        severity: Severity,
-        now: impl Into<String>,
-        effect: &str,
-    ) -> Finding {
-        Finding { name, severity, now: now.into(), effect: effect.into(), fix: None }
-    }
-
-    fn fix(self, how: &str) -> Finding {
-        Finding { fix: Some(how.into()), ..self }
-    }
-
-    /// All of it in one line, for the warnings of a report.
-    pub fn sentence(&self) -> String {
-        format!("{}: {}", self.name, self.without_name())
-    }
-
-    /// The same for a table that has the name beside it.
-    fn without_name(&self) -> String {
-        let fix = self.fix.as_deref().map(|fix| format!(" {fix}")).unwrap_or_default();
-        format!("{}. {}{fix}", self.now, self.effect)
-    }
-}
 
 /// What the checks look at.
 struct CheckInput<'a> {
@@ -156,7 +104,7 @@ pub(super) mod tests {
 
     /// What a check found on a machine with these files.
     pub(in super::super) fn found(files: &[(&str, &str)], name: &str) -> Option<Finding> {
-        let facts = Facts::read_from(root_with(files).path());
+        let facts = crate::machine::facts::read_from(root_with(files).path());
         let findings = check(&facts, &Probes::default());
         assert!(
             warnings(&findings).iter().all(|warning| is_about_machine(warning)),
@@ -196,7 +144,8 @@ pub(super) mod tests {
 
     #[test]
     fn this_machine_is_checked_without_failing() {
-        let findings = check(&Facts::read(), &Probes::read(&[std::env::temp_dir()]));
+        let findings =
+            check(&crate::machine::facts::read(), &Probes::read(&[std::env::temp_dir()]));
         assert!(findings.iter().any(|finding| finding.name == "Memory layout"));
         assert!(findings.iter().any(|finding| finding.name == "Free space"));
     }

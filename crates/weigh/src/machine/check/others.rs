@@ -1,8 +1,9 @@
 //! Who else is there: other programs, other guests of the same host, and what they leave free.
 
 use super::super::probes::Space;
-use super::Severity::{Good, Note, Warning};
-use super::{CheckInput, Finding};
+use super::CheckInput;
+use weigh_model::finding::Finding;
+use weigh_model::finding::Severity::{Good, Note, Warning};
 
 /// Others use the CPUs when this share of them is loaded before the experiment has begun.
 const LOAD_PER_CPU: f64 = 0.5;

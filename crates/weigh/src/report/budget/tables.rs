@@ -1,8 +1,8 @@
 //! The tables of a budget.
 
-use crate::format;
 use crate::report::table::{Align, Table};
-use crate::result::budget::{Backlog, BudgetReport, Day, DiskFull, KeptUp, Load};
+use weigh_model::format;
+use weigh_model::result::budget::{Backlog, BudgetReport, Day, DiskFull, KeptUp, Load};
 
 /// A day's log as gzip leaves it.
 pub fn gzipped(day: &Day) -> Option<String> {

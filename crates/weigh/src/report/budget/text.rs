@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::tables::{days, gzipped, limits, loads, policies};
-use crate::format;
 use crate::report::paint::{BOLD, paint};
 use crate::report::table::Table;
 use crate::report::text::{emphasise, wrap};
-use crate::result::budget::{Backlog, BudgetReport};
+use weigh_model::format;
+use weigh_model::result::budget::{Backlog, BudgetReport};
 
 /// The rate of the first sentence, where none was asked for.
 const USUAL_RATE: f64 = 100.0;
@@ -150,8 +150,8 @@ fn sentence(report: &BudgetReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Facts;
-    use crate::result::budget::{
+    use weigh_model::facts::Facts;
+    use weigh_model::result::budget::{
         Common, Compressed, Day, KeptUp, Load, PerOperation, SCHEMA, Tried,
     };
 

@@ -5,8 +5,8 @@
 use super::super::table::{Align, Table};
 use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::{Sheet, SheetLine, format, lines, three_digits};
-use crate::result::imported::Better;
-use crate::result::work_name::WorkName;
+use weigh_model::result::imported::Better;
+use weigh_model::result::work_name::WorkName;
 
 const RANDOM_INSERT: &str = "app:db.random-insert";
 const COOKIE: &str = "app:web.cookie";

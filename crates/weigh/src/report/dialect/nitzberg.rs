@@ -140,12 +140,12 @@ fn fixed(pct: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sample;
     use super::*;
+    use weigh_model::example;
 
     #[test]
     fn the_last_rows_are_cumulative() {
-        let text = render(&Sheet::of(&sample::two_sets())).unwrap();
+        let text = render(&Sheet::of(&example::two_sets())).unwrap();
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("syscall −85.219400 −84.796700 0.422700 3 500"), "{text}");
         assert!(words.contains("Cumulatively: one operation of each 6 1,000"), "{text}");
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_figure_has_the_larger_cost_of_rows_above_one_per_cent() {
-        let mut s = sample::two_sets();
+        let mut s = example::two_sets();
         s.results[1].sets[0].effect_pct = -0.99;
         s.results[1].sets[1].effect_pct = 3.0;
         let text = page(&Sheet::of(&s)).unwrap();

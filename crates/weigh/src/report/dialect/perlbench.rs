@@ -3,7 +3,7 @@
 
 use super::super::table::{Align, Table};
 use super::{Sheet, SheetLine, lines, side_by_side, three_digits};
-use crate::format;
+use weigh_model::format;
 
 const PREFIX: &str = "interp:perl.";
 

@@ -2,7 +2,7 @@
 
 use super::super::table::{Align, Table};
 use super::{Sheet, lines};
-use crate::result::load::{LoadAnswers, LoadPoint};
+use weigh_model::result::load::{LoadAnswers, LoadPoint};
 
 /// re-aim's own words.
 const COLUMNS: [&str; 9] = [

@@ -2,7 +2,7 @@
 
 use super::super::table::{Align, Table};
 use super::{Sheet, whole_percent};
-use crate::result::imported::Better;
+use weigh_model::result::imported::Better;
 
 pub const NOT_AVAILABLE: &str = "n/a";
 

@@ -6,7 +6,7 @@
 
 use super::super::table::{Align, Table};
 use super::{Sheet, format, lines, three_digits, whole_percent};
-use crate::result::imported::per_second;
+use weigh_model::result::imported::per_second;
 
 pub fn render(sheet: &Sheet) -> Result<String, String> {
     let mut columns = vec![("Microbenchmark", Align::Left)];

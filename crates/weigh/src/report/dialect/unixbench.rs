@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::super::table::{Align, Table};
 use super::{Sheet, SheetLine, format, lines};
-use crate::result::unixbench_index::Formula;
-use crate::workload::suite::{self, Member, Suite};
+use weigh_model::result::unixbench_index::Formula;
+use weigh_model::workload::suite;
+use weigh_model::workload::suite::{Member, Suite};
 
 /// A table per arm, and per number of parallel copies.
 pub fn render(sheet: &Sheet) -> Result<String, String> {

@@ -15,7 +15,7 @@ use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::unixbench::{ArmIndex, index_of_4_1};
 use super::{Sheet, format, lines, three_digits};
 use super::{asked_servers, perlbench};
-use crate::result::imported::Better;
+use weigh_model::result::imported::Better;
 
 /// His names of UnixBench's tests, and ours.
 const INDICES: [(&str, &str); 8] = [

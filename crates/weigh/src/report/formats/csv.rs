@@ -1,12 +1,12 @@
 //! Every pair as it was measured, or every sample of a run, one a line: for people who bring their own
 //! statistics.
 
-use crate::format;
 use crate::report::ReportFormat;
-use crate::result::summary::Summary;
-use crate::result::work_name::WorkName;
-use crate::store::record::Stored;
-use crate::workload::metric::Metric;
+use weigh_model::format;
+use weigh_model::record::Stored;
+use weigh_model::result::summary::Summary;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::metric::Metric;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "csv",
@@ -172,11 +172,11 @@ fn without_formula(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use weigh_model::example;
 
     #[test]
     fn a_line_a_pair() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         s.results.truncate(1);
         s.results[0].series.truncate(2);
         let text = pairs(&s);
@@ -206,7 +206,7 @@ mod tests {
     fn odd_names_are_quoted_and_missing_numbers_empty() {
         assert_eq!(CsvCell::name("a,\"b\"").0, "\"a,\"\"b\"\"\"");
         assert_eq!(CsvCell::number(f64::NAN).0, "");
-        let text = pairs(&sample::hostile());
+        let text = pairs(&example::hostile());
         assert!(!text.contains("NaN") && !text.contains("inf"));
     }
 }

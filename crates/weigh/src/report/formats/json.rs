@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::report::ReportFormat;
 use crate::report::cumulative::{self, Cumulative};
-use crate::result::summary::Summary;
+use weigh_model::result::summary::Summary;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "json",
@@ -39,13 +39,13 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::report::sample;
-    use crate::result::curve::OnCurve;
-    use crate::result::gate::{Above, Gate};
-    use crate::result::imported::{Better, Figure, File, Imported};
-    use crate::result::load::Crossover;
-    use crate::result::metrics::{Contrast, Counters};
-    use crate::result::work_name::WorkName;
+    use weigh_model::example;
+    use weigh_model::result::curve::OnCurve;
+    use weigh_model::result::gate::{Above, Gate};
+    use weigh_model::result::imported::{Better, Figure, File, Imported};
+    use weigh_model::result::load::Crossover;
+    use weigh_model::result::metrics::{Contrast, Counters};
+    use weigh_model::result::work_name::WorkName;
 
     /// Every path in the document, with list positions left out.
     fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
@@ -67,7 +67,7 @@ mod tests {
 
     /// The experiment of the documentation: everything that can appear does.
     fn documented() -> Summary {
-        let mut s = sample::two_sets();
+        let mut s = example::two_sets();
         s.results[0].workload = WorkName::of_copies("syscall", 2);
         s.results[0].on_curve =
             Some(OnCurve { series: "syscall".into(), x: 2.0, x_unit: "copies".into() });
@@ -86,7 +86,7 @@ mod tests {
         let above = Above { workload: s.results[0].workload.clone(), treatment: "audit".into() };
         s.gate =
             Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above], open: Vec::new() });
-        s.loads = sample::load().loads;
+        s.loads = example::load().loads;
         let load = &mut s.loads[0];
         for curve in [&mut load.baseline, &mut load.treated] {
             curve.points.truncate(1);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_report_can_be_read_back() {
-        let s = sample::audit();
+        let s = example::audit();
         let text = render(&s).expect("a summary is JSON");
         let back: Summary = serde_json::from_str(&text).expect("and back");
         assert_eq!(back.results.len(), s.results.len());
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_none_are_null() {
-        let text = render(&sample::hostile()).expect("a summary is JSON");
+        let text = render(&example::hostile()).expect("a summary is JSON");
         assert!(!text.contains("NaN") && !text.contains("inf"));
     }
 }

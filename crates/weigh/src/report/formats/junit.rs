@@ -3,10 +3,10 @@
 
 use std::fmt::Display;
 
-use crate::format;
 use crate::report::{ReportFormat, by_treatment, sentence};
-use crate::result::summary::{Failure, Row, State, Summary};
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::result::summary::{Failure, Row, State, Summary};
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "junit",
@@ -145,12 +145,12 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
-    use crate::result::gate::{Above, Gate};
+    use weigh_model::example;
+    use weigh_model::result::gate::{Above, Gate};
 
     #[test]
     fn what_fails_the_gate_fails_and_what_has_no_result_is_an_error() {
-        let mut s = sample::audit();
+        let mut s = example::audit();
         let text = render(&s);
         assert!(text.contains("tests=\"13\" failures=\"0\" errors=\"1\""), "{text}");
         assert!(text.contains("name=\"fsdisk\"><error message=\"It took longer"), "{text}");
@@ -168,7 +168,7 @@ mod tests {
     /// Every quotation mark and angle bracket is markup of ours.
     #[test]
     fn no_name_becomes_markup() {
-        let text = render(&sample::hostile());
+        let text = render(&example::hostile());
         assert!(!text.contains("<script") && !text.contains("<i>") && !text.contains('\u{1b}'));
         for line in text.lines() {
             assert_eq!(line.matches('<').count(), line.matches('>').count(), "{line}");

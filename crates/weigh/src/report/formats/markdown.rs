@@ -1,7 +1,5 @@
 //! A report to paste into an issue or a commit message.
 
-use crate::format;
-use crate::machine::described;
 use crate::report::markdown_text::Markdown;
 use crate::report::profiled;
 use crate::report::readings::{self, MetricTable};
@@ -11,9 +9,11 @@ use crate::report::{ReportFormat, run_page};
 use crate::report::{
     bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus,
 };
-use crate::result::profiled::Profiled;
-use crate::result::run::RunReport;
-use crate::result::summary::{Failure, Row, Summary};
+use weigh_model::described;
+use weigh_model::format;
+use weigh_model::result::profiled::Profiled;
+use weigh_model::result::run::RunReport;
+use weigh_model::result::summary::{Failure, Row, Summary};
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "markdown",
@@ -208,11 +208,11 @@ fn remarks(s: &Summary) -> Vec<Markdown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use weigh_model::example;
 
     #[test]
     fn the_sentence_comes_first_and_the_command_last() {
-        let text = render(&sample::audit());
+        let text = render(&example::audit());
         assert!(text.starts_with("**`audit` slows 9 of 12 workloads"), "{text}");
         assert!(text.ends_with("```sh\nweigh compare audit -w unixbench --seed 20261121\n```\n"));
         assert!(text.contains(
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn nothing_breaks_a_table_row() {
-        let text = render(&sample::hostile());
+        let text = render(&example::hostile());
         let rows = text.lines().filter(|line| line.starts_with("| a\\|b"));
         assert_eq!(rows.count(), 900, "each of 300 rows in three tables");
         assert!(!text.contains('\u{1b}'));
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn foreign_text_is_no_markup_wherever_it_stands() {
-        let mut s = sample::hostile();
+        let mut s = example::hostile();
         let plant = "<img src=x> [x](javascript:alert(1)) ![x](http://evil/x.png) @people ` **b**";
         s.warnings.push(plant.into());
         s.failures.iter_mut().for_each(|failure| failure.reason = plant.into());

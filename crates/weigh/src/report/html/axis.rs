@@ -1,7 +1,7 @@
 //! An axis of a chart: where a value lies between its ends, and which values are labelled.
 
-use crate::format;
-use crate::result::curve::Quantity;
+use weigh_model::format;
+use weigh_model::result::curve::Quantity;
 
 /// A range of more than this is shown by its logarithm, or its smaller values could not be told apart.
 const WIDEST_LINEAR: f64 = 10.0;
@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::result::curve::x_text;
+    use weigh_model::result::curve::x_text;
 
     const KIB: f64 = 1024.0;
 

@@ -7,8 +7,8 @@ use minijinja::{Value, context};
 
 use super::axis::{Axis, tick_text};
 use super::parts;
-use crate::format;
-use crate::result::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity, x_text};
+use weigh_model::format;
+use weigh_model::result::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity, x_text};
 
 const TOP: f64 = 26.0;
 const PANEL: f64 = 210.0;

@@ -6,8 +6,8 @@
 use minijinja::{Value, context};
 
 use super::class;
-use crate::format;
-use crate::result::summary::{Pair, Row};
+use weigh_model::format;
+use weigh_model::result::summary::{Pair, Row};
 
 const WIDTH: f64 = 300.0;
 const EFFECTS_HEIGHT: f64 = 60.0;
@@ -115,11 +115,11 @@ fn round(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use weigh_model::example;
 
     #[test]
     fn a_picture_needs_two_pairs_that_differ() {
-        let mut row = sample::audit().results.remove(0);
+        let mut row = example::audit().results.remove(0);
         assert!(figure(&row, false, 60.0).is_some());
         row.series.truncate(1);
         assert!(figure(&row, false, 60.0).is_none());
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn all_pictures_are_over_the_same_time() {
-        let results = sample::audit().results;
+        let results = example::audit().results;
         let end_s = end_s(&results);
         let last = |row: &Row| row.series.last().unwrap().started_s;
         assert!(last(&results[0]) < end_s && last(&results[11]) == end_s);

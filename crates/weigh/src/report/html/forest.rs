@@ -6,11 +6,11 @@
 use minijinja::{Value, context};
 
 use super::class;
-use crate::format;
 use crate::report::results::{has_interval, interval, measured, verdict};
 use crate::report::scale::EffectScale;
-use crate::result::summary::Row;
 use paired::Verdict;
+use weigh_model::format;
+use weigh_model::result::summary::Row;
 
 /// As high as an item of the lists beside the plot, and as room at its top: see the style sheet.
 const ROW_HEIGHT: usize = 26;

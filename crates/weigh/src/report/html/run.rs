@@ -3,13 +3,13 @@
 use minijinja::{Error, Value, context};
 
 use super::{chart, fill, machine_facts, parts, printouts, sequence, table, titled};
-use crate::format;
-use crate::machine::Facts;
 use crate::report::profiled::ProfilerText;
 use crate::report::table::Table;
-use crate::result::curve::Chart;
-use crate::result::net_cells::Abnormal;
-use crate::result::summary::Failure;
+use weigh_model::facts::Facts;
+use weigh_model::format;
+use weigh_model::result::curve::Chart;
+use weigh_model::result::net_cells::Abnormal;
+use weigh_model::result::summary::Failure;
 
 /// What is on the page.
 pub struct RunPage<'a> {
@@ -79,8 +79,8 @@ pub fn render(page: &RunPage) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::curve::{Curve, CurvePoint, Quantity};
-    use crate::result::work_name::COPIES;
+    use weigh_model::result::curve::{Curve, CurvePoint, Quantity};
+    use weigh_model::result::work_name::COPIES;
 
     fn page(numbers: [f64; 3], name: &str) -> String {
         let points = numbers.into_iter().enumerate().map(|(i, y)| CurvePoint {

@@ -3,9 +3,9 @@
 
 use minijinja::{Value, context};
 
-use crate::format;
-use crate::result::net_cells::Abnormal;
-use crate::workload::detail::{TcpLook, WatchedConnection};
+use weigh_model::format;
+use weigh_model::result::net_cells::Abnormal;
+use weigh_model::workload::detail::{TcpLook, WatchedConnection};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 160.0;

@@ -5,10 +5,11 @@ use minijinja::{Error, Value, context};
 
 use super::rule_table::{self, FileNames, RuleRow};
 use super::{tables, words};
-use crate::format::{self, number};
 use crate::report::html::{fill, machine_facts, parts, table, unbroken};
 use crate::report::table::{Align, Table};
-use crate::result::rules::{CostInterval, LineReport, Rewrite, RuleReport, Standing};
+use weigh_model::format;
+use weigh_model::format::number;
+use weigh_model::result::rules::{CostInterval, LineReport, Rewrite, RuleReport, Standing};
 
 /// As high as an item of the lists beside the bars: see the style sheet.
 const ROW_HEIGHT: usize = 26;
@@ -228,7 +229,7 @@ fn place(at: f64) -> String {
 mod tests {
     use super::super::sample;
     use super::*;
-    use crate::result::rules::Fate;
+    use weigh_model::result::rules::Fate;
 
     #[test]
     fn every_line_is_on_the_page_once_in_a_table() {

@@ -1,6 +1,6 @@
 //! The documented JSON (`docs/json.md`): the [`RuleReport`] as it is.
 
-use crate::result::rules::RuleReport;
+use weigh_model::result::rules::RuleReport;
 
 /// The whole document, indented, with a newline at its end; what is no finite number is a `null`.
 ///

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::words::{self, loaded};
-use crate::format::{self, number};
 use crate::report::table::{Align, Table};
-use crate::result::rules::{CostInterval, LineCost, LineReport, Matched, RuleReport, Standing};
+use weigh_model::format;
+use weigh_model::format::number;
+use weigh_model::result::rules::{
+    CostInterval, LineCost, LineReport, Matched, RuleReport, Standing,
+};
 
 /// What most rules begin with, in either order; where there is no room for a whole rule, it is not missed.
 const USUAL_ACTIONS: [&str; 4] =

@@ -1,7 +1,7 @@
 //! A rule report for the tests of this room: 400 lines of a set like those that people load, and odd ones.
 
-use crate::report::sample;
-use crate::result::rules::{
+use weigh_model::example;
+use weigh_model::result::rules::{
     Class, CostInterval, CostMetric, Elapsed, Fate, LineCost, LineReport, Matched, NotMeasured,
     OperationCosts, ProfileRecords, Rewrite, RuleReport, SCHEMA, Standing,
 };
@@ -91,7 +91,7 @@ pub fn stig() -> RuleReport {
         command: "weigh rules /etc/audit/rules.d/10-base.rules /tmp/30-stig.rules".to_owned(),
         metric: CostMetric::Nanoseconds,
         is_estimate: true,
-        machine: sample::machine(),
+        machine: example::machine(),
         warnings: vec!["Load: the load average is 1.1 on 2 CPUs.".to_owned()],
         operations: operations(),
         mix: "an even mix of the operations".to_owned(),

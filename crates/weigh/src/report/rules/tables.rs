@@ -1,9 +1,10 @@
 //! The other tables of a rule report: sums, operations, kinds, and lines that something is to be said about.
 
 use super::words;
-use crate::format::{self, number};
 use crate::report::table::{Align, Table};
-use crate::result::rules::{
+use weigh_model::format;
+use weigh_model::format::number;
+use weigh_model::result::rules::{
     CostInterval, CostMetric, Fate, LineReport, OperationCosts, RuleReport,
 };
 

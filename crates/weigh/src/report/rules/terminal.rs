@@ -3,14 +3,14 @@
 
 use super::rule_table::{self, FileNames, RuleRow};
 use super::{tables, words};
-use crate::format;
-use crate::machine::described;
 use crate::report::curve_text::bar;
 use crate::report::page::Page;
 use crate::report::paint::{FAINT, paint};
 use crate::report::table::Align;
 use crate::report::text::wrap;
-use crate::result::rules::{Rewrite, RuleReport};
+use weigh_model::described;
+use weigh_model::format;
+use weigh_model::result::rules::{Rewrite, RuleReport};
 
 /// Longer bars say no more.
 const WIDEST_BAR: usize = 30;
@@ -145,7 +145,7 @@ fn context(page: &mut Page, r: &RuleReport) {
 mod tests {
     use super::super::sample;
     use super::*;
-    use crate::result::rules::{CostInterval, Fate, Standing};
+    use weigh_model::result::rules::{CostInterval, Fate, Standing};
 
     #[test]
     fn it_is_the_report_of_the_fixture() {

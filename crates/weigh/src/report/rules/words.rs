@@ -1,7 +1,8 @@
 //! Costs and rewrites in words, the same in every format.
 
-use crate::format::{self, number, number_with, quoted};
-use crate::result::rules::{
+use weigh_model::format;
+use weigh_model::format::{number, number_with, quoted};
+use weigh_model::result::rules::{
     Class, CostInterval, CostMetric, Fate, LineCost, LineReport, NotMeasured, OperationCosts,
     Rewrite, RuleReport,
 };

@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use crate::label::Parameters;
 use linux_audit::netlink::Client;
 use linux_audit::status::{AuditSetting, Status, jiffies_to_s, s_to_jiffies};
+use weigh_model::label::Parameters;
 
 /// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.
 const DEFAULT_BACKLOG_LIMIT: u32 = 8192;

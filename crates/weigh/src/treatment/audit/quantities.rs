@@ -1,8 +1,8 @@
 //! What auditing produces.
 
-use crate::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
 use QuantityKind::{Arrived, Lost, Made, Spent, Waited};
 use QuantityUnit::{Bytes, Count, Seconds};
+use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
 
 /// Audit records of the worker and its descendants.
 pub const RECORDS: EvidenceQuantity =
@@ -37,7 +37,7 @@ pub static ALL: [EvidenceQuantity; 7] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::quantity::of_before;
+    use weigh_model::result::quantity::of_before;
 
     /// So the samples of before are shown as those of now.
     #[test]

@@ -8,11 +8,12 @@ use super::state::Snapshot;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, setup, system};
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Evidence, Launch, Occupied, Treatment, TreatmentError};
+use crate::treatment::{Bench, Launch, Occupied, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::AuditSetting;
+use weigh_model::evidence::Evidence;
 
 /// `audit:residual`: auditing was enabled and is off again.
 #[derive(Default)]

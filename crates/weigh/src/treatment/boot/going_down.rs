@@ -10,7 +10,6 @@ use std::time::Duration;
 use signal_hook::consts::SIGTERM;
 
 use super::hook::has_systemd;
-use crate::machine::Facts;
 use trust::start::{self, Inherited};
 
 /// Services that do not stop keep it up so long at most (systemd's default is 90 s for each).
@@ -46,7 +45,7 @@ pub fn may_boot() -> Result<(), String> {
     if bits >> SYS_BOOT & 1 == 0 {
         return Err("this process may not boot the machine (it lacks CAP_SYS_BOOT)".into());
     }
-    match Facts::read().container {
+    match crate::machine::facts::read().container {
         Some(container) => Err(format!("this is a container ({container}), which has no boots")),
         None => Ok(()),
     }

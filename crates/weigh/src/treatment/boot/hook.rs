@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::watchdog;
 use crate::said;
-use crate::shell::command_line;
 use crate::treatment::state_dir::StateDir;
 use trust::start::{self, Inherited};
+use weigh_model::shell::command_line;
 
 /// The hidden subcommand that goes on.
 const GOES_ON: &[&str] = &["__boot"];

@@ -20,7 +20,7 @@ pub use state::{BootState, DueBoot};
 
 use super::guest::options::GuestOptions;
 use super::read_label;
-use crate::label::Term;
+use weigh_model::label::Term;
 
 /// What such a treatment is called.
 pub const NAME: &str = "boot";

@@ -6,7 +6,6 @@ use linux_audit::netlink::Client;
 use serde::{Deserialize, Serialize};
 
 use super::kernel::BootKernel;
-use crate::machine::Facts;
 
 /// What all arms have, unless they say otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,7 +32,7 @@ impl NormalBoot {
             let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
             text.map(|text| text.trim().to_owned())
         };
-        let facts = Facts::read();
+        let facts = crate::machine::facts::read();
         let audit = Client::open().and_then(|mut client| client.status()).ok();
         Ok(NormalBoot {
             kernel: BootKernel::running(&facts.kernel)?,

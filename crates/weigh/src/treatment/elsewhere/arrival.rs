@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Facts;
 use crate::workload::executable::Executable;
 use crate::workload::setup::kind::whereabouts::Whereabouts;
+use weigh_model::facts::Facts;
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__arrival";
@@ -33,7 +33,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> 
 fn arrive(directory: &Path) -> Result<String, String> {
     let arrival = Arrival {
         executable: Executable::unpack(directory)?,
-        machine: Facts::read(),
+        machine: crate::machine::facts::read(),
         whereabouts: Whereabouts::here().map_err(|error| error.to_string())?,
     };
     serde_json::to_string(&arrival).map_err(|error| error.to_string())

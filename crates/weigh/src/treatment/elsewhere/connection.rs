@@ -13,11 +13,11 @@ use super::ssh::Ssh;
 use crate::lines::LinesError;
 use crate::own_program::{self, Helper};
 use crate::said::{self, Heard, KEPT_BYTES, Keep};
-use crate::shell::command_line;
 use crate::treatment::TreatmentError;
-use crate::workload::clock::PlaceClock;
 use crate::workload::launcher;
 use crate::workload::place::LaunchPlace;
+use weigh_model::shell::command_line;
+use weigh_model::workload::clock::PlaceClock;
 
 /// A Unix socket's path is limited (unix(7)), and ssh adds to it while it makes one.
 const MAX_SOCKET_BYTES: usize = 85;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::kind::Parameter;
-use crate::label::Parameters;
-use crate::shell::command_line;
 use crate::treatment::absolute;
 use trust::program;
+use weigh_model::label::Parameters;
+use weigh_model::shell::command_line;
 
 /// Where to, and what it takes to get there.
 #[derive(Clone, Debug)]

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::connection::Connection;
 use super::ssh::Ssh;
 use crate::chance;
-use crate::machine::Facts;
-use crate::machine::described::machine_changes;
 use crate::orphans::wait_until;
 use crate::treatment::{Bench, TreatmentError};
+use weigh_model::described::machine_changes;
+use weigh_model::facts::Facts;
 
 /// A connection that is lost so often is none to measure over.
 const RECONNECTIONS: usize = 5;

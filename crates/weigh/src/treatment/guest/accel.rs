@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{BootPlan, Guest};
 use crate::machine::boot_id;
 use crate::treatment::TreatmentError;
-use crate::workload::clock::PlaceClock;
+use weigh_model::workload::clock::PlaceClock;
 
 const DEVICE: &str = "/dev/kvm";
 /// With KVM a guest is up in two or three seconds.

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{statvfs, sync};
 
 use super::program;
-use crate::printable;
 use crate::said::{self, Heard, KEPT_BYTES, Keep};
 use crate::treatment::TreatmentError;
 use crate::treatment::guard::Guard;
 use crate::treatment::scratch::{self, SCRATCH};
 use crate::treatment::state_dir::StateDir;
 use trust::start::{self, Inherited};
+use weigh_model::printable;
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(1200);

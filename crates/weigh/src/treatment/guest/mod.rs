@@ -114,7 +114,7 @@ pub fn make(
     let kvm = match known.get() {
         Some(kvm) => kvm.clone(),
         None => {
-            let announce = |sentence: &str| eprintln!("{}", crate::printable::line(sentence));
+            let announce = |sentence: &str| eprintln!("{}", weigh_model::printable::line(sentence));
             accel::find(&mut plan, workshop.directory(), bench.interrupted, &announce)?
         }
     };

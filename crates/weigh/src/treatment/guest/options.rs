@@ -1,7 +1,7 @@
 //! What the parameters of `vm` make of a guest: its kernel's command line, and what has to show in it.
 
 use super::accel::Accel;
-use crate::label::Parameters;
+use weigh_model::label::Parameters;
 
 /// Modules that a guest has without being asked, and that forbid nothing by themselves.
 const ALWAYS: &str = "landlock,lockdown,yama";

@@ -11,8 +11,6 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use crate::label::Parameters;
-use crate::result::quantity::EvidenceQuantity;
 use crate::treatment::audit::configuration::{Configuration, Shared};
 use crate::treatment::audit::limits::Wanted;
 use crate::treatment::audit::live::HostRules;
@@ -25,14 +23,16 @@ use crate::treatment::audit::{BASELINE_LOGINUID, needs, quantities, setup, syste
 use crate::treatment::claim;
 use crate::treatment::guard::Guard;
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
-    absolute,
+    Bench, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
 };
 use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};
 use linux_audit::rule_set::{LineOutcome, NO_RULE, RuleLine, RuleSet};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+use weigh_model::result::quantity::EvidenceQuantity;
 
 pub static KIND: Audit = Audit;
 

@@ -4,16 +4,17 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use crate::label::Parameters;
 use crate::machine::hierarchies::Hierarchies;
 use crate::treatment::control_group::{PlannedGroup, remove};
 use crate::treatment::guard::Guard;
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError, scratch,
+    Bench, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError, scratch,
 };
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::allowed_cpus::cpus_of;
 use crate::workload::setup::kind::control_group::ControlGroup;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Cgroup = Cgroup;
 

@@ -3,13 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::label::Parameters;
 use crate::treatment::guard::Guard;
 use crate::treatment::running::CurrentCommand;
 use crate::treatment::undo_command::{self, UserCommand};
-use crate::treatment::{
-    Bench, Evidence, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError,
-};
+use crate::treatment::{Bench, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Cmd = Cmd;
 

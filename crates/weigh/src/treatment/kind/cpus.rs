@@ -1,11 +1,10 @@
 //! `cpus`: the CPUs on which the workload may run.
 
-use crate::label::Parameters;
-use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
-};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Cpus = Cpus;
 

@@ -5,14 +5,13 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
-use crate::label::Parameters;
-use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
-};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
 use crate::workload::executable::FILE_NAME;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::variables::Variables;
 use trust::allowed::executable_or_absent;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Env = Env;
 

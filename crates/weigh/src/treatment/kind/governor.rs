@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::label::Parameters;
 use crate::machine::fix::{CPUFREQ, governors, policies};
 use crate::treatment::claim::CPUS;
 use crate::treatment::switched::{Switch, Switched};
 use crate::treatment::{Kind, Parameter, Probe, Treatment, only_word, writable};
+use weigh_model::label::Parameters;
 
 pub static KIND: Governor = Governor;
 

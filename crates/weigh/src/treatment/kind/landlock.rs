@@ -2,12 +2,11 @@
 
 use std::io;
 
-use crate::label::Parameters;
-use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
-};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::landlock_layers::LandlockLayers;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Landlock = Landlock;
 

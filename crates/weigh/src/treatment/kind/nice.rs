@@ -1,11 +1,12 @@
 //! `nice`: how nice the workload is to others that want the CPU.
 
-use crate::label::Parameters;
 use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, only_word,
+    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, only_word,
 };
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::nice_level::NiceLevel;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Nice = Nice;
 

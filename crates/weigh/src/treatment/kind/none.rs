@@ -1,12 +1,11 @@
 //! `none`: nothing at all, so that `weigh compare none` weighs two identical arms through the very
 //! same path (an A/A experiment): what it calls different is a false alarm.
 
-use crate::label::Parameters;
-use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
-};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
 use crate::workload::setup::kind::planted_share::PlantedShare;
 use crate::workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: None = None;
 

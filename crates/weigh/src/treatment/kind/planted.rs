@@ -5,12 +5,11 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use crate::label::Parameters;
-use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
-};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::planted_share::PlantedShare;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Planted = Planted;
 

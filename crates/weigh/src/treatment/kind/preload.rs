@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::label::Parameters;
-use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError, only_word,
-};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError, only_word};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::preloaded::Preloaded;
 use trust::{allowed, user_file};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Preload = Preload;
 

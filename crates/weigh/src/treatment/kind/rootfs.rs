@@ -4,16 +4,17 @@
 use std::rc::Rc;
 
 use crate::archive::Packed;
-use crate::label::Parameters;
 use crate::treatment::guard::Guard;
 use crate::treatment::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::treatment::{
-    Bench, Evidence, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
+    Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
 };
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root;
 use crate::workload::setup::kind::root_seen::{RootSeen, SEEN};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Rootfs = Rootfs;
 

@@ -5,15 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::label::Parameters;
 use crate::treatment::seccomp::bpf::{self, Instruction};
 use crate::treatment::seccomp::oci_profile::{self, Compiled};
 use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute,
+    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute,
 };
 use crate::workload::launcher::status_number;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: Seccomp = Seccomp;
 

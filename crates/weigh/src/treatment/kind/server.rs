@@ -7,9 +7,10 @@ use std::path::Path;
 
 use crate::fixture::tuning::{self, Tuning};
 use crate::fixture::{FIXTURES, FixtureKind};
-use crate::label::Parameters;
 use crate::treatment::digest::digest_of_file;
-use crate::treatment::{Evidence, Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: ServerKind = ServerKind;
 

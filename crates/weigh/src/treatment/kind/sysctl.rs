@@ -1,10 +1,10 @@
 //! `sysctl`: settings of the kernel, for each treated sample.
 
-use crate::label::Parameters;
 use crate::machine::fix::Setting;
 use crate::machine::sysctl::file_of;
 use crate::treatment::switched::{Switch, Switched};
 use crate::treatment::{Kind, Parameter, Probe, Treatment, writable};
+use weigh_model::label::Parameters;
 
 pub static KIND: Sysctl = Sysctl;
 

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::kind::{Parameter, Probe};
-use crate::label::Parameters;
-use crate::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
 use crate::treatment::elsewhere::arrival::Arrival;
 use crate::treatment::guard::Guard;
 use crate::treatment::guest::accel::{self, Accel, Kvm};
 use crate::treatment::guest::options::{GuestOptions, SelinuxMode};
 use crate::treatment::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
-use crate::treatment::{
-    Bench, Evidence, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError,
-};
+use crate::treatment::{Bench, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::guest_state::{GuestSeen, GuestState};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
 
 pub static KIND: VirtualMachine = VirtualMachine;
 

@@ -1,15 +1,14 @@
 //! `with`: words in place of `{NAME}` in the command that is weighed.
 
-use crate::label::Parameters;
 use crate::treatment::digest::digest_of_file;
-use crate::treatment::{
-    Evidence, Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError,
-};
+use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
 use crate::workload::executable::Executable;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::filled_command::FilledCommand;
 use crate::workload::setup::look::{COMMAND_LINE, is_command_line};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 
 pub static KIND: With = With;
 

@@ -10,9 +10,9 @@ use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 
 use super::jobs::Jobs;
-use crate::shell::{command_line, words};
 use trust::allowed::executable_or_absent;
 use trust::program;
+use weigh_model::shell::{command_line, words};
 
 /// What the build of `weigh` uses, too.
 const DEFAULT: &str = "cc";

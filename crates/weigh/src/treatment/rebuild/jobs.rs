@@ -9,10 +9,10 @@ use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
 use crate::said::{Heard, KEPT_BYTES, Keep};
-use crate::shell::command_line;
 use crate::treatment::TreatmentError;
 use trust::program::search_path;
 use trust::start::{self, Inherited};
+use weigh_model::shell::command_line;
 
 const PAUSE: Duration = Duration::from_millis(2);
 /// Of what a compiler says: the first complaint is mostly the cause of the others.

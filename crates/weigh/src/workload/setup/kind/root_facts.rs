@@ -6,8 +6,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{Facts, LONGEST_FACT};
 use crate::workload::setup::Act;
+use weigh_model::facts::LONGEST_FACT;
 
 /// What it found is called so.
 pub const DISTRIBUTION: &str = "distribution";
@@ -19,7 +19,7 @@ pub struct RootFacts {}
 
 impl Act for RootFacts {
     fn look(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
-        let facts = Facts::read();
+        let facts = crate::machine::facts::read();
         let found = [(DISTRIBUTION, facts.distribution), (LIBC, facts.libc)];
         // Whoever made the root chose its words.
         let short = |value: String| value.chars().take(LONGEST_FACT).collect();

@@ -1,0 +1,25 @@
+//! What the device below a directory can do.
+
+use serde::{Deserialize, Serialize};
+
+/// Of one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DiskSpeed {
+    /// Its number, `MAJOR:MINOR`.
+    pub device: String,
+    /// Blocks of 1 MiB in order.
+    pub read_bytes_per_s: f64,
+    pub write_bytes_per_s: f64,
+    /// Blocks of 4 KiB at random.
+    pub random_reads_per_s: f64,
+    pub random_writes_per_s: f64,
+    /// The same by one thread, each on the device before the next (O_DSYNC).
+    pub synced_writes_per_s: f64,
+}
+
+impl DiskSpeed {
+    /// The most that can come from it or go to it, in bytes per second.
+    pub fn most_bytes_per_s(&self) -> f64 {
+        self.read_bytes_per_s.max(self.write_bytes_per_s)
+    }
+}

@@ -1,0 +1,400 @@
+//! Experiments for the tests of this room: `weigh compare audit -w unixbench`, and odd ones.
+
+use crate::facts::Facts;
+use crate::result::alike;
+use crate::result::cost::AddedCost;
+use crate::result::load::LoadPoint;
+use crate::result::load_compared::{ComparedLoad, LoadCurve};
+use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
+use crate::result::quantity::{Amounts, of_before};
+use crate::result::summary::{
+    AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
+};
+use crate::result::versus::{Ranked, Versus, WORK};
+use paired::Verdict;
+
+/// Every system call audited, on a machine like those that people have.
+pub fn audit() -> Summary {
+    Summary {
+        schema: SCHEMA.to_owned(),
+        id: "k3f9".to_owned(),
+        started: "2026-11-21T20:15:04Z".to_owned(),
+        state: State::Complete,
+        failure: None,
+        command: "weigh compare audit -w unixbench --seed 20261121".to_owned(),
+        seed: 20_261_121,
+        sessions: 1,
+        elapsed_s: 143.2,
+        budget_s: 300.0,
+        alpha: 0.05,
+        multiplicity: "holm".into(),
+        margin_pct: 1.0,
+        machine: machine(),
+        baseline: "none".to_owned(),
+        baseline_state: Some("clean".to_owned()),
+        baseline_facts: Vec::new(),
+        treatments: vec![AppliedTreatment {
+            label: "audit".to_owned(),
+            differences: Vec::new(),
+            facts: vec![
+                "Every system call is audited.".to_owned(),
+                "Records are read by weigh itself; no auditd runs.".to_owned(),
+            ],
+            quantities: of_before(),
+        }],
+        versus: None,
+        effects: Vec::new(),
+        treat: None,
+        client: None,
+        results: rows(),
+        loads: Vec::new(),
+        profiles: Vec::new(),
+        times: Vec::new(),
+        failures: vec![Failure {
+            workload: "fsdisk".into(),
+            arm: "audit".to_owned(),
+            reason: "It took longer than 30 s and was stopped.".to_owned(),
+        }],
+        warnings: vec![
+            "Other programs used 7 % of the CPU while this was measured.".to_owned(),
+            "This is a virtual machine: 0.4 % of the CPU time was stolen.".to_owned(),
+        ],
+        gate: None,
+        imported: None,
+    }
+}
+
+/// A mix whose peak is lower and at fewer users under the treatment.
+pub fn load() -> Summary {
+    let mut s = audit();
+    s.results.truncate(2);
+    s.failures.clear();
+    let row = &mut s.results[0];
+    row.workload = "load:shared".into();
+    row.unit = "jobs/min".to_owned();
+    (row.effect_pct, row.low_pct, row.high_pct) = (-38.0, Some(-40.0), Some(-36.0));
+    (row.baseline, row.treated) = (3400.0, 2108.0);
+    let point = |(users, jobs_per_min)| LoadPoint {
+        users,
+        jobs_per_min,
+        job_p99_ns: Some(12e6 * users as f64),
+        spread_pct: Some(3.0),
+        samples: 3,
+        ..LoadPoint::default()
+    };
+    let curve = |rates: [f64; 4], peak| {
+        let points: Vec<(usize, f64)> = [1, 2, 4, 8].into_iter().zip(rates).collect();
+        let samples = alike::rounds(&points, 8);
+        LoadCurve::new(points.into_iter().map(point).collect(), peak, &samples)
+    };
+    s.loads = vec![ComparedLoad {
+        mix: "load:shared".to_owned(),
+        treatment: "audit".to_owned(),
+        baseline: curve([1800.0, 3200.0, 3400.0, 3000.0], 4),
+        treated: curve([1200.0, 2108.0, 1900.0, 1500.0], 2),
+    }];
+    s
+}
+
+/// Three commands, the second a little faster than the first.
+pub fn versus() -> Summary {
+    let mut s = audit();
+    s.baseline = "old --x".to_owned();
+    s.command = "weigh versus 'old --x' 'new --x' 'new --y' --seed 20261121".to_owned();
+    s.baseline_state = None;
+    s.failures.clear();
+    s.warnings.clear();
+    s.results.truncate(2);
+    let found = [
+        ("new --x", 3.1, [2.8, 3.5], Verdict::Faster),
+        ("new --y", -50.0, [-50.2, -49.8], Verdict::Slower),
+    ];
+    for (row, (label, effect_pct, [low, high], verdict)) in s.results.iter_mut().zip(found) {
+        row.workload = WORK.into();
+        row.treatment = label.to_owned();
+        (row.unit, row.baseline) = ("runs/s".to_owned(), 10.0);
+        (row.effect_pct, row.low_pct, row.high_pct) = (effect_pct, Some(low), Some(high));
+        row.treated = 10.0 * (1.0 + effect_pct / 100.0);
+        row.cost = AddedCost::of(&row.workload, "runs/s", 10.0, effect_pct);
+        row.verdict = verdict;
+        row.evidence = RowEvidence::default();
+        row.notes.clear();
+    }
+    let treatment = |label: &str| AppliedTreatment {
+        label: label.to_owned(),
+        facts: vec![format!("The command is `{label}`, executed by `/bin/sh -c`.")],
+        differences: Vec::new(),
+        quantities: Vec::new(),
+    };
+    s.treatments = ["new --x", "new --y"].map(treatment).to_vec();
+    s.versus = Some(Versus {
+        shell: Some("/bin/sh -c".to_owned()),
+        shell_start_ms: Some(0.62),
+        ranking: vec![
+            ranked("new --x", [0.970, 0.966, 0.973], Some(Verdict::Faster)),
+            ranked("old --x", [1.0; 3], None),
+            ranked("new --y", [2.0, 1.992, 2.008], Some(Verdict::Slower)),
+        ],
+    });
+    s
+}
+
+fn ranked(command: &str, [times, low, high]: [f64; 3], verdict: Option<Verdict>) -> Ranked {
+    Ranked {
+        command: command.to_owned(),
+        run_ms: Some(100.0 * times),
+        times,
+        times_low: verdict.map(|_| low),
+        times_high: verdict.map(|_| high),
+        verdict,
+    }
+}
+
+pub fn machine() -> Facts {
+    Facts {
+        hostname: "bench1".to_owned(),
+        kernel: "6.1.0-18-amd64".to_owned(),
+        architecture: "x86_64".to_owned(),
+        cpu_model: "AMD EPYC 7B13".to_owned(),
+        cpus_online: 2,
+        memory_bytes: 8_323_788_800,
+        hypervisor: Some("kvm".to_owned()),
+        distribution: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
+        governor: Some("performance".to_owned()),
+        smt: Some("off".to_owned()),
+        lsm: vec!["lockdown".to_owned(), "capability".to_owned(), "apparmor".to_owned()],
+        uptime_s: Some(93_600.0),
+        ..Facts::default()
+    }
+}
+
+/// The same experiment in two sets; the second row's sets disagree.
+pub fn two_sets() -> Summary {
+    let set = |effect_pct: f64, half: f64| SetEffect {
+        effect_pct,
+        low_pct: Some(effect_pct - half),
+        high_pct: Some(effect_pct + half),
+        pairs: 20,
+    };
+    let mut s = audit();
+    let [first, second] = [0, 1].map(|i| s.results.remove(i * 3));
+    s.results = vec![first, second];
+    s.results[0].sets = vec![set(-85.2194, 0.5), set(-84.7967, 0.5)];
+    s.results[1].sets = vec![set(4.0, 1.0), set(-7.6923, 1.0)];
+    s
+}
+
+/// Both arms are the same, and no workload differs.
+pub fn control() -> Summary {
+    let mut s = audit();
+    s.treatments[0].label = "none".to_owned();
+    s.failures.clear();
+    for row in &mut s.results {
+        row.treatment = "none".to_owned();
+        row.verdict = Verdict::Equivalent;
+        row.pairs_needed = None;
+        (row.pairs_needed_low, row.pairs_needed_high) = (None, None);
+        row.futures = Vec::new();
+        row.seconds_needed = None;
+        row.evidence = RowEvidence::default();
+        row.notes.clear();
+    }
+    s
+}
+
+/// Nothing in it is as a report would like it.
+pub fn hostile() -> Summary {
+    let mut s = audit();
+    let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -99.9, 400.0, -100.0, 0.0];
+    s.id = "<script>alert(1)</script>".to_owned();
+    s.command = "weigh compare -- 'a\"b' | <b>\u{1b}[31m".to_owned();
+    s.results = (0..300)
+        .map(|i| {
+            let number = |offset: usize| numbers[(i + offset) % numbers.len()];
+            let mut row =
+                row(&format!("a|b,\"{i}\"\n<i>`\u{1b}"), "ops/s", number(0), number(1), 0);
+            row.low_pct = (i % 3 > 0).then(|| number(2));
+            row.high_pct = (i % 3 > 1).then(|| number(3));
+            row.evidence.treated_s = Some(0.0);
+            let amounts = &mut row.evidence.amounts;
+            amounts.set("backlog_wait_s", number(4));
+            amounts.set("backlog_wait_ns_per_op", number(4));
+            amounts.set("log_bytes", u64::MAX);
+            amounts.set("lost", u64::MAX);
+            amounts.set("lost_pct", number(4));
+            row.series = vec![pair(number(5), number(0), number(1), 0); i % 4];
+            row
+        })
+        .collect();
+    s
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = vec![
+        row("syscall", "ops/s", 469_012.0, -85.21, 8),
+        row("dhry2reg", "ops/s", 35_433_786.0, 0.02, 34),
+        row("whetstone", "MWIPS", 5140.3, -0.04, 30),
+        row("execl", "ops/s", 3210.4, -15.06, 24),
+        row("pipe", "ops/s", 922_517.0, -60.4, 8),
+        row("context1", "ops/s", 85_950.0, -38.7, 12),
+        row("spawn", "ops/s", 5881.2, -9.39, 28),
+        row("fstime", "KBps", 1_412_330.0, -7.31, 30),
+        row("fsbuffer", "KBps", 401_870.0, -22.9, 14),
+        row("shell1", "lpm", 8020.5, -3.68, 36),
+        row("shell8", "lpm", 1187.3, -0.62, 40),
+        row("hanoi", "ops/s", 3_109_220.0, -0.35, 40),
+    ];
+    for row in &mut rows {
+        let width = if row.effect_pct < -30.0 { 0.4 } else { 0.3 };
+        row.low_pct = Some(row.effect_pct - width);
+        row.high_pct = Some(row.effect_pct + width);
+    }
+    for quiet in [1, 2, 11] {
+        rows[quiet].verdict = Verdict::Equivalent;
+        let evidence = &mut rows[quiet].evidence;
+        evidence.syscalls_per_op = Some(0.0);
+        for name in
+            ["records_per_op", "log_bytes_per_op", "backlog_wait_s", "backlog_wait_ns_per_op"]
+        {
+            evidence.amounts.set(name, 0.0);
+        }
+        evidence.amounts.set("records", 0);
+        evidence.amounts.set("log_bytes", 0);
+    }
+    rows[10].within_margin = true;
+    rows[11].verdict = Verdict::Inconclusive;
+    (rows[11].low_pct, rows[11].high_pct) = (Some(-1.94), Some(1.27));
+    rows[11].pairs_needed = Some(40);
+    (rows[11].pairs_needed_low, rows[11].pairs_needed_high) = (Some(20), Some(110));
+    let future = |pairs: f64| Future { seconds: 0.21 * pairs, is_at_least: false };
+    rows[11].futures =
+        [20.0, 25.0, 30.0, 36.0, 40.0, 45.0, 60.0, 80.0, 110.0, 200.0].map(future).to_vec();
+    rows[11].seconds_needed = Some(8.4);
+    rows[11].cost_at_most_pct = Some(1.79);
+    rows[4].evidence.amounts.set("lost", 16_910);
+    rows[4].evidence.amounts.set("lost_pct", 0.43);
+    rows[4].notes = vec!["Cheaper because at least 0.43 % of the records were dropped.".to_owned()];
+    rows
+}
+
+fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize) -> Row {
+    let treated = baseline * (1.0 + effect_pct / 100.0);
+    let measured = (0..pairs).map(|i| pair(1.3 + 3.4 * i as f64, baseline, treated, i));
+    Row {
+        readings: Vec::new(),
+        workload: workload.into(),
+        on_curve: None,
+        treatment: "audit".to_owned(),
+        metric: "rate".to_owned(),
+        scheme: None,
+        baseline_over_all: None,
+        unit: unit.to_owned(),
+        baseline,
+        treated,
+        treated_median: Some(treated),
+        cost: AddedCost::of(&workload.into(), unit, baseline, effect_pct),
+        effect_pct,
+        low_pct: None,
+        high_pct: None,
+        preliminary: None,
+        cost_at_most_pct: None,
+        verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
+        withheld: None,
+        within_margin: false,
+        precise: true,
+        pairs,
+        pairs_needed: None,
+        pairs_needed_low: None,
+        pairs_needed_high: None,
+        futures: Vec::new(),
+        seconds_needed: None,
+        disturbed_pairs: 0,
+        stalls: None,
+        evidence: evidence(treated, unit),
+        metrics: metrics(baseline, treated),
+        notes: Vec::new(),
+        sets: Vec::new(),
+        series: measured.collect(),
+    }
+}
+
+/// Latencies as of a machine whose operations take as long as its rate says, with a tail.
+fn metrics(baseline: f64, treated: f64) -> Metrics {
+    let of = |baseline: f64, treated: f64| {
+        let effect_pct = (treated / baseline - 1.0) * 100.0;
+        let [low_pct, high_pct] = [-0.4, 0.4].map(|half| Some(effect_pct + half));
+        Some(Contrast { baseline, treated, effect_pct: Some(effect_pct), low_pct, high_pct })
+    };
+    let [base_ns, treated_ns] = [baseline, treated].map(|rate| 1e9 / rate);
+    let used = |ns: f64| Used {
+        user_ns_per_op: Some(0.2 * ns),
+        system_ns_per_op: Some(0.7 * ns),
+        voluntary_switches_per_op: Some(0.0),
+        involuntary_switches_per_op: Some(ns / 4e6),
+        minor_faults_per_op: Some(ns / 1e6),
+        major_faults_per_op: Some(0.0),
+        driver_cpu_pct: None,
+    };
+    Metrics {
+        mean_effect_pct: Some((treated / baseline - 1.0) * 100.0 - 0.2),
+        mean_low_pct: Some((treated / baseline - 1.0) * 100.0 - 0.9),
+        mean_high_pct: Some((treated / baseline - 1.0) * 100.0 + 0.5),
+        resources: Some(Resources { baseline: used(base_ns), treated: used(treated_ns) }),
+        latency: Some(Latency {
+            of: "operation".to_owned(),
+            clock_ns: Some(21.0),
+            baseline_count: 48_122,
+            treated_count: 20_874,
+            p50_ns: of(0.96 * base_ns, 0.96 * treated_ns),
+            p99_ns: of(1.3 * base_ns, 1.5 * treated_ns),
+            // Where operations are long, there are too few.
+            p99_9_ns: of(2.0 * base_ns, 9.0 * treated_ns).filter(|_| base_ns < 1e5),
+        }),
+        counters: None,
+    }
+}
+
+/// Three records for each operation, while the treated samples ran for 3.54 s.
+fn evidence(treated: f64, unit: &str) -> RowEvidence {
+    let per_second = match unit {
+        "lpm" => treated / 60.0,
+        "KBps" => treated / 64.0,
+        _ => treated,
+    };
+    let mut amounts = Amounts::default();
+    amounts.set("records_per_op", 3.0);
+    amounts.set("log_bytes_per_op", 500.0);
+    amounts.set("lost", 0);
+    amounts.set("backlog_wait_s", (per_second * 2e-5).min(2.44));
+    amounts.set("backlog_wait_ns_per_op", 11_840.0);
+    amounts.set("records", (per_second * 3.0 * 3.54) as u64);
+    amounts.set("log_bytes", (per_second * 500.0 * 3.54) as u64);
+    RowEvidence { syscalls_per_op: Some(5.0), treated_s: Some(3.54), amounts }
+}
+
+/// Two samples with the noise that real ones have: drift, jitter, now and then a stall.
+fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
+    let jitter = |salt: u64| {
+        // The finaliser of splitmix64: noise that is the same on every run.
+        let mut mixed = (started_s.to_bits() ^ treated.to_bits() ^ i as u64)
+            .wrapping_add(salt.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % 1000) as f64 / 1000.0 - 0.5
+    };
+    let drift = 1.0 + 0.015 * (i as f64 / 9.0).sin() - 0.0006 * i as f64;
+    let stall = if i % 17 == 11 { 0.985 } else { 1.0 };
+    Pair {
+        rates_over_all: [1.0, 1.0],
+        cpu_ns_per_op: None,
+        further: Vec::new(),
+        first_s: 0.1,
+        started_s,
+        baseline_rate: baseline * drift * (1.0 + 0.006 * jitter(1)),
+        treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),
+        baseline_first: jitter(3) > 0.0,
+        after_treated: false,
+        set: 0,
+        is_disturbed: false,
+    }
+}

@@ -1,0 +1,58 @@
+//! What a check of the machine found.
+
+use serde::Serialize;
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It makes results wrong or needlessly wide; in every report.
+    Warning,
+    /// Worth knowing: it limits what a result says, or could not be seen; in the JSON and HTML of every
+    /// report.
+    Note,
+    Good,
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at, e.g. `CPU governor`.
+    pub name: &'static str,
+    pub severity: Severity,
+    /// How it is now, e.g. `powersave`.
+    pub now: String,
+    /// What that does to a measurement, a whole sentence.
+    pub effect: String,
+    /// How to fix it, a whole sentence with the command between backticks.
+    #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    /// One without a way to fix it.
+    pub fn new(
+        name: &'static str,
+        severity: Severity,
+        now: impl Into<String>,
+        effect: &str,
+    ) -> Finding {
+        Finding { name, severity, now: now.into(), effect: effect.into(), fix: None }
+    }
+
+    /// With a way to fix it.
+    pub fn fix(self, how: &str) -> Finding {
+        Finding { fix: Some(how.into()), ..self }
+    }
+
+    /// All of it in one line, for the warnings of a report.
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.name, self.without_name())
+    }
+
+    /// The same for a table that has the name beside it.
+    pub fn without_name(&self) -> String {
+        let fix = self.fix.as_deref().map(|fix| format!(" {fix}")).unwrap_or_default();
+        format!("{}. {}{fix}", self.now, self.effect)
+    }
+}

@@ -1,0 +1,30 @@
+//! What an experiment is, as data. Everything else in the workspace makes these types, stores them or shows
+//! them; nothing in here reads the machine, and no layout is in here.
+//!
+//! - [`label`]: how treatments and workloads are named on a command line;
+//! - [`workload`]: what a workload is made of and what it reports: metrics, a [`workload::sample::Sample`],
+//!   suites, mixes;
+//! - [`evidence`], [`facts`], [`disturbance`]: what was in force, on which machine, beside whom;
+//! - [`record`] and [`samples`]: an experiment as it is stored, and what memory keeps of its samples;
+//! - [`result`]: what was found.
+//!
+//! Start with [`result::summary::Summary`], which every report of a comparison shows.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod described;
+pub mod disk_speed;
+pub mod disturbance;
+pub mod evidence;
+#[cfg(any(test, feature = "example"))]
+pub mod example;
+pub mod facts;
+pub mod finding;
+pub mod format;
+pub mod label;
+pub mod printable;
+pub mod record;
+pub mod result;
+pub mod samples;
+pub mod shell;
+pub mod workload;

@@ -1,0 +1,339 @@
+//! What is stored, as the other rooms see it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::disturbance::Disturbance;
+use crate::evidence::Evidence;
+use crate::facts::Facts;
+use crate::result::curve::OnCurve;
+use crate::result::load::{DISK_READINGS, LOAD_READINGS};
+use crate::result::profiled::Profiled;
+use crate::result::quantity::EvidenceQuantity;
+use crate::result::scheme::StartScales;
+use crate::result::summary::{Failure, State};
+use crate::result::work_name::{APP, WorkName};
+use crate::samples::Samples;
+use crate::workload::detail::Detail;
+use crate::workload::metric::{Metric, Percentile};
+use crate::workload::mix;
+use crate::workload::sample::Sample;
+use crate::workload::suite::FromFile;
+use paired::multiplicity::Multiplicity;
+
+/// What kind of experiment it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExperimentKind {
+    /// Pairs of two arms.
+    Compare,
+    /// Pairs of two commands.
+    Versus,
+    /// One arm: this machine alone.
+    Run,
+    /// Pairs of two identical arms.
+    Calibrate,
+    /// Not measured here: it has no samples, and its summary is stored instead.
+    Import,
+    /// What audit rules cost: neither arms nor samples, but a document.
+    Rules,
+}
+
+impl ExperimentKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ExperimentKind::Compare => "compare",
+            ExperimentKind::Versus => "versus",
+            ExperimentKind::Run => "run",
+            ExperimentKind::Calibrate => "calibrate",
+            ExperimentKind::Import => "import",
+            ExperimentKind::Rules => "rules",
+        }
+    }
+
+    /// The kind of this name; `None` for one that only a newer weigh knows.
+    pub fn from_name(name: &str) -> Option<ExperimentKind> {
+        [
+            ExperimentKind::Compare,
+            ExperimentKind::Versus,
+            ExperimentKind::Run,
+            ExperimentKind::Calibrate,
+            ExperimentKind::Import,
+            ExperimentKind::Rules,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == name)
+    }
+}
+
+/// What is known of an experiment before it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    pub kind: ExperimentKind,
+    /// The command line that measures the same again.
+    pub command: String,
+    pub seed: u64,
+    pub budget_s: f64,
+    pub alpha: f64,
+    /// As a fraction: 0.01.
+    pub margin: f64,
+    pub fixed_pairs: Option<usize>,
+    pub multiplicity: Multiplicity,
+    /// What is judged of each row; the rate first, and it alone in experiments of an earlier weigh.
+    pub metrics: Vec<Metric>,
+    /// How many pairs the budget was to allow a row; `None` where that could not be known, and in
+    /// experiments of an earlier weigh, which did not bet on it.
+    pub planned_pairs: Option<f64>,
+    /// Complete, separate sets that were planned.
+    pub sets: usize,
+    pub machine: Facts,
+    /// Labels; the first is the baseline.
+    pub arms: Vec<String>,
+    /// What was asked for: workloads, suites, files with suites.
+    pub asked_for: Vec<String>,
+    /// Whether it was measured and scored as the suite's original does.
+    pub is_classic: bool,
+    /// The user's own that were asked for: the files may be gone when a report is made.
+    pub suites: Vec<FromFile>,
+    pub works: Vec<StoredWork>,
+    /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.
+    pub origin: Option<String>,
+}
+
+impl Header {
+    /// Whether it is the row of a mix's peak, whichever load point that is.
+    pub fn is_peak(&self, work: usize) -> bool {
+        let WorkName { name, load } = &self.works[work].name;
+        name.starts_with(mix::PREFIX) && load.is_none()
+    }
+
+    /// Whether it is that, or one of the points that may be it.
+    pub fn is_of_search(&self, work: usize) -> bool {
+        let is_its = |other: usize| self.works[other].name.name == self.works[work].name.name;
+        (0..self.works.len()).any(|other| is_its(other) && self.is_peak(other))
+    }
+
+    pub fn seeks_peaks(&self) -> bool {
+        (0..self.works.len()).any(|work| self.is_peak(work))
+    }
+
+    /// What reports show besides what is judged: of a curve over users how long jobs take and what the
+    /// machine had to do, of files what the device had to.
+    pub fn shown_besides(&self) -> Vec<Metric> {
+        let has_load = |work: &StoredWork| work.name.users().is_some();
+        let runs_load = self.kind == ExperimentKind::Run && self.works.iter().any(has_load);
+        if self.seeks_peaks() || runs_load {
+            let latencies = [Percentile::P90, Percentile::P99].map(Metric::Latency);
+            let named = LOAD_READINGS.iter().map(|name| Metric::Named((*name).into()));
+            return latencies.into_iter().chain(named).collect();
+        }
+        match self.kind {
+            ExperimentKind::Run => DISK_READINGS.map(|name| Metric::Named(name.into())).to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Where a work is a point of a curve: over its load where that varies, otherwise as it declares.
+    pub fn on_curve(&self, work: usize) -> Option<OnCurve> {
+        let StoredWork { name, on_curve, .. } = &self.works[work];
+        if self.is_peak(work) {
+            return None;
+        }
+        if let Some(over_clients) = self.of_clients(work) {
+            return Some(over_clients);
+        }
+        let of_it = || self.works.iter().map(|w| &w.name).filter(|other| other.name == name.name);
+        let load = name.load.as_ref().or_else(|| of_it().find_map(|other| other.load.as_ref()));
+        let Some(axis) = load.map(|load| &load.axis) else { return on_curve.clone() };
+        let is_on_it = |name: &WorkName| name.load.as_ref().is_none_or(|load| load.axis == *axis);
+        if !of_it().any(|other| is_on_it(other) && other.load != name.load) {
+            return on_curve.clone();
+        }
+        let x = name.load.as_ref().map_or(1.0, |load| load.value);
+        Some(OnCurve { series: name.name.clone(), x, x_unit: axis.clone() })
+    }
+
+    /// Of a workload that asks a server, where what it declares varies as well as the number of clients: over
+    /// the former, a curve for each of the latter.
+    fn of_clients(&self, work: usize) -> Option<OnCurve> {
+        let StoredWork { name, on_curve, .. } = &self.works[work];
+        let own = on_curve.as_ref().filter(|_| name.name.starts_with(APP))?;
+        let of_series = || {
+            let others = self.works.iter().filter_map(|w| Some((&w.name, w.on_curve.as_ref()?)));
+            others.filter(|(_, on)| on.series == own.series)
+        };
+        let is_curve = of_series().any(|(other, on)| other.load == name.load && on.x != own.x);
+        let are_several = of_series().any(|(other, _)| other.load != name.load);
+        let clients = match name.copies() {
+            1 => "1 client".to_owned(),
+            several => format!("{several} clients"),
+        };
+        (is_curve && are_several)
+            .then(|| OnCurve { series: format!("{}, {clients}", own.series), ..own.clone() })
+    }
+}
+
+/// The samples by which a peak is chosen are in a set of their own, which is no evidence of an effect.
+pub const SEARCH_SET: usize = 255;
+/// So are the pairs of processes that had lived for a while (`experiment/late.rs`).
+pub const OLD_SET: usize = 254;
+
+/// What the search of a mix's peak chose, for one treatment. Works are numbers of [`Header::works`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenPeak {
+    /// The row of the peak.
+    pub work: usize,
+    pub treated_arm: usize,
+    /// The load point that it is measured at, without the treatment and with it.
+    pub at: [usize; 2],
+    /// The other load points that are rows.
+    pub points: Vec<usize>,
+}
+
+/// How many rows are judged: of a mix whose peak is sought, those that its search chose.
+pub fn planned_rows(works: impl Iterator<Item = bool>, arms: usize, peaks: &[ChosenPeak]) -> usize {
+    let named = works.filter(|is_of_search| !is_of_search).count();
+    named * arms.saturating_sub(1) + peaks.iter().map(|peak| 1 + peak.points.len()).sum::<usize>()
+}
+
+/// A workload of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredWork {
+    pub name: WorkName,
+    pub unit: String,
+    pub syscalls_per_op: Option<f64>,
+    /// Length of its samples; that of the later ones where the first chose it. `None` for a
+    /// command, and in experiments of an earlier weigh.
+    pub sample_ms: Option<u64>,
+    /// What is expected of its pairs before the first.
+    pub start_scale: StartScales,
+    /// Where it is a point of a curve as the workload declares it. As it was then: the workloads of a later
+    /// weigh may say otherwise.
+    pub on_curve: Option<OnCurve>,
+}
+
+/// One sample, with its place in the experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`].
+    pub arm: usize,
+    /// The arm of the treatment that this pair weighs; 0 in a run without one.
+    pub treated_arm: usize,
+    pub set: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// 0: the first of its pair.
+    pub position: usize,
+    /// From the start of the experiment.
+    pub started_s: f64,
+    /// How much longer its environment was made.
+    pub padding_bytes: usize,
+    /// The CPU that was drawn for the pair to begin on.
+    pub cpu: Option<usize>,
+    pub sample: Sample,
+    pub evidence: Evidence,
+    /// What others took of the CPUs meanwhile; `None` in experiments of an earlier weigh.
+    pub disturbance: Option<Disturbance>,
+}
+
+/// What one launch produced besides its operations, measured once per workload and arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Startup {
+    pub work: usize,
+    pub arm: usize,
+    pub operations: f64,
+    pub evidence: Evidence,
+}
+
+/// One launch of the detail pass, with its place in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detailed {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`].
+    pub arm: usize,
+    /// The arm of the treatment that this pair weighs.
+    pub treated_arm: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// 0: the first of its pair.
+    pub position: usize,
+    pub detail: Detail,
+}
+
+/// How many pairs a row will probably have, n*, as known after its pilot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowPlan {
+    /// Which of [`Header::works`].
+    pub work: usize,
+    /// Which of [`Header::arms`]: the treated one.
+    pub arm: usize,
+    pub pairs: f64,
+}
+
+/// A stored experiment, whole.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub id: String,
+    pub header: Header,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub elapsed_s: f64,
+    pub state: State,
+    /// In how many sessions it was measured so far.
+    pub sessions: usize,
+    pub failure: Option<String>,
+    pub baseline_state: Option<String>,
+    /// What no row may be shown to cost more than, as a share of the rate (`--fail-above`).
+    pub fail_above: Option<f64>,
+    pub warnings: Vec<String>,
+    /// Of each mix whose peak is sought, once it is found.
+    pub peaks: Vec<ChosenPeak>,
+    /// Of rows whose number of pairs could not be known before the first, once their pilot is over.
+    pub plans: Vec<RowPlan>,
+    /// What a profiler told.
+    pub profiles: Vec<Profiled>,
+    /// Per arm.
+    pub facts: Vec<Vec<String>>,
+    /// Likewise: what its treatment declares that it produces.
+    pub quantities: Vec<Vec<EvidenceQuantity>>,
+    pub samples: Samples,
+    pub startups: Vec<Startup>,
+    /// In the order measured.
+    pub details: Vec<Detailed>,
+    pub failures: Vec<Failure>,
+}
+
+impl Stored {
+    /// How many rows are judged.
+    pub fn planned_rows(&self) -> usize {
+        let Header { works, arms, .. } = &self.header;
+        let works = (0..works.len()).map(|work| self.header.is_of_search(work));
+        planned_rows(works, arms.len(), &self.peaks)
+    }
+
+    /// n* of a row, where it was known after its pilot alone.
+    pub fn planned_after_pilot(&self, work: usize, arm: usize) -> Option<f64> {
+        let mut plans = self.plans.iter();
+        plans.find(|plan| (plan.work, plan.arm) == (work, arm)).map(|plan| plan.pairs)
+    }
+}
+
+/// A line of the history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub tags: Vec<String>,
+    /// `None` for one that only a newer weigh knows.
+    pub kind: Option<ExperimentKind>,
+    pub started: String,
+    pub state: State,
+    pub command: String,
+    /// Labels of the arms but the baseline.
+    pub treatments: Vec<String>,
+    pub workloads: Vec<String>,
+    pub samples: usize,
+}

@@ -1,0 +1,34 @@
+//! The gate of a CI job (`--fail-above`): which rows are shown to cost more than the limit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::work_name::WorkName;
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// The limit, in per cent of the baseline's rate.
+    pub fail_above_pct: f64,
+    /// Whether each row is shown to cost less.
+    pub passed: bool,
+    /// The rows that are shown to cost more.
+    pub above: Vec<Above>,
+    /// The rows of which neither is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<Above>,
+}
+
+/// A row by its names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Above {
+    #[serde(flatten)]
+    pub workload: WorkName,
+    pub treatment: String,
+}
+
+impl Gate {
+    /// Whether this row is why it failed.
+    pub fn is_above(&self, workload: &WorkName, treatment: &str) -> bool {
+        self.above.iter().any(|row| row.workload == *workload && row.treatment == treatment)
+    }
+}

@@ -1,0 +1,132 @@
+//! Results that others published: what was read, and what it can bear.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::work_name::WorkName;
+
+/// Where an imported experiment is from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    /// In the order of the command line; a file with several results is here once for each.
+    pub files: Vec<File>,
+    /// What cannot be said from these numbers; whole sentences.
+    pub cannot: Vec<String>,
+    /// The id that an experiment of weigh had where it was measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub original: Option<String>,
+}
+
+/// One result that was read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct File {
+    pub file: String,
+    /// Whose format, with the version that the file states, e.g. `UnixBench 4.1.0`.
+    pub format: String,
+    /// The label of the baseline or of a treatment.
+    pub arm: String,
+    /// Which of several results of the same arm, from 1.
+    pub set: usize,
+    /// Empty for weigh's own JSON, whose rows are in `results`.
+    pub figures: Vec<Figure>,
+}
+
+/// One number of a result, as it was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    pub test: String,
+    pub value: f64,
+    pub unit: String,
+    pub better: Better,
+    /// How many copies of the test ran at the same time, where not one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub copies: Option<u32>,
+    /// The value of each run, where the file has them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub runs: Vec<f64>,
+    /// The result that the suite's index counts as its baseline, where the file says it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub baseline: Option<f64>,
+}
+
+/// What two figures share that can be held against each other: test, copies, unit, direction.
+pub type FigureKey<'a> = (&'a str, Option<u32>, &'a str, Better);
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// A rate.
+    More,
+    /// A time.
+    Less,
+    /// A count of events: a fact, and neither a cost nor a gain.
+    Neither,
+}
+
+impl Figure {
+    /// What a row is called that it is in.
+    pub fn name(&self) -> WorkName {
+        WorkName::of_copies(&self.test, self.copies.map_or(1, |copies| copies as usize))
+    }
+
+    /// By what it is found in another result.
+    pub fn key(&self) -> FigureKey<'_> {
+        (&self.test, self.copies, &self.unit, self.better)
+    }
+
+    /// A value of this figure as a rate, of which more is better; `None` for a count.
+    pub fn rate_of(&self, value: f64) -> Option<f64> {
+        match self.better {
+            Better::More => Some(value),
+            Better::Less => Some(self.per_second() / value),
+            Better::Neither => None,
+        }
+    }
+
+    /// The unit of that rate.
+    pub fn rate_unit(&self) -> String {
+        if self.better == Better::Less { "per s".into() } else { self.unit.clone() }
+    }
+
+    fn per_second(&self) -> f64 {
+        per_second(&self.unit).unwrap_or(1.0)
+    }
+}
+
+/// How many of a unit of time make a second; `None` for any other unit.
+pub fn per_second(unit: &str) -> Option<f64> {
+    match unit.to_ascii_lowercase().as_str() {
+        "ns" | "nsec" => Some(1e9),
+        "us" | "µs" | "μs" | "usec" => Some(1e6),
+        "ms" | "msec" => Some(1e3),
+        "s" | "sec" | "seconds" => Some(1.0),
+        _ => None,
+    }
+}
+
+impl File {
+    /// Its figures by their keys; of two with the same, the first.
+    pub fn index(&self) -> HashMap<FigureKey<'_>, &Figure> {
+        let mut index = HashMap::new();
+        for figure in &self.figures {
+            index.entry(figure.key()).or_insert(figure);
+        }
+        index
+    }
+}
+
+impl Imported {
+    /// Whether these are figures of other programs, and not an experiment of weigh.
+    pub fn is_figures(&self) -> bool {
+        self.files.iter().any(|file| !file.figures.is_empty())
+    }
+
+    /// Every test of any file, in the order in which they come.
+    pub fn distinct(&self) -> Vec<&Figure> {
+        let mut known = HashSet::new();
+        let all = self.files.iter().flat_map(|file| &file.figures);
+        all.filter(|figure| known.insert(figure.key())).collect()
+    }
+}

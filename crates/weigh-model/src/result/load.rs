@@ -1,0 +1,421 @@
+//! What a ramp found: how much of a mix a machine does with how many users.
+
+use serde::{Deserialize, Serialize};
+
+use crate::format;
+use crate::result::alike::{Measure, POWER, RampSample, THROUGHPUT};
+use crate::result::busy_machine::{BusyMachine, Saturated, saturated};
+use crate::result::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity};
+use crate::result::work_name::{USERS, WorkName};
+use paired::looks;
+use paired::series::Typical;
+
+/// Jobs per minute, and the interval of their median.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Throughput {
+    pub jobs_per_min: f64,
+    pub low: f64,
+    pub high: f64,
+    pub samples: usize,
+}
+
+impl Throughput {
+    /// The median of samples in the order in which they were taken, and its interval; `None` of fewer than
+    /// that takes.
+    pub fn of(samples: &[f64]) -> Option<Throughput> {
+        let found = Typical::of(samples).filter(|_| samples.len() >= looks::FIRST)?;
+        let Typical { median: jobs_per_min, low, high } = found;
+        Some(Throughput { jobs_per_min, low, high, samples: samples.len() })
+    }
+
+    /// How far it reaches to either side, as a share.
+    pub fn half_width(self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
+}
+
+/// How long a job takes in the mean.
+pub const MEAN_JOB_TIME: &str = "mean_job_time";
+/// The share of the driver itself in the CPU time of users and driver.
+pub const DRIVER_READING: &str = "driver_cpu";
+
+/// What each sample of a load reports of itself and of the machine, besides its rate.
+pub const LOAD_READINGS: [&str; 14] = [
+    "job_timing_index",
+    MEAN_JOB_TIME,
+    "finish_deviation",
+    "first_finish",
+    DRIVER_READING,
+    "psi_cpu",
+    "psi_io",
+    "psi_memory",
+    "cpu_busy",
+    "run_queue",
+    "memory_left",
+    "disk_busy",
+    "file_bytes",
+    "device_bytes",
+];
+
+/// What a sample that reads and writes files has of them: what its jobs moved, and what the device.
+pub const DISK_READINGS: [&str; 2] = ["file_bytes", "device_bytes"];
+
+/// A load point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadPoint {
+    pub users: usize,
+    /// Median of all samples there.
+    pub jobs_per_min: f64,
+    /// How far they scatter: 1.4826 · MAD over the median, in per cent.
+    pub spread_pct: Option<f64>,
+    pub samples: usize,
+    /// Of one launch: from the first user's start to the last one's end.
+    pub elapsed_s: f64,
+    /// Of one launch: what all users had of the CPUs.
+    pub user_s: Option<f64>,
+    pub system_s: Option<f64>,
+    /// How far the ends of the users lie apart: their standard deviation.
+    pub deviation_s: Option<f64>,
+    /// Share of the time in which some task waited for a CPU, in per cent.
+    pub waiting_pct: Option<f64>,
+    /// Share of the CPUs' time that the users' processes had, in per cent.
+    pub cpu_pct: Option<f64>,
+    /// Within which 99 of 100 jobs end.
+    pub job_p99_ns: Option<f64>,
+    /// The same of 90: a sample of few jobs tells no more.
+    pub job_p90_ns: Option<f64>,
+    /// How long a job takes in the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_job_ns: Option<f64>,
+    /// 100 where all users take the same time.
+    pub job_timing_index: Option<f64>,
+    /// When the first user was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_finish_s: Option<f64>,
+    /// The share of the driver itself in the CPU time of users and driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_cpu_pct: Option<f64>,
+    /// Where there are enough samples: the interval of the jobs per minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs_per_min_low: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs_per_min_high: Option<f64>,
+    /// What the machine had to do meanwhile.
+    #[serde(default, flatten)]
+    pub machine: BusyMachine,
+}
+
+impl LoadPoint {
+    /// Within which time so many per cent of the jobs end: 90 or 99.
+    pub fn job_time_ns(&self, pct: u8) -> Option<f64> {
+        if pct == 90 { self.job_p90_ns } else { self.job_p99_ns }
+    }
+
+    /// Jobs per minute, with how far they scatter to both sides.
+    pub fn jobs_spread(&self) -> Option<[f64; 3]> {
+        let spread = self.spread_pct.unwrap_or_default() / 100.0;
+        Some([1.0 - spread, 1.0, 1.0 + spread].map(|part| part.max(0.0) * self.jobs_per_min))
+    }
+
+    /// Where there are enough samples.
+    pub fn throughput(&self) -> Option<Throughput> {
+        let (low, high) = self.jobs_per_min_low.zip(self.jobs_per_min_high)?;
+        Some(Throughput { jobs_per_min: self.jobs_per_min, low, high, samples: self.samples })
+    }
+}
+
+/// The highest percentile of a job's time that all these points have.
+pub fn percent_known<'a>(mut points: impl Iterator<Item = &'a LoadPoint>) -> u8 {
+    if points.all(|point| point.job_p99_ns.is_some()) { 99 } else { 90 }
+}
+
+/// What is to be said of one mix.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadAnswers {
+    #[serde(skip)]
+    pub name: WorkName,
+    pub mix: String,
+    /// Ascending in users.
+    pub points: Vec<LoadPoint>,
+    pub peak: Option<LoadPeak>,
+    /// The best point, where none of the others can be told apart from it: no peak can be named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_peak: Option<LoadPeak>,
+    /// The fewest users of whom each gets ten jobs a minute or fewer; `None` where no point had so many.
+    pub crossover_users: Option<usize>,
+    /// The most users that were measured below that.
+    pub crossover_above: Option<usize>,
+    /// The fewest users that are as many as there are jobs per minute.
+    pub classic_crossover_users: Option<usize>,
+    pub knee: Option<LoadKnee>,
+    /// The same of the knee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_knee: Option<LoadKnee>,
+    /// What is saturated with how many users, the first one first.
+    pub saturated: Vec<Saturated>,
+}
+
+/// Where more users begin to wait more than they get done: the highest power, throughput over the time that a
+/// job takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadKnee {
+    pub users: usize,
+    /// The points that cannot be told apart from it, itself among them, ascending; and the ends of that list.
+    pub as_good: Vec<usize>,
+    pub users_low: usize,
+    pub users_high: usize,
+}
+
+/// Where throughput is highest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadPeak {
+    pub users: usize,
+    /// The points that cannot be told apart from it, itself among them, ascending; and the ends of that list.
+    pub as_good: Vec<usize>,
+    pub users_low: usize,
+    pub users_high: usize,
+    /// Of samples in rounds, taken after the points were chosen that may be it.
+    #[serde(flatten)]
+    pub throughput: Throughput,
+    /// Whether the most users that were measured may be the best: then there may be a higher peak beyond.
+    pub is_at_the_end: bool,
+}
+
+/// The best point by a measure, with all that cannot be told apart from it; `None` where a point is higher in
+/// the table that has too few samples in rounds.
+fn best_of(measure: Measure, samples: &[RampSample]) -> Option<(usize, Vec<usize>)> {
+    let highest = measure.highest(samples, |_| true);
+    let best = measure.best(samples).filter(|best| highest == Some(*best))?;
+    Some((best, measure.alike(samples, best)))
+}
+
+/// What is found where other points are told apart from it, or where none is.
+fn named<T>(found: Option<T>, is_named: impl Fn(&T) -> bool) -> [Option<T>; 2] {
+    match found {
+        Some(found) if is_named(&found) => [Some(found), None],
+        other => [None, other],
+    }
+}
+
+/// Jobs per minute that a user gets at the crossover (re-aim's `-x`).
+pub const CROSSOVER_JOBS: f64 = 10.0;
+/// A knee is between two others.
+const POINTS_OF_KNEE: usize = 3;
+
+impl LoadAnswers {
+    /// From the points, and all samples in the order in which they were taken.
+    pub fn new(name: WorkName, points: Vec<LoadPoint>, samples: &[RampSample]) -> LoadAnswers {
+        let tells_apart = |as_good: &[usize]| points.len() < 2 || as_good.len() < points.len();
+        let peak = best_of(THROUGHPUT, samples).and_then(|(users, as_good)| {
+            let at = points.iter().find(|point| point.users == users)?;
+            Some(LoadPeak {
+                users,
+                users_low: *as_good.first()?,
+                users_high: *as_good.last()?,
+                throughput: at.throughput()?,
+                is_at_the_end: points.last().map(|last| last.users) == as_good.last().copied(),
+                as_good,
+            })
+        });
+        let knee = best_of(POWER, samples).filter(|_| points.len() >= POINTS_OF_KNEE);
+        let knee = knee.and_then(|(users, as_good)| {
+            let (users_low, users_high) = (*as_good.first()?, *as_good.last()?);
+            Some(LoadKnee { users, users_low, users_high, as_good })
+        });
+        let [peak, no_peak] = named(peak, |peak| tells_apart(&peak.as_good));
+        let [knee, no_knee] = named(knee, |knee| tells_apart(&knee.as_good));
+        let crossover = Crossover::of(&points, CROSSOVER_JOBS);
+        LoadAnswers {
+            crossover_users: crossover.map(|crossover| crossover.users),
+            crossover_above: crossover.and_then(|crossover| crossover.above),
+            classic_crossover_users: Crossover::of(&points, 1.0).map(|crossover| crossover.users),
+            saturated: saturated(points.iter().map(|point| (point.users, &point.machine))),
+            mix: name.name.clone(),
+            name,
+            points,
+            peak,
+            no_peak,
+            knee,
+            no_knee,
+        }
+    }
+
+    /// The best point with its interval, whether or not it can be named as the peak.
+    pub fn best(&self) -> Option<&LoadPeak> {
+        self.peak.as_ref().or(self.no_peak.as_ref())
+    }
+
+    /// The point that is called the best, here and in the tables of others: without enough samples in rounds,
+    /// that with the highest median.
+    pub fn best_point(&self) -> Option<&LoadPoint> {
+        let highest =
+            || self.points.iter().max_by(|a, b| a.jobs_per_min.total_cmp(&b.jobs_per_min));
+        match self.best() {
+            Some(best) => self.points.iter().find(|point| point.users == best.users),
+            None => highest(),
+        }
+    }
+}
+
+impl LoadAnswers {
+    /// Throughput over users, with what is marked on it, and how long jobs take; none of a single point.
+    pub fn charts(&self) -> Vec<Chart> {
+        let pct = percent_known(self.points.iter());
+        let chart = |quantity: Quantity, marks, value: &dyn Fn(&LoadPoint) -> Option<[f64; 3]>| {
+            let point = |point: &LoadPoint| {
+                let workload = WorkName::of_users(&self.mix, point.users);
+                let [low, y, high] = value(point)?;
+                let x = point.users as f64;
+                Some(CurvePoint { workload, x, y, low: Some(low), high: Some(high) })
+            };
+            let points = self.points.iter().filter_map(point).collect();
+            let curves = vec![Curve { series: self.mix.clone(), points }];
+            Chart { quantity, x_unit: USERS.into(), curves, marks }
+        };
+        let jobs = chart(Quantity::Rate("jobs/min".into()), self.marks(), &LoadPoint::jobs_spread);
+        let job_time = |point: &LoadPoint| point.job_time_ns(pct).map(|ns| [ns; 3]);
+        let times = chart(Quantity::JobTime(pct), Vec::new(), &job_time);
+        let charts = [jobs, times].into_iter();
+        charts.filter(|chart| chart.points().count() > 1).collect()
+    }
+
+    /// Where the peak, the knee and the crossover are, each between what was measured.
+    pub fn marks(&self) -> Vec<ChartMark> {
+        let peak = self
+            .peak
+            .as_ref()
+            .map(|peak| peak_mark(peak.users, &peak.as_good, Some(peak.throughput), ""));
+        let knee = self.knee.as_ref().map(|knee| users_mark("knee", knee.users, &knee.as_good));
+        let crossover = self.crossover_users;
+        let crossover =
+            crossover.map(|users| Crossover { users, above: self.crossover_above }.mark(""));
+        peak.into_iter().chain(knee).chain(crossover).collect()
+    }
+}
+
+/// A place, with the points that cannot be told apart from it.
+fn users_mark(what: &str, users: usize, as_good: &[usize]) -> ChartMark {
+    let note = format!("{what}: {}{}", format::plural(users, "user"), or_with(users, as_good));
+    let text = what.split(' ').next().unwrap_or_default().to_owned();
+    let ends = as_good.first().zip(as_good.last()).unwrap_or((&users, &users));
+    let [x, low, high] = [users, *ends.0, *ends.1].map(|users| users as f64);
+    ChartMark { text, note, x, low, high, y: None, curve: None }
+}
+
+/// The points that cannot be told apart from the one with so many users, in brackets, if there are any.
+pub fn or_with(users: usize, as_good: &[usize]) -> String {
+    let others: Vec<String> =
+        as_good.iter().filter(|other| **other != users).map(usize::to_string).collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => format!(" (not told apart from {})", others.join(", ")),
+    }
+}
+
+/// The peak of the arm that is named, and the interval of its jobs per minute where that is known.
+pub fn peak_mark(
+    users: usize,
+    as_good: &[usize],
+    throughput: Option<Throughput>,
+    of_arm: &str,
+) -> ChartMark {
+    let what = format!("peak {of_arm}");
+    let mark = users_mark(what.trim_end(), users, as_good);
+    let Some(Throughput { jobs_per_min, low, high, .. }) = throughput else { return mark };
+    let [rate, from, to] = [jobs_per_min, low, high].map(|rate| format::rate(rate, "jobs/min"));
+    let note = format!("{}, {rate} jobs/min [{from}, {to}]", mark.note);
+    ChartMark { note, y: Some([low, high]), ..mark }
+}
+
+/// Where each user gets no more than so many jobs a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crossover {
+    /// The fewest users that were measured there.
+    pub users: usize,
+    /// The most of whom each gets more; it lies between the two.
+    pub above: Option<usize>,
+}
+
+impl Crossover {
+    /// `None` where no point had so many users.
+    pub fn of(points: &[LoadPoint], jobs: f64) -> Option<Crossover> {
+        let is_there = |point: &LoadPoint| point.jobs_per_min / point.users as f64 <= jobs;
+        let at = points.iter().position(is_there)?;
+        let above = at.checked_sub(1).map(|below| points[below].users);
+        Some(Crossover { users: points[at].users, above })
+    }
+
+    /// Where it is on a chart, of the arm that is named.
+    pub fn mark(self, of_arm: &str) -> ChartMark {
+        let Crossover { users, above } = self;
+        let what = format!("crossover {of_arm}");
+        let what = what.trim_end();
+        let mark = users_mark(what, users, &[above.unwrap_or(users), users]);
+        let note = match above {
+            Some(above) => format!("{what}: between {above} and {users} users"),
+            None => format!("{what}: {} or fewer", format::plural(users, "user")),
+        };
+        ChartMark { note, ..mark }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::result::alike::rounds;
+    use crate::result::load::*;
+
+    #[test]
+    fn an_interval_takes_eight_samples() {
+        let samples: Vec<f64> = (1..=8).map(f64::from).collect();
+        assert_eq!(Throughput::of(&samples[1..]), None);
+        let found = Throughput::of(&samples).unwrap();
+        assert_eq!((found.jobs_per_min, found.samples), (4.5, 8));
+        assert!(found.low <= 1.0 && found.high >= 8.0, "{found:?}");
+    }
+
+    fn point(users: usize, jobs_per_min: f64) -> LoadPoint {
+        LoadPoint { users, jobs_per_min, samples: 3, ..LoadPoint::default() }
+    }
+
+    /// Points whose samples are all in rounds.
+    fn answers(rates: &[(usize, f64)]) -> LoadAnswers {
+        let samples = rounds(rates, looks::FIRST);
+        let of = |users: usize| {
+            let own = samples.iter().filter(move |one| one.users == users);
+            Throughput::of(&own.map(|one| one.jobs_per_min).collect::<Vec<_>>()).unwrap()
+        };
+        let points = rates.iter().map(|(users, _)| {
+            let found = of(*users);
+            LoadPoint {
+                jobs_per_min_low: Some(found.low),
+                jobs_per_min_high: Some(found.high),
+                ..point(*users, found.jobs_per_min)
+            }
+        });
+        LoadAnswers::new("load:x".into(), points.collect(), &samples)
+    }
+
+    #[test]
+    fn the_peak_is_the_best_of_the_table_with_all_that_are_not_told_apart() {
+        let rates = [(1, 100.0), (2, 199.0), (4, 190.0), (8, 200.0), (16, 155.0), (200, 150.0)];
+        let found = answers(&rates);
+        let peak = found.peak.as_ref().unwrap();
+        assert_eq!((peak.users, &*peak.as_good, peak.users_low), (8, &[2, 8][..], 2));
+        assert!(!peak.is_at_the_end && found.no_peak.is_none());
+        assert_eq!(found.best_point().unwrap().jobs_per_min, peak.throughput.jobs_per_min);
+        assert_eq!((found.crossover_users, found.classic_crossover_users), (Some(16), Some(200)));
+        assert_eq!(found.crossover_above, Some(8));
+        // 199²/2 is more than 200²/8.
+        assert_eq!(found.knee.unwrap().as_good, [2]);
+    }
+
+    #[test]
+    fn where_no_point_is_told_apart_no_peak_is_named() {
+        let found = answers(&[(1, 100.0), (2, 100.5), (4, 100.2)]);
+        assert_eq!(found.peak, None);
+        let best = found.no_peak.as_ref().unwrap();
+        assert_eq!((best.users, &*best.as_good), (2, &[1, 2, 4][..]));
+        assert_eq!(found.best_point().unwrap().users, 2);
+        assert_eq!(found.knee.unwrap().users, 1);
+    }
+}

@@ -1,0 +1,284 @@
+//! Machines ranked by their BTU, as Table 1 of Maly, Gupta and Mynam (1996) has it, from the JSON
+//! documents of their runs: where intervals overlap, there is no order.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON document.
+pub const SCHEMA: &str = "weighbridge/net-rank/1";
+
+/// What is read of the document of a run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RunDocument {
+    pub id: String,
+    pub machine: RunMachine,
+    #[serde(default)]
+    pub facts: Vec<String>,
+    pub net: Option<NetDocument>,
+    #[serde(default)]
+    pub indices: Vec<IndexDocument>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct RunMachine {
+    #[serde(default)]
+    pub hostname: String,
+    #[serde(default)]
+    pub cpu_model: String,
+    #[serde(default)]
+    pub kernel: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct NetDocument {
+    pub grid: String,
+    pub hash: String,
+    pub sweeps: usize,
+    pub btu: Option<ScoreDocument>,
+    pub activity_slowdown: Option<ScoreDocument>,
+    pub comm_slowdown: Option<ScoreDocument>,
+    pub classes: Vec<ClassDocument>,
+    #[serde(default)]
+    pub lost_packets: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ClassDocument {
+    pub name: String,
+    pub bytes: u32,
+    pub btu: Option<ScoreDocument>,
+    pub activity_slowdown: Option<ScoreDocument>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScoreDocument {
+    pub value: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct IndexDocument {
+    pub suite: String,
+    pub copies: usize,
+    pub index: f64,
+}
+
+/// A machine that is to be ranked.
+pub struct Candidate {
+    pub name: String,
+    pub run: RunDocument,
+    /// Of our UnixBench-compatible suite, with one copy.
+    pub index: Option<f64>,
+    pub price: Option<f64>,
+}
+
+/// All of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetRank {
+    pub schema: &'static str,
+    pub grid: String,
+    pub hash: String,
+    /// By BTU; those without one come last.
+    pub machines: Vec<RankedMachine>,
+    pub warnings: Vec<String>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RankedMachine {
+    pub name: String,
+    pub id: String,
+    pub cpu_model: String,
+    pub kernel: String,
+    /// The best rank and the worst that its interval leaves it; `None` without a BTU.
+    pub best_rank: Option<usize>,
+    pub worst_rank: Option<usize>,
+    /// Mb/s.
+    pub btu: Option<ScoreDocument>,
+    pub sweeps: usize,
+    /// In per cent: how much longer activities of the host take beside the network, and the network
+    /// beside them.
+    pub host_penalty_pct: Option<ScoreDocument>,
+    pub network_penalty_pct: Option<ScoreDocument>,
+    pub index: Option<f64>,
+    pub price: Option<f64>,
+    /// Mb/s for a thousand of what the price is in.
+    pub btu_per_1000: Option<f64>,
+    pub classes: Vec<RankedClass>,
+}
+
+/// Figures 2 and 3.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RankedClass {
+    pub name: String,
+    pub bytes: u32,
+    pub btu: Option<ScoreDocument>,
+    /// How long 32 Mb take, which the paper moves in each cell.
+    pub seconds_of_32_mb: Option<f64>,
+    pub host_penalty_pct: Option<ScoreDocument>,
+}
+
+impl NetRank {
+    /// # Errors
+    /// A sentence, where their scores are not of one grid.
+    pub fn of(candidates: Vec<Candidate>) -> Result<NetRank, String> {
+        let nets: Vec<&NetDocument> = candidates
+            .iter()
+            .map(|one| one.run.net.as_ref().ok_or(no_net(&one.name)))
+            .collect::<Result<_, _>>()?;
+        let first = nets.first().ok_or("there is nothing to rank")?;
+        let others = candidates.iter().zip(&nets);
+        if let Some((other, net)) = others.clone().find(|(_, net)| net.hash != first.hash) {
+            return Err(format!(
+                "{} is of grid {} ({}), and {} of {} ({}): scores of different grids are not comparable",
+                candidates[0].name, first.grid, first.hash, other.name, net.grid, net.hash
+            ));
+        }
+        let (grid, hash) = (first.grid.clone(), first.hash.clone());
+        let warnings = others.flat_map(|(one, net)| warnings(one, net)).collect();
+        let mut machines: Vec<RankedMachine> = candidates.iter().zip(&nets).map(machine).collect();
+        let scores: Vec<Option<ScoreDocument>> = machines.iter().map(|one| one.btu).collect();
+        for machine in &mut machines {
+            let ranks = machine.btu.map(|own| ranks(own, &scores));
+            machine.best_rank = ranks.map(|(best, _)| best);
+            machine.worst_rank = ranks.map(|(_, worst)| worst);
+        }
+        let btu = |one: &RankedMachine| one.btu.map_or(f64::NEG_INFINITY, |btu| btu.value);
+        machines.sort_by(|a, b| btu(b).total_cmp(&btu(a)));
+        Ok(NetRank { schema: SCHEMA, grid, hash, machines, warnings })
+    }
+}
+
+fn no_net(name: &str) -> String {
+    format!("{name} is no run of `weigh net`")
+}
+
+fn warnings(one: &Candidate, net: &NetDocument) -> Vec<String> {
+    let name = &one.name;
+    let of = |is_so: bool, what: &str| is_so.then(|| format!("{name}: {what}"));
+    [
+        of(net.btu.is_none(), "its BTU is incomplete, so it has no rank"),
+        of(net.sweeps == 1, "one sweep has no interval, so its rank is open"),
+        of(net.lost_packets > 0.0, "its links lost packets that they were not to lose"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// How many are surely better, and how many are not surely worse.
+fn ranks(own: ScoreDocument, all: &[Option<ScoreDocument>]) -> (usize, usize) {
+    let low = |of: &ScoreDocument| of.low.unwrap_or(f64::NEG_INFINITY);
+    let high = |of: &ScoreDocument| of.high.unwrap_or(f64::INFINITY);
+    let others = all.iter().flatten();
+    let better = others.clone().filter(|other| low(other) > high(&own)).count();
+    let worse = others.clone().filter(|other| high(other) < low(&own)).count();
+    (better + 1, others.count() - worse)
+}
+
+fn machine((one, net): (&Candidate, &&NetDocument)) -> RankedMachine {
+    let class = |class: &ClassDocument| RankedClass {
+        name: class.name.clone(),
+        bytes: class.bytes,
+        btu: class.btu,
+        seconds_of_32_mb: class.btu.map(|btu| 32.0 / btu.value),
+        host_penalty_pct: class.activity_slowdown.map(penalty),
+    };
+    RankedMachine {
+        name: one.name.clone(),
+        id: one.run.id.clone(),
+        cpu_model: one.run.machine.cpu_model.clone(),
+        kernel: one.run.machine.kernel.clone(),
+        best_rank: None,
+        worst_rank: None,
+        btu: net.btu,
+        sweeps: net.sweeps,
+        host_penalty_pct: net.activity_slowdown.map(penalty),
+        network_penalty_pct: net.comm_slowdown.map(penalty),
+        index: one.index,
+        price: one.price,
+        btu_per_1000: one.price.zip(net.btu).map(|(price, btu)| 1000.0 * btu.value / price),
+        classes: net.classes.iter().map(class).collect(),
+    }
+}
+
+fn penalty(slowdown: ScoreDocument) -> ScoreDocument {
+    let percent = |times: f64| (times - 1.0) * 100.0;
+    let ScoreDocument { value, low, high } = slowdown;
+    ScoreDocument { value: percent(value), low: low.map(percent), high: high.map(percent) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::result::net_rank::*;
+
+    fn candidate(name: &str, hash: &str, btu: Option<(f64, f64, f64)>) -> Candidate {
+        let score = |(value, low, high)| ScoreDocument { value, low: Some(low), high: Some(high) };
+        let slowdown = Some(score((1.2, 1.1, 1.3)));
+        let class = ClassDocument {
+            name: "Telnet".into(),
+            bytes: 100,
+            btu: Some(score((8.0, 7.0, 9.0))),
+            activity_slowdown: slowdown,
+        };
+        let net = NetDocument {
+            grid: "quick".into(),
+            hash: hash.into(),
+            sweeps: 3,
+            btu: btu.map(score),
+            activity_slowdown: slowdown,
+            comm_slowdown: slowdown,
+            classes: vec![class],
+            lost_packets: 0.0,
+        };
+        let machine =
+            RunMachine { hostname: name.into(), cpu_model: String::new(), kernel: String::new() };
+        let run = RunDocument {
+            id: "k3f9qx".into(),
+            machine,
+            facts: Vec::new(),
+            net: Some(net),
+            indices: Vec::new(),
+        };
+        Candidate { name: name.into(), run, index: None, price: Some(2000.0) }
+    }
+
+    #[test]
+    fn machines_whose_intervals_overlap_share_ranks() {
+        let ranked = NetRank::of(vec![
+            candidate("slow", "a", Some((10.0, 9.0, 11.0))),
+            candidate("none", "a", None),
+            candidate("fast", "a", Some((30.0, 25.0, 36.0))),
+            candidate("as fast", "a", Some((28.0, 24.0, 33.0))),
+        ])
+        .unwrap();
+        let found: Vec<_> = ranked
+            .machines
+            .iter()
+            .map(|one| (one.name.as_str(), one.best_rank, one.worst_rank))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("fast", Some(1), Some(2)),
+                ("as fast", Some(1), Some(2)),
+                ("slow", Some(3), Some(3)),
+                ("none", None, None)
+            ]
+        );
+        assert_eq!(ranked.machines[0].btu_per_1000, Some(15.0));
+        assert_eq!(ranked.machines[0].classes[0].seconds_of_32_mb, Some(4.0));
+        let penalty = ranked.machines[0].host_penalty_pct.unwrap();
+        assert!((penalty.value - 20.0).abs() < 1e-9);
+        assert!(ranked.warnings[0].contains("none: its BTU is incomplete"));
+    }
+
+    #[test]
+    fn scores_of_other_grids_are_refused() {
+        let both = vec![candidate("one", "a", None), candidate("other", "b", None)];
+        assert!(NetRank::of(both).unwrap_err().contains("not comparable"));
+        let mut no_net = candidate("one", "a", None);
+        no_net.run.net = None;
+        assert!(NetRank::of(vec![no_net]).unwrap_err().contains("no run of `weigh net`"));
+    }
+}

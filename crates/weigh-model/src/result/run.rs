@@ -1,0 +1,228 @@
+//! This machine alone: the rate of every workload with its spread, and the indices of the suites that were
+//! measured.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::facts::Facts;
+use crate::format;
+use crate::result::curve;
+use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
+use crate::result::load::{DRIVER_READING, LoadAnswers};
+use crate::result::net::NetAnswers;
+use crate::result::profiled::Profiled;
+use crate::result::suite_index::SuiteIndex;
+use crate::result::summary::{Failure, State};
+use crate::result::times::TimesRow;
+use crate::result::work_name::{APP, COPIES, WorkName};
+
+/// The version of the JSON document.
+pub const SCHEMA: &str = "weighbridge/run/2";
+
+/// What a run found.
+#[derive(Debug, Serialize)]
+pub struct RunReport {
+    pub schema: &'static str,
+    pub id: String,
+    pub started: String,
+    pub state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    pub command: String,
+    pub machine: Facts,
+    /// What the measurements had around them, in whole sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
+    pub results: Vec<RunRow>,
+    /// Of the workloads that tell what parts of their operations took.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<TimesRow>,
+    /// What a profiler told of launches beside the samples.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Profiled>,
+    /// Of every mix that was measured with several numbers of users.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadAnswers>,
+    /// Where a grid of network cells was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<NetAnswers>,
+    /// Of every suite whose workloads were all measured, in each number of copies: compatible with the
+    /// formulas of the originals, computed from workloads of our own.
+    pub indices: Vec<SuiteIndex>,
+    /// Whether it was measured as UnixBench does, which has a table for each number of copies.
+    #[serde(skip)]
+    pub is_scored: bool,
+    pub failures: Vec<Failure>,
+    pub warnings: Vec<String>,
+}
+
+impl RunReport {
+    /// The numbers of copies, ascending.
+    pub fn counts(&self) -> Vec<usize> {
+        counts(&self.results)
+    }
+
+    /// The rows that are points of curves.
+    pub fn charts(&self) -> Vec<Chart> {
+        if let Some(net) = &self.net {
+            return net.charts();
+        }
+        let mut charts = curve::charts(self.results.iter().filter_map(|row| {
+            let on_curve = row.on_curve.as_ref()?;
+            Some((on_curve, row.quantity(), row.point(on_curve.x)))
+        }));
+        for chart in &mut charts {
+            let load = self.loads.iter().find(|load| load.mix == chart.title());
+            chart.marks.extend(load.map(LoadAnswers::marks).unwrap_or_default());
+        }
+        charts
+    }
+
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain data with text keys") + "\n"
+    }
+}
+
+/// The numbers of copies of these rows, ascending.
+pub fn counts(rows: &[RunRow]) -> Vec<usize> {
+    let counts: BTreeSet<usize> = rows.iter().map(|row| row.workload.copies()).collect();
+    counts.into_iter().collect()
+}
+
+/// One workload.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct RunRow {
+    #[serde(flatten)]
+    pub workload: WorkName,
+    /// Where the workload is a point of a curve.
+    #[serde(flatten)]
+    pub on_curve: Option<OnCurve>,
+    pub unit: String,
+    /// Median of the samples' rates; for a classic run, UnixBench's score: the geometric mean of
+    /// all but the lowest third of the passes.
+    pub rate: f64,
+    /// 1.4826 · MAD over the median: the standard deviation of an undisturbed sample, in per cent.
+    pub spread_pct: f64,
+    pub lowest: f64,
+    pub highest: f64,
+    pub samples: usize,
+    /// What it is in the index of the suite that was asked for, or of `unixbench`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<f64>,
+    /// Of an operation that reads and writes files: how much, and how much the device had to meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_bytes_per_op: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_bytes_per_op: Option<f64>,
+    /// Whether that was more in a second than the device can do, as `weigh doctor --disk` found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cached: bool,
+    /// Over copies: the rate of one of them over that of one of the fewest, in per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efficiency_pct: Option<f64>,
+    /// Where several copies ran at the same time; `rate` is their sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesSpread>,
+    /// What the workload told of itself besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<RunReading>,
+}
+
+/// A value that samples tell, in the mean.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct RunReading {
+    pub name: String,
+    pub unit: String,
+    pub mean: f64,
+    /// Of so many samples.
+    pub samples: usize,
+}
+
+/// How the copies of a workload compare. Each one's rate is the median of its samples.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct CopiesSpread {
+    pub count: usize,
+    pub lowest: f64,
+    pub highest: f64,
+    /// Their standard deviation over their mean, in per cent.
+    pub variation_pct: f64,
+}
+
+impl RunRow {
+    /// What crashes took of the inserts that a database had acknowledged, in a sentence.
+    pub fn lost_inserts(&self) -> Option<String> {
+        let mean = |name: &str| {
+            let reading = self.readings.iter().find(|reading| reading.name == name);
+            reading.map(|reading| reading.mean)
+        };
+        let (lost, made) = (mean("lost_inserts")?, mean("acknowledged_inserts")?);
+        Some(format!(
+            "{}: of {made:.1} inserts that were acknowledged before a crash, {lost:.1} were lost ({:.2} %), \
+             in the mean of {}.",
+            self.workload,
+            100.0 * lost / made.max(1.0),
+            format::plural(self.samples, "sample")
+        ))
+    }
+
+    /// Of a load: what its driver takes itself of the CPU time.
+    pub fn driver_share(&self) -> Option<String> {
+        let reading = self.readings.iter().find(|reading| reading.name == DRIVER_READING)?;
+        Some(format!("{:.1} %", reading.mean))
+    }
+
+    /// What an operation takes, where the rate is one of operations done one after the other.
+    pub fn time_ns(&self) -> Option<f64> {
+        (self.unit == "ops/s" && self.copies.is_none()).then(|| 1e9 / self.rate)
+    }
+
+    /// How much of what it moves the device had to, and whether it cannot have been more.
+    pub fn device_share(&self) -> Option<String> {
+        let share = self.device_bytes_per_op? / self.file_bytes_per_op?;
+        let cache = if self.is_cached { " cache" } else { "" };
+        Some(format!("{share:.2}{cache}"))
+    }
+
+    /// Sweeps of latencies are read as times, and those of servers as what all clients together take for an
+    /// operation; how a workload scales shows in its rate.
+    pub fn quantity(&self) -> Quantity {
+        let is_of_clients = self.unit == "ops/s" && self.workload.name.starts_with(APP);
+        let is_time = self.time_ns().is_some() || is_of_clients;
+        match is_time && self.copies_on_curve().is_none() {
+            true => Quantity::Time,
+            false => Quantity::Rate(self.unit.clone()),
+        }
+    }
+
+    pub fn point(&self, x: f64) -> CurvePoint {
+        let spread = self.spread_pct / 100.0;
+        let slowest = (spread < 1.0).then_some(self.rate * (1.0 - spread));
+        let fastest = self.rate * (1.0 + spread);
+        let workload = self.workload.clone();
+        match self.quantity() {
+            Quantity::Time => {
+                let [y, low] = [self.rate, fastest].map(|rate| 1e9 / rate);
+                CurvePoint { workload, x, y, low: Some(low), high: slowest.map(|rate| 1e9 / rate) }
+            }
+            _ => CurvePoint {
+                workload,
+                x,
+                y: self.rate,
+                low: Some(slowest.unwrap_or(0.0)),
+                high: Some(fastest),
+            },
+        }
+    }
+
+    /// The curve over copies that it is on, and where.
+    pub fn copies_on_curve(&self) -> Option<(&str, f64)> {
+        let on_curve = self.on_curve.as_ref().filter(|on| on.x_unit == COPIES);
+        on_curve.map(|on| (on.series.as_str(), on.x))
+    }
+
+    /// Whether this is the row of so many copies of a workload.
+    pub fn is_of(&self, workload: &str, copies: usize) -> bool {
+        self.workload.name == workload && self.workload.copies() == copies
+    }
+}

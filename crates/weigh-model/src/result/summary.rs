@@ -1,0 +1,437 @@
+//! What an experiment found, in the form that every report shows.
+//!
+//! The engine and `weigh show` both build a [`Summary`] from the stored samples; each file of this
+//! room turns it into one format. Serialised, it *is* the documented JSON
+//! ([`SCHEMA`], `docs/json.md`): a field added here is added there.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Facts;
+use crate::result::cost::{AddedCost, unit_name};
+use crate::result::curve;
+use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
+use crate::result::factorial::FactorialEffect;
+use crate::result::gate::Gate;
+use crate::result::imported::Imported;
+use crate::result::load_compared::ComparedLoad;
+use crate::result::metrics::Metrics;
+use crate::result::preliminary::Preliminary;
+use crate::result::profiled::Profiled;
+use crate::result::quantity;
+use crate::result::quantity::{Amounts, EvidenceQuantity, QuantityKind};
+use crate::result::reading::Reading;
+use crate::result::scheme::Scheme;
+use crate::result::times::TimesRow;
+use crate::result::versus;
+use crate::result::versus::Versus;
+use crate::result::work_name::WorkName;
+use crate::workload::metric::{Metric, MetricValue};
+use paired::judge::MIN_PAIRS;
+use paired::multiplicity::Multiplicity;
+use paired::{Verdict, Withheld};
+
+/// The version of the JSON document; it changes when a field changes its meaning or goes.
+pub const SCHEMA: &str = "weighbridge/experiment/2";
+
+/// The label of an arm without a treatment.
+pub const NOTHING: &str = "none";
+
+/// How an experiment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Its process is still measuring.
+    Running,
+    /// Every row has its verdict, or the budget is spent.
+    Complete,
+    /// Ctrl-C, or the process died: what was measured is kept.
+    Interrupted,
+    /// A treatment was not in force, or the store could not be written.
+    Failed,
+}
+
+/// One experiment, ready to be shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Short random identifier, as `weigh show` takes it.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub state: State,
+    /// Why it failed, as one sentence; only with [`State::Failed`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The command line that measures the same again, ready for a shell.
+    pub command: String,
+    pub seed: u64,
+    /// In how many sessions it was measured: more than one where it was continued.
+    #[serde(default = "one")]
+    pub sessions: usize,
+    pub elapsed_s: f64,
+    pub budget_s: f64,
+    /// Error rate of the intervals, e.g. 0.05.
+    pub alpha: f64,
+    /// What `alpha` promises of all claims of slower and faster together: `holm`, the chance that any
+    /// is false, or `e-bh`, the share of false ones.
+    #[serde(default = "holm")]
+    pub multiplicity: String,
+    /// The margin of equivalence, e.g. 1.0.
+    pub margin_pct: f64,
+    pub machine: Facts,
+    /// Label of the baseline arm, e.g. `none`.
+    pub baseline: String,
+    /// What kind of baseline that was, e.g. `clean` or `residual`; absent where it has no meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_state: Option<String>,
+    /// What the baseline's own treatment says of itself; empty for `none`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub baseline_facts: Vec<String>,
+    /// The treatments, in the order given on the command line.
+    pub treatments: Vec<AppliedTreatment>,
+    /// Where the arms are commands rather than treatments of a system.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub versus: Option<Versus>,
+    /// Who has the treatments, of servers and of who asks them; absent where no workload asks one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub treat: Option<String>,
+    /// Where who asks them is on another machine: what --client took.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client: Option<String>,
+    pub results: Vec<Row>,
+    /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub effects: Vec<FactorialEffect>,
+    /// Of each mix whose peak was sought, under each treatment.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub loads: Vec<ComparedLoad>,
+    /// Of the workloads that tell what parts of their operations took, in both arms.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub times: Vec<TimesRow>,
+    /// What a profiler told of launches beside the samples.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub profiles: Vec<Profiled>,
+    pub failures: Vec<Failure>,
+    /// What a reader must know before he believes the numbers; whole sentences.
+    pub warnings: Vec<String>,
+    /// What became of `--fail-above`; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate: Option<Gate>,
+    /// Where it is from, if it was not measured here.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub imported: Option<Imported>,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Summary {
+    /// Gives the units of a document of before the names that they have now.
+    pub fn name_units(&mut self) {
+        let files = self.imported.iter_mut().flat_map(|imported| &mut imported.files);
+        let figures = files.flat_map(|file| &mut file.figures).map(|figure| &mut figure.unit);
+        for unit in figures.chain(self.results.iter_mut().map(|row| &mut row.unit)) {
+            *unit = unit_name(unit).to_owned();
+        }
+    }
+}
+
+/// What documents were made with that do not say.
+fn holm() -> String {
+    Multiplicity::Holm.as_str().to_owned()
+}
+
+/// A treatment, and what it says about itself once it was applied.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AppliedTreatment {
+    /// As given on the command line, e.g. `audit:backlog=64`.
+    pub label: String,
+    /// In what it differs from the baseline, where that is more than one thing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<String>,
+    /// What was done to the system, one fact a sentence, e.g. `Every system call is audited.`
+    pub facts: Vec<String>,
+    /// What it produces; documents of before do not say.
+    #[serde(default = "quantity::of_before")]
+    pub quantities: Vec<EvidenceQuantity>,
+}
+
+impl Summary {
+    /// What is judged of the peak of a mix.
+    pub fn peak_row(&self, load: &ComparedLoad) -> Option<&Row> {
+        let is_its = |row: &&Row| {
+            row.workload.name == load.mix
+                && row.workload.load.is_none()
+                && row.treatment == load.treatment
+        };
+        self.results.iter().find(is_its)
+    }
+
+    /// What the treatment of a row produces.
+    pub fn quantities(&self, row: &Row) -> &[EvidenceQuantity] {
+        let applied = self.treatments.iter().find(|applied| applied.label == row.treatment);
+        applied.map(|applied| &*applied.quantities).unwrap_or_default()
+    }
+}
+
+/// One workload under one treatment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    #[serde(flatten)]
+    pub workload: WorkName,
+    /// Where the workload is a point of a curve.
+    #[serde(flatten)]
+    pub on_curve: Option<OnCurve>,
+    pub treatment: String,
+    /// What is compared; `rate` for now.
+    pub metric: String,
+    /// How the pairs were taken; absent where all of an experiment were taken in sequence, and turns were no
+    /// choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// The unit of `baseline` and `treated`, e.g. `ops/s`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
+    pub unit: String,
+    /// Median rate of the baseline's samples.
+    pub baseline: f64,
+    /// Of interleaved pairs, whose rate is that of the median slice: the median rate of the baseline's
+    /// samples over all of their time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_over_all: Option<f64>,
+    /// The rate that follows from `baseline` and the effect, so that the three agree:
+    /// `baseline × (1 + effect_pct / 100)`.
+    pub treated: f64,
+    /// Median rate of the treated samples, which pairs nothing; absent in documents of before, where
+    /// `treated` is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub treated_median: Option<f64>,
+    #[serde(flatten)]
+    pub cost: AddedCost,
+    /// Treated rate over baseline rate − 1, in per cent: negative is slower.
+    pub effect_pct: f64,
+    /// The interval of the effect; `None` while there are too few pairs to bound that side.
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+    /// What few pairs show before anything bounds the effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preliminary: Option<Preliminary>,
+    /// What it costs at most, with the error rate for this side alone, in per cent of the baseline's rate;
+    /// negative where it certainly gains; `None` while the pairs do not bound it.
+    #[serde(default)]
+    pub cost_at_most_pct: Option<f64>,
+    pub verdict: Verdict,
+    /// The verdict that the interval would bear, and why it is not given; only of an inconclusive row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
+    /// Whether a slower or faster row also stays within the margin.
+    pub within_margin: bool,
+    /// Whether its interval is as narrow as measuring aims at: half its width is at most the margin, or a
+    /// share of the effect.
+    #[serde(default)]
+    pub precise: bool,
+    pub pairs: usize,
+    /// For an inconclusive row: how many more pairs it would probably take, as the middle of a forecast;
+    /// absent where that is beyond what the forecast looked at, and with fewer pairs than a verdict needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed: Option<usize>,
+    /// What one in ten such rows does not need, and what nine in ten do not exceed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed_low: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_needed_high: Option<usize>,
+    /// `pairs_needed` as time: how many seconds these pairs would probably take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_needed: Option<f64>,
+    /// How many of the pairs were disturbed: others took the CPU while a sample ran. They count like
+    /// the others.
+    #[serde(default, alias = "spoilt_pairs")]
+    pub disturbed_pairs: usize,
+    /// What the pairs say, and what they cannot say, of rare long delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<StallSummary>,
+    /// What the same pairs say of other metrics; of CPU time, unless the number of pairs was fixed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
+    pub evidence: RowEvidence,
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// Why this row needs care, e.g. "cheaper because at least 12 % of the records were dropped".
+    pub notes: Vec<String>,
+    /// The effect of each set of `--sets`, in order; empty with one set.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sets: Vec<SetEffect>,
+    /// The forecast itself; not part of the JSON.
+    #[serde(skip)]
+    pub futures: Vec<Future>,
+    /// Every pair in the order measured: for charts and CSV, not part of the JSON.
+    #[serde(skip)]
+    pub series: Vec<Pair>,
+}
+
+impl Row {
+    /// Whether it has fewer pairs than any verdict needs.
+    pub fn has_few_pairs(&self) -> bool {
+        self.pairs < MIN_PAIRS
+    }
+}
+
+/// What may become of an undecided row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Future {
+    /// What its pairs take until it has a verdict.
+    pub seconds: f64,
+    /// Whether it was not followed any further: it takes longer than that.
+    pub is_at_least: bool,
+}
+
+/// Samples that took much longer than usual, beside the other one of their pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StallSummary {
+    /// How much longer is a stall, in per cent.
+    pub longer_pct: f64,
+    /// How many samples of the baseline stalled, and of the treatment.
+    pub baseline: usize,
+    pub treated: usize,
+    /// The share of treated samples that may stall, in per cent: more is excluded, with error rate `alpha`.
+    pub treated_at_most_pct: f64,
+}
+
+/// The effect within one complete, separate set of the experiment (a Delta of Nitzberg's Table 2).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SetEffect {
+    pub effect_pct: f64,
+    pub low_pct: Option<f64>,
+    pub high_pct: Option<f64>,
+    pub pairs: usize,
+}
+
+/// One pair: two samples next to each other in time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// Seconds from the start of the experiment to the start of the pair.
+    pub started_s: f64,
+    /// From the start of its first sample to that of its second.
+    pub first_s: f64,
+    pub baseline_rate: f64,
+    pub treated_rate: f64,
+    /// Rates of both samples over all of their time; of interleaved pairs, the two above are those of the
+    /// median slice.
+    pub rates_over_all: [f64; 2],
+    /// CPU time per operation of the baseline and of the treated sample, where both used any.
+    pub cpu_ns_per_op: Option<[f64; 2]>,
+    /// What both samples have of the other metrics that are judged.
+    pub further: Vec<(Metric, [MetricValue; 2])>,
+    /// The coin: whether the baseline was measured first.
+    pub baseline_first: bool,
+    /// Whether the sample launched before this pair, of whatever row, was a treated one.
+    pub after_treated: bool,
+    /// Which set of `--sets`, from 0.
+    pub set: usize,
+    /// Whether others took the CPU while one of the two ran; `docs/statistics.md` has the thresholds.
+    pub is_disturbed: bool,
+}
+
+impl Pair {
+    /// ln(treated rate / baseline rate): what the statistics work on.
+    pub fn log_ratio(&self) -> f64 {
+        (self.treated_rate / self.baseline_rate).ln()
+    }
+
+    /// The same of any metric, positive where the treatment is better; `None` where the pair has it not.
+    pub fn log_ratio_of(&self, metric: &Metric) -> Option<f64> {
+        let log_ratio = match metric {
+            Metric::Rate => self.log_ratio(),
+            Metric::CpuTime => {
+                let [baseline, treated] = self.cpu_ns_per_op?;
+                (baseline / treated).ln()
+            }
+            _ => {
+                let [baseline, treated] = self.amounts(metric)?;
+                treated.log()? - baseline.log()?
+            }
+        };
+        Some(log_ratio).filter(|d| d.is_finite())
+    }
+
+    /// What the baseline's sample and the treated one have of a further metric.
+    pub fn amounts(&self, metric: &Metric) -> Option<&[MetricValue; 2]> {
+        self.further.iter().find(|(other, _)| other == metric).map(|(_, both)| both)
+    }
+}
+
+/// What the treatment produced while the treated samples ran, per operation of the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowEvidence {
+    /// System calls that one operation makes, as the workload declares them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syscalls_per_op: Option<f64>,
+    /// Time of these operations: `log_bytes / treated_s` is how fast the log grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub treated_s: Option<f64>,
+    /// What it declares ([`EvidenceQuantity`]): `NAME` in total, `NAME_per_op`, of what was lost `NAME_pct`.
+    /// And anything else that it wants shown, as `"notice": "two filters"`.
+    #[serde(flatten)]
+    pub amounts: Amounts,
+}
+
+/// What should have been among the evidence and was dropped: the cost is too low.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss<'a> {
+    /// What the lost are called.
+    pub noun: &'a str,
+    pub count: u64,
+    /// Their share of themselves and those that arrived, in per cent: so much at least was dropped. Absent
+    /// where it is not known how many arrived.
+    pub pct: Option<f64>,
+}
+
+impl RowEvidence {
+    /// What was lost of the quantities that its treatment declares, if anything was.
+    pub fn loss<'a>(&self, quantities: &'a [EvidenceQuantity]) -> Option<Loss<'a>> {
+        let lost = quantities.iter().filter(|quantity| quantity.kind == QuantityKind::Lost);
+        let losses = lost.filter_map(|quantity| {
+            let count = self.amounts.whole(&quantity.name).filter(|count| *count > 0)?;
+            Some(Loss { noun: &quantity.noun, count, pct: self.amounts.number(&quantity.pct()) })
+        });
+        losses.max_by_key(|loss| loss.count)
+    }
+}
+
+/// A workload that gave no result; the rest of the experiment went on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    #[serde(flatten)]
+    pub workload: WorkName,
+    pub arm: String,
+    /// One sentence that says what happened.
+    pub reason: String,
+}
+
+impl Failure {
+    /// What has no result: a workload, or of commands against each other the command.
+    pub fn name(&self) -> String {
+        versus::name(&self.workload, &self.arm)
+    }
+
+    /// The same with its arm.
+    pub fn name_in_arm(&self) -> String {
+        versus::name_in_arm(&self.workload, &self.arm)
+    }
+}
+
+/// The effects of one treatment as charts; of a row without an interval there is no point yet.
+pub fn charts_of_effects(rows: &[&Row]) -> Vec<Chart> {
+    let is_bounded = |row: &&&Row| row.low_pct.or(row.high_pct).is_some();
+    let rows = rows.iter().filter(is_bounded).filter(|row| row.effect_pct.is_finite());
+    curve::charts(rows.filter_map(|row| {
+        let point = CurvePoint {
+            workload: row.workload.clone(),
+            x: row.on_curve.as_ref()?.x,
+            y: row.effect_pct,
+            low: row.low_pct.filter(|pct| pct.is_finite()),
+            high: row.high_pct.filter(|pct| pct.is_finite()),
+        };
+        Some((row.on_curve.as_ref()?, Quantity::Effect, point))
+    }))
+}

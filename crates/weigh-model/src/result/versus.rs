@@ -1,0 +1,75 @@
+//! Commands against each other, by their times.
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::work_name::WorkName;
+use paired::Verdict;
+
+/// What is measured of a command that is an arm, as rows and failures name it.
+pub const WORK: &str = "command";
+
+/// What a row or a failure is called without its arm: of commands against each other, the command.
+pub fn name(workload: &WorkName, arm: &str) -> String {
+    if workload.name == WORK { arm.to_owned() } else { workload.to_string() }
+}
+
+/// A workload in an arm: of commands against each other, the command.
+pub fn name_in_arm(workload: &WorkName, arm: &str) -> String {
+    match workload.name == WORK {
+        true => arm.to_owned(),
+        false => format!("{workload} under {arm}"),
+    }
+}
+
+/// Among what a launch costs besides, in nanoseconds: that of a shell with nothing to do.
+pub const SHELL_START_NS: &str = "shell_start_ns";
+/// A shell that takes so much of a run is worth a warning.
+const MOST_OF_IT: f64 = 0.5;
+
+/// What is added to an experiment of commands against each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Versus {
+    /// What executes them, as `/bin/sh -c`; absent where they are executed without a shell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shell: Option<String>,
+    /// How long that takes with nothing to do: part of the time of every run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shell_start_ms: Option<f64>,
+    /// Those that have a result, the fastest first; none before there is any.
+    pub ranking: Vec<Ranked>,
+}
+
+/// A command, by its time over that of the first one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ranked {
+    pub command: String,
+    /// How long a run takes; absent where the command reports a rate of its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run_ms: Option<f64>,
+    /// 1 for the first command; 2 takes twice as long.
+    pub times: f64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub times_low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub times_high: Option<f64>,
+    /// Against the first command; absent of itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub verdict: Option<Verdict>,
+}
+
+impl Versus {
+    /// What a reader should know, where most of what was measured is the start of the shell.
+    pub fn warning(&self) -> Option<String> {
+        let (shell, start_ms) = (self.shell.as_ref()?, self.shell_start_ms?);
+        let run_ms =
+            self.ranking.iter().filter_map(|ranked| Some((ranked.run_ms?, &ranked.command)));
+        let (run_ms, command) = run_ms.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        (start_ms >= run_ms * MOST_OF_IT).then(|| {
+            format!(
+                "The start of `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms that a run of \
+                 `{command}` takes, so that a difference of the commands themselves is a larger share of \
+                 their own time than is shown. Use -N to execute them without a shell."
+            )
+        })
+    }
+}

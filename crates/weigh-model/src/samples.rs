@@ -1,0 +1,280 @@
+//! What is kept in memory of an experiment's samples: the numbers that reports compare, sample by sample,
+//! and the sums of all else. An experiment may have a million of them.
+
+use std::collections::BTreeMap;
+
+use crate::disturbance::Disturbance;
+use crate::evidence::Evidence;
+use crate::workload::metric::{Metric, MetricValue};
+use crate::workload::sample::{Outside, OwnReading};
+use crate::workload::times::Times;
+use paired::histogram::Histogram;
+
+/// The samples of an experiment, by which of `record::Header::works` and which treatment's arm
+/// they belong to.
+pub type Samples = BTreeMap<(usize, usize), OfRow>;
+
+/// The samples of a workload under a treatment, or in a run without one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfRow {
+    /// In the order measured.
+    pub points: Vec<Point>,
+    /// Where copies ran at the same time, their rates, in the same order.
+    pub copy_rates: Vec<Vec<f64>>,
+    /// What each has of the metrics that are judged besides the rate and CPU time, in the same order; empty
+    /// where nothing else is judged.
+    pub further: Vec<Vec<(Metric, MetricValue)>>,
+    /// All launches of the baseline arm together, and those of the treatment's; `None` of no launch.
+    pub baseline: Option<Totals>,
+    pub treated: Option<Totals>,
+}
+
+/// A sample, without what only its arm's totals need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub is_treated: bool,
+    /// Whether it is the first of its pair.
+    pub is_first: bool,
+    /// Whether the sample before it, of whatever row, was a treated one; not for the first of a set.
+    pub after_treated: bool,
+    pub set: usize,
+    /// Counted from 0 within work and treatment.
+    pub pair: usize,
+    /// From the start of the experiment.
+    pub started_s: f64,
+    /// In the timed part.
+    pub operations: f64,
+    /// Length of the timed part.
+    pub elapsed_s: f64,
+    /// Operations per second, in the unit of the workload; of processes that took turns, by their slices.
+    pub rate: f64,
+    /// CPU time per operation, where it is known and not nothing.
+    pub cpu_ns_per_op: Option<f64>,
+    /// Share of the launch's time in which some task waited for a CPU, where that is known.
+    pub waiting_share: Option<f32>,
+    /// The same of the time before it, when no launch ran.
+    pub waiting_share_before: Option<f32>,
+    /// Share of it, of one CPU, that was surely stolen, where that is known.
+    pub stolen_share: Option<f32>,
+    /// Whether a core was throttled meanwhile.
+    pub was_throttled: bool,
+    /// Operations per second over all of the timed part, in the unit of the workload.
+    pub rate_over_all: f64,
+    /// Of processes that took turns, what each used in the other's.
+    pub outside: Option<Outside>,
+}
+
+/// What launches amount to together. What one of them does not tell is not known of all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    pub launches: usize,
+    /// As the first that has a unit gives it.
+    pub unit: Option<String>,
+    /// Operations in the timed parts.
+    pub operations: f64,
+    /// Operations of the whole processes, as far as they tell.
+    pub total_operations: f64,
+    /// Length of the timed parts.
+    pub elapsed_s: f64,
+    pub usage: Usage,
+    pub waits: Waits,
+    /// What parts of the operations took, by name.
+    pub times: BTreeMap<String, PooledTimes>,
+    /// What programs told besides, by name.
+    pub told: BTreeMap<String, Told>,
+    pub evidence: Evidence,
+}
+
+/// Values of one name in all launches that told one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    pub unit: String,
+    pub sum: f64,
+    pub launches: usize,
+}
+
+/// For how much of their time some task of the machine waited while launches ran, and what the hypervisor
+/// took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waits {
+    pub during_s: f64,
+    pub cpu_s: f64,
+    pub disk_s: f64,
+    /// Of all CPUs together.
+    pub stolen_s: f64,
+}
+
+/// Times of one kind in all launches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PooledTimes {
+    pub histogram: Histogram,
+    pub longest_ns: u64,
+    /// When it had ended, in ms since 1970.
+    pub longest_at_ms: i64,
+}
+
+/// What the timed operations used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    pub user_ns: Option<f64>,
+    pub system_ns: Option<f64>,
+    pub voluntary_switches: Option<f64>,
+    pub involuntary_switches: Option<f64>,
+    pub minor_faults: Option<f64>,
+    pub major_faults: Option<f64>,
+}
+
+impl OfRow {
+    /// Whole pairs in the order measured, each with the number of its first sample, and both. They are next
+    /// to each other, the one with the treatment and the other without.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, [&Point; 2])> {
+        self.points.windows(2).enumerate().filter_map(|(index, both)| {
+            let [first, second] = both else { return None };
+            let is_pair = (first.set, first.pair) == (second.set, second.pair)
+                && first.is_first
+                && first.is_treated != second.is_treated;
+            is_pair.then_some((index, [first, second]))
+        })
+    }
+
+    /// Adds the next sample.
+    pub fn add(&mut self, kept: Kept) {
+        self.points.push(kept.point);
+        if !kept.copy_rates.is_empty() {
+            self.copy_rates.push(kept.copy_rates);
+        }
+        if let Some(further) = kept.further {
+            self.further.push(further);
+        }
+        let of_arm = if kept.point.is_treated { &mut self.treated } else { &mut self.baseline };
+        match of_arm {
+            Some(totals) => totals.add(kept.totals),
+            None => *of_arm = Some(kept.totals),
+        }
+    }
+}
+
+/// Puts samples in their rows, in the order measured.
+#[derive(Default)]
+pub struct Gatherer {
+    pub samples: Samples,
+    /// Of the sample before: its set, and whether it was treated.
+    before: Option<(usize, bool)>,
+}
+
+impl Gatherer {
+    /// Adds the next sample, of whatever row.
+    pub fn add(&mut self, mut kept: Kept) {
+        let Point { set, is_treated, .. } = kept.point;
+        kept.point.after_treated = self.before == Some((set, true));
+        self.before = Some((set, is_treated));
+        self.samples.entry(kept.row).or_default().add(kept);
+    }
+}
+
+/// What is kept of one sample.
+pub struct Kept {
+    /// Its key in [`Samples`].
+    pub row: (usize, usize),
+    pub point: Point,
+    pub copy_rates: Vec<f64>,
+    /// `None` where nothing else is judged.
+    pub further: Option<Vec<(Metric, MetricValue)>>,
+    /// Those of this one launch.
+    pub totals: Totals,
+}
+
+impl Kept {
+    /// When it ended, from the start of the experiment.
+    pub fn end_s(&self) -> f64 {
+        self.point.started_s + self.point.elapsed_s
+    }
+}
+
+impl Totals {
+    fn add(&mut self, other: Totals) {
+        self.launches += other.launches;
+        self.operations += other.operations;
+        self.total_operations += other.total_operations;
+        self.elapsed_s += other.elapsed_s;
+        if self.unit.is_none() {
+            self.unit = other.unit;
+        }
+        self.usage.add(other.usage);
+        self.waits.add(other.waits);
+        for (name, times) in other.times {
+            self.times.entry(name).or_default().add(&times);
+        }
+        for (name, told) in other.told {
+            let all = self.told.entry(name).or_default();
+            *all = Told {
+                unit: told.unit,
+                sum: all.sum + told.sum,
+                launches: all.launches + told.launches,
+            };
+        }
+        self.evidence.add(other.evidence);
+    }
+}
+
+impl Told {
+    pub fn mean(&self) -> f64 {
+        self.sum / self.launches as f64
+    }
+
+    /// As it is read back.
+    pub fn named(reading: &OwnReading) -> (String, Told) {
+        let told = Told { unit: reading.unit.clone(), sum: reading.value, launches: 1 };
+        (reading.name.clone(), told)
+    }
+}
+
+impl Waits {
+    fn add(&mut self, other: Waits) {
+        self.during_s += other.during_s;
+        self.cpu_s += other.cpu_s;
+        self.disk_s += other.disk_s;
+        self.stolen_s += other.stolen_s;
+    }
+}
+
+impl From<Disturbance> for Waits {
+    fn from(disturbance: Disturbance) -> Waits {
+        let seconds = |us: Option<u64>| us.unwrap_or_default() as f64 / 1e6;
+        Waits {
+            during_s: disturbance.during_ns as f64 / 1e9,
+            cpu_s: seconds(disturbance.psi_cpu_us),
+            disk_s: seconds(disturbance.psi_io_us),
+            stolen_s: disturbance.steal_ticks.unwrap_or_default() as f64 / 100.0,
+        }
+    }
+}
+
+impl PooledTimes {
+    /// As it is read back.
+    pub fn named(times: Times) -> (String, PooledTimes) {
+        let Times { name, longest_ns, longest_at_ms, buckets } = times;
+        (name, PooledTimes { histogram: Histogram::new(buckets), longest_ns, longest_at_ms })
+    }
+
+    fn add(&mut self, other: &PooledTimes) {
+        self.histogram.merge(&other.histogram);
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.longest_at_ms) = (other.longest_ns, other.longest_at_ms);
+        }
+    }
+}
+
+impl Usage {
+    fn add(&mut self, other: Usage) {
+        let sum = |one: Option<f64>, two: Option<f64>| Some(one? + two?);
+        *self = Usage {
+            user_ns: sum(self.user_ns, other.user_ns),
+            system_ns: sum(self.system_ns, other.system_ns),
+            voluntary_switches: sum(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: sum(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: sum(self.minor_faults, other.minor_faults),
+            major_faults: sum(self.major_faults, other.major_faults),
+        };
+    }
+}

@@ -1,0 +1,13 @@
+//! What a workload is made of, and what one process of it reports.
+
+pub mod clock;
+pub mod detail;
+pub mod metric;
+pub mod mix;
+pub mod mix_label;
+pub mod reaim_config;
+pub mod sample;
+pub mod suite;
+pub mod times;
+pub mod toml_problem;
+pub mod workfile;

@@ -1,0 +1,235 @@
+//! The metrics that a sample can have besides its rate, and how much it has of one.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// No program needs a longer name for what it reports.
+const LONGEST_NAME: usize = 40;
+/// The reading that a sample in turns has: what its rate is compared by.
+pub const IN_TURNS: &str = "in_turns";
+/// Its rate over all time, with the longest slices clipped.
+pub const CLIPPED: &str = "in_turns_clipped";
+/// A percentile of an operation's time that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Percentile {
+    P50,
+    P90,
+    P99,
+    P99_9,
+}
+
+impl Percentile {
+    pub const ALL: [Percentile; 4] =
+        [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P99_9];
+
+    /// Which share of the operations took no longer.
+    pub fn quantile(self) -> f64 {
+        match self {
+            Percentile::P50 => 0.5,
+            Percentile::P90 => 0.9,
+            Percentile::P99 => 0.99,
+            Percentile::P99_9 => 0.999,
+        }
+    }
+
+    /// What ends the name of a metric that is one.
+    pub fn end(self) -> &'static str {
+        self.name().trim_start_matches("latency_")
+    }
+
+    /// The name of the metric.
+    pub fn name(self) -> &'static str {
+        match self {
+            Percentile::P50 => "latency_p50",
+            Percentile::P90 => "latency_p90",
+            Percentile::P99 => "latency_p99",
+            Percentile::P99_9 => "latency_p99.9",
+        }
+    }
+}
+
+/// A metric that can have a verdict. In documents it is its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum Metric {
+    /// Operations per second of wall time.
+    Rate,
+    /// Of processes that took turns, whose rate is that of their median slice: operations per second over
+    /// all slices, where one that is longer than three times the median counts for that long.
+    AllTime,
+    /// CPU time of an operation, in user and kernel mode, of the workload and the processes that it started.
+    /// It does not include waiting, for a disk or for a CPU that others have.
+    CpuTime,
+    /// The largest resident set of the workload's process or of one that it started and waited for
+    /// (`ru_maxrss`, getrusage(2)).
+    PeakMemory,
+    /// What an operation reads from block devices (`ru_inblock`).
+    BlockInput,
+    /// What an operation has written to block devices, at once or later (`ru_oublock`).
+    BlockOutput,
+    /// A percentile of the time of one operation; `latency_p99` for example.
+    Latency(Percentile),
+    /// One that the program itself reports, in the `readings` of its line.
+    Named(Arc<str>),
+}
+
+/// What an amount of it means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    Higher,
+    #[default]
+    Lower,
+}
+
+/// How much a sample has of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricValue {
+    pub value: f64,
+    /// `ns/op`, `B`.
+    pub unit: Arc<str>,
+    pub better: Direction,
+}
+
+impl MetricValue {
+    /// One of which less is better.
+    pub fn of(value: f64, unit: &str) -> MetricValue {
+        MetricValue { value, unit: unit.into(), better: Direction::Lower }
+    }
+
+    /// ln of it, so that more is better; `None` of nothing, which has no ratio.
+    pub fn log(&self) -> Option<f64> {
+        let log = self.value.ln();
+        let log = if self.better == Direction::Higher { log } else { -log };
+        Some(log).filter(|log| log.is_finite())
+    }
+}
+
+impl Metric {
+    /// Those that are judged: the rate, CPU time, and what was asked for besides.
+    ///
+    /// With a number of pairs that is fixed in advance the rate, and only what was asked for: the smallest
+    /// p-value of eight pairs is 1/128, which twice the claims would leave no room for.
+    pub fn judged(fixed_pairs: Option<usize>, asked_for: &[Metric]) -> Vec<Metric> {
+        let mut judged = vec![Metric::Rate];
+        judged.extend(fixed_pairs.is_none().then_some(Metric::CpuTime));
+        for metric in asked_for {
+            if !judged.contains(metric) {
+                judged.push(metric.clone());
+            }
+        }
+        judged
+    }
+
+    /// Whether it is judged without being asked for, so that no row waits for its verdict.
+    pub fn is_unasked(&self) -> bool {
+        matches!(self, Metric::Rate | Metric::AllTime | Metric::CpuTime)
+    }
+
+    /// One that a user asks for by name.
+    ///
+    /// # Errors
+    /// A sentence, where nothing can have that name.
+    pub fn parse(name: &str) -> Result<Metric, String> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_name) {
+            return Err(format!(
+                "a metric is named by at most {LONGEST_NAME} letters, digits, `_`, `-` and `.`"
+            ));
+        }
+        match Metric::from(name.to_owned()) {
+            Metric::Rate => Err("`rate` is always judged".into()),
+            Metric::AllTime => Err("`all_time` is judged with --turns".into()),
+            Metric::Named(name) if [IN_TURNS, CLIPPED].contains(&&*name) => {
+                Err(format!("`{name}` is reserved for a reading of weigh: rename yours"))
+            }
+            Metric::Named(name) if name.starts_with("latency") => Err(format!(
+                "there is no `{name}`: {}",
+                Percentile::ALL.map(Percentile::name).join(", ")
+            )),
+            metric => Ok(metric),
+        }
+    }
+
+    /// As documents have it.
+    pub fn name(&self) -> &str {
+        match self {
+            Metric::Rate => "rate",
+            Metric::AllTime => "all_time",
+            Metric::CpuTime => "cpu_time",
+            Metric::PeakMemory => "peak_memory",
+            Metric::BlockInput => "block_input",
+            Metric::BlockOutput => "block_output",
+            Metric::Latency(percentile) => percentile.name(),
+            Metric::Named(name) => name,
+        }
+    }
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> String {
+        metric.name().to_owned()
+    }
+}
+
+impl From<String> for Metric {
+    fn from(name: String) -> Metric {
+        let known = [
+            Metric::Rate,
+            Metric::AllTime,
+            Metric::CpuTime,
+            Metric::PeakMemory,
+            Metric::BlockInput,
+            Metric::BlockOutput,
+        ];
+        let latencies = Percentile::ALL.map(Metric::Latency);
+        known
+            .into_iter()
+            .chain(latencies)
+            .find(|metric| metric.name() == name)
+            .unwrap_or_else(|| Metric::Named(name.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::workload::metric::*;
+
+    #[test]
+    fn a_metric_is_its_name_in_documents() {
+        for name in ["rate", "cpu_time", "peak_memory", "block_input", "latency_p99.9", "jobs"] {
+            let metric: Metric = serde_json::from_str(&format!("\"{name}\"")).unwrap();
+            assert_eq!(serde_json::to_string(&metric).unwrap(), format!("\"{name}\""));
+        }
+        assert_eq!(Metric::parse("latency_p99").unwrap(), Metric::Latency(Percentile::P99));
+        assert_eq!(Metric::parse("jobs").unwrap(), Metric::Named("jobs".into()));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_is_refused() {
+        for name in
+            ["", "rate", "in_turns", "all_time", "latency_p98", "a b", "µs", &"x".repeat(41)]
+        {
+            assert!(Metric::parse(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_judged_has_the_rate_first_and_nothing_twice() {
+        let asked = [Metric::PeakMemory, Metric::CpuTime, Metric::PeakMemory];
+        let names = |fixed| -> Vec<String> {
+            Metric::judged(fixed, &asked).into_iter().map(String::from).collect()
+        };
+        assert_eq!(names(None), ["rate", "cpu_time", "peak_memory"]);
+        assert_eq!(names(Some(8)), ["rate", "peak_memory", "cpu_time"]);
+    }
+
+    #[test]
+    fn of_more_that_is_better_the_log_grows() {
+        let lower = MetricValue::of(2.0, "B");
+        let higher = MetricValue { better: Direction::Higher, ..lower.clone() };
+        assert_eq!((lower.log(), higher.log()), (Some(-2f64.ln()), Some(2f64.ln())));
+        assert_eq!(MetricValue::of(0.0, "B").log(), None);
+    }
+}

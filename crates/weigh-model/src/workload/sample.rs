@@ -1,0 +1,357 @@
+//! The line of JSON that a workload prints, and what a whole process amounts to where it prints none.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric, MetricValue};
+use crate::workload::times::{MOST_TIMES, Times};
+
+/// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
+const RATES: RangeInclusive<f64> = 1e-12..=1e21;
+/// A program may take its time from another clock than ours, which is steered by 0.05 % at most.
+const CLOCKS_DIFFER_BY: f64 = 1.01;
+const CLOCK_GRAIN_NS: f64 = 1e6;
+/// A program may report so many readings, in units so long: what prints more is no workload.
+const MOST_READINGS: usize = 100;
+const LONGEST_UNIT: usize = 20;
+
+/// What one launch of a workload measured. All but the first two may be absent in the line of a
+/// foreign program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Operations in the timed part.
+    pub operations: f64,
+    /// Length of the timed part.
+    pub elapsed_ns: u64,
+    /// Operations of the whole process, warm-up and calibration included: what its audit records
+    /// are to be divided by.
+    #[serde(default)]
+    pub total_operations: Option<f64>,
+    /// Operations, converted to `unit`, per second (or per the unit's own time).
+    #[serde(default)]
+    pub rate: Option<f64>,
+    #[serde(default)]
+    pub unit: Option<String>,
+    #[serde(default)]
+    pub syscalls_per_op: Option<f64>,
+    #[serde(default)]
+    pub user_ns: Option<u64>,
+    #[serde(default)]
+    pub system_ns: Option<u64>,
+    #[serde(default)]
+    pub voluntary_switches: Option<u64>,
+    #[serde(default)]
+    pub involuntary_switches: Option<u64>,
+    #[serde(default)]
+    pub minor_faults: Option<u64>,
+    #[serde(default)]
+    pub major_faults: Option<u64>,
+    /// Times of equal parts of the timed part, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices_ns: Option<Vec<u64>>,
+    /// What a process that took turns used outside its own slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
+    /// How long finding the number of operations took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration_ms: Option<f64>,
+    /// From the PMU, where it was asked for and is there.
+    #[serde(default)]
+    pub kernel_instructions: Option<u64>,
+    /// What the launcher saw of the whole process: `ru_maxrss`, `ru_inblock` and `ru_oublock` of wait4(2),
+    /// in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_input_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_output_bytes: Option<u64>,
+    /// What else the program measured of itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<OwnReading>,
+    /// What parts of its operations took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<Times>,
+    /// Where several copies ran at the same time, the rate of each; `rate` is their sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copy_rates: Vec<f64>,
+}
+
+/// CPU time that a whole process (threads, children, what it left to its launcher) used while its partner
+/// had the turn, without what handing over takes; and how many tasks it had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outside {
+    /// On average.
+    pub ns_per_slice: f64,
+    /// CPU time of one of its own slices, on average.
+    pub slice_cpu_ns: f64,
+    /// The most at any hand-over; 0 where they could not be counted.
+    pub tasks: u32,
+}
+
+/// What a program reports besides its rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OwnReading {
+    pub name: String,
+    pub value: f64,
+    pub unit: String,
+    /// Whether more of it is better, or less.
+    pub better: Direction,
+}
+
+impl OwnReading {
+    /// A time of which less is better.
+    pub fn of_ns(name: String, value: f64) -> OwnReading {
+        OwnReading { name, value, unit: "ns".into(), better: Direction::Lower }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let OwnReading { name, value, unit, .. } = self;
+        if !matches!(Metric::parse(name), Ok(Metric::Named(_) | Metric::Latency(_))) {
+            return Err(format!("it reported a reading `{name}`, which is no name for one"));
+        }
+        if !(value.is_finite() && *value >= 0.0) || unit.len() > LONGEST_UNIT {
+            return Err(format!(
+                "its reading `{name}` is {value} `{unit}`: not a number and a unit"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Sample {
+    /// The last line of a workload's output, where that is a sample.
+    ///
+    /// # Errors
+    /// A sentence, where the line is a sample but an impossible one.
+    pub fn parse(output: &str) -> Option<Result<Sample, String>> {
+        let line = output.lines().rev().find(|line| !line.trim().is_empty())?;
+        match serde_json::from_str::<Sample>(line.trim()) {
+            Ok(sample) => Some(sample.checked()),
+            Err(error) => has_readings(line.trim())
+                .then(|| Err(format!("the `readings` in its line cannot be read: {error}"))),
+        }
+    }
+
+    /// Operations per second, in the unit of the workload: over all of the timed part, or, where it took
+    /// turns, what its slices say.
+    pub fn rate(&self) -> f64 {
+        rate_in_turns(&self.readings).unwrap_or_else(|| self.rate_over_all())
+    }
+
+    /// Operations per second over all of the timed part, in the unit of the workload.
+    pub fn rate_over_all(&self) -> f64 {
+        self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
+    }
+
+    /// In operations per second, in the unit of the workload, the rate of each slice of a sample that
+    /// took turns.
+    pub fn slice_rates(&self) -> Vec<f64> {
+        let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
+        let of_all = self.rate_over_all() * self.elapsed_ns as f64 / slices_ns.len() as f64;
+        slices_ns.iter().map(|ns| of_all / *ns as f64).collect()
+    }
+
+    /// Of a sample that took turns, its rate over all time, with slices that are longer than this cut off
+    /// there.
+    pub fn clipped_rate(&self, longest_ns: f64) -> f64 {
+        let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
+        let clipped_ns: f64 = slices_ns.iter().map(|ns| (*ns as f64).min(longest_ns)).sum();
+        self.rate_over_all() * self.elapsed_ns as f64 / clipped_ns
+    }
+
+    /// CPU time per operation of the timed part; `None` where it is not known, or none was used.
+    pub fn cpu_ns_per_op(&self) -> Option<f64> {
+        cpu_ns_per_op(self.user_ns, self.system_ns, self.operations)
+    }
+
+    /// What it has of a metric; `None` where that is not known.
+    pub fn amount(&self, metric: &Metric) -> Option<MetricValue> {
+        if *metric == Metric::CpuTime {
+            return Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op"));
+        }
+        if *metric == Metric::AllTime {
+            return all_time(&self.readings, self.rate_over_all());
+        }
+        let operations = self.total_operations.unwrap_or(self.operations);
+        let memory_and_blocks =
+            [self.peak_memory_bytes, self.block_input_bytes, self.block_output_bytes];
+        further_value(metric, operations, memory_and_blocks, &self.readings)
+    }
+
+    /// Refuses a timed part that is longer than the whole process lived.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn hold_against_wall_time(&self, wall_ns: u64) -> Result<(), String> {
+        if self.elapsed_ns as f64 <= wall_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
+            return Ok(());
+        }
+        Err(format!(
+            "it reported {} ns of work, but ran for {wall_ns} ns only: is `elapsed_ns` in nanoseconds, and \
+             measured with a clock?",
+            self.elapsed_ns
+        ))
+    }
+
+    fn checked(mut self) -> Result<Sample, String> {
+        let is_possible = self.elapsed_ns > 0
+            && self.operations > 0.0
+            && RATES.contains(&self.rate())
+            && self.copy_rates.iter().all(|rate| RATES.contains(rate));
+        if !is_possible {
+            return Err(format!(
+                "it reported {} operations in {} ns and a rate of {}, which is not a valid measurement",
+                self.operations,
+                self.elapsed_ns,
+                self.rate()
+            ));
+        }
+        if let Some(total) =
+            self.total_operations.filter(|total| total.is_nan() || *total < self.operations)
+        {
+            return Err(format!(
+                "it reported {total} operations in all, but {} in the timed part",
+                self.operations
+            ));
+        }
+        let numbers = [self.syscalls_per_op, self.calibration_ms];
+        let outside = self.outside.iter().flat_map(|one| [one.ns_per_slice, one.slice_cpu_ns]);
+        let mut numbers = numbers.into_iter().flatten().chain(outside);
+        if let Some(number) = numbers.find(|n| !(n.is_finite() && *n >= 0.0)) {
+            return Err(format!(
+                "it reported {number} as `syscalls_per_op`, `calibration_ms` or in `outside`"
+            ));
+        }
+        if self.readings.len() > MOST_READINGS {
+            return Err(format!("it reported more than {MOST_READINGS} readings"));
+        }
+        if self.times.len() > MOST_TIMES {
+            return Err(format!("it reported more than {MOST_TIMES} kinds of times"));
+        }
+        self.times.iter().try_for_each(Times::check)?;
+        let named = self.times.iter().flat_map(Times::named_ns);
+        let readings: Vec<OwnReading> =
+            named.map(|(name, value)| OwnReading::of_ns(name, value)).collect();
+        self.readings.extend(readings);
+        self.readings.iter().try_for_each(OwnReading::check)?;
+        let slices_ns = self.slices_ns.iter().flatten();
+        let sum_ns = slices_ns.fold(0u64, |sum, slice| sum.saturating_add(*slice));
+        if sum_ns as f64 > self.elapsed_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
+            return Err(format!(
+                "its `slices_ns` add up to {sum_ns} ns, but its time is {} ns",
+                self.elapsed_ns
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// Whether a line that is no sample would be one but for its readings.
+fn has_readings(line: &str) -> bool {
+    let Ok(serde_json::Value::Object(mut fields)) = serde_json::from_str(line) else {
+        return false;
+    };
+    fields.remove("readings").is_some()
+        && serde_json::from_value::<Sample>(serde_json::Value::Object(fields)).is_ok()
+}
+
+/// How much a process of so many operations has of a metric besides the rate and CPU time: from the bytes of
+/// its peak memory, of its block input and of its block output, and from what it reported itself.
+pub fn further_value(
+    metric: &Metric,
+    operations: f64,
+    [peak_memory, block_input, block_output]: [Option<u64>; 3],
+    own: &[OwnReading],
+) -> Option<MetricValue> {
+    let per_op = |bytes: Option<u64>| Some(MetricValue::of(bytes? as f64 / operations, "B/op"));
+    match metric {
+        Metric::Rate | Metric::AllTime | Metric::CpuTime => None,
+        Metric::PeakMemory => Some(MetricValue::of(peak_memory? as f64, "B")),
+        Metric::BlockInput => per_op(block_input),
+        Metric::BlockOutput => per_op(block_output),
+        Metric::Latency(_) | Metric::Named(_) => {
+            let own = own.iter().find(|own| own.name == metric.name())?;
+            let OwnReading { value, ref unit, better, .. } = *own;
+            Some(MetricValue { value, unit: unit.as_str().into(), better })
+        }
+    }
+}
+
+/// What a sample that took turns is compared by.
+pub fn rate_in_turns(own: &[OwnReading]) -> Option<f64> {
+    own.iter().find(|own| own.name == IN_TURNS).map(|own| own.value)
+}
+
+/// Of such a sample, its rate over all time, with the longest slices clipped; those of an earlier weigh have
+/// the `rate` with every stall.
+pub fn all_time(own: &[OwnReading], rate: f64) -> Option<MetricValue> {
+    let named = |name: &str| own.iter().find(|own| own.name == name);
+    let OwnReading { unit, better, .. } = named(IN_TURNS)?;
+    let value = named(CLIPPED).map_or(rate, |clipped| clipped.value);
+    Some(MetricValue { value, unit: unit.as_str().into(), better: *better })
+}
+
+/// CPU time per operation, where both parts are known and some was used.
+pub fn cpu_ns_per_op(user: Option<u64>, system: Option<u64>, operations: f64) -> Option<f64> {
+    let time = (user? + system?) as f64 / operations;
+    Some(time).filter(|time| time.is_normal() && *time > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::workload::sample::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_line_counts_and_the_rate_is_derived_where_it_is_absent() {
+        let output = "noise\n{\"operations\":50,\"elapsed_ns\":1000000000}\n\n";
+        assert_eq!(Sample::parse(output).unwrap().unwrap().rate(), 50.0);
+    }
+
+    #[test]
+    fn an_ordinary_programs_output_is_no_sample() {
+        assert!(Sample::parse("hello\n").is_none());
+        assert!(Sample::parse("").is_none());
+        assert!(Sample::parse("{\"operations\":\"many\"}").is_none());
+    }
+
+    #[test]
+    fn work_in_no_time_is_refused() {
+        for line in [
+            r#"{"operations":5,"elapsed_ns":0}"#,
+            r#"{"operations":0,"elapsed_ns":5}"#,
+            r#"{"operations":5,"elapsed_ns":5,"rate":-1}"#,
+        ] {
+            assert!(Sample::parse(line).unwrap().is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let line = |more: &str| format!(r#"{{"operations":5,"elapsed_ns":7000000,{more}}}"#);
+        for (more, said) in [
+            (r#""total_operations":-5"#, "-5 operations in all"),
+            (r#""total_operations":4"#, "4 operations in all"),
+            (r#""rate":1e300"#, "not a valid measurement"),
+            (r#""copy_rates":[1,-1]"#, "not a valid measurement"),
+            (r#""syscalls_per_op":-1"#, "reported -1"),
+            (r#""slices_ns":[7000000,7000000]"#, "add up to 14000000"),
+        ] {
+            let problem = Sample::parse(&line(more)).unwrap().unwrap_err();
+            assert!(problem.contains(said), "{problem}");
+        }
+        let sample = Sample::parse(&line(r#""total_operations":5"#)).unwrap().unwrap();
+        assert!(sample.hold_against_wall_time(7_000_000).is_ok());
+        let problem = sample.hold_against_wall_time(5_000_000).unwrap_err();
+        assert!(problem.contains("ran for 5000000 ns only"), "{problem}");
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_output_never_panics(output in ".{0,200}") {
+            let _ = Sample::parse(&output);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What memory keeps of a sample that is read back.
+
+use weigh_model::disturbance::Disturbance;
+use weigh_model::evidence::Evidence;
+use weigh_model::samples::{Kept, Point, PooledTimes, Told, Totals, Usage, Waits};
+use weigh_model::workload::metric::Metric;
+use weigh_model::workload::sample::{all_time, cpu_ns_per_op, further_value, rate_in_turns};
+
+use super::column::ReadColumn;
+
+/// The columns of a sample that are not JSON, as `record::Measured` has them.
+pub(super) struct SampleKey {
+    pub work: usize,
+    pub arm: usize,
+    pub treated_arm: usize,
+    pub set: usize,
+    pub pair: usize,
+    pub position: usize,
+    pub started_s: f64,
+}
+
+/// Of what is `judged` the rate and CPU time are kept anyway. Unit and evidence may be without what is
+/// known from earlier samples of the same row and arm.
+pub(super) fn keep(
+    place: &SampleKey,
+    sample: ReadColumn<'_>,
+    unit: Option<String>,
+    evidence: Evidence,
+    judged: &[Metric],
+) -> Kept {
+    let disturbance = sample.disturbance;
+    // Of a million samples each byte is a megabyte, and shares are held against round limits.
+    let share = |of: fn(Disturbance) -> Option<f64>| Some(of(disturbance?)? as f32);
+    let elapsed_ns = sample.elapsed_ns as f64;
+    let rate_over_all = sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns);
+    let point = Point {
+        is_treated: place.arm != 0,
+        is_first: place.position == 0,
+        after_treated: false,
+        set: place.set,
+        pair: place.pair,
+        started_s: place.started_s,
+        operations: sample.operations,
+        elapsed_s: elapsed_ns / 1e9,
+        rate: rate_in_turns(&sample.readings).unwrap_or(rate_over_all),
+        cpu_ns_per_op: cpu_ns_per_op(sample.user_ns, sample.system_ns, sample.operations),
+        waiting_share: share(Disturbance::waiting_share),
+        waiting_share_before: share(Disturbance::waiting_share_before),
+        stolen_share: share(Disturbance::stolen_share),
+        was_throttled: disturbance
+            .and_then(|disturbance| disturbance.throttle_events)
+            .is_some_and(|events| events > 0),
+        rate_over_all,
+        outside: sample.outside,
+    };
+    let totals = Totals {
+        launches: 1,
+        unit,
+        operations: point.operations,
+        total_operations: sample.total_operations.unwrap_or(point.operations),
+        elapsed_s: point.elapsed_s,
+        usage: usage(&sample),
+        waits: disturbance.map(Waits::from).unwrap_or_default(),
+        times: sample.times.into_iter().map(PooledTimes::named).collect(),
+        told: sample.readings.iter().map(Told::named).collect(),
+        evidence,
+    };
+    let row = (place.work, place.treated_arm);
+    let wanted: Vec<&Metric> =
+        judged.iter().filter(|metric| !matches!(metric, Metric::Rate | Metric::CpuTime)).collect();
+    let operations = sample.total_operations.unwrap_or(sample.operations);
+    let bytes = [sample.peak_memory_bytes, sample.block_input_bytes, sample.block_output_bytes];
+    let has = |metric: &Metric| {
+        let amount = match metric {
+            Metric::AllTime => all_time(&sample.readings, rate_over_all),
+            other => further_value(other, operations, bytes, &sample.readings),
+        };
+        Some((metric.clone(), amount?))
+    };
+    let further = (!wanted.is_empty()).then(|| wanted.into_iter().filter_map(has).collect());
+    Kept { row, point, further, copy_rates: sample.copy_rates, totals }
+}
+
+fn usage(sample: &ReadColumn<'_>) -> Usage {
+    let number = |value: Option<u64>| value.map(|value| value as f64);
+    Usage {
+        user_ns: number(sample.user_ns),
+        system_ns: number(sample.system_ns),
+        voluntary_switches: number(sample.voluntary_switches),
+        involuntary_switches: number(sample.involuntary_switches),
+        minor_faults: number(sample.minor_faults),
+        major_faults: number(sample.major_faults),
+    }
+}
+
+/// What is to be kept of a sample that was not read but measured.
+#[cfg(test)]
+pub fn keep_measured(measured: weigh_model::record::Measured) -> Kept {
+    let place = SampleKey {
+        work: measured.work,
+        arm: measured.arm,
+        treated_arm: measured.treated_arm,
+        set: measured.set,
+        pair: measured.pair,
+        position: measured.position,
+        started_s: measured.started_s,
+    };
+    let sample = measured.sample;
+    let column = ReadColumn {
+        operations: sample.operations,
+        elapsed_ns: sample.elapsed_ns,
+        total_operations: sample.total_operations,
+        rate: sample.rate,
+        unit: None,
+        user_ns: sample.user_ns,
+        system_ns: sample.system_ns,
+        voluntary_switches: sample.voluntary_switches,
+        involuntary_switches: sample.involuntary_switches,
+        minor_faults: sample.minor_faults,
+        major_faults: sample.major_faults,
+        copy_rates: sample.copy_rates,
+        peak_memory_bytes: sample.peak_memory_bytes,
+        block_input_bytes: sample.block_input_bytes,
+        block_output_bytes: sample.block_output_bytes,
+        readings: sample.readings,
+        times: Vec::new(),
+        outside: sample.outside,
+        disturbance: measured.disturbance,
+    };
+    keep(&place, column, sample.unit, measured.evidence, &[])
+}
