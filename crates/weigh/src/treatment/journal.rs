@@ -220,10 +220,9 @@ mod tests {
 
     use super::*;
     use crate::machine::process::process_start;
-    use crate::treatment::scratch::SCRATCH;
-    use crate::treatment::settings::SETTINGS;
-    use crate::treatment::started::STARTED;
-    use crate::treatment::undoings;
+    use crate::treatment::scratch::{self, SCRATCH};
+    use crate::treatment::settings::{self, SETTINGS};
+    use crate::treatment::started::{self, STARTED};
 
     fn boot_id() -> String {
         machine::boot_id().unwrap()
@@ -250,7 +249,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             fs::create_dir(directory.path().join("state")).unwrap();
             let state = StateDir::at(&directory.path().join("state")).unwrap();
-            Home { directory, state, undoings: undoings() }
+            Home { directory, state, undoings: vec![scratch::undoing(), settings::undoing(), started::undoing()] }
         }
 
         fn path(&self, name: &str) -> PathBuf {

@@ -6,9 +6,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_parent_process_death_signal,
@@ -18,9 +21,21 @@ use rustix::process::{
 use super::state_dir::{StateDir, running_name};
 use crate::machine::process::{ProcessLife, process_life, processes};
 use crate::said::{Heard, KEPT_BYTES, Keep, Said};
-use crate::workload::setup::kind::noted::{MARK, Noted, NotedCommand};
 use crate::{chance, orphans};
 use trust::program::follow_parent;
+
+/// What a command's processes have in their environment, also those that left its group and its parent.
+pub const MARK: &str = "WEIGH_COMMAND";
+
+/// What is noted of a command. Numbers of processes come again, so it is known by its start as well.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct NotedCommand {
+    /// It leads a process group.
+    pub pid: u32,
+    /// In clock ticks since boot.
+    pub start: i64,
+    pub mark: String,
+}
 
 /// A command gets so long to end by itself, and then as long until it has to be gone.
 const GRACE: Duration = Duration::from_secs(5);
@@ -120,12 +135,13 @@ impl CurrentCommand {
         Ok(child)
     }
 
-    /// The step with which a launcher's workers note themselves: the launcher starts them, not this process.
+    /// Where a command that a launcher starts has to note itself, as it is not this process that starts it: the
+    /// file of a [`NotedCommand`], and its mark.
     ///
     /// # Errors
     /// Where the kernel gives no random number.
-    pub fn noted(&self) -> io::Result<Noted> {
-        Ok(Noted { file: self.directory.path(&self.name), mark: mark()? })
+    pub fn note_place(&self) -> io::Result<(PathBuf, String)> {
+        Ok((self.directory.path(&self.name), mark()?))
     }
 
     /// Runs a command that changes the system to its end, and gives its output.

@@ -11,6 +11,7 @@ use crate::experiment::platform::{SampleError, Stop};
 use crate::experiment::request::Audience;
 use crate::experiment::work::Work;
 use crate::treatment::Named;
+use crate::workload::setup::kind::noted::Noted;
 use crate::workload::launcher::Job;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::canary::Canary;
@@ -111,9 +112,9 @@ impl Host<'_> {
     pub(super) fn start_neutral(&mut self, interrupted: &AtomicBool) -> Result<(), Stop> {
         let around = self.site.around;
         if around.has_lines() || around.profiler.is_some() || self.shell().is_some() {
-            let noted = self.arms.bench.running.noted();
-            let noted = noted.map_err(|error| Stop::Failed(error.to_string()))?;
-            let setup = neutral(self.arms.treatments()).with(noted);
+            let place = self.arms.bench.running.note_place();
+            let (file, mark) = place.map_err(|error| Stop::Failed(error.to_string()))?;
+            let setup = neutral(self.arms.treatments()).with(Noted { file, mark });
             self.neutral = Some(self.arms.bench.place.start_launcher(&setup, interrupted)?);
         }
         Ok(())

@@ -9,20 +9,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::process::process_life;
+use crate::treatment::running::{MARK, NotedCommand};
 use crate::workload::setup::Act;
-
-/// What a command's processes have in their environment, also those that left its group and its parent.
-pub const MARK: &str = "WEIGH_COMMAND";
-
-/// What is noted of a command. Numbers of processes come again, so it is known by its start as well.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct NotedCommand {
-    /// It leads a process group.
-    pub pid: u32,
-    /// In clock ticks since boot.
-    pub start: i64,
-    pub mark: String,
-}
 
 /// Has each worker note itself in this file, in place of the one before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
