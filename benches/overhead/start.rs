@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicBool;
 
 use rustix::time::{ClockId, clock_gettime};
-use weigh::own_program;
 use weigh::workload::executable::Executable;
 use weigh::workload::launcher::{Job, Launcher, SUBCOMMAND};
 use weigh::workload::setup::Setup;
 use weigh::workload::stdout_use::StdoutUse;
+use weigh_host::own_program;
 
 use crate::compile;
 use crate::table::Table;

@@ -79,7 +79,7 @@ fn provenance(is_quick: bool) -> String {
     format!(
         "{}; {}.{}\n",
         here::line(),
-        ::weigh::machine::facts::read()
+        weigh_host::machine::facts::read()
             .distribution
             .unwrap_or_else(|| "distribution not known".into()),
         if is_quick { " A quick run: the intervals are wide." } else { "" },

@@ -2,7 +2,7 @@
 
 /// Where the figures are from.
 pub fn line() -> String {
-    let facts = weigh::machine::facts::read();
+    let facts = weigh_host::machine::facts::read();
     format!(
         "{}, {} CPUs, Linux {}{}",
         facts.cpu_model,

@@ -7,7 +7,7 @@ use crate::support::audit::Audit;
 use crate::support::audit::host_rules::HostRules;
 use crate::support::{Home, skip};
 use serde_json::{Value, json};
-use weigh::machine::counter::Counter;
+use weigh_host::machine::counter::Counter;
 
 const SHIPPED: &str = "/usr/share/doc/auditd/examples/rules";
 /// Sets in their names' first letters: OSPP is one file for each of its chapters.

@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::support::audit::Audit;
 use crate::support::{Home, NOBODY, Outcome, Turn, as_nobody, is_root, program, skip};
 use serde_json::json;
-use weigh::treatment::claim::{AUDIT, claim};
+use weigh_host::undo::claim::{AUDIT, claim};
 
 const SHORT: [&str; 8] =
     ["compare", "none", "-w", "getppid", "--pairs", "8", "--no-detail", "--inconclusive-ok"];

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use weigh::machine::process::process_start;
 use weigh::workload::launcher::{Job, Launcher, LauncherError, status_number};
 use weigh::workload::member::{MemberSeen, Raise, Readiness};
 use weigh::workload::setup::Setup;
@@ -20,6 +19,7 @@ use weigh::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 use weigh::workload::setup::kind::seccomp_filter::SeccompFilter;
 use weigh::workload::start_cpu::{StartCpu, allowed_cpus};
 use weigh::workload::stdout_use::StdoutUse;
+use weigh_host::machine::process::process_start;
 
 const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
 const LONG: Duration = Duration::from_secs(30);

@@ -11,11 +11,12 @@ use weigh::attribution::{prober, prober_process};
 use weigh::cli;
 use weigh::far::{carry, relay};
 use weigh::testbed;
+use weigh::treatment;
 use weigh::treatment::audit::stream;
 use weigh::treatment::elsewhere::{arrival, lease};
 use weigh::treatment::guest::{confined, inside, port};
-use weigh::treatment::{self, guard};
 use weigh::workload::{inside_root, launcher, launcher_process, paced};
+use weigh_host::undo::guard;
 use weigh_model::printable;
 
 fn main() -> ExitCode {

@@ -20,8 +20,9 @@ use crate::far::pump::{Flow, PassGate, Pump};
 use crate::far::{CallFor, Hello, Premises, VERSION, Welcome, interface};
 use crate::net::peer::peer_socket;
 use crate::station::Station;
+use crate::testbed;
 use crate::workload::launcher;
-use crate::{orphans, own_program, testbed};
+use weigh_host::{orphans, own_program};
 use weigh_model::described;
 
 /// From the connection to the words that say what is wanted.
@@ -359,7 +360,7 @@ impl Experiment {
         let interface = found.ok_or("the address that was called has no interface")?;
         let station = Station::open([], &mut |sentence| log(sentence))?;
         let premises = Premises {
-            machine: described::line(&crate::machine::facts::read()),
+            machine: described::line(&weigh_host::machine::facts::read()),
             directory: station.place.scratch.clone(),
             executable: station.place.executable.path().to_owned(),
             interface,

@@ -13,7 +13,7 @@ use trust::program;
 use trust::start::{self, Inherited};
 
 use super::ArchiveError;
-use crate::said::{KEPT_BYTES, Keep, Said};
+use weigh_host::said::{KEPT_BYTES, Keep, Said};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const SQUASHFS: &[u8] = b"hsqs";

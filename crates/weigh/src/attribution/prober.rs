@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::operation::Operation;
 use super::prober_process::{OperationBatch, Order, ProberSetup, Reply};
-use crate::lines::LinesError;
-use crate::own_program::{self, Helper};
 use crate::profile::ptrace;
 use crate::treatment::audit::{BASELINE_LOGINUID, system};
 use crate::treatment::{Bench, TreatmentError};
+use weigh_host::lines::LinesError;
+use weigh_host::own_program;
+use weigh_host::own_program::Helper;
 
 /// The hidden subcommand that turns `weigh` into a prober.
 pub const SUBCOMMAND: &str = "__prober";

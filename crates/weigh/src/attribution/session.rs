@@ -13,20 +13,20 @@ use super::loaded_rules::{LoadedRules, RuleId};
 use super::prober::Prober;
 use super::prober_process::ProberSetup;
 use super::rig::{Probers, Rig};
-use crate::machine::counter::Counter;
 use crate::treatment::audit::grace;
 use crate::treatment::audit::host::{HostAuditing, look_at_host};
 use crate::treatment::audit::receiver::Receiver;
 use crate::treatment::audit::state::Snapshot;
 use crate::treatment::audit::stream::Stream;
 use crate::treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
-use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::rule_load::{Watcher, find_auditctl};
 use linux_audit::rule_set::{LineOutcome, RuleLine, RuleSet};
 use linux_audit::status::AuditSetting;
+use weigh_host::machine::counter::Counter;
+use weigh_host::undo::guard::Guard;
 use weigh_model::result::rules::CostMetric;
 
 /// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.

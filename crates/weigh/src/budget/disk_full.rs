@@ -9,14 +9,15 @@ use super::load::{self, paced_file};
 use super::small_disk::SmallDisk;
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
-use crate::machine::process::process_start;
 use crate::treatment::audit::sink_choice::start_auditd;
-use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, started, with_parameter};
+use crate::treatment::{Bench, with_parameter};
 use crate::workload::paced::Pace;
 use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
 use linux_audit::status::jiffies_to_s;
+use weigh_host::machine::process::process_start;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::started;
 use weigh_model::result::budget::DiskFull;
 
 /// Of `disk_full_action`; `single`, `halt` and `exec` would stop the machine or start who knows what.

@@ -6,9 +6,9 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-use crate::said;
 use trust::program;
 use trust::start::{self, Inherited};
+use weigh_host::said;
 
 const IMAGE_BYTES: u64 = 8 << 20;
 /// So much of it is full from the beginning: the log has 2 to 3 MiB.

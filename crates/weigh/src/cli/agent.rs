@@ -12,11 +12,11 @@ use jiff::Zoned;
 
 use super::{INTERRUPTED, exit_status, output, value};
 use crate::agent::server::{AgentLimits, AgentServer};
-use crate::chance;
 use crate::far::{dial, read_secret};
-use crate::interruption::listen_for_signals;
-use crate::treatment::left_behind::put_back_what_was_left;
 use crate::treatment::undoings;
+use weigh_host::chance;
+use weigh_host::interruption::listen_for_signals;
+use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_model::printable;
 
 const EXAMPLES: &str = "\

@@ -14,8 +14,6 @@ use crate::experiment::boots::{due, in_next_boot};
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, execute};
-use crate::interruption::listen_for_signals;
-use crate::machine;
 use crate::store::Store;
 use crate::treatment::boot::going_down::{WayDown, go_down};
 use crate::treatment::boot::hook::Hook;
@@ -27,6 +25,8 @@ use crate::treatment::boot::{
 use crate::treatment::digest::digest_of_bytes;
 use crate::workload::executable;
 use paired::judge::MIN_PAIRS;
+use weigh_host::interruption::listen_for_signals;
+use weigh_host::machine;
 use weigh_model::format;
 use weigh_model::printable;
 use weigh_model::record::Stored;

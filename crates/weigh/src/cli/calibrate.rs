@@ -12,18 +12,18 @@ use super::audience::Terminal;
 use super::documents::Documents;
 use super::naming::Names;
 use super::{Context, INTERRUPTED, copies, exit_status, output, value};
-use crate::chance;
 use crate::experiment::around::Around;
 use crate::experiment::calibration::planted::planted_experiments;
 use crate::experiment::calibration::{calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
-use crate::interruption::listen_for_signals;
 use crate::report::calibration as calibration_text;
 use crate::station::client::WhoIsTreated;
 use crate::store::Store;
 use crate::treatment::kind::planted;
 use paired::design::Design;
+use weigh_host::chance;
+use weigh_host::interruption::listen_for_signals;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
@@ -107,7 +107,7 @@ impl CalibrateArgs {
         let own = suite::from_files(&WorkName::names_of(&self.workloads)?)?;
         let store = context.open_store()?;
         let made = self.make(context, &own, &store)?;
-        let all = history(&store, &crate::machine::facts::read(), None)?;
+        let all = history(&store, &weigh_host::machine::facts::read(), None)?;
         let mut calibration = calibration(&all, &made.identical)
             .ok_or("the experiment failed, so there is no calibration: `weigh show` tells why")?;
         if let Some(ppm) = self.planted {

@@ -17,14 +17,14 @@ use trust::program::end_with_us;
 use trust::start::{self, Inherited};
 
 use super::{Context, output};
-use crate::machine::Probes;
-use crate::machine::check::check;
-use crate::machine::fix::{Setting, plan};
 use crate::report::checks;
 use crate::station::fitness::probe;
-use crate::treatment::left_behind::put_back_what_was_left;
-use crate::treatment::settings::Changed;
 use crate::treatment::undoings;
+use weigh_host::machine::Probes;
+use weigh_host::machine::check::check;
+use weigh_host::machine::fix::{Setting, plan};
+use weigh_host::undo::left_behind::put_back_what_was_left;
+use weigh_host::undo::settings::Changed;
 use weigh_model::finding::Severity;
 
 const EXAMPLES: &str = "\
@@ -93,7 +93,7 @@ impl DoctorArgs {
         if self.fix {
             return self.fix();
         }
-        let facts = crate::machine::facts::read_from(&self.root);
+        let facts = weigh_host::machine::facts::read_from(&self.root);
         let probes = match self.root == Path::new("/") {
             true => probe(&context.data_directory()?),
             false => Probes::default(),

@@ -8,12 +8,12 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{Context, ERROR, INTERRUPTED, output, value};
-use crate::interruption::listen_for_signals;
 use crate::profile::keeper::{self, Ended};
 use crate::profile::record::ProfileRuns;
 use crate::profile::run::{CommandRun, ProfiledCommand};
 use crate::profile::watch;
 use crate::report;
+use weigh_host::interruption::listen_for_signals;
 use weigh_model::shell::command_line;
 
 const EXAMPLES: &str = "\

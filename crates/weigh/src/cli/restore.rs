@@ -7,8 +7,8 @@ use clap::Args;
 use super::output;
 use crate::treatment::boot;
 use crate::treatment::boot::state::is_in_one;
-use crate::treatment::left_behind::{LeftBehind, restore_left_behind};
 use crate::treatment::undoings;
+use weigh_host::undo::left_behind::{LeftBehind, restore_left_behind};
 
 const EXAMPLES: &str = "\
 Example:

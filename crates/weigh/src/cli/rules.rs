@@ -10,11 +10,11 @@ use super::again::OUTPUT;
 use super::documents::{self, Documents};
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
-use crate::interruption::listen_for_signals;
 use crate::profile::record::SyscallProfile;
 use crate::report::display::Display;
 use crate::report::rules::{html, json, terminal};
 use crate::store::Store;
+use weigh_host::interruption::listen_for_signals;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::rules::RuleReport;
 

@@ -196,7 +196,7 @@ impl Firsts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::held::Held;
+    use weigh_host::machine::held::Held;
 
     fn pass(good_rate: Option<f64>, problem: Option<&str>) -> PassFound {
         PassFound {

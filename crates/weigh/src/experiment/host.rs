@@ -29,15 +29,15 @@ use super::platform::{
 use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
-use crate::machine::pressure::Moment;
-use crate::orphans::wait_until;
 use crate::station::arms::{Arms, ArmsError, Proved};
 use crate::store::{self, Store};
 use crate::treatment::TreatmentError;
-use crate::treatment::guard::Guard;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
 use cells::NetBench;
+use weigh_host::machine::pressure::Moment;
+use weigh_host::orphans::wait_until;
+use weigh_host::undo::guard::Guard;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
 use weigh_model::record::{Measured, OLD_SET, Startup};

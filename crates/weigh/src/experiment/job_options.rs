@@ -2,8 +2,8 @@
 //! what it says.
 
 use super::work::Work;
-use crate::machine::memory::memory_kib;
 use crate::workload::catalogue::{JobFiles, Workload};
+use weigh_host::machine::memory::memory_kib;
 use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 use weigh_model::workload::mix_label::{COLD, MixLabel};
 

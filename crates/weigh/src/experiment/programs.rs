@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::contest::Contest;
 use super::origin::program_file;
 use super::request::Request;
-use crate::said::{Heard, Keep};
 use crate::treatment::{Named, Reach};
 use crate::workload::setup::kind::variables::Variables;
 use trust::start::{self, Inherited};
+use weigh_host::said::{Heard, Keep};
 use weigh_model::format::quoted;
 
 /// What a command that was not found exits with, as all shells have it.

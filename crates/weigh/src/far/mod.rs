@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use channel::Secret;
 use serde::{Deserialize, Serialize};
 
-use crate::chance;
+use weigh_host::chance;
 
 use trust::user_file;
 

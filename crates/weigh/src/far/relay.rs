@@ -17,7 +17,7 @@ use rustix::net::{
 use super::dial::{Dialled, dial};
 use super::pump::{Flow, Pump};
 use super::{Agent, CallFor, Hello, VERSION, Welcome, read_secret};
-use crate::own_program;
+use weigh_host::own_program;
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__relay";

@@ -11,11 +11,11 @@ use super::site_error::SiteError;
 use crate::far::{
     Agent, CallFor, Premises, Welcome, carry, dial, interface, new_experiment, relay,
 };
-use crate::lines::{LinesError, PROMPTLY};
-use crate::own_program::Helper;
 use crate::testbed::{BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
 use crate::workload::launcher::Launcher;
 use crate::workload::setup::Setup;
+use weigh_host::lines::{LinesError, PROMPTLY};
+use weigh_host::own_program::Helper;
 use weigh_model::format;
 
 /// What an agent tells of its machine is cut to so many characters.

@@ -17,7 +17,6 @@ use super::grid::Grid;
 use super::link::GridLink;
 use super::peer::NONCE;
 use super::site_error::SiteError;
-use crate::chance;
 use crate::testbed::{
     Addresses, BlackBox, Collector, Extent, Heading, LinkCount, Testbed, TestbedError,
     TestbedSetup, Via,
@@ -28,6 +27,7 @@ use crate::workload::setup::Setup;
 use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
 use crate::workload::setup::kind::join_network::JoinNetwork;
 use crate::workload::stdout_use::StdoutUse;
+use weigh_host::chance;
 use weigh_model::format;
 
 /// In the scratch directory.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 
-use crate::orphans;
 use trust::program::follow_parent;
+use weigh_host::orphans;
 
 const LOOK_UP: Duration = Duration::from_millis(20);
 /// After an interrupt the child ends the command by SIGTERM first, for which that has 5 s.

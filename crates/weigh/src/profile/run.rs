@@ -12,8 +12,8 @@ use libc::{c_int, pid_t};
 
 use super::cpu_time::{CpuTime, of_children, tree};
 use super::ptrace::{self, Counts, wait_for, wait_once};
-use crate::orphans;
 use trust::start::{self, Inherited};
+use weigh_host::orphans;
 
 /// What a command gets to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);

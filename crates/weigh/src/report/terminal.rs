@@ -14,7 +14,7 @@ use super::{
     bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
     sentence, times, versus,
 };
-use crate::machine::check;
+use weigh_host::machine::check;
 use weigh_model::described;
 use weigh_model::format;
 use weigh_model::result::summary::{Failure, State, Summary};

@@ -12,8 +12,6 @@ use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
 use super::cpu_shares::CpuShares;
 use crate::fixture::is_server;
-use crate::lines::{LinesError, PROMPTLY};
-use crate::treatment::guard::Guard;
 use crate::treatment::{
     Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
 };
@@ -22,6 +20,8 @@ use crate::workload::member::MemberDuring;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root::EnterRoot;
+use weigh_host::lines::{LinesError, PROMPTLY};
+use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.

@@ -15,13 +15,13 @@ use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
-use crate::chance;
-use crate::lines::{LinesError, PROMPTLY};
 use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 use crate::workload::setup::kind::whereabouts::Whereabouts;
+use weigh_host::chance;
+use weigh_host::lines::{LinesError, PROMPTLY};
 
 /// Where a worker finds who does its work.
 const VARIABLE: &str = "WEIGH_CLIENT";

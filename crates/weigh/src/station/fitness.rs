@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::machine::check::AUDITING;
-use crate::machine::probes::AuditProbe;
-use crate::machine::{Probes, audit_contexts, check, disk_speed};
 use crate::treatment::guest;
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
+use weigh_host::machine::check::AUDITING;
+use weigh_host::machine::probes::AuditProbe;
+use weigh_host::machine::{Probes, audit_contexts, check, disk_speed};
 use weigh_model::facts::Facts;
 
 /// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now, in
 /// whole sentences. `scratch` is [`Facts::scratch`].
 pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<String>, AuditSeen) {
     let disk = disk_speed::known(data_directory, &std::env::temp_dir());
-    let mut machine = Facts { scratch, disk, ..crate::machine::facts::read() };
+    let mut machine = Facts { scratch, disk, ..weigh_host::machine::facts::read() };
     let probes = probe(data_directory);
     let findings = check::check(&machine, &probes);
     machine.worth_knowing = check::worth_knowing(&findings);

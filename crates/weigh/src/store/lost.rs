@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use super::{Error, Store};
-use crate::chance;
+use weigh_host::chance;
 
 /// Sizes of SQLite's format: of the log's header, of that of each frame, and of either copy of the index's.
 const LOG_HEADER: usize = 32;

@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 
 use super::write::id;
 use super::{Error, Store, sound};
-use crate::machine;
-use crate::machine::process::process_start;
 use paired::multiplicity::Multiplicity;
+use weigh_host::machine;
+use weigh_host::machine::process::process_start;
 use weigh_model::facts::Facts;
 use weigh_model::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
 use weigh_model::result::cost::unit_name;

@@ -5,9 +5,9 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::column::SampleColumn;
 use super::{Error, Store};
-use crate::chance;
-use crate::machine;
-use crate::machine::process::process_start;
+use weigh_host::chance;
+use weigh_host::machine;
+use weigh_host::machine::process::process_start;
 use weigh_model::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use weigh_model::result::profiled::Profiled;
 use weigh_model::result::quantity::EvidenceQuantity;

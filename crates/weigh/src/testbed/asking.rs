@@ -11,8 +11,9 @@ use super::{
     BlackBox, Heading, LinkCount, RoundTripTimes, SUBCOMMAND, TestbedAnswer, TestbedOrder,
     TestbedReady, TestbedSetup, Via,
 };
-use crate::lines::{LinesError, PROMPTLY};
-use crate::own_program::{self, Helper};
+use weigh_host::lines::{LinesError, PROMPTLY};
+use weigh_host::own_program;
+use weigh_host::own_program::Helper;
 
 /// A datagram that does not come back holds up a measurement of round trips for so long at most.
 const LONGEST_ROUND: Duration = Duration::from_secs(5);

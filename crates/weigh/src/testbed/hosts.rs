@@ -14,8 +14,8 @@ use wire::{Interfaces, Namespace, Tun, silence_ipv6};
 use super::addresses::{IPV4_PREFIX, IPV6_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
 use super::outward::{self, be_reached, reach};
 use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, Via};
-use crate::user_namespace;
 use crate::workload::setup::kind::join_network::JoinNetwork;
+use weigh_host::user_namespace;
 
 /// What TCP remembers of a peer must not pass from one measurement to the next. And what a killed process
 /// has not sent is not sent again for a minute: its socket keeps the namespace, which answers for the

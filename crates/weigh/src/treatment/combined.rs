@@ -1,7 +1,6 @@
 //! Several treatments in one arm, as `audit+seccomp`: all of them in force at once, each proved with every
 //! sample, and taken back in reverse order.
 
-use super::guard::Guard;
 use super::kind::none;
 use super::{
     Bench, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError, build,
@@ -10,6 +9,7 @@ use super::{
 use crate::workload::instance::Instance;
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
+use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Term;
 use weigh_model::result::quantity::EvidenceQuantity;

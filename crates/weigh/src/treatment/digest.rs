@@ -5,8 +5,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::interruption;
 use trust::user_file;
+use weigh_host::interruption;
 
 /// The SHA-256 of a file, in hexadecimal.
 ///

@@ -5,15 +5,16 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::guard::Guard;
-use super::scratch::{self, SCRATCH};
 use super::tuned::tune;
 use super::{Bench, Kind, Launch, Treatment, TreatmentError};
-use crate::chance;
 use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use crate::kind::{Parameter, Probe};
 use crate::workload::executable::Executable;
 use crate::workload::instance::Instance;
+use weigh_host::chance;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::scratch;
+use weigh_host::undo::scratch::SCRATCH;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 

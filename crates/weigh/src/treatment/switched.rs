@@ -7,11 +7,12 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::guard::Guard;
-use super::settings::{self, SETTINGS};
 use super::{Bench, Launch, Occupied, Role, Treatment, TreatmentError};
-use crate::machine::fix::Setting;
-use crate::machine::sysctl::can_be_put_back;
+use weigh_host::machine::fix::Setting;
+use weigh_host::machine::sysctl::can_be_put_back;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::settings;
+use weigh_host::undo::settings::SETTINGS;
 use weigh_model::evidence::Evidence;
 
 /// What arms know of each other: what each setting is now, and whose it is.

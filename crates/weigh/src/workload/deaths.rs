@@ -16,7 +16,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-use crate::orphans::OF_ERRORS;
+use weigh_host::orphans::OF_ERRORS;
 
 /// The kernel answers within the call.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -15,8 +15,8 @@ use super::kills::{KillCounters, Kills};
 use super::launcher::{Job, LauncherAnswer, LauncherOrder, Numbered};
 use super::member::Raise;
 use super::setup::Setup;
-use crate::lines::Lines;
-use crate::orphans;
+use weigh_host::lines::Lines;
+use weigh_host::orphans;
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 

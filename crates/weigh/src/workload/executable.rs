@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::{self, Workload};
 use super::interpreted::{self, Interpreted, Language};
-use crate::said::{Heard, KEPT_BYTES, Keep, words};
 use trust::path::trusted;
 use trust::start::{self, Inherited};
 use trust::user_file;
+use weigh_host::said::{Heard, KEPT_BYTES, Keep, words};
 use weigh_model::shell;
 use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 

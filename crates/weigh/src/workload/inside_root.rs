@@ -8,11 +8,11 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use crate::own_program;
 use crate::workload::setup::Act;
 use crate::workload::setup::kind::enter_root::EnterRoot;
 use trust::program;
 use trust::start::{self, Inherited};
+use weigh_host::own_program;
 
 pub const SUBCOMMAND: &str = "__in_root";
 

@@ -31,12 +31,12 @@ use super::launcher::{LauncherAnswer, LauncherOrder, Numbered};
 use super::listening::{has_socket, listening_inode};
 use super::member::{MemberSeen, Raise, Readiness};
 use super::setup::Setup;
-use crate::lines::Lines;
-use crate::machine::process::process_start;
-use crate::orphans::{descendants, descendants_of, end_all_but, wait_until};
-use crate::own_program::be_signalled_as_usual;
-use crate::said;
 use trust::start;
+use weigh_host::lines::Lines;
+use weigh_host::machine::process::process_start;
+use weigh_host::orphans::{descendants, descendants_of, end_all_but, wait_until};
+use weigh_host::own_program::be_signalled_as_usual;
+use weigh_host::said;
 
 /// How long processes take to stand still; one that waits for a disk does so when it has it.
 const FREEZE_LIMIT: Duration = Duration::from_secs(10);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::setup::Setup;
 use super::setup::kind::control_group::ControlGroup;
-use crate::machine::hierarchies::Hierarchies;
+use weigh_host::machine::hierarchies::Hierarchies;
 
 /// No such file is longer.
 const MOST_BYTES: usize = 4096;
@@ -155,7 +155,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::machine::hierarchies::tests::machine;
+    use weigh_host::machine::hierarchies::example::machine;
 
     fn counted(files: &[(&str, &str)], groups: &[&str]) -> Kills {
         let root = machine(files);

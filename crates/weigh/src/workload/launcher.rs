@@ -18,9 +18,9 @@ use super::member::{MemberSeen, Raise};
 use super::setup::Setup;
 use super::start_cpu::StartCpu;
 use super::stdout_use::{OutputDifference, StdoutUse};
-use crate::lines::{LinesError, PROMPTLY};
-use crate::machine::pressure::Moment;
-use crate::own_program::Helper;
+use weigh_host::lines::{LinesError, PROMPTLY};
+use weigh_host::machine::pressure::Moment;
+use weigh_host::own_program::Helper;
 
 /// The hidden subcommand that turns `weigh` into a launcher.
 pub const SUBCOMMAND: &str = "__launcher";

@@ -30,12 +30,12 @@ use super::setup::kind::enter_root::EnterRoot;
 use super::stamp::{Stamp, monotonic_ns};
 use super::start_cpu::{allowed_cpus, keep_to_cpus};
 use super::stdout_use::StdoutSink;
-use crate::lines::Lines;
-use crate::machine::pressure::Moment;
-use crate::orphans;
-use crate::own_program::be_signalled_as_usual;
 use trust::program::end_with_us;
 use trust::start::{self, Inherited};
+use weigh_host::lines::Lines;
+use weigh_host::machine::pressure::Moment;
+use weigh_host::orphans;
+use weigh_host::own_program::be_signalled_as_usual;
 
 /// The units of `ru_maxrss`, and of `ru_inblock` and `ru_oublock` (getrusage(2)).
 const KIBIBYTE: u64 = 1024;

@@ -8,7 +8,8 @@ use super::executable::Executable;
 use super::launcher::{Launcher, LauncherError, SUBCOMMAND};
 use super::setup::Setup;
 use super::setup::kind::enter_root::EnterRoot;
-use crate::own_program::{self, Helper};
+use weigh_host::own_program;
+use weigh_host::own_program::Helper;
 use weigh_model::workload::clock::PlaceClock;
 
 /// Paths are as the launcher sees them.

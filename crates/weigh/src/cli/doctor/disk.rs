@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cli::{Context, output};
-use crate::machine::disk_speed;
+use weigh_host::machine::disk_speed;
 use weigh_model::format;
 
 /// Measures it, tells it, and keeps it for reports.

@@ -13,12 +13,13 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use super::{LOOK_EVERY, Signals, exit_code};
 use crate::cli::{ask, output};
 use crate::fixture::{FIXTURES, FixtureKind};
-use crate::treatment::guard::Guard;
-use crate::treatment::left_behind::put_back_what_was_left;
-use crate::treatment::running::CurrentCommand;
-use crate::treatment::{guest, no_daemons, undoings};
+use crate::treatment::{guest, undoings};
 use trust::program;
 use trust::start::{self, Inherited};
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::left_behind::put_back_what_was_left;
+use weigh_host::undo::no_daemons;
+use weigh_host::undo::running::CurrentCommand;
 
 /// What can be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

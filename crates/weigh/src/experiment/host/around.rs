@@ -11,10 +11,10 @@ use crate::experiment::platform::{SampleError, Stop};
 use crate::experiment::request::Audience;
 use crate::experiment::work::Work;
 use crate::treatment::Named;
-use crate::workload::setup::kind::noted::Noted;
 use crate::workload::launcher::Job;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::canary::Canary;
+use crate::workload::setup::kind::noted::Noted;
 use crate::workload::stdout_use::StdoutUse;
 
 /// After an interrupt, what cleans up gets no longer.

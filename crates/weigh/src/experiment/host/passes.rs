@@ -7,10 +7,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Host, SampleError, Slot, padding, padding_bytes};
 use crate::experiment::wrong::WrongAnswers;
-use crate::machine::held::Held;
-use crate::machine::process::process_start;
-use crate::orphans::wait_until;
 use crate::workload::executable::Length;
+use weigh_host::machine::held::Held;
+use weigh_host::machine::process::process_start;
+use weigh_host::orphans::wait_until;
 use weigh_model::record::Measured;
 use weigh_model::workload::metric::Direction;
 use weigh_model::workload::sample::OwnReading;

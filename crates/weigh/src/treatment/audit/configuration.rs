@@ -17,10 +17,11 @@ use super::sink_choice::SinkChoice;
 use super::state::Snapshot;
 use super::watch::Watch;
 use super::{needs, system, treated_loginuid};
-use crate::treatment::guard::Guard;
-use crate::treatment::{Bench, Launch, Role, TreatmentError, started};
+use crate::treatment::{Bench, Launch, Role, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::status::AuditSetting;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::started;
 use weigh_model::evidence::Evidence;
 
 /// Where the arms of an experiment find the configuration: it lives as long as one of them has it.

@@ -7,9 +7,10 @@
 
 use std::path::Path;
 
-use crate::machine::fix::{RCU_EXPEDITED, Setting};
-use crate::treatment::guard::Guard;
-use crate::treatment::settings::{self, SETTINGS};
+use weigh_host::machine::fix::{RCU_EXPEDITED, Setting};
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::settings;
+use weigh_host::undo::settings::SETTINGS;
 
 /// What is to be said of it.
 pub const FACT: &str = "RCU grace periods are expedited during the experiment (/sys/kernel/rcu_expedited), \

@@ -3,10 +3,10 @@
 use super::context::cost_of_context;
 use super::state::Snapshot;
 use super::{BASELINE_LOGINUID, needs};
-use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
+use weigh_host::undo::guard::Guard;
 
 /// A process with an audit context takes 1.6 to 2.2 times as long for `getppid`; identical ones
 /// differ by a few per cent at most.

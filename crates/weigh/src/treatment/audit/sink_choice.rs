@@ -2,12 +2,12 @@
 
 use super::receiver::Receiver;
 use super::system;
-use crate::orphans;
-use crate::treatment::guard::Guard;
-use crate::treatment::started::write_down;
 use crate::treatment::{Bench, Parameter, TreatmentError};
 use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
+use weigh_host::orphans;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::started::write_down;
 use weigh_model::label::Parameters;
 
 /// The parameters as they are explained.

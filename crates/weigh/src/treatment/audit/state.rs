@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::probe::{conflict, is_about_ours};
 use super::untouched;
 use super::{BASELINE_LOGINUID, needs, system};
-use crate::machine::process::process_start;
 use crate::treatment::TreatmentError;
-use crate::treatment::guard::Guard;
 use linux_audit::features::Features;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{AuditSetting, Status};
+use weigh_host::machine::process::process_start;
+use weigh_host::undo::guard::Guard;
 
 const KIND: &str = "audit";
 /// The kernel has one configuration, whichever arms share it.

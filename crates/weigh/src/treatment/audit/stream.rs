@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 use super::receiver::Receiver;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
-use crate::lines::{LinesError, PROMPTLY};
-use crate::machine::cpu_time;
-use crate::own_program::{self, Helper};
 use crate::testbed::Collector;
 use crate::treatment::{Bench, TreatmentError};
 use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
@@ -22,6 +19,10 @@ use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
 use linux_audit::tally::RecordCounts;
 use trust::start;
+use weigh_host::lines::{LinesError, PROMPTLY};
+use weigh_host::machine::cpu_time;
+use weigh_host::own_program;
+use weigh_host::own_program::Helper;
 
 const LOOK_UP: Duration = Duration::from_millis(100);
 

@@ -45,7 +45,7 @@ pub fn may_boot() -> Result<(), String> {
     if bits >> SYS_BOOT & 1 == 0 {
         return Err("this process may not boot the machine (it lacks CAP_SYS_BOOT)".into());
     }
-    match crate::machine::facts::read().container {
+    match weigh_host::machine::facts::read().container {
         Some(container) => Err(format!("this is a container ({container}), which has no boots")),
         None => Ok(()),
     }

@@ -10,9 +10,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::kernel::BootKernel;
-use crate::said;
 use trust::program;
 use trust::start::{self, Inherited};
+use weigh_host::said;
 
 const ENTRY: &str = "weigh-boot";
 /// The file systems on which GRUB writes its environment, as `grub-probe` names them: ext2 is ext4, too.

@@ -8,9 +8,9 @@ use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::watchdog;
-use crate::said;
-use crate::treatment::state_dir::StateDir;
 use trust::start::{self, Inherited};
+use weigh_host::said;
+use weigh_host::undo::state_dir::StateDir;
 use weigh_model::shell::command_line;
 
 /// The hidden subcommand that goes on.

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use super::kernel::BootKernel;
-use crate::machine::gone::{SETTING_FILES, check_gone};
+use weigh_host::machine::gone::{SETTING_FILES, check_gone};
 
 const UNLOAD: libc::c_ulong = 1;
 const NO_INITRAMFS: libc::c_ulong = 4;

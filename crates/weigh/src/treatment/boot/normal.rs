@@ -32,7 +32,7 @@ impl NormalBoot {
             let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
             text.map(|text| text.trim().to_owned())
         };
-        let facts = crate::machine::facts::read();
+        let facts = weigh_host::machine::facts::read();
         let audit = Client::open().and_then(|mut client| client.status()).ok();
         Ok(NormalBoot {
             kernel: BootKernel::running(&facts.kernel)?,

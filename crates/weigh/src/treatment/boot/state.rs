@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mechanism::Mechanism;
 use super::normal::NormalBoot;
-use crate::treatment::state_dir::StateDir;
+use weigh_host::undo::state_dir::StateDir;
 
 const FILE: &str = "boot.json";
 /// The word on the command line that marks one boot of one experiment.

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, unlinkat};
 use serde_json::Value;
 
-use super::guard::Guard;
-use super::journal::{EntryOwner, Undoing};
-use super::scratch::is_name;
-use crate::machine::gone::{GROUP_FILES, check_gone};
-use crate::machine::hierarchies::Hierarchies;
-use crate::orphans::wait_until;
+use weigh_host::machine::gone::{GROUP_FILES, check_gone};
+use weigh_host::machine::hierarchies::Hierarchies;
+use weigh_host::orphans::wait_until;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::journal::{EntryOwner, Undoing};
+use weigh_host::undo::scratch::is_name;
 
 /// The journal's entry for it.
 const CONTROL_GROUP: &str = "control group";
@@ -220,7 +220,7 @@ fn remove_one(directory: &Path, pid: u32) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::hierarchies::tests::{SYSTEMD, machine};
+    use weigh_host::machine::hierarchies::example::{SYSTEMD, machine};
 
     #[test]
     fn version_2_takes_it_as_it_is_written() {

@@ -33,7 +33,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> 
 fn arrive(directory: &Path) -> Result<String, String> {
     let arrival = Arrival {
         executable: Executable::unpack(directory)?,
-        machine: crate::machine::facts::read(),
+        machine: weigh_host::machine::facts::read(),
         whereabouts: Whereabouts::here().map_err(|error| error.to_string())?,
     };
     serde_json::to_string(&arrival).map_err(|error| error.to_string())

@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use super::arrival::{Arrival, SUBCOMMAND};
 use super::lease::Lease;
 use super::ssh::Ssh;
-use crate::lines::LinesError;
-use crate::own_program::{self, Helper};
-use crate::said::{self, Heard, KEPT_BYTES, Keep};
 use crate::treatment::TreatmentError;
 use crate::workload::launcher;
 use crate::workload::place::LaunchPlace;
+use weigh_host::lines::LinesError;
+use weigh_host::own_program;
+use weigh_host::own_program::Helper;
+use weigh_host::said;
+use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::shell::command_line;
 use weigh_model::workload::clock::PlaceClock;
 

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::machine::process::processes;
+use weigh_host::machine::process::processes;
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__lease";

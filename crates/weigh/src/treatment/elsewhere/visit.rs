@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::ssh::Ssh;
-use crate::chance;
-use crate::orphans::wait_until;
 use crate::treatment::{Bench, TreatmentError};
+use weigh_host::chance;
+use weigh_host::orphans::wait_until;
 use weigh_model::described::machine_changes;
 use weigh_model::facts::Facts;
 

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::{BootPlan, Guest};
-use crate::machine::boot_id;
 use crate::treatment::TreatmentError;
+use weigh_host::machine::boot_id;
 use weigh_model::workload::clock::PlaceClock;
 
 const DEVICE: &str = "/dev/kvm";

@@ -13,12 +13,14 @@ use std::time::{Duration, Instant};
 use rustix::fs::{statvfs, sync};
 
 use super::program;
-use crate::said::{self, Heard, KEPT_BYTES, Keep};
 use crate::treatment::TreatmentError;
-use crate::treatment::guard::Guard;
-use crate::treatment::scratch::{self, SCRATCH};
-use crate::treatment::state_dir::StateDir;
 use trust::start::{self, Inherited};
+use weigh_host::said;
+use weigh_host::said::{Heard, KEPT_BYTES, Keep};
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::scratch;
+use weigh_host::undo::scratch::SCRATCH;
+use weigh_host::undo::state_dir::StateDir;
 use weigh_model::printable;
 
 /// A step that takes longer hangs.

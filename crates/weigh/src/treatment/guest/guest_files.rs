@@ -15,8 +15,8 @@ use super::accel::Accel;
 use super::confined::{self, Confinement};
 use super::{GuestKernel, Image, Initramfs, fresh};
 use crate::fixture::programs::NOBODY;
-use crate::own_program;
 use trust::start::{self, Inherited};
+use weigh_host::own_program;
 
 /// What a guest has. A workload with 64 MiB of its own, and all that is in memory file systems.
 const MEMORY_MIB: u32 = 1024;

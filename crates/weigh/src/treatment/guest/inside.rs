@@ -16,11 +16,11 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use super::machine::PORT;
 use super::port::{ARRIVAL, BEGIN, END, LAUNCHER};
 use super::{SCRATCH, initramfs};
-use crate::orphans::wait_until;
-use crate::said;
 use crate::treatment::elsewhere::arrival;
 use crate::workload::launcher_process;
 use trust::start::{self, Inherited};
+use weigh_host::orphans::wait_until;
+use weigh_host::said;
 
 /// The hidden subcommand, which the kernel gives to its first process.
 pub const SUBCOMMAND: &str = "__guest";

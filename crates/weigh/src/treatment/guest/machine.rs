@@ -11,14 +11,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::guest_files::{BootPlan, GuestFiles};
 use super::{QEMU, SCRATCH, fresh, port, program};
-use crate::lines::LinesError;
-use crate::orphans;
-use crate::own_program::{self, Helper};
-use crate::said;
 use crate::treatment::TreatmentError;
 use crate::treatment::elsewhere::arrival::Arrival;
 use crate::workload::place::LaunchPlace;
 use trust::program::end_with_us;
+use weigh_host::lines::LinesError;
+use weigh_host::orphans;
+use weigh_host::own_program;
+use weigh_host::own_program::Helper;
+use weigh_host::said;
 
 /// The name of its serial port, as it sees it.
 pub const PORT: &str = "weigh";

@@ -26,9 +26,9 @@ pub use kernel::GuestKernel;
 pub use machine::Guest;
 use options::GuestOptions;
 
-use super::guard::Guard;
 use super::{Bench, TreatmentError};
-use crate::chance;
+use weigh_host::chance;
+use weigh_host::undo::guard::Guard;
 
 /// Where the workloads are in a guest, in memory.
 pub const SCRATCH: &str = "/run/weigh";

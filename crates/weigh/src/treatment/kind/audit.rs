@@ -20,8 +20,6 @@ use crate::treatment::audit::sink_choice::{FLUSH, SINK, SinkChoice};
 use crate::treatment::audit::state::Snapshot;
 use crate::treatment::audit::watch::Watch;
 use crate::treatment::audit::{BASELINE_LOGINUID, needs, quantities, setup, system};
-use crate::treatment::claim;
-use crate::treatment::guard::Guard;
 use crate::treatment::{
     Bench, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
 };
@@ -30,6 +28,8 @@ use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};
 use linux_audit::rule_set::{LineOutcome, NO_RULE, RuleLine, RuleSet};
+use weigh_host::undo::claim;
+use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_model::result::quantity::EvidenceQuantity;

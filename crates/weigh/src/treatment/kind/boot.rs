@@ -2,13 +2,13 @@
 //! command line. Each half of a pair is measured in a boot of its own; `experiment/boots.rs` has them come.
 
 use crate::kind::{Parameter, Probe};
-use crate::machine;
 use crate::treatment::boot::{BootEntry, BootState, NAME, NormalBoot, may_boot};
-use crate::treatment::guard::Guard;
 use crate::treatment::guest::options::GuestOptions;
 use crate::treatment::{Bench, Kind, Launch, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::guest_state::{GuestSeen, GuestState};
+use weigh_host::machine;
+use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 

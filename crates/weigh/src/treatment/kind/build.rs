@@ -11,13 +11,13 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::kind::{Parameter, Probe};
-use crate::treatment::guard::Guard;
 use crate::treatment::rebuild::compiler::Compiler;
 use crate::treatment::rebuild::{LINKS, Link, build, digest_of_sources};
 use crate::treatment::{Bench, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::sources::{COMPILER, FLAGS};
 use trust::program;
+use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 

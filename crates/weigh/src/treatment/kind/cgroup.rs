@@ -4,15 +4,14 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use crate::machine::hierarchies::Hierarchies;
 use crate::treatment::control_group::{PlannedGroup, remove};
-use crate::treatment::guard::Guard;
-use crate::treatment::{
-    Bench, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError, scratch,
-};
+use crate::treatment::{Bench, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError};
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::allowed_cpus::cpus_of;
 use crate::workload::setup::kind::control_group::ControlGroup;
+use weigh_host::machine::hierarchies::Hierarchies;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::scratch;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 

@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::treatment::guard::Guard;
-use crate::treatment::running::CurrentCommand;
-use crate::treatment::undo_command::{self, UserCommand};
 use crate::treatment::{Bench, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError};
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::running::CurrentCommand;
+use weigh_host::undo::undo_command;
+use weigh_host::undo::undo_command::UserCommand;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -203,9 +204,9 @@ impl Treatment for Commanded {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::treatment::state_dir::StateDir;
     use crate::workload::launcher::Launched;
     use crate::workload::setup::Setup;
+    use weigh_host::undo::state_dir::StateDir;
 
     #[test]
     fn all_three_commands_are_needed() {

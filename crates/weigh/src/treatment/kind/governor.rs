@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::machine::fix::{CPUFREQ, governors, policies};
-use crate::treatment::claim::CPUS;
 use crate::treatment::switched::{Switch, Switched};
 use crate::treatment::{Kind, Parameter, Probe, Treatment, only_word, writable};
+use weigh_host::machine::fix::{CPUFREQ, governors, policies};
+use weigh_host::undo::claim::CPUS;
 use weigh_model::label::Parameters;
 
 pub static KIND: Governor = Governor;
@@ -58,7 +58,8 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::treatment::{Role, settings};
+    use crate::treatment::Role;
+    use weigh_host::undo::settings;
 
     /// No machine that this is made on has a governor.
     #[test]

@@ -3,12 +3,12 @@
 use crate::kind::{Parameter, Probe};
 use crate::treatment::elsewhere::connection::Connection;
 use crate::treatment::elsewhere::{PARAMETERS, Ssh, Visit};
-use crate::treatment::guard::Guard;
 use crate::treatment::{Bench, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::whereabouts::Whereabouts;
 use trust::program;
+use weigh_host::undo::guard::Guard;
 use weigh_model::described::{line, machine_changes};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
@@ -108,7 +108,7 @@ impl Treatment for OnHost {
             line(there),
             there.boot_id
         )];
-        let changes = machine_changes(&crate::machine::facts::read(), there);
+        let changes = machine_changes(&weigh_host::machine::facts::read(), there);
         let shown = changes.iter().map(|change| {
             let known = |value: &str| if value.is_empty() { "not known" } else { value }.to_owned();
             format!(

@@ -4,7 +4,6 @@
 use std::rc::Rc;
 
 use crate::archive::Packed;
-use crate::treatment::guard::Guard;
 use crate::treatment::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::treatment::{
     Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
@@ -13,6 +12,7 @@ use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root;
 use crate::workload::setup::kind::root_seen::{RootSeen, SEEN};
+use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 

@@ -1,9 +1,9 @@
 //! `sysctl`: settings of the kernel, for each treated sample.
 
-use crate::machine::fix::Setting;
-use crate::machine::sysctl::file_of;
 use crate::treatment::switched::{Switch, Switched};
 use crate::treatment::{Kind, Parameter, Probe, Treatment, writable};
+use weigh_host::machine::fix::Setting;
+use weigh_host::machine::sysctl::file_of;
 use weigh_model::label::Parameters;
 
 pub static KIND: Sysctl = Sysctl;

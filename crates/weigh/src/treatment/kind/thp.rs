@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::machine::fix::{HUGE_PAGES, HUGE_PAGES_WORDS, Setting};
 use crate::treatment::switched::{Switch, Switched};
 use crate::treatment::{Kind, Parameter, Probe, Treatment, only_word, writable};
+use weigh_host::machine::fix::{HUGE_PAGES, HUGE_PAGES_WORDS, Setting};
 use weigh_model::label::Parameters;
 
 pub static KIND: Thp = Thp;

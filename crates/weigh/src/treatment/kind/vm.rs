@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 
 use crate::kind::{Parameter, Probe};
 use crate::treatment::elsewhere::arrival::Arrival;
-use crate::treatment::guard::Guard;
 use crate::treatment::guest::accel::{self, Accel, Kvm};
 use crate::treatment::guest::options::{GuestOptions, SelinuxMode};
 use crate::treatment::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
@@ -15,6 +14,7 @@ use crate::treatment::{Bench, Kind, Launch, PairDraw, Reach, Role, Treatment, Tr
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::guest_state::{GuestSeen, GuestState};
+use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-use crate::said::{Heard, KEPT_BYTES, Keep};
 use crate::treatment::TreatmentError;
 use trust::program::search_path;
 use trust::start::{self, Inherited};
+use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::shell::command_line;
 
 const PAUSE: Duration = Duration::from_millis(2);

@@ -18,8 +18,6 @@ use rustix::fs::statvfs;
 
 use super::{Bench, TreatmentError};
 use crate::archive::{ArchiveError, Packed, Unpacking, unpack_image, unpack_tar};
-use crate::chance;
-use crate::interruption::has_come;
 use crate::workload::executable::Executable;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
@@ -27,6 +25,8 @@ use crate::workload::setup::kind::root_seen::{MARK, RootSeen};
 pub use source::{RootForm, RootSource};
 use squashfs::MountedImage;
 use tried::TriedRoot;
+use weigh_host::chance;
+use weigh_host::interruption::has_come;
 use weigh_model::printable;
 
 /// What has to stay free for the experiment's own files, and for others.

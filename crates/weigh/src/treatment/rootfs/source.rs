@@ -13,9 +13,9 @@ use sha2::{Digest, Sha256};
 
 use super::Room;
 use crate::archive::{self, MOST_FILES};
-use crate::interruption::has_come;
 use trust::allowed::executable;
 use trust::user_file;
+use weigh_host::interruption::has_come;
 
 /// Looking whether a directory is as it was takes this part of the time at most, and is done so often.
 const LOOKS_TAKE: u32 = 50;
@@ -372,7 +372,7 @@ mod tests {
         let path = home.path().join("sparse.tar");
         File::create(&path).unwrap().set_len(1 << 30).unwrap();
         let source = RootSource::look(path.to_str().unwrap()).unwrap();
-        let interrupted = crate::interruption::listen_for_signals().unwrap();
+        let interrupted = weigh_host::interruption::listen_for_signals().unwrap();
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
             .unwrap();
         while !interrupted.load(std::sync::atomic::Ordering::Relaxed) {

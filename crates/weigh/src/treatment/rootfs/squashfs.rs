@@ -14,8 +14,9 @@ use trust::{program, user_file};
 
 use super::{Filled, Room};
 use crate::archive::{ArchiveError, MOST_FILES};
-use crate::said::{self, Heard, KEPT_BYTES, Keep};
 use crate::workload::setup::kind::enter_root::own_mounts;
+use weigh_host::said;
+use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::printable;
 
 /// What says that some files could not be made, such as devices without root.

@@ -13,9 +13,9 @@ use rustix::process::{geteuid, pivot_root};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use crate::chance;
-use crate::user_namespace;
 use crate::workload::setup::Act;
+use weigh_host::chance;
+use weigh_host::user_namespace;
 
 /// In `base`: the root file system or a link to it, what lies above it, and where mounts are made.
 pub const TREE: &str = "tree";

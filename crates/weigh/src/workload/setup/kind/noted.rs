@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::process::process_life;
-use crate::treatment::running::{MARK, NotedCommand};
 use crate::workload::setup::Act;
+use weigh_host::machine::process::process_life;
+use weigh_host::undo::running::{MARK, NotedCommand};
 
 /// Has each worker note itself in this file, in place of the one before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

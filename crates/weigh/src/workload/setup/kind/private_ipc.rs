@@ -4,8 +4,8 @@ use rustix::process::geteuid;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use crate::user_namespace;
 use crate::workload::setup::Act;
+use weigh_host::user_namespace;
 
 /// An IPC namespace of the launcher's, in which its processes are born.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use serde::{Deserialize, Serialize};
 
-use crate::machine::file_system::{ext4_errors, file_system};
-use crate::said;
 use crate::workload::setup::Act;
 use trust::program;
 use trust::start::{self, Inherited};
+use weigh_host::machine::file_system::{ext4_errors, file_system};
+use weigh_host::said;
 
 /// Under which name it shows which file system the target is on when the worker executes.
 pub const FILE_SYSTEM_SEEN: &str = "file system";

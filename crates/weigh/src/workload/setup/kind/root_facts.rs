@@ -19,7 +19,7 @@ pub struct RootFacts {}
 
 impl Act for RootFacts {
     fn look(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
-        let facts = crate::machine::facts::read();
+        let facts = weigh_host::machine::facts::read();
         let found = [(DISTRIBUTION, facts.distribution), (LIBC, facts.libc)];
         // Whoever made the root chose its words.
         let short = |value: String| value.chars().take(LONGEST_FACT).collect();

@@ -1,0 +1,100 @@
+//! What works beside the programs: power, interrupts, the clock's corrections.
+
+use crate::machine::check::CheckInput;
+use weigh_model::finding::Finding;
+use weigh_model::finding::Severity::{Good, Note, Warning};
+
+pub(super) fn power(seen: &CheckInput) -> Option<Finding> {
+    let found = |severity, now: &str, effect| Finding::new("Power", severity, now, effect);
+    Some(match seen.facts.on_battery? {
+        true => found(
+            Warning,
+            "from a battery",
+            "To save the battery, firmware and kernel lower clock rates as it drains: samples vary more.",
+        )
+        .fix("Plug the machine in."),
+        false => found(Good, "mains", "Nothing lowers clock rates to save a battery."),
+    })
+}
+
+pub(super) fn interrupts(seen: &CheckInput) -> Option<Finding> {
+    let found = |severity, now: &str, effect| Finding::new("Interrupts", severity, now, effect);
+    Some(match seen.facts.irqbalance? {
+        true => found(
+            Note,
+            "moved by irqbalance",
+            "Every ten seconds it may move interrupts to another CPU: workloads that use network or disk \
+             get slower or faster for a while, in both arms.",
+        )
+        .fix("Stop it while measuring: `systemctl stop irqbalance`."),
+        false => found(Good, "no irqbalance", "Interrupts stay on the CPUs that they were given."),
+    })
+}
+
+/// Of the clock that samples are timed with: what an NTP daemon has the kernel correct bends it too.
+pub(super) fn corrections(seen: &CheckInput) -> Option<Finding> {
+    let correction = seen.probes.clock_correction?;
+    let now =
+        format!("offset {} µs, frequency {:+.1} ppm", correction.offset_us, correction.rate_ppm);
+    let found = |severity, effect| Finding::new("Clock corrections", severity, now, effect);
+    Some(match correction.offset_us.unsigned_abs() {
+        0..1000 => found(Good, "The clock runs at a steady rate."),
+        _ => found(
+            Note,
+            "The clock is being slewed, by up to 0.05 %; samples are timed with it, so their rates drift by \
+             as much.",
+        )
+        .fix("Wait until it is synchronised (`chronyc tracking`, `timedatectl timesync-status`)."),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::Probes;
+    use crate::machine::check::background::*;
+    use crate::machine::check::check;
+    use crate::machine::check::tests::found;
+    use crate::machine::probes::ClockCorrection;
+    use weigh_model::facts::Facts;
+
+    const SUPPLY: &str = "/sys/class/power_supply";
+
+    #[test]
+    fn a_battery_that_feeds_the_machine_is_a_warning() {
+        let power = |files: &[(&str, &str)]| {
+            let paths: Vec<String> =
+                files.iter().map(|(file, _)| format!("{SUPPLY}/{file}")).collect();
+            let files: Vec<(&str, &str)> =
+                paths.iter().zip(files).map(|(path, (_, text))| (path.as_str(), *text)).collect();
+            found(&files, "Power").map(|finding| finding.severity)
+        };
+        let battery = ("BAT0/type", "Battery\n");
+        assert_eq!(power(&[battery, ("BAT0/status", "Discharging\n")]), Some(Warning));
+        assert_eq!(power(&[battery, ("BAT0/status", "Not charging")]), Some(Good));
+        assert_eq!(power(&[("AC/type", "Mains"), ("AC/online", "1")]), None);
+        let mouse = [("m/type", "Battery"), ("m/scope", "Device"), ("m/status", "Discharging")];
+        assert_eq!(power(&mouse), None);
+    }
+
+    #[test]
+    fn irqbalance_is_found_among_the_processes() {
+        let other = ("/proc/1/comm", "init\n");
+        let daemon = ("/proc/812/comm", "irqbalance\n");
+        let interrupts = |files: &[(&str, &str)]| found(files, "Interrupts").map(|f| f.severity);
+        assert_eq!(interrupts(&[other, daemon]), Some(Note));
+        assert_eq!(interrupts(&[other, ("/proc/sys/comm", "irqbalance")]), Some(Good));
+        assert_eq!(interrupts(&[]), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_right_is_worth_knowing() {
+        let corrections = |offset_us| {
+            let clock_correction = Some(ClockCorrection { offset_us, rate_ppm: -3.25 });
+            let probes = Probes { clock_correction, ..Probes::default() };
+            let findings = check(&Facts::default(), &probes);
+            findings.into_iter().find(|finding| finding.name == "Clock corrections").unwrap()
+        };
+        assert_eq!((corrections(12).severity, corrections(-40_000).severity), (Good, Note));
+        assert_eq!(corrections(12).now, "offset 12 µs, frequency -3.2 ppm");
+    }
+}

@@ -1,0 +1,152 @@
+//! What about this machine disturbs a measurement: one small function per check, each with what it
+//! found, what that does to a measurement, and how to fix it. `weigh doctor` shows all of them; those
+//! that are warnings stand in every report, and the notes in its JSON and HTML.
+
+use std::collections::BTreeMap;
+
+use weigh_model::facts::Facts;
+use weigh_model::finding::{Finding, Severity};
+
+use crate::machine::Probes;
+
+mod background;
+mod cpu;
+mod kernel;
+mod memory;
+mod others;
+
+/// Name of the check whose change during a measurement is also reported.
+pub const AUDITING: &str = "Auditing";
+
+/// What the checks look at.
+struct CheckInput<'a> {
+    facts: &'a Facts,
+    probes: &'a Probes,
+}
+
+/// A check; `None` where there is nothing to look at.
+type Check = fn(&CheckInput) -> Option<Finding>;
+
+/// All checks, in the order shown.
+const CHECKS: &[Check] = &[
+    others::load,
+    others::stolen_time,
+    cpu::governor,
+    cpu::boost,
+    cpu::smt,
+    cpu::isolation,
+    cpu::throttling,
+    cpu::clock,
+    background::corrections,
+    background::power,
+    background::interrupts,
+    memory::layout,
+    memory::huge_pages,
+    memory::swap,
+    kernel::mitigations,
+    kernel::security_modules,
+    kernel::audit,
+    kernel::counters,
+    others::hypervisor,
+    kernel::guests,
+];
+
+/// The checks that may warn.
+const WARN: [&str; 8] = [
+    "Load",
+    "Stolen time",
+    "CPU governor",
+    "Clock source",
+    "Power",
+    "Memory layout",
+    AUDITING,
+    "Free space",
+];
+
+/// Does all checks.
+pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
+    let seen = CheckInput { facts, probes };
+    let findings = CHECKS.iter().filter_map(|check| check(&seen));
+    findings.chain(probes.space.iter().map(others::free_space)).collect()
+}
+
+/// The warnings among the findings, in whole sentences.
+pub fn warnings(findings: &[Finding]) -> Vec<String> {
+    of(findings, Severity::Warning).map(Finding::sentence).collect()
+}
+
+/// Whether a warning of a report is one of these: it is about the machine, whatever is measured.
+pub fn is_about_machine(warning: &str) -> bool {
+    warning.split_once(": ").is_some_and(|(name, _)| WARN.contains(&name))
+}
+
+/// The notes among the findings, by the names of their checks. Includes a warning about auditing, as
+/// experiments before and after it was switched on differ.
+pub fn worth_knowing(findings: &[Finding]) -> BTreeMap<String, String> {
+    let is_kept = |found: &&Finding| match found.severity {
+        Severity::Note => true,
+        Severity::Warning => found.name == AUDITING,
+        Severity::Good => false,
+    };
+    let kept = findings.iter().filter(is_kept);
+    kept.map(|found| (found.name.into(), found.without_name())).collect()
+}
+
+fn of(findings: &[Finding], severity: Severity) -> impl Iterator<Item = &Finding> {
+    findings.iter().filter(move |finding| finding.severity == severity)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use crate::machine::check::*;
+    use crate::machine::probes::Space;
+    use crate::machine::source::tests::root_with;
+
+    /// What a check found on a machine with these files.
+    pub(in crate::machine) fn found(files: &[(&str, &str)], name: &str) -> Option<Finding> {
+        let facts = crate::machine::facts::read_from(root_with(files).path());
+        let findings = check(&facts, &Probes::default());
+        assert!(
+            warnings(&findings).iter().all(|warning| is_about_machine(warning)),
+            "{findings:?}"
+        );
+        findings.into_iter().find(|finding| finding.name == name)
+    }
+
+    #[test]
+    fn an_unknown_machine_has_no_warnings() {
+        assert_eq!(warnings(&check(&Facts::default(), &Probes::default())), [""; 0]);
+    }
+
+    #[test]
+    fn a_full_disk_is_a_warning_that_names_the_place() {
+        let space = |free_bytes| Space { place: "/scratch".into(), free_bytes };
+        let probes = Probes { space: vec![space(1 << 20), space(1 << 40)], ..Probes::default() };
+        let warnings = warnings(&check(&Facts::default(), &probes));
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("/scratch has 1 MiB"), "{warnings:?}");
+        assert!(is_about_machine(&warnings[0]) && !is_about_machine("`a`: b."), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_finding_is_one_line_in_a_report() {
+        let finding = Finding::new("A", Severity::Warning, "b", "C.").fix("Do `d`.");
+        assert_eq!(finding.sentence(), "A: b. C. Do `d`.");
+    }
+
+    #[test]
+    fn what_is_worth_knowing_is_found_by_name() {
+        let found = |severity| Finding::new("A", severity, "b", "C.");
+        let findings = [found(Severity::Good), found(Severity::Warning), found(Severity::Note)];
+        let notes = worth_knowing(&findings);
+        assert_eq!(notes.into_iter().collect::<Vec<_>>(), [("A".into(), "b. C.".into())]);
+    }
+
+    #[test]
+    fn this_machine_is_checked_without_failing() {
+        let findings =
+            check(&crate::machine::facts::read(), &Probes::read(&[std::env::temp_dir()]));
+        assert!(findings.iter().any(|finding| finding.name == "Memory layout"));
+        assert!(findings.iter().any(|finding| finding.name == "Free space"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether a process that is known by its number and its start still lives.
+
+use std::fs;
+use std::io;
+
+use rustix::process::{Pid, test_kill_process};
+
+/// A living process, as `/proc/PID/stat` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessLife {
+    pub parent: u32,
+    pub group: u32,
+    /// In clock ticks since boot.
+    pub start: i64,
+}
+
+/// A process that lives; `None` for one that has ended, also where nobody has reaped it.
+///
+/// # Errors
+/// Where it cannot be seen whether it lives, as without `/proc`: that is no end.
+pub fn process_life(pid: u32) -> io::Result<Option<ProcessLife>> {
+    let file = format!("/proc/{pid}/stat");
+    let cannot = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
+    let stat = match fs::read(&file) {
+        Ok(stat) => stat,
+        Err(_) if has_no_process(pid) => return Ok(None),
+        Err(error) => return Err(cannot(error)),
+    };
+    let stat = String::from_utf8_lossy(&stat);
+    match parse(&stat) {
+        Some(("Z" | "X", _)) => Ok(None),
+        Some((_, life)) => Ok(Some(life)),
+        None => Err(cannot(io::ErrorKind::InvalidData.into())),
+    }
+}
+
+/// The kernel itself is asked, which needs no file.
+fn has_no_process(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+}
+
+/// The name is in parentheses and may hold anything, so fields are counted from behind it: the state is the
+/// first, the start the twentieth (proc(5)).
+fn parse(stat: &str) -> Option<(&str, ProcessLife)> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group: i64 = fields.next()?.parse().ok()?;
+    let start = fields.nth(16)?.parse().ok()?;
+    // One that is being taken down has no group any more (do_task_stat() in fs/proc/array.c).
+    let state = if group < 0 { "X" } else { state };
+    let group = u32::try_from(group.max(0)).ok()?;
+    Some((state, ProcessLife { parent, group, start }))
+}
+
+/// When a living process was started, in clock ticks since boot; `None` for one that has ended.
+///
+/// # Errors
+/// As [`process_life`].
+pub fn process_start(pid: u32) -> io::Result<Option<i64>> {
+    Ok(process_life(pid)?.map(|life| life.start))
+}
+
+/// All processes that live now.
+///
+/// # Errors
+/// As [`process_life`], and where there is no `/proc`.
+pub fn processes() -> io::Result<Vec<(u32, ProcessLife)>> {
+    let mut found = Vec::new();
+    let mut has_self = false;
+    for entry in fs::read_dir("/proc")? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        has_self |= pid == std::process::id();
+        match process_life(pid) {
+            // Of another user, whose processes this system hides.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            life => found.extend(life?.map(|life| (pid, life))),
+        }
+    }
+    match has_self {
+        true => Ok(found),
+        false => Err(io::Error::other("/proc does not show the processes of this system")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::process::*;
+
+    #[test]
+    fn this_process_lives_and_one_that_ended_does_not() {
+        assert!(process_start(std::process::id()).unwrap().is_some_and(|ticks| ticks > 0));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        rustix::process::waitid(
+            rustix::process::WaitId::Pid(Pid::from_child(&child)),
+            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT,
+        )
+        .unwrap();
+        assert_eq!(process_start(pid).unwrap(), None, "it has ended, but is not reaped");
+        child.wait().unwrap();
+        assert_eq!(process_start(pid).unwrap(), None);
+        assert_eq!(process_start(0).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_may_hold_anything_and_a_cut_line_is_no_life() {
+        let rest = "S 4 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 8154 9 9";
+        let life = ProcessLife { parent: 4, group: 7, start: 8154 };
+        assert_eq!(parse(&format!("12 (a) Z b) {rest}")), Some(("S", life)));
+        let taken_down = rest.replacen(" 7 7 ", " -1 -1 ", 1);
+        assert_eq!(parse(&format!("12 (a) {taken_down}")).map(|(state, _)| state), Some("X"));
+        assert_eq!(parse("12 (a) S 4 7"), None);
+    }
+
+    #[test]
+    fn all_processes_are_those_with_this_one() {
+        let own = process_life(std::process::id()).unwrap().unwrap();
+        assert!(processes().unwrap().contains(&(std::process::id(), own)));
+    }
+}

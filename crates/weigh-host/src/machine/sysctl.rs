@@ -1,0 +1,172 @@
+//! Settings of the kernel below `/proc/sys`: by which name, and which of them nobody should change for a
+//! while.
+
+use std::path::Path;
+
+const DIRECTORY: &str = "/proc/sys";
+
+const RUNS: &str = "it names a program that the kernel runs as root";
+const STOPS: &str = "it can stop the machine, or what keeps it going";
+const STAYS: &str = "once it is changed, it cannot be put back";
+const ACTS: &str = "writing it does something at once, and there is nothing to put back";
+const MORE: &str = "it changes other settings or addresses too, and those would stay changed";
+const NAMES: &str = "it is what others know this machine by";
+
+/// What is refused, by path below the directory; a `*` is the rest of a name.
+const REFUSED: [(&str, &str); 41] = [
+    ("fs/binfmt_misc", RUNS),
+    ("kernel/core_pattern", RUNS),
+    ("kernel/hotplug", RUNS),
+    ("kernel/modprobe", RUNS),
+    ("kernel/poweroff_cmd", RUNS),
+    ("kernel/usermodehelper", RUNS),
+    ("fs/file-max", STOPS),
+    ("kernel/cad_pid", STOPS),
+    ("kernel/ctrl-alt-del", STOPS),
+    ("kernel/hardlockup_panic", STOPS),
+    ("kernel/hung_task_panic", STOPS),
+    ("kernel/oops_limit", STOPS),
+    ("kernel/panic*", STOPS),
+    ("kernel/pid_max", STOPS),
+    ("kernel/softlockup_panic", STOPS),
+    ("kernel/sysrq", STOPS),
+    ("kernel/threads-max", STOPS),
+    ("kernel/unknown_nmi_panic", STOPS),
+    ("kernel/warn_limit", STOPS),
+    ("vm/panic_on_oom", STOPS),
+    ("kernel/kexec*", STAYS),
+    ("kernel/modules_disabled", STAYS),
+    ("kernel/tainted", STAYS),
+    ("kernel/unprivileged_bpf_disabled", STAYS),
+    ("kernel/yama/ptrace_scope", STAYS),
+    ("kernel/ns_last_pid", ACTS),
+    ("kernel/random", ACTS),
+    ("kernel/shm_rmid_forced", ACTS),
+    ("net/ipv4/route/flush", ACTS),
+    ("net/ipv6/route/flush", ACTS),
+    ("vm/compact_memory", ACTS),
+    ("vm/drop_caches", ACTS),
+    ("vm/stat_refresh", ACTS),
+    ("net/ipv4/ip_forward", MORE),
+    ("net/ipv4/conf/*/forwarding", MORE),
+    ("net/ipv6/conf/*/addr_gen_mode", MORE),
+    ("net/ipv6/conf/*/disable_ipv6", MORE),
+    ("net/ipv6/conf/*/forwarding", MORE),
+    ("net/ipv6/conf/*/mtu", MORE),
+    ("kernel/domainname", NAMES),
+    ("kernel/hostname", NAMES),
+];
+
+/// Of each of these two one is in force, and the other is 0, which writes nothing back.
+const EITHER_OR: [[&str; 2]; 3] = [
+    ["vm/dirty_bytes", "vm/dirty_ratio"],
+    ["vm/dirty_background_bytes", "vm/dirty_background_ratio"],
+    ["vm/overcommit_kbytes", "vm/overcommit_ratio"],
+];
+
+/// The file of a setting as sysctl(8) names it: with dots, or with slashes where a part has dots itself.
+///
+/// # Errors
+/// A sentence, where it is no such name, or one that is not to be changed.
+pub fn file_of(key: &str) -> Result<String, String> {
+    let path = if key.contains('/') { key.to_owned() } else { key.replace('.', "/") };
+    let is_part = |part: &str| {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.:@".contains(c);
+        !matches!(part, "" | "." | "..") && part.chars().all(is_name)
+    };
+    if !path.contains('/') || !path.split('/').all(is_part) {
+        return Err(format!("`{key}` is no name of a setting, such as vm.swappiness"));
+    }
+    match REFUSED.iter().find(|(pattern, _)| is_of(&path, pattern)) {
+        Some((_, why)) => Err(format!("{key} is not changed by weigh: {why}")),
+        None => Ok(format!("{DIRECTORY}/{path}")),
+    }
+}
+
+/// Whether this is such a file below the root, and was what such a setting can be.
+pub fn is_known(file: &str, was: &str) -> bool {
+    let path = file.strip_prefix(DIRECTORY).and_then(|path| path.strip_prefix('/'));
+    path.is_some_and(|path| file_of(path).is_ok()) && can_be_put_back(Path::new(file), was).is_ok()
+}
+
+/// Whether a setting is what it was when this is written to it.
+///
+/// # Errors
+/// A sentence that says why not.
+pub fn can_be_put_back(file: &Path, was: &str) -> Result<(), String> {
+    let is_plain = |c: char| c == '\t' || (' '..='~').contains(&c);
+    if was.is_empty() || was.len() > 4000 || !was.chars().all(is_plain) {
+        return Err("what is in it now is no line of text, which could be put back".into());
+    }
+    let mut pairs = EITHER_OR.iter().flat_map(|[one, other]| [(one, other), (other, one)]);
+    match pairs.find(|(one, _)| was == "0" && file.ends_with(one)) {
+        None => Ok(()),
+        Some((_, other)) => Err(format!(
+            "it is 0, as {other} is in force in its place, and 0 cannot be put back: change {other}",
+            other = other.replace('/', ".")
+        )),
+    }
+}
+
+/// Whether the path is what the pattern names, or below it.
+fn is_of(path: &str, pattern: &str) -> bool {
+    let mut parts = path.split('/');
+    pattern.split('/').all(|wanted| {
+        parts.next().is_some_and(|part| match wanted.strip_suffix('*') {
+            Some(begin) => part.starts_with(begin),
+            None => part == wanted,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::sysctl::*;
+
+    #[test]
+    fn a_setting_has_the_name_that_sysctl_gives_it() {
+        assert_eq!(file_of("vm.swappiness").unwrap(), "/proc/sys/vm/swappiness");
+        assert_eq!(
+            file_of("net/ipv4/conf/eth0.100/rp_filter").unwrap(),
+            "/proc/sys/net/ipv4/conf/eth0.100/rp_filter"
+        );
+        for wrong in ["swappiness", "vm..x", "vm/../kernel/x", "/vm/x", "vm.a b", "", "vm/"] {
+            assert!(file_of(wrong).unwrap_err().contains("no name of a setting"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_runs_stops_or_stays_is_refused_with_the_reason() {
+        for (key, why) in [
+            ("kernel.core_pattern", RUNS),
+            ("kernel/core_pattern", RUNS),
+            ("kernel.panic", STOPS),
+            ("kernel.panic_on_oops", STOPS),
+            ("kernel.usermodehelper.bset", RUNS),
+            ("fs.binfmt_misc.register", RUNS),
+            ("kernel.kexec_load_disabled", STAYS),
+            ("vm.drop_caches", ACTS),
+            ("net.ipv4.conf.all.forwarding", MORE),
+        ] {
+            let said = file_of(key).unwrap_err();
+            assert!(said.contains(why), "{key}: {said}");
+        }
+        assert!(file_of("kernel.perf_event_paranoid").is_ok());
+        assert!(file_of("net.ipv4.conf.all.rp_filter").is_ok());
+    }
+
+    #[test]
+    fn only_what_can_be_written_back_is_changed() {
+        let can = |file: &str, was| can_be_put_back(Path::new(file), was);
+        assert!(
+            can("/proc/sys/vm/dirty_bytes", "0").unwrap_err().contains("change vm.dirty_ratio")
+        );
+        assert!(can("/proc/sys/vm/dirty_bytes", "8192").is_ok());
+        assert!(can("/proc/sys/vm/swappiness", "0").is_ok());
+        assert!(can("/proc/sys/net/ipv4/tcp_rmem", "1\t2\t3").is_ok());
+        assert!(can("/proc/sys/vm/x", "").is_err() && can("/proc/sys/vm/x", "a\nb").is_err());
+        assert!(is_known("/proc/sys/vm/swappiness", "60"));
+        assert!(!is_known("/proc/sys/kernel/core_pattern", "core"));
+        assert!(!is_known("/proc/sys/vm/../../etc/shadow", "x") && !is_known("/etc/shadow", "x"));
+    }
+}

@@ -1,0 +1,13 @@
+//! What an experiment changes, and how it is put back: also after `kill -9`, and by another process.
+
+pub mod claim;
+pub mod guard;
+pub mod journal;
+pub mod left_behind;
+pub mod no_daemons;
+pub mod running;
+pub mod scratch;
+pub mod settings;
+pub mod started;
+pub mod state_dir;
+pub mod undo_command;

@@ -1,0 +1,240 @@
+//! What exists once per kernel is changed by one `weigh` at a time, whoever's state directory that is.
+//!
+//! Root locks a file of its own in `/run`, which nobody else can open, and so nobody else can lock. A
+//! container may have a `/run` of its own and still share the kernel's audit configuration; so that is
+//! locked a second time, at the root directory of `debugfs`: of that a kernel has just one, whatever the
+//! namespaces.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use rustix::process::geteuid;
+
+use crate::undo::state_dir::{StateDir, lock_file};
+use trust::path::{create_private, trusted};
+
+/// What every treatment occupies that is about auditing.
+pub const AUDIT: &str = "the kernel's audit configuration";
+/// The governors, and what else `weigh doctor --fix` changes.
+pub const CPUS: &str = "the settings of the CPUs";
+
+/// Root's locks. `/run` is empty after a boot, as is what they stand for.
+pub(super) const LOCKS: &str = "/run/weighbridge";
+const DEBUGFS: &str = "/sys/kernel/debug";
+/// `DEBUGFS_MAGIC` of `include/uapi/linux/magic.h`.
+const DEBUGFS_MAGIC: u32 = 0x6462_6720;
+/// As the kernel: `PATH_MAX`.
+const LONGEST_PATH: u64 = 4096;
+
+/// A thing that is ours as long as this lives, or a process that got its files from us.
+#[derive(Debug)]
+pub struct Claim {
+    files: Vec<OwnedFd>,
+    /// Of root's: it holds the path of the journal of whoever claimed this last, in any state directory.
+    names_journal: Option<File>,
+}
+
+impl Claim {
+    /// The locked files: whoever inherits them holds the claim too.
+    pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.files.iter().map(AsFd::as_fd)
+    }
+
+    /// Where the journal was of whoever had this claim before us.
+    ///
+    /// # Errors
+    /// Where the lock cannot be read.
+    pub fn last_journal(&self) -> io::Result<Option<PathBuf>> {
+        let Some(file) = &self.names_journal else { return Ok(None) };
+        let mut bytes = vec![0; file.metadata()?.len().min(LONGEST_PATH) as usize];
+        file.read_exact_at(&mut bytes, 0)?;
+        Ok(journal_in(bytes))
+    }
+
+    /// Has the claim name this journal from now on.
+    ///
+    /// # Errors
+    /// Where the lock cannot be written.
+    pub fn name_journal(&self, journal: &Path) -> io::Result<()> {
+        let Some(file) = &self.names_journal else { return Ok(()) };
+        file.set_len(0)?;
+        file.write_all_at(journal.as_os_str().as_bytes(), 0)
+    }
+}
+
+/// Where the journals are, or were, of all who claimed something of the kernel since it booted, as far as we
+/// may know.
+///
+/// # Errors
+/// Where root's locks cannot be read.
+pub fn journals_of_claims() -> io::Result<Vec<PathBuf>> {
+    if !geteuid().is_root() {
+        return Ok(Vec::new());
+    }
+    match trusted(Path::new(LOCKS)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        locks => journals_in(&locks?),
+    }
+}
+
+fn journals_in(locks: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(locks)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "lock") {
+            found.extend(journal_in(fs::read(path)?));
+        }
+    }
+    Ok(found)
+}
+
+/// Before the first experiment there is none.
+fn journal_in(bytes: Vec<u8>) -> Option<PathBuf> {
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    path.is_absolute().then_some(path)
+}
+
+/// Claims a thing of the kernel.
+///
+/// # Errors
+/// A sentence, where another process holds it.
+pub fn claim(resource: &str) -> Result<Claim, String> {
+    let is_root = geteuid().is_root();
+    let name = format!("{}.lock", resource.replace(|c: char| !c.is_alphanumeric(), "-"));
+    let file = if is_root { lock_in(Path::new(LOCKS), &name) } else { own_lock(&name) };
+    let file = file.map_err(|error| format!("cannot lock {resource}: {error}"))?;
+    let names_journal = is_root.then(|| file.try_clone()).transpose();
+    let names_journal =
+        names_journal.map_err(|error| format!("cannot lock {resource}: {error}"))?;
+    let mut files = vec![file.into()];
+    if is_root && resource == AUDIT {
+        files.extend(root_of_debugfs());
+    }
+    Ok(Claim { names_journal, ..lock(files, resource)? })
+}
+
+/// Claims the settings of the CPUs: of this machine, or of one made up of files below a directory.
+///
+/// # Errors
+/// A sentence, where another process holds it.
+pub fn claim_cpus(root: &Path) -> Result<Claim, String> {
+    if root == Path::new("/") {
+        return claim(CPUS);
+    }
+    let directory = File::open(root).map_err(|error| format!("{}: {error}", root.display()))?;
+    lock(vec![directory.into()], CPUS)
+}
+
+fn lock(files: Vec<OwnedFd>, resource: &str) -> Result<Claim, String> {
+    for file in &files {
+        flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            format!("another experiment on this host is using {resource}; wait for it, or stop it")
+        })?;
+    }
+    Ok(Claim { files, names_journal: None })
+}
+
+/// Two experiments at once would measure each other, and undo each other's changes.
+///
+/// # Errors
+/// A sentence, where another runs.
+pub fn only_one_at_a_time() -> Result<File, String> {
+    let lock = own_lock("lock").map_err(|error| format!("the state directory: {error}"))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(_) => {
+            Err("another experiment is running on this host; wait for it, or stop it with Ctrl-C"
+                .into())
+        }
+    }
+}
+
+/// What nobody but its owner has a right to change needs no more than a lock among his own processes.
+fn own_lock(name: &str) -> io::Result<File> {
+    StateDir::open()?.lock_file(name)
+}
+
+fn lock_in(directory: &Path, name: &str) -> io::Result<File> {
+    let path = create_private(directory)?;
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(&path, flags, Mode::empty())?;
+    lock_file(&directory, &path, name)
+}
+
+/// The root directory of the kernel's `debugfs`, where only root can open it: as it is mounted, or mounted at
+/// no place for as long as it is open. `None` where this kernel has none or does not let us.
+fn root_of_debugfs() -> Option<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let is_debugfs =
+        |root: &OwnedFd| fstatfs(root).is_ok_and(|of| of.f_type as u32 == DEBUGFS_MAGIC);
+    let mounted = rustix::fs::open(DEBUGFS, flags, Mode::empty()).ok().filter(is_debugfs);
+    let root = mounted.or_else(|| {
+        let context = fsopen("debugfs", FsOpenFlags::FSOPEN_CLOEXEC).ok()?;
+        fsconfig_create(&context).ok()?;
+        let mount =
+            fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty()).ok()?;
+        openat(&mount, ".", flags, Mode::empty()).ok()
+    })?;
+    // Whoever can open it can lock it, and so keep us out.
+    let is_roots = fstat(&root).is_ok_and(|status| status.st_mode & 0o077 == 0);
+    is_roots.then_some(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use crate::undo::claim::*;
+
+    #[test]
+    fn a_link_in_place_of_a_lock_is_refused_and_what_it_leads_to_is_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let victim = home.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let locks = home.path().join("locks");
+        lock_in(&locks, "one.lock").unwrap();
+        symlink(&victim, locks.join("two.lock")).unwrap();
+        assert!(lock_in(&locks, "two.lock").is_err());
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_claim_names_the_journal_of_who_had_it_last() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = lock_in(home.path(), "one.lock").unwrap();
+        lock_in(home.path(), "two.lock").unwrap();
+        let claim = Claim { files: Vec::new(), names_journal: Some(lock) };
+        assert_eq!(claim.last_journal().unwrap(), None);
+        for journal in ["/a/longer/path/7.journal", "/b/8.journal"] {
+            claim.name_journal(Path::new(journal)).unwrap();
+            assert_eq!(claim.last_journal().unwrap(), Some(journal.into()));
+        }
+        assert_eq!(journals_in(home.path()).unwrap(), [PathBuf::from("/b/8.journal")]);
+    }
+
+    /// The lock goes when its last holder does: a guard outlives its `weigh`.
+    #[test]
+    fn who_holds_a_file_of_a_claim_holds_the_claim() {
+        let home = tempfile::tempdir().unwrap();
+        let take = || {
+            let lock = lock_in(home.path(), "lock").unwrap();
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)
+                .map(|()| Claim { files: vec![lock.into()], names_journal: None })
+        };
+        let claim = take().unwrap();
+        let inherited: Vec<OwnedFd> =
+            claim.files().map(|file| file.try_clone_to_owned().unwrap()).collect();
+        drop(claim);
+        assert!(take().is_err());
+        drop(inherited);
+        assert!(take().is_ok());
+    }
+}

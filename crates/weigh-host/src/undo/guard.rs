@@ -1,0 +1,232 @@
+//! The guard: a process that undoes what an experiment changed when `weigh` dies, by whatever
+//! signal. Both read the journal, which survives them for `weigh restore`.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+
+use crate::machine;
+use crate::orphans;
+use crate::orphans::wait_until;
+use crate::own_program::see_off;
+use crate::undo::claim::Claim;
+use crate::undo::journal::{
+    Journal, JournalEntry, JournalPlace, Undoing, undo, undo_all, undo_journal, write,
+};
+use crate::undo::running::CurrentCommand;
+use crate::undo::scratch;
+use crate::undo::scratch::SCRATCH;
+use crate::undo::state_dir::{StateDir, journal_name, lock_name};
+use trust::start;
+
+/// The hidden subcommand that turns `weigh` into a guard.
+pub const SUBCOMMAND: &str = "__guard";
+
+/// So long the guard may try what its parent could not undo: commands of the user's among it.
+const TRIES_FOR: Duration = Duration::from_secs(180);
+
+/// The running guard of one experiment.
+pub struct Guard {
+    directory: StateDir,
+    name: String,
+    /// As [`JournalPlace::root`].
+    root: PathBuf,
+    /// Held, so that nobody takes this journal for one that was left behind.
+    lock: Option<File>,
+    /// Held by the guard too: nobody may take what they are on before it is put back.
+    _claims: Vec<Claim>,
+    journal: Journal,
+    undoings: Vec<Undoing>,
+    child: Child,
+    done: Option<ChildStdin>,
+    running: Rc<CurrentCommand>,
+}
+
+impl Guard {
+    /// Opens a journal of what `undoings` can undo, and starts the guard. Both hold the claims on what exists
+    /// once per kernel.
+    ///
+    /// # Errors
+    /// Where the state directory cannot be written to, or nobody could tell later that this boot is over.
+    pub fn arm(claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
+        Guard::arm_below(Path::new("/"), claims, undoings)
+    }
+
+    /// The same for settings below this directory.
+    ///
+    /// # Errors
+    /// As [`Guard::arm`].
+    pub fn arm_below(root: &Path, claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
+        // Before the first child of ours, so that it is not taken for one that was there before.
+        orphans::adopt()?;
+        let pid = std::process::id();
+        let (directory, name) = (StateDir::open()?, journal_name(pid));
+        let journal = Journal { pid, boot_id: machine::boot_id()?, entries: Vec::new() };
+        // The lock first: a journal without one is taken for one that was left behind.
+        let lock = directory.lock_file(&lock_name(&name))?;
+        flock(&lock, FlockOperation::LockExclusive)?;
+        let nothing_to_undo = |error| {
+            let _ = directory.remove_journal(&name);
+            error
+        };
+        let place = JournalPlace { directory: &directory, name: &name, root, undoings: &undoings };
+        write(&place, &journal).map_err(nothing_to_undo)?;
+        let path = directory.path(&name);
+        claims.iter().try_for_each(|claim| claim.name_journal(&path)).map_err(nothing_to_undo)?;
+        let mut command = crate::own_program::command(SUBCOMMAND);
+        command.arg(path).arg(root).stdin(Stdio::piped()).stdout(Stdio::null());
+        let files: Vec<RawFd> =
+            claims.iter().flat_map(Claim::files).map(|file| file.as_raw_fd()).collect();
+        // They are open until the claims are dropped.
+        start::hand_over(&mut command, files);
+        let mut child = command.spawn().map_err(nothing_to_undo).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot start the guard process: {error}"))
+        })?;
+        orphans::keep(child.id());
+        let done = child.stdin.take();
+        let running = Rc::new(CurrentCommand::of(&directory, &name).guarded_by(&child));
+        running.know_journal()?;
+        let (root, lock, _claims) = (root.to_owned(), Some(lock), claims);
+        Ok(Guard { directory, name, root, lock, _claims, journal, undoings, child, done, running })
+    }
+
+    /// Where commands are kept that change the system, for as long as they run.
+    pub fn running(&self) -> &Rc<CurrentCommand> {
+        &self.running
+    }
+
+    fn place(&self) -> JournalPlace<'_> {
+        let Guard { directory, name, root, undoings, .. } = self;
+        JournalPlace { directory, name, root, undoings }
+    }
+
+    /// Makes a private directory under `TMPDIR` that goes when the experiment does.
+    ///
+    /// # Errors
+    /// Where it cannot be created or journalled, or others could replace it.
+    pub fn scratch_directory(&mut self) -> io::Result<PathBuf> {
+        let cannot_create = |error: io::Error| {
+            let place = std::env::temp_dir();
+            let problem = format!("cannot create a directory in {}: {error}", place.display());
+            io::Error::new(error.kind(), problem + "; set TMPDIR to another")
+        };
+        let place = scratch::place().map_err(cannot_create)?;
+        let directory = place.join(scratch::name(self.journal.pid)?);
+        let instance = directory.display().to_string();
+        self.write_down(SCRATCH, &instance, serde_json::to_value(&directory)?)?;
+        scratch::create(&directory).map_err(cannot_create)?;
+        Ok(directory)
+    }
+
+    /// Writes down how to undo what is about to be done to `instance`, which tells it from others of this
+    /// kind: what is changed, in a word. Replaces its earlier entry.
+    ///
+    /// # Errors
+    /// Where the journal cannot be written or is gone, or the guard is: then the change must not be made.
+    pub fn write_down(&mut self, kind: &str, instance: &str, state: Value) -> io::Result<()> {
+        self.running.check_undoing()?;
+        match self.position(kind, instance) {
+            Some(index) => self.journal.entries[index].state = state,
+            None => {
+                let (kind, instance) = (kind.to_owned(), instance.to_owned());
+                self.journal.entries.push(JournalEntry { kind, instance, state });
+            }
+        }
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        write(&self.place(), &self.journal)?;
+        self.running.know_journal()
+    }
+
+    fn position(&self, kind: &str, instance: &str) -> Option<usize> {
+        let mut entries = self.journal.entries.iter();
+        entries.position(|entry| entry.kind == kind && entry.instance == instance)
+    }
+
+    /// Undoes this entry now, and strikes it out.
+    ///
+    /// # Errors
+    /// A sentence that says what is left; the entry stays.
+    pub fn undo(&mut self, kind: &str, instance: &str) -> Result<(), String> {
+        let Some(index) = self.position(kind, instance) else { return Ok(()) };
+        undo(&self.place(), &self.journal.entries[index], self.journal.pid)?;
+        self.journal.entries.remove(index);
+        self.write().map_err(|error| error.to_string())
+    }
+
+    /// Strikes out what was undone by other means.
+    ///
+    /// # Errors
+    /// A sentence, where the journal cannot be written.
+    pub fn strike_out(&mut self, kind: &str, instance: &str) -> Result<(), String> {
+        let Some(index) = self.position(kind, instance) else { return Ok(()) };
+        self.journal.entries.remove(index);
+        self.write().map_err(|error| error.to_string())
+    }
+
+    /// Undoes what is left and lets the guard go. What this process cannot undo, the guard tries, which has
+    /// files and memory of its own.
+    ///
+    /// # Errors
+    /// Sentences that say what is left; the journal stays for `weigh restore`.
+    pub fn disarm(mut self) -> Result<(), String> {
+        let mut journal = std::mem::take(&mut self.journal);
+        let mut result = undo_all(&self.place(), &mut journal);
+        let mut done = self.done.take();
+        if result.is_err() {
+            // With the lock the guard would take the journal for that of one who still runs.
+            self.lock = None;
+            done = None;
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::CONT);
+            let child = &mut self.child;
+            wait_until(Instant::now() + TRIES_FOR, || !matches!(child.try_wait(), Ok(None)));
+            if self.directory.has(&self.name).is_ok_and(|is_left| !is_left) {
+                result = Ok(());
+            }
+        }
+        if let Some(mut pipe) = done {
+            let _ = pipe.write_all(b"done");
+        }
+        see_off(&mut self.child);
+        result
+    }
+}
+
+/// The guard process, told its journal and the root of its settings: waits for the end of stdin and, unless
+/// it was told that all is done, undoes what the journal holds.
+///
+/// # Errors
+/// A sentence that says what is left.
+pub fn run(
+    mut arguments: impl Iterator<Item = OsString>,
+    undoings: &[Undoing],
+) -> Result<(), String> {
+    let (Some(journal), Some(root)) = (arguments.next(), arguments.next()) else {
+        return Err("the guard needs a journal and a root".into());
+    };
+    let mut said = Vec::new();
+    let _ = io::stdin().lock().read_to_end(&mut said);
+    if said == b"done" {
+        return Ok(());
+    }
+    let journal = Path::new(&journal);
+    let say = |error: io::Error| format!("{}: {error}", journal.display());
+    let (Some(parent), Some(name)) =
+        (journal.parent(), journal.file_name().and_then(|name| name.to_str()))
+    else {
+        return Err(format!("{} is no journal", journal.display()));
+    };
+    let directory = StateDir::at(parent).map_err(say)?;
+    undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root), undoings })
+}

@@ -1,0 +1,179 @@
+//! What experiments left that died with their guards: where their journals are, and how they are undone.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use crate::undo::claim::{Claim, LOCKS, journals_of_claims};
+use crate::undo::journal::{JournalPlace, Undoing, undo_journal};
+use crate::undo::state_dir::{StateDir, lock_name, pid_of};
+
+/// What was done about one journal.
+pub struct Restored {
+    pub journal: PathBuf,
+    /// `Err` with what is left.
+    pub result: Result<(), String>,
+}
+
+/// What was found of experiments that died.
+pub struct LeftBehind {
+    /// The state directories that were searched.
+    pub searched: Vec<PathBuf>,
+    pub restored: Vec<Restored>,
+}
+
+/// Undoes every journal that was left behind: those whose experiment no longer runs. It looks in our own
+/// state directory, and as root in those of all who have claimed something of the kernel since it booted.
+/// `root` is that of the settings.
+///
+/// # Errors
+/// Where a state directory cannot be read.
+pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> Result<LeftBehind, String> {
+    let own = own_state_dir()?;
+    let mut found = LeftBehind { searched: Vec::new(), restored: Vec::new() };
+    restore_in(&own, root, undoings, &mut found)?;
+    // A machine that is made up of files is that of one caller alone.
+    if root != Path::new("/") {
+        return Ok(found);
+    }
+    let journals = journals_of_claims().unwrap_or_else(|error| {
+        let result = Err(format!("root's locks, which name other journals: {error}"));
+        found.restored.push(Restored { journal: LOCKS.into(), result });
+        Vec::new()
+    });
+    let parents = journals.iter().filter_map(|journal| journal.parent().map(Path::to_owned));
+    let others: BTreeSet<PathBuf> = parents.filter(|path| *path != own.place()).collect();
+    for other in others {
+        let searched = existing(&other).and_then(|directory| match directory {
+            Some(directory) => restore_in(&directory, root, undoings, &mut found),
+            None => Ok(()),
+        });
+        if searched.is_err() {
+            found.restored.push(Restored { journal: other, result: searched });
+        }
+    }
+    Ok(found)
+}
+
+fn own_state_dir() -> Result<StateDir, String> {
+    StateDir::open().map_err(|error| format!("the state directory: {error}"))
+}
+
+/// Of another state directory; `None` where it is gone.
+fn existing(path: &Path) -> Result<Option<StateDir>, String> {
+    match StateDir::at(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some).map_err(|error| {
+            format!("the state directory {} of an earlier weigh: {error}", path.display())
+        }),
+    }
+}
+
+fn restore_in(
+    directory: &StateDir,
+    root: &Path,
+    undoings: &[Undoing],
+    found: &mut LeftBehind,
+) -> Result<(), String> {
+    let say = |error: io::Error| format!("{}: {error}", directory.place().display());
+    // Nothing was changed yet by who died before its journal was whole. One that lives may only just have
+    // made the lock.
+    for name in directory.unfinished_journals().map_err(say)? {
+        if !is_alive(&name) && !is_locked(directory, &name).map_err(say)? {
+            let _ = directory.remove_journal(&name);
+        }
+    }
+    for name in directory.journals().map_err(say)? {
+        restore_one(directory, &name, (root, undoings), found);
+    }
+    found.searched.push(directory.place().to_owned());
+    Ok(())
+}
+
+/// One that may still run is left alone, and what keeps us from knowing is told.
+fn restore_one(
+    directory: &StateDir,
+    name: &str,
+    (root, undoings): (&Path, &[Undoing]),
+    found: &mut LeftBehind,
+) {
+    let result = match is_running(directory, name) {
+        Ok(true) => return,
+        Ok(false) => undo_journal(&JournalPlace { directory, name, root, undoings }),
+        Err(error) => Err(format!("{}: {error}", directory.path(&lock_name(name)).display())),
+    };
+    found.restored.push(Restored { journal: directory.path(name), result });
+}
+
+/// Puts back what weighs that died had changed in the system below `root`, before another changes anything or
+/// takes what was changed for how the machine is; tells of it.
+///
+/// # Errors
+/// A sentence that says what is left.
+pub fn put_back_what_was_left(
+    root: &Path,
+    undoings: &[Undoing],
+    announce: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let mut found = LeftBehind { searched: Vec::new(), restored: Vec::new() };
+    restore_in(&own_state_dir()?, root, undoings, &mut found)?;
+    tell(found, announce)
+}
+
+/// The same for what was claimed by one that had another state directory; whoever holds the claim now knows
+/// that it is dead, with its guard.
+///
+/// # Errors
+/// A sentence that says what is left.
+pub fn put_back_what_was_claimed(
+    claims: &[Claim],
+    undoings: &[Undoing],
+    announce: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let mut found = LeftBehind { searched: Vec::new(), restored: Vec::new() };
+    for claim in claims {
+        let journal = claim.last_journal().map_err(|error| error.to_string())?;
+        let Some((place, name)) = journal.as_deref().and_then(in_directory) else { continue };
+        let Some(directory) = existing(place)? else { continue };
+        if directory.has(name).map_err(|error| format!("{}: {error}", place.display()))? {
+            restore_one(&directory, name, (Path::new("/"), undoings), &mut found);
+        }
+    }
+    tell(found, announce)
+}
+
+fn in_directory(journal: &Path) -> Option<(&Path, &str)> {
+    Some((journal.parent()?, journal.file_name()?.to_str()?))
+}
+
+fn tell(found: LeftBehind, announce: &mut dyn FnMut(&str)) -> Result<(), String> {
+    for one in found.restored {
+        one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
+        announce("Put back what an earlier weigh, now dead, had changed.");
+    }
+    Ok(())
+}
+
+/// Whether the experiment of this journal still runs: its process lives and holds the lock. (The
+/// lock alone may be held by its guard, at work; then it is right to wait for that.)
+fn is_running(directory: &StateDir, journal: &str) -> io::Result<bool> {
+    Ok(is_alive(journal) && is_locked(directory, journal)?)
+}
+
+fn is_locked(directory: &StateDir, journal: &str) -> io::Result<bool> {
+    let lock = directory.lock_file(&lock_name(journal))?;
+    match flock(&lock, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Ok(true),
+        other => Ok(other.map(|()| false)?),
+    }
+}
+
+/// Also one that we may not signal.
+fn is_alive(journal: &str) -> bool {
+    let pid = pid_of(journal).and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}

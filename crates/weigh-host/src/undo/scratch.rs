@@ -1,0 +1,179 @@
+//! The private directory of an experiment: where it is made, what is taken for one, and how it is removed.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
+use rustix::process::geteuid;
+use serde_json::Value;
+
+use crate::chance;
+use crate::undo::journal::{EntryOwner, Undoing};
+use trust::path::trusted;
+
+/// The journal's entry for it.
+pub const SCRATCH: &str = "scratch directory";
+
+/// The one thing of ours that a reboot leaves.
+pub fn undoing() -> Undoing {
+    let undo = Box::new(|state: &Value, owner: &EntryOwner| remove(state, owner.pid));
+    Undoing { kind: SCRATCH, ends_with_boot: false, by_command: false, undo }
+}
+
+/// Where private directories may be made: `TMPDIR`, where nobody else can replace what we make in it. What is
+/// unpacked there is executed.
+///
+/// # Errors
+/// With a sentence that says who could.
+pub fn place() -> io::Result<PathBuf> {
+    trusted(&std::env::temp_dir())
+}
+
+/// A name that nobody can guess, for the directory of this process.
+///
+/// # Errors
+/// Where the kernel gives no random numbers.
+pub fn name(pid: u32) -> io::Result<String> {
+    Ok(format!("weigh-{pid}-{:016x}", chance::number()?))
+}
+
+/// Makes it, where nothing has its name yet.
+///
+/// # Errors
+/// As `mkdir(2)`.
+pub fn create(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(directory)
+}
+
+/// Whether a process of this number may have made a directory of this name.
+pub fn is_name(name: &str, pid: u32) -> bool {
+    let random = name.strip_prefix(&format!("weigh-{pid}-"));
+    // Eight digits, before there were sixteen.
+    random.is_some_and(|digits| {
+        (8..=16).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
+/// Whether a path leads into the directory of a process of this number.
+pub fn is_below(path: &Path, pid: u32) -> bool {
+    path.iter().filter_map(|name| name.to_str()).any(|name| is_name(name, pid))
+}
+
+/// Removes the directory that a journal of this process names, if it is one of ours, and no link in it is
+/// followed.
+///
+/// # Errors
+/// A sentence that says what is left and why.
+pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
+    let path: PathBuf = serde_json::from_value(state.clone())
+        .map_err(|error| format!("the journal's scratch directory is damaged: {error}"))?;
+    let refused = |why: &str| format!("{} {why}, so it is not removed", path.display());
+    let name = path.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name, pid));
+    let (Some(parent), Some(name), true) = (path.parent(), name, path.is_absolute()) else {
+        return Err(refused("is not a directory of that experiment"));
+    };
+    let parent = match trusted(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(());
+        }
+        other => other.map_err(|error| refused(&format!("cannot be removed safely ({error})")))?,
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let parent = rustix::fs::open(&parent, flags, Mode::empty())
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(format!("{}: {error}", path.display())),
+        Ok(status) if FileType::from_raw_mode(status.st_mode) != FileType::Directory => {
+            return Err(refused("is not a directory"));
+        }
+        Ok(status) if status.st_uid != geteuid().as_raw() => {
+            return Err(refused(&format!("belongs to another user (uid {})", status.st_uid)));
+        }
+        Ok(_) => {}
+    }
+    remove_tree(&parent, name).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// As `rm -r`, which follows no link. Workers that are just being killed may still create files.
+fn remove_tree(parent: &OwnedFd, name: &str) -> io::Result<()> {
+    const ATTEMPTS: u32 = 20;
+    // The directory that was looked at, whatever its path leads to by now.
+    let path = PathBuf::from(format!("/proc/self/fd/{}/{name}", parent.as_raw_fd()));
+    let mut attempt = 1;
+    loop {
+        let removed = fs::remove_dir_all(&path);
+        // Without `/proc` nothing has that path, and the directory is there all the same.
+        match (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW), removed) {
+            (Err(rustix::io::Errno::NOENT), _) => return Ok(()),
+            (Err(error), _) => return Err(error.into()),
+            (Ok(_), Err(error))
+                if attempt == ATTEMPTS && error.kind() == io::ErrorKind::NotFound =>
+            {
+                return Err(io::Error::other(
+                    "removing it needs /proc: mount that, and run `weigh restore`",
+                ));
+            }
+            (Ok(_), Err(error)) if attempt == ATTEMPTS => return Err(error),
+            (Ok(_), _) if attempt == ATTEMPTS => return Err(io::ErrorKind::AlreadyExists.into()),
+            (Ok(_), _) => std::thread::sleep(Duration::from_millis(50)),
+        }
+        attempt += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use crate::undo::scratch::*;
+
+    fn state(path: &Path) -> Value {
+        serde_json::to_value(path).unwrap()
+    }
+
+    #[test]
+    fn a_directory_of_ours_goes_with_all_in_it_and_links_lead_nowhere() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("victim")).unwrap();
+        fs::write(home.path().join("victim/file"), "precious").unwrap();
+        let directory = home.path().join(name(7).unwrap());
+        create(&directory).unwrap();
+        assert!(create(&directory).is_err(), "one that is there already is not ours");
+        symlink(home.path().join("victim"), directory.join("link")).unwrap();
+        fs::create_dir(directory.join("below")).unwrap();
+        remove(&state(&directory), 7).unwrap();
+        assert!(!directory.exists() && home.path().join("victim/file").exists());
+        remove(&state(&directory), 7).unwrap();
+        remove(&state(&home.path().join("gone").join(name(7).unwrap())), 7).unwrap();
+    }
+
+    #[test]
+    fn what_an_experiment_cannot_have_made_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let own = name(7).unwrap();
+        let [victim, link] = ["victim", "weigh-7-0123456789abcdef"].map(|n| home.path().join(n));
+        fs::create_dir_all(victim.join(&own)).unwrap();
+        symlink(&victim, &link).unwrap();
+        let elsewhere = home.path().join(&own).join("../victim");
+        for path in [victim.clone(), link, elsewhere, "weigh-7-01234567".into(), "/".into()] {
+            assert!(remove(&state(&path), 7).is_err(), "{}", path.display());
+        }
+        assert!(remove(&Value::Null, 7).is_err());
+        assert!(remove(&state(&victim.join(&own)), 8).is_err(), "of another process");
+        assert!(victim.join(&own).exists());
+        if geteuid().is_root() {
+            let theirs = home.path().join(name(7).unwrap());
+            fs::create_dir(&theirs).unwrap();
+            chown(&theirs, Some(65534), None).unwrap();
+            assert!(remove(&state(&theirs), 7).unwrap_err().contains("another user"));
+            chown(&victim, Some(65534), None).unwrap();
+            assert!(remove(&state(&victim.join(&own)), 7).unwrap_err().contains("safely"));
+            assert!(theirs.exists() && victim.join(&own).exists());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A process of another program that an experiment starts, and that must not outlive it: auditd.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::machine::process::process_start;
+use crate::undo::guard::Guard;
+use crate::undo::journal::{EntryOwner, Undoing};
+use crate::undo::scratch;
+
+/// The journal's entry for it.
+pub const STARTED: &str = "started process";
+
+/// Where every auditd writes its number.
+const AUDITD_PID_FILE: &str = "/run/auditd.pid";
+
+/// How it is ended.
+pub fn undoing() -> Undoing {
+    let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.pid));
+    Undoing { kind: STARTED, ends_with_boot: true, by_command: false, undo }
+}
+
+/// Known by its number and its start, as numbers come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Started {
+    pid: u32,
+    /// In clock ticks since boot.
+    start: i64,
+}
+
+/// Has the guard end this process when we are gone.
+///
+/// # Errors
+/// A sentence, where it has ended already, or the journal cannot be written.
+pub fn write_down(guard: &mut Guard, pid: u32) -> Result<(), String> {
+    let start = process_start(pid).map_err(|error| error.to_string())?;
+    let start = start.ok_or_else(|| format!("process {pid} has ended already"))?;
+    let state = serde_json::to_value(Started { pid, start }).map_err(|error| error.to_string())?;
+    let written = guard.write_down(STARTED, &pid.to_string(), state);
+    written.map_err(|error| format!("the journal: {error}"))
+}
+
+/// Strikes a process that was ended out of the journal.
+///
+/// # Errors
+/// A sentence, where it still lives and cannot be ended.
+pub fn forget(guard: &mut Guard, pid: u32) -> Result<(), String> {
+    guard.undo(STARTED, &pid.to_string())
+}
+
+/// Ends the process of the journal's entry, where it still lives: SIGTERM, and SIGKILL if that does not
+/// help. Only one that was started with a configuration in the directory of that experiment is ended.
+///
+/// # Errors
+/// A sentence that says how to end it.
+pub fn undo(state: &Value, owner_pid: u32) -> Result<(), String> {
+    const LIMITS: [(Signal, Duration); 2] =
+        [(Signal::TERM, Duration::from_secs(10)), (Signal::KILL, Duration::from_secs(2))];
+    let Started { pid, start } = serde_json::from_value(state.clone())
+        .map_err(|error| format!("the journal's process is damaged: {error}"))?;
+    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+    // One that cannot be seen has not ended.
+    let cannot = |error: io::Error| format!("cannot see whether process {pid} has ended: {error}");
+    let is_alive =
+        || -> Result<bool, String> { Ok(process_start(pid).map_err(cannot)? == Some(start)) };
+    // Its command line is gone as soon as it is ending by itself.
+    if is_alive()? && !is_of_experiment(pid, owner_pid).map_err(cannot)? && is_alive()? {
+        return Err(format!("process {pid} was not started by weigh, so it is left running"));
+    }
+    for (signal, limit) in LIMITS {
+        if is_alive()? {
+            let _ = kill_process(process, signal);
+            // It may have been stopped.
+            let _ = kill_process(process, Signal::CONT);
+        }
+        let deadline = Instant::now() + limit;
+        while is_alive()? && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    match is_alive()? {
+        true => Err(format!("process {pid} does not end: `kill -9 {pid}`")),
+        false => remove_pid_file(Path::new(AUDITD_PID_FILE), pid),
+    }
+}
+
+/// An auditd that was killed leaves its file, by which others would believe that it runs.
+fn remove_pid_file(file: &Path, pid: u32) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot remove {}: {error}", file.display());
+    match fs::read_to_string(file) {
+        Ok(text) if text.trim() == pid.to_string() => fs::remove_file(file).map_err(cannot),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(cannot(error)),
+    }
+}
+
+/// Whether a process was told to find its configuration in the private directory of this `weigh`.
+fn is_of_experiment(pid: u32, owner_pid: u32) -> io::Result<bool> {
+    let command_line = match fs::read(format!("/proc/{pid}/cmdline")) {
+        Err(_) if process_start(pid)?.is_none() => return Ok(false),
+        other => other?,
+    };
+    let words: Vec<&[u8]> = command_line.split(|&byte| byte == 0).collect();
+    Ok(words.windows(2).any(|pair| {
+        pair[0] == b"-c" && scratch::is_below(Path::new(OsStr::from_bytes(pair[1])), owner_pid)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::undo::started::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// It waits for the end of its input; to it, what follows is only arguments.
+    fn start(arguments: &[&str]) -> (Child, Value) {
+        let mut command = Command::new("sh");
+        command.args(["-c", "read line; exit 7"]).args(arguments).stdin(Stdio::piped());
+        let child = command.spawn().unwrap();
+        // It is itself once it has executed.
+        while !std::fs::read(format!("/proc/{}/cmdline", child.id())).unwrap().starts_with(b"sh") {
+            std::thread::yield_now();
+        }
+        let start = process_start(child.id()).unwrap().unwrap();
+        let entry = serde_json::to_value(Started { pid: child.id(), start }).unwrap();
+        (child, entry)
+    }
+
+    #[test]
+    fn just_the_process_that_was_started_is_ended() {
+        let (mut child, own) = start(&["-c", "/tmp/weigh-7-0123456789abcdef/auditd-x"]);
+        let mut other = own.clone();
+        other["start"] = (own["start"].as_i64().unwrap() - 1).into();
+        undo(&other, 7).unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "another process of that number was ended");
+        assert!(undo(&own, 8).unwrap_err().contains("not started by weigh"));
+        assert!(child.try_wait().unwrap().is_none(), "a process of another weigh was ended");
+        undo(&own, 7).unwrap();
+        assert!(!child.wait().unwrap().success());
+        undo(&own, 7).unwrap();
+        assert!(undo(&Value::Null, 7).unwrap_err().contains("damaged"));
+    }
+
+    #[test]
+    fn a_killed_auditd_leaves_no_file_with_its_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("auditd.pid");
+        fs::write(&file, "123\n").unwrap();
+        remove_pid_file(&file, 12).unwrap();
+        assert!(file.exists(), "of another auditd");
+        remove_pid_file(&file, 123).unwrap();
+        assert!(!file.exists() && remove_pid_file(&file, 123).is_ok());
+    }
+
+    #[test]
+    fn a_process_that_weigh_cannot_have_started_goes_on() {
+        let (mut child, entry) = start(&["-c", "/etc/audit"]);
+        assert!(undo(&entry, 7).is_err() && child.try_wait().unwrap().is_none());
+        drop(child.stdin.take());
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+}
