@@ -19,6 +19,8 @@ const FAULTS: [(&str, &str); 8] = [
 ];
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const PAIRS: usize = 8;
+/// What `main` calls before anything else.
+const FIRST_CALL: &str = "close_range";
 
 /// Documented in `weigh help compare`: measured, failed, not everything is decided.
 const STATUSES: [i32; 3] = [0, 2, 3];
@@ -55,14 +57,15 @@ fn with_fault(inject: &str) -> (Outcome, Vec<String>) {
     let home = Home::new();
     let pairs = PAIRS.to_string();
     let mut command = home.command("strace");
-    let trace = format!("trace={}", inject.split(['=', ':']).nth(1).unwrap());
-    command.args(["-qq", "-o", "/dev/null", "-e", &trace, "-e", inject]);
+    let trace = format!("trace={},{FIRST_CALL}", inject.split(['=', ':']).nth(1).unwrap());
+    let log = home.path("strace");
+    command.arg("-qq").arg("-o").arg(&log).args(["-e", &trace, "-e", inject]);
     command.arg(crate::support::program()).args(["compare", "thp:always", "--base", "thp:never"]);
     command.args(["-w", "getppid", "--in-sequence", "--no-detail", "--pairs", &pairs]);
     let outcome = home.start(command).finish();
     let mut problems = Vec::new();
-    if outcome.stderr.contains("error while loading shared libraries") {
-        return (outcome, problems); // before weigh began
+    if !std::fs::read_to_string(&log).unwrap().contains(FIRST_CALL) {
+        return (outcome, problems); // The dynamic linker or the runtime of Rust gave up, before `main`.
     }
     if !outcome.code.is_some_and(|code| STATUSES.contains(&code)) || has_panicked(&outcome) {
         problems.push(format!("{outcome:#?}"));

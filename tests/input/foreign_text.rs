@@ -143,3 +143,25 @@ fn of_what_a_command_says_when_it_fails() {
         "",
     );
 }
+
+/// CI services take such a line for a command of ours.
+#[test]
+fn no_line_of_a_message_begins_with_what_a_file_says() {
+    let home = Home::new();
+    let hostile = "x\\n::error::forged";
+    home.file(
+        "suite.toml",
+        format!("name = \"s\"\nindex = \"{hostile}\"\nworkloads = [\"stat\"]\n"),
+    );
+    home.file(
+        "result.json",
+        format!("{{\"schema\": \"weighbridge/experiment/2\", \"state\": \"{hostile}\"}}"),
+    );
+    for arguments in ["compare none -w suite.toml", "import result.json"] {
+        let outcome = home.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        assert!(outcome.stderr.contains("::error::forged"), "{outcome:#?}");
+        let is_ours = |line: &str| line.starts_with("weigh: ");
+        assert!(outcome.stderr.lines().all(is_ours), "{outcome:#?}");
+    }
+}

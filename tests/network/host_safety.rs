@@ -330,3 +330,19 @@ fn nobody_without_privileges_blocks_root() {
     assert!(claim(AUDIT).is_ok());
     drop(squatted);
 }
+
+/// SQLite would wait for its other end.
+#[test]
+fn a_named_pipe_beside_a_database_is_refused() {
+    let home = Home::new();
+    home.succeed("compare none -w getppid --pairs 8 --no-detail --inconclusive-ok");
+    for suffix in ["-journal", "-wal"] {
+        let mut pipe = home.database().into_os_string();
+        pipe.push(suffix);
+        let pipe = PathBuf::from(pipe);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        home.run("history").assert_error(&["is not a file", "remove it"]);
+        fs::remove_file(&pipe).unwrap();
+    }
+    home.succeed("history");
+}

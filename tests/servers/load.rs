@@ -403,3 +403,12 @@ fn users_work_for_a_period_and_keep_memory() {
     assert!(sample["operations"].as_u64().unwrap() >= 2, "{sample:#}");
     assert!(reading(&sample, "user_memory") >= 20.0 * 1048576.0, "{sample:#}");
 }
+
+/// A size may come from another's configuration.
+#[test]
+fn files_that_have_no_room_are_refused_before_they_are_written() {
+    let home = Home::new();
+    let _turn = Turn::take();
+    let outcome = home.run("load disk --file-size 1900G --users 1 --budget 3s");
+    outcome.assert_error(&["the files of 1 users need 19", "there is room for"]);
+}

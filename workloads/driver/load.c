@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -369,8 +370,25 @@ static void make_places(const struct load_options *options)
 		disk_directories[i] = make_further_scratch_directory(options->disk_places[i]);
 }
 
+/* A size may come from another's configuration, and must not fill the disk. A twentieth stays free. */
+static void expect_room(const char *directory, int users)
+{
+	struct statvfs system;
+	uint64_t needed = ((uint64_t)disk_common_kib() + (uint64_t)users * (uint64_t)disk_kib()) * 1024;
+
+	if (statvfs(directory, &system) < 0)
+		fail("statvfs: %s: %s", directory, strerror(errno));
+	uint64_t room = (uint64_t)system.f_bavail * system.f_frsize / 20 * 19;
+	if (needed > room)
+		fail("the files of %d users need %llu MiB, and there is room for %llu MiB in %s: choose a smaller "
+		     "--file-size or --pool-size, fewer users, or another --disk-dir",
+		     users, (unsigned long long)(needed >> 20), (unsigned long long)(room >> 20), directory);
+}
+
 static void prepare_disks(const struct load_options *options)
 {
+	for (int i = 0; i == 0 || i < disk_directory_count; i++)
+		expect_room(disk_directory_count ? disk_directories[i] : ".", options->users);
 	disk_common_files[0] = absolute("common");
 	for (int i = 0; i < disk_directory_count; i++)
 		if (asprintf((char **)&disk_common_files[i], "%s/common", disk_directories[i]) < 0)

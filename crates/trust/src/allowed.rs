@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::fstat;
+use rustix::fs::{fstat, lstat};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::caller::caller;
@@ -22,16 +23,49 @@ pub fn executable(path: &Path) -> io::Result<PathBuf> {
     if !geteuid().is_root() {
         return path.canonicalize();
     }
-    trusted_also(path, caller().map(|user| user.uid)).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => io::Error::new(
-            error.kind(),
-            format!(
-                "{error}. Root executes only what nobody but root, or the user who called sudo, can change. \
-                 Run `sudo -u USER weigh …` as the user whose it is, or use a copy that belongs to root"
-            ),
-        ),
+    trusted_also(path, caller().map(|user| user.uid)).map_err(advised)
+}
+
+/// With what to do, where it is not permitted.
+fn advised(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => refused(format!(
+            "{error}. Root executes only what nobody but root, or the user who called sudo, can change. \
+             Run `sudo -u USER weigh …` as the user whose it is, or use a copy that belongs to root"
+        )),
         _ => error,
-    })
+    }
+}
+
+/// Refuses a tree from which root will execute or load something, if others can change anything in it. Of
+/// `parts`, those that are there are looked at, with all below them; links are not followed.
+///
+/// # Errors
+/// As [`executable`], for the first that others can change.
+pub fn executable_tree(root: &Path, parts: &[&str]) -> io::Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    let owners = owners(caller().map(|user| user.uid))?;
+    let mut open: Vec<PathBuf> = parts.iter().map(|part| root.join(part)).collect();
+    while let Some(path) = open.pop() {
+        let stat = match lstat(&path) {
+            Err(Errno::NOENT) => continue,
+            other => other.map_err(|error| named(&path, error.into()))?,
+        };
+        check(&path, &stat, &owners, true).map_err(advised)?;
+        if is_directory(&stat) {
+            let entries = std::fs::read_dir(&path).map_err(|error| named(&path, error))?;
+            for entry in entries {
+                open.push(entry.map_err(|error| named(&path, error))?.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn named(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Refuses a path that root may not execute, as [`executable`]. If nothing is there yet, nobody else may be
@@ -120,6 +154,30 @@ mod tests {
 
     fn mode(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn root_executes_nothing_from_a_tree_that_others_can_change() {
+        if !needs::root() {
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let parts = ["bin", "usr/lib", "absent"];
+        for directory in ["bin", "usr/lib/deep", "home/theirs"] {
+            fs::create_dir_all(home.path().join(directory)).unwrap();
+        }
+        chown(home.path().join("home/theirs"), Some(1001), Some(1001)).unwrap();
+        symlink("/nowhere", home.path().join("bin/link")).unwrap();
+        executable_tree(home.path(), &parts).unwrap();
+        mode(&home.path().join("usr/lib/deep"), 0o777);
+        let refused = executable_tree(home.path(), &parts).unwrap_err().to_string();
+        assert!(refused.contains("usr/lib/deep can be written by everybody"), "{refused}");
+        mode(&home.path().join("usr/lib/deep"), 0o755);
+        fs::write(home.path().join("bin/sh"), "").unwrap();
+        chown(home.path().join("bin/sh"), Some(1001), Some(1001)).unwrap();
+        let refused = executable_tree(home.path(), &parts).unwrap_err().to_string();
+        assert!(refused.contains("bin/sh belongs to another user (uid 1001)"), "{refused}");
+        assert!(executable_tree(home.path(), &[""]).is_err(), "all of it");
     }
 
     #[test]

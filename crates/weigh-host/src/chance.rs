@@ -57,7 +57,7 @@ pub fn seed() -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::chance::*;
+    use super::*;
 
     #[test]
     fn numbers_differ() {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use weigh_model::printable::brief;
 
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A worker's output is part of a line: of stdout and stderr 64 KiB each, before they are escaped. What a
@@ -116,7 +117,9 @@ impl Lines {
         };
         let line: Vec<u8> = self.unread.drain(..=self.scanned + end).collect();
         self.scanned = 0;
-        Some(serde_json::from_slice(&line).map_err(io::Error::from))
+        // The error quotes what is wrong, which may be all of the line.
+        let said = |error: serde_json::Error| io::Error::other(brief(&error.to_string()));
+        Some(serde_json::from_slice(&line).map_err(said))
     }
 
     /// Reads what there is, waiting where that is nothing; `false` at the end of all input.
@@ -167,7 +170,7 @@ impl AsFd for Lines {
 mod tests {
     use std::os::unix::net::UnixStream;
 
-    use crate::lines::*;
+    use super::*;
 
     fn both() -> [Lines; 2] {
         let (one, other) = UnixStream::pair().unwrap();
@@ -190,6 +193,17 @@ mod tests {
         assert_eq!(here.receive::<u8>(&never, deadline).unwrap(), 7);
         drop(there);
         assert!(matches!(here.receive::<u8>(&never, deadline), Err(LinesError::Io(_))));
+    }
+
+    /// Another machine may have written it.
+    #[test]
+    fn an_error_about_a_line_is_short() {
+        let [mut here, mut there] = both();
+        here.send(&"x".repeat(1 << 17)).unwrap();
+        let never = AtomicBool::new(false);
+        let problem =
+            there.receive::<u8>(&never, Instant::now() + PROMPTLY).unwrap_err().to_string();
+        assert!(problem.contains("invalid type") && problem.len() < 2000, "{}", problem.len());
     }
 
     #[test]

@@ -295,7 +295,7 @@ pub fn output(mut command: Command) -> io::Result<Output> {
 mod tests {
     use std::io::Write;
 
-    use crate::said::*;
+    use super::*;
 
     fn kept(keep: Keep, said: &[u8]) -> (String, bool) {
         let (mut heard, writer) = Said::pipe(keep).unwrap();

@@ -136,7 +136,7 @@ fn text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::described::*;
+    use super::*;
     use serde_json::json;
 
     #[test]

@@ -252,7 +252,7 @@ pub fn quoted(name: &(impl Display + ?Sized)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::format::*;
+    use super::*;
 
     #[test]
     fn rates_keep_four_digits() {

@@ -455,7 +455,7 @@ fn old_copies(name: &str) -> Option<(&str, &str)> {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::label::*;
+    use super::*;
 
     const TREATMENTS: [&str; 3] = ["audit", "seccomp", "none"];
 

@@ -80,11 +80,22 @@ pub fn json(document: &str) -> Cow<'_, str> {
     safe.into()
 }
 
+/// The first [`BRIEF`] characters, for quoting what another machine says: that may have no end.
+pub fn brief(foreign: &str) -> String {
+    match foreign.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}…", &foreign[..end]),
+        None => foreign.to_owned(),
+    }
+}
+
+/// Characters; an error message of ours has fewer.
+pub const BRIEF: usize = 1000;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use crate::printable::*;
+    use super::*;
     use anstyle::{AnsiColor, Style};
 
     const BOLD: Style = Style::new().bold();

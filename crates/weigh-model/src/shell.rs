@@ -52,7 +52,7 @@ fn quoted(quote: char, chars: &mut std::str::Chars, word: &mut String) -> Result
 
 #[cfg(test)]
 mod tests {
-    use crate::shell::*;
+    use super::*;
 
     #[test]
     fn words_are_split_as_by_a_shell_and_nothing_is_expanded() {

@@ -90,7 +90,7 @@ fn judge(before: &BTreeMap<&str, u64>, during: &BTreeMap<&str, u64>) -> Option<b
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::audit_contexts::*;
+    use super::*;
 
     fn found(before: &str, during: &str) -> Option<bool> {
         judge(&objects(before), &objects(during))

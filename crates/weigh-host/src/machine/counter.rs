@@ -102,7 +102,7 @@ impl Counter {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::counter::*;
+    use super::*;
 
     #[test]
     fn children_that_have_ended_are_not_counted_twice() {

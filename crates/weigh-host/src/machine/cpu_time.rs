@@ -77,7 +77,7 @@ fn parent(pid: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::cpu_time::*;
+    use super::*;
     use proptest::prelude::*;
 
     #[test]

@@ -166,7 +166,7 @@ impl Drop for Aligned {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, chown};
 
-    use crate::machine::disk_speed::*;
+    use super::*;
 
     fn of(device: &str) -> DiskSpeed {
         DiskSpeed {

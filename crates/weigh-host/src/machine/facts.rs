@@ -147,7 +147,7 @@ fn chosen(options: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::facts::*;
+    use super::*;
     use crate::machine::source::tests::root_with;
 
     fn read_files(files: &[(&str, &str)]) -> Facts {

@@ -149,7 +149,7 @@ fn setting(source: Source, file: &str, wanted: &str) -> Option<Setting> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::fix::*;
+    use super::*;
     use crate::machine::source::tests::root_with;
 
     #[test]

@@ -48,7 +48,7 @@ pub fn check_gone(path: &Path, kinds: &[u32]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::gone::*;
+    use super::*;
 
     #[test]
     fn a_name_is_gone_only_where_the_kernel_would_have_it() {

@@ -73,7 +73,7 @@ fn memory_bytes(pid: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::held::*;
+    use super::*;
     use std::io::Write;
 
     #[test]

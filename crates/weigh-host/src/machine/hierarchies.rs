@@ -119,7 +119,7 @@ fn hierarchy(root: &Path, line: &str, own: &str) -> Option<Hierarchy> {
 /// Machines of files, for tests.
 #[cfg(any(test, feature = "example"))]
 pub mod example {
-    use crate::machine::hierarchies::*;
+    use super::*;
 
     /// A machine of these files.
     pub fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -40,7 +40,7 @@ fn limits_of(source: Source, line: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::memory::*;
+    use super::*;
     use crate::machine::source::tests::root_with;
 
     #[test]

@@ -132,7 +132,7 @@ fn mean_clock_khz(source: Source) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::pressure::*;
+    use super::*;
     use crate::machine::source::tests::root_with;
 
     #[test]

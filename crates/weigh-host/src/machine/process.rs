@@ -88,7 +88,7 @@ pub fn processes() -> io::Result<Vec<(u32, ProcessLife)>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::process::*;
+    use super::*;
 
     #[test]
     fn this_process_lives_and_one_that_ended_does_not() {

@@ -66,7 +66,7 @@ pub(super) mod tests {
 
     use rustix::fs::{CWD, Mode, mkfifoat};
 
-    use crate::machine::source::*;
+    use super::*;
 
     /// A root with the files given, for as long as the result lives.
     pub(in crate::machine) fn root_with(files: &[(&str, &str)]) -> tempfile::TempDir {

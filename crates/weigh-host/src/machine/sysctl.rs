@@ -121,7 +121,7 @@ fn is_of(path: &str, pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::sysctl::*;
+    use super::*;
 
     #[test]
     fn a_setting_has_the_name_that_sysctl_gives_it() {

@@ -192,7 +192,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use crate::undo::claim::*;
+    use super::*;
 
     #[test]
     fn a_link_in_place_of_a_lock_is_refused_and_what_it_leads_to_is_whole() {

@@ -117,8 +117,8 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
     };
     let damaged = |what: &str| {
         format!(
-            "the journal {} is damaged ({what}); check `auditctl -s` and `auditctl -l`, correct what is \
-             wrong, and delete the file",
+            "the journal {} is damaged ({what}); check what that experiment changed, such as auditing \
+             (`auditctl -s`, `auditctl -l`), correct what is wrong, and delete the file",
             path.display()
         )
     };
@@ -127,7 +127,10 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
     if pid_of(place.name) != Some(journal.pid) {
         return Err(damaged("its process is not the one in its name"));
     }
-    undo_all(place, &mut journal)
+    undo_all(place, &mut journal).map_err(|problem| {
+        // Otherwise no experiment would ever begin again.
+        format!("{problem}. Once it is put back by hand, delete {}", path.display())
+    })
 }
 
 /// Undoes all entries, and removes the journal; those that cannot be undone stay.
@@ -218,14 +221,15 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    use super::*;
     use crate::machine::process::process_start;
-    use crate::undo::journal::*;
     use crate::undo::scratch;
     use crate::undo::scratch::SCRATCH;
     use crate::undo::settings;
     use crate::undo::settings::SETTINGS;
     use crate::undo::started;
     use crate::undo::started::STARTED;
+    use crate::undo::undo_command;
 
     fn boot_id() -> String {
         machine::boot_id().unwrap()
@@ -255,7 +259,12 @@ mod tests {
             Home {
                 directory,
                 state,
-                undoings: vec![scratch::undoing(), settings::undoing(), started::undoing()],
+                undoings: vec![
+                    scratch::undoing(),
+                    settings::undoing(),
+                    started::undoing(),
+                    undo_command::undoing(),
+                ],
             }
         }
 

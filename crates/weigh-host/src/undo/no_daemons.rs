@@ -55,7 +55,7 @@ fn undo(file: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::undo::no_daemons::*;
+    use super::*;
 
     #[test]
     fn what_cannot_be_read_is_not_taken_for_somebody_elses() {

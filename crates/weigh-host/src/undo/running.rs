@@ -135,8 +135,8 @@ impl CurrentCommand {
         Ok(child)
     }
 
-    /// Where a command that a launcher starts has to note itself, as it is not this process that starts it: the
-    /// file of a [`NotedCommand`], and its mark.
+    /// Where a command notes itself that a launcher starts, and not this process: the file of a
+    /// [`NotedCommand`], and its mark.
     ///
     /// # Errors
     /// Where the kernel gives no random number.
@@ -307,8 +307,8 @@ fn has_mark(pid: u32, mark: &str) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::orphans::wait_until;
-    use crate::undo::running::*;
 
     fn shell(line: &str) -> Command {
         let mut command = Command::new("/bin/sh");

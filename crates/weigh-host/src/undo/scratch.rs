@@ -1,13 +1,16 @@
 //! The private directory of an experiment: where it is made, what is taken for one, and how it is removed.
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, openat, renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde_json::Value;
 
@@ -86,7 +89,7 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
     let parent = rustix::fs::open(&parent, flags, Mode::empty())
         .map_err(|error| format!("{}: {error}", path.display()))?;
     match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(format!("{}: {error}", path.display())),
         Ok(status) if FileType::from_raw_mode(status.st_mode) != FileType::Directory => {
             return Err(refused("is not a directory"));
@@ -102,35 +105,74 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
 /// As `rm -r`, which follows no link. Workers that are just being killed may still create files.
 fn remove_tree(parent: &OwnedFd, name: &str) -> io::Result<()> {
     const ATTEMPTS: u32 = 20;
-    // The directory that was looked at, whatever its path leads to by now.
-    let path = PathBuf::from(format!("/proc/self/fd/{}/{name}", parent.as_raw_fd()));
     let mut attempt = 1;
     loop {
-        let removed = fs::remove_dir_all(&path);
-        // Without `/proc` nothing has that path, and the directory is there all the same.
-        match (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW), removed) {
-            (Err(rustix::io::Errno::NOENT), _) => return Ok(()),
-            (Err(error), _) => return Err(error.into()),
-            (Ok(_), Err(error))
-                if attempt == ATTEMPTS && error.kind() == io::ErrorKind::NotFound =>
-            {
-                return Err(io::Error::other(
-                    "removing it needs /proc: mount that, and run `weigh restore`",
-                ));
-            }
-            (Ok(_), Err(error)) if attempt == ATTEMPTS => return Err(error),
-            (Ok(_), _) if attempt == ATTEMPTS => return Err(io::ErrorKind::AlreadyExists.into()),
-            (Ok(_), _) => std::thread::sleep(Duration::from_millis(50)),
+        match remove_once(parent, name) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(error) if attempt == ATTEMPTS => return Err(error.into()),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }
         attempt += 1;
     }
 }
 
+/// Whoever worked in it may have made directories deeper than a process may have files open. So directories
+/// are moved up until none is deeper than the second level, and are removed there.
+fn remove_once(parent: &OwnedFd, name: &str) -> Result<(), Errno> {
+    const LIMIT: Duration = Duration::from_secs(60);
+    let top = open_directory(parent, name)?;
+    let (began, mut moved) = (Instant::now(), 0);
+    while remove_entries(&top, &top, &mut moved)? {
+        if began.elapsed() > LIMIT {
+            return Err(Errno::TIMEDOUT);
+        }
+    }
+    unlinkat(parent, name, AtFlags::REMOVEDIR)
+}
+
+/// Removes what is in a directory, and moves the directories in it up to `top`. In `top` itself it removes
+/// them, emptied like this. Tells whether anything was there.
+fn remove_entries(directory: &OwnedFd, top: &OwnedFd, moved: &mut u64) -> Result<bool, Errno> {
+    let is_top = directory.as_raw_fd() == top.as_raw_fd();
+    let mut was_there = false;
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if [c".", c".."].contains(&name) {
+            continue;
+        }
+        was_there = true;
+        match unlinkat(directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::ISDIR) if is_top => {
+                remove_entries(&open_directory(top, name)?, top, moved)?;
+                unlinkat(top, name, AtFlags::REMOVEDIR)?;
+            }
+            Err(Errno::ISDIR) => {
+                *moved += 1;
+                let new = format!("moved-up-{moved}");
+                renameat_with(directory, name, top, new, RenameFlags::NOREPLACE)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(was_there)
+}
+
+fn open_directory(parent: &OwnedFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{chown, symlink};
 
-    use crate::undo::scratch::*;
+    use rustix::fs::mkdirat;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    use super::*;
 
     fn state(path: &Path) -> Value {
         serde_json::to_value(path).unwrap()
@@ -175,5 +217,27 @@ mod tests {
             assert!(remove(&state(&victim.join(&own)), 7).unwrap_err().contains("safely"));
             assert!(theirs.exists() && victim.join(&own).exists());
         }
+    }
+
+    /// Whoever worked in it may not keep it from being removed.
+    #[test]
+    fn a_directory_deeper_than_files_may_be_open_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join(name(7).unwrap());
+        create(&directory).unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let mut at = rustix::fs::open(&directory, flags, Mode::empty()).unwrap();
+        for _ in 0..3000 {
+            mkdirat(&at, "d", Mode::RWXU).unwrap();
+            fs::write(format!("/proc/self/fd/{}/file", at.as_raw_fd()), "").unwrap();
+            at = open_directory(&at, "d").unwrap();
+        }
+        drop(at);
+        // Fewer than there are levels; the other tests of this process need fewer still.
+        let limit = getrlimit(Resource::Nofile);
+        let few = Rlimit { current: Some(1024), maximum: limit.maximum };
+        setrlimit(Resource::Nofile, few).unwrap();
+        remove(&state(&directory), 7).unwrap();
+        assert!(!directory.exists());
     }
 }

@@ -117,7 +117,7 @@ fn is_of_experiment(pid: u32, owner_pid: u32) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use crate::undo::started::*;
+    use super::*;
     use std::process::{Child, Command, Stdio};
 
     /// It waits for the end of its input; to it, what follows is only arguments.

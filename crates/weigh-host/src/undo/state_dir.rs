@@ -317,7 +317,7 @@ fn not_ours(path: &Path, uid: u32) -> io::Error {
 mod tests {
     use std::os::unix::fs::{chown, symlink};
 
-    use crate::undo::state_dir::*;
+    use super::*;
 
     #[test]
     fn links_and_files_of_others_are_neither_read_nor_locked_nor_truncated() {

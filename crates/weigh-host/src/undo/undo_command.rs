@@ -170,7 +170,7 @@ pub fn undoing() -> Undoing {
 
 #[cfg(test)]
 mod tests {
-    use crate::undo::undo_command::*;
+    use super::*;
 
     #[test]
     fn what_fails_is_told_from_what_cannot_be_run() {

@@ -66,7 +66,7 @@ fn digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::format::duration::*;
+    use super::*;
 
     #[test]
     fn what_is_added_has_a_sign_and_factors_have_three_digits() {

@@ -93,7 +93,7 @@ pub fn confidence(alpha: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::format::percent::*;
+    use super::*;
 
     #[test]
     fn percentages_have_a_sign_and_sensible_digits() {

@@ -144,7 +144,7 @@ pub fn rounds(points: &[(usize, f64)], rounds: usize) -> Vec<RampSample> {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::alike::*;
+    use super::*;
 
     fn explored(users: usize, rates: &[f64]) -> Vec<RampSample> {
         let sample =

@@ -153,7 +153,7 @@ impl ScoreInterval {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::btu::*;
+    use super::*;
 
     /// Times in seconds of COMM and of the activity, for two classes, two activities and two components, of
     /// 32 Mb each; alone COMM takes 8 s and the activity 10 s.

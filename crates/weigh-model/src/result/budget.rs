@@ -243,7 +243,7 @@ impl DiskFull {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::budget::*;
+    use super::*;
 
     fn load(tries: u32, kept: u32) -> Load {
         Load {

@@ -89,7 +89,7 @@ pub fn saturated<'a>(
 
 #[cfg(test)]
 mod tests {
-    use crate::result::busy_machine::*;
+    use super::*;
 
     #[test]
     fn the_first_that_is_saturated_comes_first() {

@@ -81,7 +81,7 @@ fn finite(value: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::cost::*;
+    use super::*;
 
     #[test]
     fn half_the_rate_is_twice_the_time() {

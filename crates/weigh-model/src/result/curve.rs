@@ -159,7 +159,7 @@ pub fn x_text(x: f64, x_unit: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::curve::*;
+    use super::*;
 
     fn point(series: &str, x: f64) -> (OnCurve, CurvePoint) {
         let on = OnCurve { series: series.into(), x, x_unit: "bytes".into() };

@@ -118,7 +118,7 @@ impl FactorialEffect {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::factorial::*;
+    use super::*;
 
     fn design(factors: &[&str]) -> Factorial {
         let factors: Vec<String> = factors.iter().map(|factor| (*factor).to_owned()).collect();

@@ -361,8 +361,8 @@ impl Crossover {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::result::alike::rounds;
-    use crate::result::load::*;
 
     #[test]
     fn an_interval_takes_eight_samples() {

@@ -113,7 +113,7 @@ impl ComparedLoad {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::load_compared::*;
+    use super::*;
 
     #[test]
     fn both_arms_are_in_each_chart_with_their_marks() {

@@ -210,7 +210,7 @@ fn penalty(slowdown: ScoreDocument) -> ScoreDocument {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::net_rank::*;
+    use super::*;
 
     fn candidate(name: &str, hash: &str, btu: Option<(f64, f64, f64)>) -> Candidate {
         let score = |(value, low, high)| ScoreDocument { value, low: Some(low), high: Some(high) };

@@ -53,7 +53,7 @@ fn of_copies(name: &str) -> Option<WorkName> {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::older::*;
+    use super::*;
 
     fn names(text: &str) -> Vec<String> {
         let read = Summary::read(text).unwrap();

@@ -9,6 +9,10 @@ use crate::result::summary::{Row, Summary};
 /// # Errors
 /// A phrase with the row and what is wrong with it.
 pub fn check(s: &Summary) -> Result<(), String> {
+    // Of what is imported it is set later.
+    if !s.started.is_empty() && !is_moment(&s.started) {
+        return Err("`started` is not a time such as 2026-11-21T20:15:04Z".into());
+    }
     if ![s.elapsed_s, s.budget_s].into_iter().all(is_amount) {
         return Err("`elapsed_s` or `budget_s` is not a valid time".into());
     }
@@ -71,6 +75,11 @@ fn check_latency(latency: &Latency) -> Result<(), String> {
     }
 }
 
+/// Whether it is a moment as RFC 3339 has it: reports print it as it is.
+pub fn is_moment(text: &str) -> bool {
+    text.parse::<jiff::Timestamp>().is_ok()
+}
+
 fn is_amount(number: f64) -> bool {
     number.is_finite() && number >= 0.0
 }
@@ -84,14 +93,21 @@ fn is_interval((effect, low, high): (Option<f64>, Option<f64>, Option<f64>)) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::example;
-    use crate::result::plausible::*;
 
     #[test]
     fn what_weigh_writes_is_plausible() {
         for summary in [example::audit(), example::two_sets(), example::control()] {
             assert_eq!(check(&summary), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_moment_is_nothing_else() {
+        let mut summary = example::audit();
+        summary.started += "\n::error::forged";
+        assert!(check(&summary).unwrap_err().contains("`started`"));
     }
 
     #[test]

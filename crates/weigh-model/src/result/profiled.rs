@@ -58,7 +58,7 @@ impl Profiled {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::profiled::*;
+    use super::*;
 
     #[test]
     fn what_takes_the_most_in_any_arm_comes_first_and_is_missing_where_it_was_not_seen() {

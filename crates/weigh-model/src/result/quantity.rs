@@ -221,7 +221,7 @@ impl FromIterator<(String, Amount)> for Amounts {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::quantity::*;
+    use super::*;
 
     fn amounts(json: &str) -> Amounts {
         serde_json::from_str(json).unwrap()

@@ -124,7 +124,7 @@ pub fn items(suite: &Suite, rate: impl Fn(&str) -> Option<f64>) -> Vec<Item> {
 
 #[cfg(test)]
 mod tests {
-    use crate::result::suite_index::*;
+    use super::*;
     use crate::workload::suite;
 
     /// Checks a published report: each workload's rate and printed index, and the printed figure.

@@ -201,7 +201,7 @@ impl PartialOrd for WorkName {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::result::work_name::*;
+    use super::*;
 
     fn parsed(label: &str) -> (String, usize) {
         let name = WorkName::parse(label).unwrap().remove(0);

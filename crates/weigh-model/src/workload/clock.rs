@@ -99,7 +99,7 @@ fn counted(unit: &str) -> (Cow<'_, str>, f64) {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::clock::*;
+    use super::*;
 
     fn sample(more: &str) -> Sample {
         let line = format!("{{\"operations\":1000,\"elapsed_ns\":2000000000{more}}}");

@@ -108,7 +108,7 @@ impl Detail {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::detail::*;
+    use super::*;
     use proptest::prelude::*;
 
     #[test]

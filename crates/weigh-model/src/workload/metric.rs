@@ -194,7 +194,7 @@ impl From<String> for Metric {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::metric::*;
+    use super::*;
 
     #[test]
     fn a_metric_is_its_name_in_documents() {

@@ -317,7 +317,7 @@ fn parse(file: &str, text: &str) -> Result<JobMix, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::mix::*;
+    use super::*;
 
     /// How many jobs a user does of each mix with `-j100` (classic-suites.md, 3.2).
     #[test]

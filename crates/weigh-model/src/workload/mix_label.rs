@@ -51,7 +51,7 @@ pub fn share_pct(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::mix_label::*;
+    use super::*;
 
     #[test]
     fn a_label_is_taken_apart_and_put_together() {

@@ -103,7 +103,7 @@ impl ReaimConfig {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::workload::reaim_config::*;
+    use super::*;
 
     #[test]
     fn re_aims_own_configuration_is_read() {

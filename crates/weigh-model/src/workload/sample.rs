@@ -301,7 +301,7 @@ pub fn cpu_ns_per_op(user: Option<u64>, system: Option<u64>, operations: f64) ->
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::sample::*;
+    use super::*;
     use proptest::prelude::*;
 
     #[test]

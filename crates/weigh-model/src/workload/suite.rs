@@ -151,7 +151,7 @@ fn parse(file: &str, text: &str) -> Result<Suite, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::suite::*;
+    use super::*;
     use proptest::prelude::*;
 
     #[test]

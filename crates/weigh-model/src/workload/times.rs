@@ -50,7 +50,7 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::times::*;
+    use super::*;
 
     fn times(longest_ns: u64, buckets: &[(u64, u64)]) -> Times {
         Times { name: "select".into(), longest_ns, longest_at_ms: 0, buckets: buckets.to_vec() }

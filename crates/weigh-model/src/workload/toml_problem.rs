@@ -34,7 +34,7 @@ pub fn line_at(text: &str, index: usize) -> usize {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::workload::toml_problem::*;
+    use super::*;
 
     #[test]
     fn a_wrong_type_is_told_in_plain_words_with_its_line() {

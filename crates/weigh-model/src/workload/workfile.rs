@@ -79,7 +79,7 @@ pub fn size_kib(text: &str) -> Option<u64> {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::workload::workfile::*;
+    use super::*;
 
     #[test]
     fn a_workfile_is_read_as_re_aim_reads_it() {

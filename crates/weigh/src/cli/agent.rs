@@ -1,9 +1,6 @@
 //! `weigh agent`: lets another machine's `weigh net` have this one as a black box.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::net::TcpListener;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +11,7 @@ use super::{INTERRUPTED, exit_status, output, value};
 use crate::agent::server::{AgentLimits, AgentServer};
 use crate::far::{dial, read_secret};
 use crate::treatment::undoings;
+use trust::owner;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::undo::left_behind::put_back_what_was_left;
@@ -87,8 +85,8 @@ impl AgentArgs {
 fn make_token(file: &Path) -> Result<u8, String> {
     let make = || {
         let token = format!("{:032x}{:032x}\n", chance::large()?, chance::large()?);
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-        made?.write_all(token.as_bytes())
+        // As the user whose directory it is, and through no link of another's.
+        owner::create_new_private(file, token.as_bytes())
     };
     make().map_err(|error: std::io::Error| format!("{}: {error}", file.display()))?;
     output::print(&format!("{} has a new token, which only you can read.\n", file.display()))?;

@@ -111,7 +111,11 @@ fn listen_for_end() -> io::Result<&'static AtomicBool> {
 
 /// Tells what went wrong.
 pub fn problem(text: &str) {
-    note(&format!("weigh: {text}"));
+    const MOST_LINES: usize = 100;
+    // What is quoted from a file may have lines of its own, and none of them is to look like one of ours.
+    let lines: Vec<String> =
+        text.lines().take(MOST_LINES).map(|line| format!("weigh: {line}")).collect();
+    note(&lines.join("\n"));
 }
 
 /// Tells what the report says too, where that goes elsewhere than to a terminal: on one line, as names and

@@ -4,7 +4,10 @@
 
 use std::collections::HashSet;
 
-use super::{ImportedResults, Problem, figure, number, words};
+use super::{ImportedResults, MOST_FIGURES, Problem, figure, number, words};
+
+/// Each is an experiment's worth of memory.
+const MOST_COLUMNS: usize = 10_000;
 
 /// Whether a first line is the head of such a table.
 pub fn is_it(first: &str) -> bool {
@@ -26,7 +29,12 @@ pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
         label: Some(label),
         figures: Vec::new(),
     };
-    let mut columns: Vec<ImportedResults> = split(head.1).into_iter().skip(2).map(column).collect();
+    let labels = split(head.1);
+    if labels.len() > MOST_COLUMNS + 2 {
+        let count = labels.len() - 2;
+        return Err((Some(head.0 + 1), format!("{count} columns, of at most {MOST_COLUMNS}")));
+    }
+    let mut columns: Vec<ImportedResults> = labels.into_iter().skip(2).map(column).collect();
     let mut known: HashSet<(usize, String)> = HashSet::new();
     for (at, line) in lines {
         let said = |problem: String| (Some(at + 1), problem);
@@ -42,6 +50,9 @@ pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
             let value = number(cell).ok_or_else(|| said(format!("{cell:?} is not a number")))?;
             if !known.insert((place, cells[0].clone())) {
                 return Err(said(format!("{:?} appears twice", cells[0])));
+            }
+            if known.len() > MOST_FIGURES {
+                return Err(said(format!("this is more than {MOST_FIGURES} figures")));
             }
             column.figures.push(figure(&cells[0], value, &cells[1]));
         }

@@ -38,6 +38,18 @@ fn results(bytes: &[u8]) -> Vec<ImportedResults> {
 }
 
 #[test]
+fn a_table_of_more_figures_than_memory_is_refused() {
+    let wide = format!("test,unit{}\n", ",a".repeat(20_000));
+    let problem = read("wide.csv", wide.as_bytes(), None).err().unwrap().to_string();
+    assert_eq!(problem, "wide.csv:1: 20000 columns, of at most 10000");
+    let labels: Vec<String> = (0..900).map(|at| format!("c{at}")).collect();
+    let row = |at: usize| format!("t{at},us{}\n", ",1".repeat(900));
+    let long = format!("test,unit,{}\n{}", labels.join(","), (0..60).map(row).collect::<String>());
+    let problem = read("long.csv", long.as_bytes(), None).err().unwrap().to_string();
+    assert!(problem.contains("more than 50000 figures"), "{problem}");
+}
+
+#[test]
 fn a_format_is_known_by_its_content() {
     for (name, bytes) in FILES {
         let text = String::from_utf8_lossy(bytes);

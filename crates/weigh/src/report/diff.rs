@@ -4,6 +4,7 @@ use super::paint::{BOLD, FAINT, paint};
 use super::table::{Align, Table};
 use super::text::wrap;
 use weigh_model::format;
+use weigh_model::printable;
 use weigh_model::result::diff::{Change, Diff, DiffRow};
 
 /// Longer names would not leave room for the numbers.
@@ -48,7 +49,7 @@ pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
     for (word, side) in [("before", &diff.before), ("after ", &diff.after)] {
         let command = format::label(&side.command);
         lines.push(paint(
-            &format!("{word}: {} of {}: {command}", side.id, side.started),
+            &format!("{word}: {} of {}: {command}", side.id, printable::line(&side.started)),
             FAINT,
             colour,
         ));

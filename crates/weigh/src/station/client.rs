@@ -22,6 +22,7 @@ use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_host::chance;
 use weigh_host::lines::{LinesError, PROMPTLY};
+use weigh_model::printable::brief;
 
 /// Where a worker finds who does its work.
 const VARIABLE: &str = "WEIGH_CLIENT";
@@ -190,7 +191,7 @@ impl ExemptClient {
             Some(found) if found == there => Ok(()),
             found => Err(LauncherError::Refused(format!(
                 "the client ran at `{}`, and should have run at `{there}`",
-                found.map_or("", String::as_str)
+                brief(found.map_or("", String::as_str))
             ))),
         }
     }

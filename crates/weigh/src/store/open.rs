@@ -188,6 +188,7 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
         Ok(metadata) if metadata.len() == 0 => return Ok(Found::Nothing),
         Ok(_) => {}
     }
+    check_beside(&place.path)?;
     let said = |error| explain(path, &error);
     let access = reader(place).map_err(said)?;
     let database = place.connect(access).map_err(said)?;
@@ -201,6 +202,25 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
     })?;
     schema::check_objects(&connection, path)?;
     Ok(found)
+}
+
+/// SQLite opens what lies beside a database by its name, and would wait for the other end of a named pipe.
+fn check_beside(database: &Path) -> Result<(), Error> {
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let path = beside(database, suffix);
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(metadata) if metadata.is_file() => {}
+            Err(error) => return Err(cannot_use(&path, &error)),
+            Ok(_) => {
+                return Err(Error(format!(
+                    "{} is not a file, and SQLite would open it with the database: remove it",
+                    path.display()
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `None` for a database of another program.

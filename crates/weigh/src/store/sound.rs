@@ -3,6 +3,7 @@
 
 use super::Error;
 use weigh_model::record::Stored;
+use weigh_model::result::plausible::is_moment;
 
 /// As many would take years.
 const MOST_SETS: usize = 10_000;
@@ -24,6 +25,8 @@ pub(super) fn check(stored: &Stored) -> Result<(), Error> {
         )
     } else if stored.header.sets > MOST_SETS || sets.any(|set| set >= MOST_SETS) {
         format!("it has more than {MOST_SETS} sets")
+    } else if !is_moment(&stored.started) {
+        "it does not say when it was started".to_owned()
     } else if stored.elapsed_s > LONGEST_S {
         "it lasted longer than thirty years".to_owned()
     } else {

@@ -14,6 +14,7 @@ use super::{
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
+use weigh_model::printable::brief;
 
 /// A datagram that does not come back holds up a measurement of round trips for so long at most.
 const LONGEST_ROUND: Duration = Duration::from_secs(5);
@@ -202,7 +203,7 @@ impl Testbed {
 
 fn unexpected(answer: TestbedAnswer) -> TestbedError {
     TestbedError::Failed(match answer {
-        TestbedAnswer::Error(problem) => problem,
+        TestbedAnswer::Error(problem) => brief(&problem),
         _ => "it sent an unexpected answer".into(),
     })
 }

@@ -21,12 +21,11 @@ use super::stdout_use::{OutputDifference, StdoutUse};
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::machine::pressure::Moment;
 use weigh_host::own_program::Helper;
+use weigh_model::printable::brief;
 
 /// The hidden subcommand that turns `weigh` into a launcher.
 pub const SUBCOMMAND: &str = "__launcher";
 
-/// Of what a launcher refuses: it may be elsewhere, and say anything.
-const LONGEST_PROBLEM: usize = 2000;
 /// What a launcher needs beyond the time that its member gets to end. One that needs more is killed, with all
 /// that it started: who gives up does not wait long.
 const LOWERED_WITHIN: Duration = Duration::from_secs(5);
@@ -413,8 +412,7 @@ impl Launcher {
             match what {
                 _ if id != self.last => {}
                 LauncherAnswer::Error(problem) => {
-                    let problem = problem.chars().take(LONGEST_PROBLEM).collect();
-                    return Err(LauncherError::Refused(problem));
+                    return Err(LauncherError::Refused(brief(&problem)));
                 }
                 answer => return Ok(Some(answer)),
             }

@@ -50,8 +50,8 @@ pub(super) fn corrections(seen: &CheckInput) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::machine::Probes;
-    use crate::machine::check::background::*;
     use crate::machine::check::check;
     use crate::machine::check::tests::found;
     use crate::machine::probes::ClockCorrection;

@@ -115,7 +115,7 @@ pub(super) fn clock(seen: &CheckInput) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::check::cpu::*;
+    use super::*;
     use crate::machine::check::tests::found;
 
     const CPU: &str = "/sys/devices/system/cpu";

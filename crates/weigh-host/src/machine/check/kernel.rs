@@ -116,8 +116,8 @@ pub(super) fn guests(seen: &CheckInput) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::machine::Probes;
-    use crate::machine::check::kernel::*;
     use crate::machine::check::tests::found;
     use crate::machine::probes::AuditProbe;
     use weigh_model::facts::Facts;

@@ -54,7 +54,7 @@ pub(super) fn swap(seen: &CheckInput) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::check::memory::*;
+    use super::*;
     use crate::machine::check::tests::found;
 
     #[test]

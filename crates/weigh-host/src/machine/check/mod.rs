@@ -98,7 +98,7 @@ fn of(findings: &[Finding], severity: Severity) -> impl Iterator<Item = &Finding
 
 #[cfg(test)]
 pub(super) mod tests {
-    use crate::machine::check::*;
+    use super::*;
     use crate::machine::probes::Space;
     use crate::machine::source::tests::root_with;
 

@@ -86,7 +86,7 @@ pub(super) fn free_space(space: &Space) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::check::others::*;
+    use super::*;
     use crate::machine::check::tests::found;
 
     const ONLINE: (&str, &str) = ("/sys/devices/system/cpu/online", "0-1");

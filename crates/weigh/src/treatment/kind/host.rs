@@ -12,6 +12,7 @@ use weigh_host::undo::guard::Guard;
 use weigh_model::described::{line, machine_changes};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_model::printable::brief;
 
 pub static KIND: OtherHost = OtherHost;
 
@@ -92,7 +93,7 @@ impl Treatment for OnHost {
         Err(TreatmentError::NotInForce(format!(
             "a process of the {} arm ran at `{}`, and {} is `{}`",
             if launch.is_treated { "treated" } else { "other" },
-            seen.join("`, `"),
+            brief(&seen.join("`, `")),
             self.visit.ssh.destination,
             there.unwrap_or_default()
         )))

@@ -17,6 +17,7 @@ use crate::workload::setup::kind::guest_state::{GuestSeen, GuestState};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_model::printable::brief;
 use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
 
 pub static KIND: VirtualMachine = VirtualMachine;
@@ -290,7 +291,8 @@ impl Treatment for GuestVisit {
             let seen = launch.seen(name)?;
             serde_json::from_str(seen[0]).map_err(|error| {
                 TreatmentError::NotInForce(format!(
-                    "what was seen in the guest is unreadable: {error}"
+                    "what was seen in the guest is unreadable: {}",
+                    brief(&error.to_string())
                 ))
             })
         };

@@ -13,13 +13,31 @@ use sha2::{Digest, Sha256};
 
 use super::Room;
 use crate::archive::{self, MOST_FILES};
-use trust::allowed::executable;
+use trust::allowed::{executable, executable_tree};
 use trust::user_file;
 use weigh_host::interruption::has_come;
 
 /// Looking whether a directory is as it was takes this part of the time at most, and is done so often.
 const LOOKS_TAKE: u32 = 50;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Of a directory, where programs and what they load are. Elsewhere a distribution has directories of users.
+const EXECUTED: [&str; 14] = [
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "usr/bin",
+    "usr/sbin",
+    "usr/lib",
+    "usr/lib32",
+    "usr/lib64",
+    "usr/libexec",
+    "etc/ld.so.conf",
+    "etc/ld.so.preload",
+];
 
 /// In what form it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +104,12 @@ impl RootSource {
                 }
             }
         };
+        match form {
+            RootForm::Directory => executable_tree(&file, &EXECUTED),
+            RootForm::ImageDirectory => executable_tree(&file, &[""]),
+            _ => Ok(()),
+        }
+        .map_err(|error| say(&error))?;
         Ok(RootSource {
             written: written.to_owned(),
             file,
