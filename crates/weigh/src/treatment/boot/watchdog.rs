@@ -5,7 +5,7 @@
 //! they do in the normal boot, another boot of its kernel comes first, whose drivers leave it on.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
@@ -113,7 +113,9 @@ fn start(timeout_s: i32) -> Option<File> {
 pub fn take_over() {
     // What was started early may still wait for the driver.
     let _turn = turn();
-    stand_down();
+    if let Err(error) = stand_down() {
+        eprintln!("weigh: {DEVICE} was not stood down, and may reset this machine: {error}");
+    }
 }
 
 /// Held by one process of this program at a time.
@@ -124,9 +126,15 @@ fn turn() -> Option<File> {
 }
 
 /// Stands it down, where it is ours.
-pub fn stand_down() {
-    if is_here() {
-        let write = |mut device: File| -> io::Result<()> { device.write_all(STANDS_DOWN) };
-        let _ = OpenOptions::new().write(true).open(DEVICE).and_then(write);
+///
+/// # Errors
+/// As `open(2)` and `write(2)`: then it may still reset this machine.
+pub fn stand_down() -> io::Result<()> {
+    let write = |mut device: File| -> io::Result<()> { device.write_all(STANDS_DOWN) };
+    match OpenOptions::new().write(true).open(DEVICE).and_then(write) {
+        // There is none, or another daemon has it.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
+        other => other,
     }
 }

@@ -93,9 +93,8 @@ impl Treatment for Filling {
     fn content(&self) -> Vec<u8> {
         let mut content = Vec::new();
         for (name, file) in (FilledCommand { values: self.values.clone() }).programs() {
-            if let Ok(digest) = digest_of_file(&file) {
-                content.extend(format!("{name} {digest}\n").into_bytes());
-            }
+            let digest = digest_of_file(&file).unwrap_or_else(|error| format!("unread: {error}"));
+            content.extend(format!("{name} {digest}\n").into_bytes());
         }
         content
     }

@@ -42,7 +42,7 @@ impl GuestState {
     /// When the worker has executed its program, and when it has ended.
     pub const BEFORE: &str = "guest before";
     pub const AFTER: &str = "guest after";
-    /// What became of a step that an enforcing policy forbids: `denied` or `allowed`.
+    /// What became of a step that an enforcing policy forbids: `denied`, `allowed`, or another error.
     pub const CANARY: &str = "selinux canary";
     pub const DENIED: &str = "denied";
 }
@@ -61,13 +61,29 @@ impl GuestSeen {
                 .split(',')
                 .map(str::to_owned)
                 .collect(),
-            enforces: read(&format!("{SELINUX}/enforce")).ok().map(|text| text == "1"),
+            enforces: present(read(&format!("{SELINUX}/enforce")))?.map(|text| text == "1"),
             // Without a module that has contexts it cannot be read.
             context: read(&own).unwrap_or_default().trim_end_matches('\0').to_owned(),
             avc_lookups,
             avc_misses,
-            audit: Client::open().and_then(|mut client| client.status()).ok().map(|it| it.enabled),
+            audit: audit()?,
         })
+    }
+}
+
+/// `None` where there is no such file.
+fn present<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// `None` of a kernel without auditing.
+fn audit() -> io::Result<Option<u32>> {
+    match Client::open() {
+        Err(error) if error.raw_os_error() == Some(libc::EPROTONOSUPPORT) => Ok(None),
+        client => Ok(Some(client?.status()?.enabled)),
     }
 }
 
@@ -110,15 +126,21 @@ impl Act for GuestState {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                let became = fs::write("/proc/self/attr/current", FORBIDDEN_CONTEXT).is_ok();
+                let tried = fs::write("/proc/self/attr/current", FORBIDDEN_CONTEXT);
+                let error = tried.err().map_or(0, |error| error.raw_os_error().unwrap_or(255));
                 // SAFETY: ends the child at once, without the parent's clean-up.
-                unsafe { libc::_exit(i32::from(became)) }
+                unsafe { libc::_exit(error) }
             }
             pid => {
                 let ended = waitpid(Pid::from_raw(pid), WaitOptions::empty())?;
                 let code = ended.and_then(|(_, status)| status.exit_status());
-                let became = if code == Some(0) { GuestState::DENIED } else { "allowed" };
-                seen.insert(GuestState::CANARY.into(), became.into());
+                let became = match code {
+                    Some(0) => "allowed".to_owned(),
+                    Some(libc::EACCES | libc::EPERM) => GuestState::DENIED.to_owned(),
+                    // EINVAL, where the policy has no such context, denies nothing.
+                    other => format!("not tried: error {other:?}"),
+                };
+                seen.insert(GuestState::CANARY.into(), became);
                 Ok(Some(pid as u32))
             }
         }

@@ -42,7 +42,7 @@ impl Act for RootSeen {
 
     fn in_worker(&self) -> io::Result<()> {
         let Some(seen) = SHARED.get() else { return Ok(()) };
-        seen.root.store(mark_in(Path::new("/")), Ordering::Relaxed);
+        seen.root.store(mark_in(Path::new("/"))?, Ordering::Relaxed);
         seen.worker.store(std::process::id(), Ordering::Release);
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Act for RootSeen {
             None => {
                 let root = PathBuf::from(format!("/proc/{worker}/root"));
                 fs::metadata(&root)?;
-                mark_in(&root)
+                mark_in(&root)?
             }
         };
         let root = if root == 0 { String::new() } else { format!("{root:016x}") };
@@ -65,7 +65,9 @@ impl Act for RootSeen {
 }
 
 /// The number of the root that is there, or 0.
-fn mark_in(root: &Path) -> u64 {
-    let mark = fs::read_to_string(root.join(MARK)).unwrap_or_default();
-    u64::from_str_radix(mark.trim(), 16).unwrap_or(0)
+fn mark_in(root: &Path) -> io::Result<u64> {
+    match fs::read_to_string(root.join(MARK)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        mark => u64::from_str_radix(mark?.trim(), 16).map_err(io::Error::other),
+    }
 }
