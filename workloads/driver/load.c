@@ -370,25 +370,49 @@ static void make_places(const struct load_options *options)
 		disk_directories[i] = make_further_scratch_directory(options->disk_places[i]);
 }
 
-/* A size may come from another's configuration, and must not fill the disk. A twentieth stays free. */
-static void expect_room(const char *directory, int users)
+/* Of the users who work in one of the directories. */
+static uint64_t bytes_in_one_directory(const struct load_options *options)
 {
-	struct statvfs system;
-	uint64_t needed = ((uint64_t)disk_common_kib() + (uint64_t)users * (uint64_t)disk_kib()) * 1024;
+	int directories = disk_directory_count ? disk_directory_count : 1;
+	uint64_t users = 0;
 
-	if (statvfs(directory, &system) < 0)
-		fail("statvfs: %s: %s", directory, strerror(errno));
-	uint64_t room = (uint64_t)system.f_bavail * system.f_frsize / 20 * 19;
-	if (needed > room)
-		fail("the files of %d users need %llu MiB, and there is room for %llu MiB in %s: choose a smaller "
-		     "--file-size or --pool-size, fewer users, or another --disk-dir",
-		     users, (unsigned long long)(needed >> 20), (unsigned long long)(room >> 20), directory);
+	for (int i = 0; i < options->tests && !users; i++)
+		if (options->jobs[i].test && options->jobs[i].test->files)
+			users = (options->users + directories - 1) / directories;
+	return ((uint64_t)disk_common_kib() + users * (uint64_t)disk_kib()) * 1024;
+}
+
+/* A size may come from another's configuration, and must not fill the disk. A twentieth stays free. Several of
+ * the directories may be on one file system. */
+static void expect_room(const struct load_options *options)
+{
+	uint64_t each = bytes_in_one_directory(options);
+	struct statvfs system, other;
+
+	for (int i = 0; i == 0 || i < disk_directory_count; i++) {
+		const char *directory = disk_directory_count ? disk_directories[i] : ".";
+		uint64_t needed = 0;
+
+		if (statvfs(directory, &system) < 0)
+			fail("statvfs: %s: %s", directory, strerror(errno));
+		if (!disk_directory_count)
+			needed = each;
+		for (int k = 0; k < disk_directory_count; k++)
+			if (statvfs(disk_directories[k], &other) == 0 && other.f_fsid == system.f_fsid)
+				needed += each;
+		/* Some file systems in memory tell no size. */
+		uint64_t room = (uint64_t)system.f_bavail * system.f_frsize / 20 * 19;
+		if (system.f_blocks && needed > room)
+			fail("the files of %d users need %llu MiB, and there is room for %llu MiB in %s: choose a "
+			     "smaller --file-size or --pool-size, fewer users, or another --disk-dir",
+			     options->users, (unsigned long long)(needed >> 20), (unsigned long long)(room >> 20),
+			     directory);
+	}
 }
 
 static void prepare_disks(const struct load_options *options)
 {
-	for (int i = 0; i == 0 || i < disk_directory_count; i++)
-		expect_room(disk_directory_count ? disk_directories[i] : ".", options->users);
+	expect_room(options);
 	disk_common_files[0] = absolute("common");
 	for (int i = 0; i < disk_directory_count; i++)
 		if (asprintf((char **)&disk_common_files[i], "%s/common", disk_directories[i]) < 0)

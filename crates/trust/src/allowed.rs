@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{fstat, lstat};
+use rustix::fs::{Stat, fstat, lstat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -38,23 +38,50 @@ fn advised(error: io::Error) -> io::Error {
 }
 
 /// Refuses a tree from which root will execute or load something, if others can change anything in it. Of
-/// `parts`, those that are there are looked at, with all below them; links are not followed.
+/// `parts`, those that are there are looked at, with all below them on the same file system, and the
+/// directories on the way. Links are not followed.
 ///
 /// # Errors
-/// As [`executable`], for the first that others can change.
+/// For the first that others can change, with what to do; else as `lstat(2)`.
 pub fn executable_tree(root: &Path, parts: &[&str]) -> io::Result<()> {
     if !geteuid().is_root() {
         return Ok(());
     }
     let owners = owners(caller().map(|user| user.uid))?;
-    let mut open: Vec<PathBuf> = parts.iter().map(|part| root.join(part)).collect();
-    while let Some(path) = open.pop() {
-        let stat = match lstat(&path) {
-            Err(Errno::NOENT) => continue,
-            other => other.map_err(|error| named(&path, error.into()))?,
+    let device = lstat(root)?.st_dev;
+    let look = |path: &Path| -> io::Result<Option<Stat>> {
+        let stat = match lstat(path) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other.map_err(|error| named(path, error.into()))?,
         };
-        check(&path, &stat, &owners, true).map_err(advised)?;
-        if is_directory(&stat) {
+        // Sticky or not, others could make there what is absent.
+        let is_open = is_directory(&stat) && stat.st_mode & 0o022 != 0;
+        let looked = match is_open {
+            true => Err(refused(format!("{} can be written by others", path.display()))),
+            false => check(path, &stat, &owners, true),
+        };
+        looked.map_err(|error| {
+            refused(format!(
+                "{error}, and root executes what is there: correct its owner and mode, or name an archive of it"
+            ))
+        })?;
+        Ok((stat.st_dev == device).then_some(stat))
+    };
+    let mut open = Vec::new();
+    for part in parts {
+        let ways = Path::new(part).ancestors().skip(1);
+        if ways
+            .map(|way| look(&root.join(way)))
+            .collect::<io::Result<Vec<_>>>()?
+            .iter()
+            .any(|way| way.is_none_or(|stat| is_link(&stat)))
+        {
+            continue;
+        }
+        open.push(root.join(part));
+    }
+    while let Some(path) = open.pop() {
+        if look(&path)?.is_some_and(|stat| is_directory(&stat)) {
             let entries = std::fs::read_dir(&path).map_err(|error| named(&path, error))?;
             for entry in entries {
                 open.push(entry.map_err(|error| named(&path, error))?.path());
@@ -171,13 +198,23 @@ mod tests {
         executable_tree(home.path(), &parts).unwrap();
         mode(&home.path().join("usr/lib/deep"), 0o777);
         let refused = executable_tree(home.path(), &parts).unwrap_err().to_string();
-        assert!(refused.contains("usr/lib/deep can be written by everybody"), "{refused}");
+        assert!(refused.contains("usr/lib/deep can be written by others"), "{refused}");
         mode(&home.path().join("usr/lib/deep"), 0o755);
+        // Others could make there what is absent, or put another directory in the place of one.
+        for (part, bits) in [("usr", 0o1777), ("bin", 0o1777)] {
+            mode(&home.path().join(part), bits);
+            executable_tree(home.path(), &parts).unwrap_err();
+            mode(&home.path().join(part), 0o755);
+        }
+        executable_tree(home.path(), &parts).unwrap();
         fs::write(home.path().join("bin/sh"), "").unwrap();
         chown(home.path().join("bin/sh"), Some(1001), Some(1001)).unwrap();
         let refused = executable_tree(home.path(), &parts).unwrap_err().to_string();
         assert!(refused.contains("bin/sh belongs to another user (uid 1001)"), "{refused}");
-        assert!(executable_tree(home.path(), &[""]).is_err(), "all of it");
+        chown(home.path().join("bin/sh"), Some(0), Some(0)).unwrap();
+        executable_tree(home.path(), &parts).unwrap();
+        let refused = executable_tree(home.path(), &[""]).unwrap_err().to_string();
+        assert!(refused.contains("home/theirs"), "{refused}");
     }
 
     #[test]

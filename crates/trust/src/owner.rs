@@ -8,9 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, fstat, fstatfs, openat, renameat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, fstatfs, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::caller::caller;
@@ -179,50 +177,53 @@ fn open_to_write(path: &Path, flags: OFlags) -> io::Result<(File, FilePlace)> {
             "it has another name (hard link), and all users can write this directory: name another file",
         ));
     }
-    check_pipe(&file, &place)?;
+    check_special(&file, &place)?;
     Ok((file, place))
 }
 
-/// Another user's named pipe could keep root waiting; one that is open already, as `/dev/stdout`, is our own.
-fn check_pipe(file: &File, place: &FilePlace) -> io::Result<()> {
-    let is_pipe = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo;
-    let caller = caller().map(|user| user.uid);
-    match &place.reached.last {
-        Some(last) if is_pipe(last) && !owners(caller)?.contains(&Some(last.st_uid)) => {
-            Err(refused(format!("it is a named pipe of another user (uid {})", last.st_uid)))
-        }
-        _ => {
-            // Only a pipe is written without waiting: `write_to` waits for its reader.
-            let flags = rustix::fs::fcntl_getfl(file)?;
-            match FileType::from_raw_mode(fstat(file)?.st_mode) {
-                FileType::Fifo => Ok(()),
-                _ => Ok(rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)?),
-            }
-        }
+/// Another user's pipe or terminal could keep root waiting; a stream that is open already, as `/dev/stdout`, is
+/// our own, and waits as it did.
+fn check_special(file: &File, place: &FilePlace) -> io::Result<()> {
+    let is_special = |stat: &Stat| !is_file(stat) && !is_link(stat);
+    let last = place.reached.last.as_ref();
+    if let Some(last) = last.filter(|last| is_root_for_others() && is_special(last))
+        && !owners(caller().map(|user| user.uid))?.contains(&Some(last.st_uid))
+    {
+        let uid = last.st_uid;
+        return Err(refused(format!("it is a pipe or a device of another user (uid {uid})")));
     }
+    // What `write_all_to` waits for.
+    if last.is_some_and(is_special) {
+        return Ok(());
+    }
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    Ok(rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)?)
 }
 
-/// Writes all of it. A pipe that nobody reads from is given up.
-fn write_to(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+/// Writes all of it. A pipe that was reached by its name and that nobody reads from is given up.
+fn write_all_to(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = &bytes[written..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut wanted = [PollFd::new(file, PollFlags::OUT)];
-                if poll(&mut wanted, Some(&LONGEST_WAIT))? == 0 {
-                    let seconds = LONGEST_WAIT.tv_sec;
-                    return Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        format!("it is a pipe, and for {seconds} s no program read from it"),
-                    ));
-                }
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => await_reader(file)?,
             Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+fn await_reader(file: &File) -> io::Result<()> {
+    let mut wanted = [PollFd::new(file, PollFlags::OUT)];
+    match poll(&mut wanted, Some(&LONGEST_WAIT)) {
+        Ok(0) => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("for {} s no program read from it", LONGEST_WAIT.tv_sec),
+        )),
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether a file can be written. One that is not there is made for that, and then removed: what it is for
@@ -247,7 +248,7 @@ pub fn try_to_write(path: &Path) -> io::Result<()> {
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (mut file, place) = open_to_write(path, OFlags::empty())?;
     let emptied = if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) };
-    let written = emptied.and_then(|()| write_to(&mut file, bytes));
+    let written = emptied.and_then(|()| write_all_to(&mut file, bytes));
     if written.is_err() && place.is_new() {
         // What kept it from being written is what is told.
         let _ = place.remove_made(&file);
@@ -286,7 +287,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// As `open(2)` and `write(2)`.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (mut file, _place) = open_to_write(path, OFlags::APPEND)?;
-    write_to(&mut file, bytes)
+    write_all_to(&mut file, bytes)
 }
 
 /// Removes a file, as the user whose it is.
@@ -310,20 +311,6 @@ pub fn create_private_file(path: &Path) -> io::Result<()> {
         Ok(_) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(explained(error.into(), place.user)),
     }
-}
-
-/// Makes a file with these bytes that only its owner can read, where none is, as the user whose directory it
-/// is in.
-///
-/// # Errors
-/// As `open(2)`, `EEXIST` where there is one, and `write(2)`.
-pub fn create_new_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let place = FilePlace::of(path, None, true)?;
-    let Reached { directory, name, .. } = &place.reached;
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    let made = openat(directory, name, flags, Mode::RUSR | Mode::WUSR);
-    let made = made.map_err(|error| explained(error.into(), place.user))?;
-    File::from(made).write_all(bytes)
 }
 
 /// Makes a directory and those above it, as the user whose they are.
@@ -502,29 +489,16 @@ mod tests {
     }
 
     #[test]
-    fn a_new_private_file_is_made_through_no_link_of_another_user() {
-        let Some((home, theirs)) = theirs() else { return };
-        create_new_private(&theirs.join("token"), b"secret").unwrap();
-        assert_eq!(owner(&theirs.join("token")), (NOBODY, NOBODY));
-        assert!(create_new_private(&theirs.join("token"), b"other").is_err(), "one is there");
-        let ours = home.path().join("ours");
-        fs::create_dir(&ours).unwrap();
-        symlink(&ours, theirs.join("link")).unwrap();
-        create_new_private(&theirs.join("link/token"), b"secret").unwrap_err();
-        assert_eq!(fs::read_dir(&ours).unwrap().count(), 0);
-    }
-
-    #[test]
     fn root_writes_to_no_named_pipe_of_another_user() {
         let Some((_home, theirs)) = theirs() else { return };
         let pipe = theirs.join("pipe");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         chown(&pipe, Some(NOBODY), Some(NOBODY)).unwrap();
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         let _reader = rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).unwrap();
         let problem = write(&pipe, b"x").unwrap_err().to_string();
-        assert!(problem.contains("a named pipe of another user (uid 65534)"), "{problem}");
+        assert!(problem.contains("a pipe or a device of another user (uid 65534)"), "{problem}");
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub fn json(document: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// The first [`BRIEF`] characters, for quoting what another machine says: that may have no end.
+/// The first 1000 characters, for quoting what another machine says: that may have no end.
 pub fn brief(foreign: &str) -> String {
     match foreign.char_indices().nth(BRIEF) {
         Some((end, _)) => format!("{}…", &foreign[..end]),
@@ -88,8 +88,8 @@ pub fn brief(foreign: &str) -> String {
     }
 }
 
-/// Characters; an error message of ours has fewer.
-pub const BRIEF: usize = 1000;
+/// Characters.
+const BRIEF: usize = 1000;
 
 #[cfg(test)]
 mod tests {

@@ -1,15 +1,14 @@
 //! The private directory of an experiment: where it is made, what is taken for one, and how it is removed.
 
+use std::ffi::CStr;
 use std::fs::DirBuilder;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, openat, renameat_with, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde_json::Value;
@@ -102,61 +101,80 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
     remove_tree(&parent, name).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// As `rm -r`, which follows no link. Workers that are just being killed may still create files.
+/// As `rm -r`, which follows no link. Workers that are just being killed may still create and remove files.
 fn remove_tree(parent: &OwnedFd, name: &str) -> io::Result<()> {
     const ATTEMPTS: u32 = 20;
     let mut attempt = 1;
     loop {
-        match remove_once(parent, name) {
-            Ok(()) | Err(Errno::NOENT) => return Ok(()),
-            Err(error) if attempt == ATTEMPTS => return Err(error.into()),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        let removed = remove_once(parent, name);
+        match (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW), removed) {
+            (Err(Errno::NOENT), _) => return Ok(()),
+            (Err(error), _) => return Err(error.into()),
+            (Ok(_), Err(error)) if attempt == ATTEMPTS => return Err(error),
+            (Ok(_), Ok(())) if attempt == ATTEMPTS => {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            (Ok(_), _) => std::thread::sleep(Duration::from_millis(50)),
         }
         attempt += 1;
     }
 }
 
-/// Whoever worked in it may have made directories deeper than a process may have files open. So directories
-/// are moved up until none is deeper than the second level, and are removed there.
-fn remove_once(parent: &OwnedFd, name: &str) -> Result<(), Errno> {
-    const LIMIT: Duration = Duration::from_secs(60);
+/// Levels below the directory that are removed in place. Whoever worked in it may have made more than a process
+/// may have files open, so what is deeper is moved up first.
+const DEEPEST: u32 = 64;
+
+fn remove_once(parent: &OwnedFd, name: &str) -> io::Result<()> {
+    const MOST_PASSES: u32 = 100_000;
     let top = open_directory(parent, name)?;
-    let (began, mut moved) = (Instant::now(), 0);
-    while remove_entries(&top, &top, &mut moved)? {
-        if began.elapsed() > LIMIT {
-            return Err(Errno::TIMEDOUT);
+    for _ in 0..MOST_PASSES {
+        if remove_content(&top, &top, 1)? == 0 {
+            return Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?);
         }
     }
-    unlinkat(parent, name, AtFlags::REMOVEDIR)
+    Err(io::Error::other("other processes keep making files in it"))
 }
 
-/// Removes what is in a directory, and moves the directories in it up to `top`. In `top` itself it removes
-/// them, emptied like this. Tells whether anything was there.
-fn remove_entries(directory: &OwnedFd, top: &OwnedFd, moved: &mut u64) -> Result<bool, Errno> {
-    let is_top = directory.as_raw_fd() == top.as_raw_fd();
-    let mut was_there = false;
+/// Removes all in a directory, and tells how many entries that were.
+fn remove_content(directory: &OwnedFd, top: &OwnedFd, level: u32) -> io::Result<u64> {
+    let mut count = 0;
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
         let name = entry.file_name();
         if [c".", c".."].contains(&name) {
             continue;
         }
-        was_there = true;
+        count += 1;
         match unlinkat(directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(Errno::ISDIR) if is_top => {
-                remove_entries(&open_directory(top, name)?, top, moved)?;
-                unlinkat(top, name, AtFlags::REMOVEDIR)?;
-            }
-            Err(Errno::ISDIR) => {
-                *moved += 1;
-                let new = format!("moved-up-{moved}");
-                renameat_with(directory, name, top, new, RenameFlags::NOREPLACE)?;
-            }
-            Err(error) => return Err(error),
+            Err(Errno::ISDIR) => remove_directory(directory, name, top, level)?,
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(was_there)
+    Ok(count)
+}
+
+fn remove_directory(parent: &OwnedFd, name: &CStr, top: &OwnedFd, level: u32) -> io::Result<()> {
+    match unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if level == DEEPEST {
+        // Nothing has a name that nobody can guess.
+        let new = format!("moved-up-{:016x}", chance::number()?);
+        return Ok(renameat(parent, name, top, new)?);
+    }
+    match open_directory(parent, name) {
+        Err(Errno::NOENT) => return Ok(()),
+        directory => remove_content(&directory?, top, level + 1)?,
+    };
+    match unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        // What was made in it meanwhile is found by the next pass.
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn open_directory(parent: &OwnedFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
@@ -167,6 +185,7 @@ fn open_directory(parent: &OwnedFd, name: impl rustix::path::Arg) -> Result<Owne
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{chown, symlink};
 
     use rustix::fs::mkdirat;
@@ -227,6 +246,8 @@ mod tests {
         create(&directory).unwrap();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let mut at = rustix::fs::open(&directory, flags, Mode::empty()).unwrap();
+        // As by an earlier removal that was killed.
+        fs::create_dir_all(directory.join("moved-up-1/x/y")).unwrap();
         for _ in 0..3000 {
             mkdirat(&at, "d", Mode::RWXU).unwrap();
             fs::write(format!("/proc/self/fd/{}/file", at.as_raw_fd()), "").unwrap();

@@ -23,6 +23,7 @@ use crate::station::client::WhoIsTreated;
 use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
+use weigh_model::printable;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
@@ -202,7 +203,9 @@ fn check_against(path: &str, grid: &Grid, interrupted: &AtomicBool) -> Result<()
     }
     match found.told.is_empty() {
         true => output::note(&format!("This testbed is as {path} has it.")),
-        false => output::note(&format!("Unlike in {path}: {}.", found.told.join("; "))),
+        false => {
+            output::note(&format!("Unlike in {path}: {}.", printable::line(&found.told.join("; "))))
+        }
     }
     Ok(())
 }

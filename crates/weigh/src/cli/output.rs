@@ -113,9 +113,16 @@ fn listen_for_end() -> io::Result<&'static AtomicBool> {
 pub fn problem(text: &str) {
     const MOST_LINES: usize = 100;
     // What is quoted from a file may have lines of its own, and none of them is to look like one of ours.
-    let lines: Vec<String> =
-        text.lines().take(MOST_LINES).map(|line| format!("weigh: {line}")).collect();
-    note(&lines.join("\n"));
+    let mut lines = text.lines();
+    let mut said = format!("weigh: {}", lines.next().unwrap_or_default());
+    for line in lines.by_ref().take(MOST_LINES) {
+        said += &format!("\nweigh:   {line}");
+    }
+    let left = lines.count();
+    if left > 0 {
+        said += &format!("\nweigh:   … and {left} more lines");
+    }
+    note(&said);
 }
 
 /// Tells what the report says too, where that goes elsewhere than to a terminal: on one line, as names and

@@ -47,6 +47,10 @@ fn a_table_of_more_figures_than_memory_is_refused() {
     let long = format!("test,unit,{}\n{}", labels.join(","), (0..60).map(row).collect::<String>());
     let problem = read("long.csv", long.as_bytes(), None).err().unwrap().to_string();
     assert!(problem.contains("more than 50000 figures"), "{problem}");
+    let one = "{\"command\":\"c\",\"mean\":1.5}";
+    let many = format!("{{\"results\":[{}]}}", vec![one; 50_001].join(","));
+    let problem = read("many.json", many.as_bytes(), None).err().unwrap().to_string();
+    assert!(problem.contains("more than 50000 figures"), "{problem}");
 }
 
 #[test]

@@ -206,8 +206,10 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
 
 /// SQLite opens what lies beside a database by its name, and would wait for the other end of a named pipe.
 fn check_beside(database: &Path) -> Result<(), Error> {
+    // SQLite follows links first.
+    let real = database.canonicalize().map_err(|error| cannot_use(database, &error))?;
     for suffix in ["-journal", "-wal", "-shm"] {
-        let path = beside(database, suffix);
+        let path = beside(&real, suffix);
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(metadata) if metadata.is_file() => {}

@@ -8,7 +8,6 @@ use super::{Error, Store};
 use weigh_host::chance;
 use weigh_host::machine;
 use weigh_host::machine::process::process_start;
-use weigh_model::printable::brief;
 use weigh_model::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use weigh_model::result::profiled::Profiled;
 use weigh_model::result::quantity::EvidenceQuantity;
@@ -178,7 +177,7 @@ impl Store {
                 id,
                 failure.workload.name,
                 failure.arm,
-                brief(&failure.reason),
+                failure.reason,
                 failure.workload.load.as_ref().map(|load| &load.axis),
                 failure.workload.load.as_ref().map(|load| load.value),
             ],
@@ -289,7 +288,7 @@ impl Store {
         };
         self.execute(
             "UPDATE experiment SET state = ?2, failure = ?3 WHERE id = ?1",
-            params![id, state, failure.map(brief)],
+            params![id, state, failure],
         )
     }
 

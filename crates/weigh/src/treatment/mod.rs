@@ -589,7 +589,14 @@ pub(crate) fn parameters_of(text: &str) -> Parameters {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
     use super::*;
+    use weigh_host::machine::process::process_start;
+    use weigh_host::undo::journal::{JournalPlace, undo_journal};
+    use weigh_host::undo::state_dir::StateDir;
 
     fn refused(text: &str) -> String {
         parse(text).err().unwrap()
@@ -625,5 +632,48 @@ mod tests {
     #[test]
     fn no_kind_is_called_as_a_value_of_another_ends() {
         assert!(!is_name("dispatcher"));
+    }
+
+    /// A journal of root's may be damaged, or forged: of each kind of ours, whatever its state is.
+    #[test]
+    fn a_forged_journal_undoes_nothing_of_others_whatever_its_kind_is() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        fs::write(&file, "precious").unwrap();
+        fs::create_dir_all(home.path().join("directory/below")).unwrap();
+        let mut process = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let (pid, undoings) = (process.id(), undoings());
+        let start = process_start(pid).unwrap();
+        let states = [
+            json!(file),
+            json!(home.path().join("directory")),
+            json!(""),
+            json!([{ "file": file, "was": "0", "wanted": "1" }]),
+            json!({ "pid": pid, "start": start }),
+            json!({ "pid": 1, "start": 0 }),
+            json!([home.path().join("directory")]),
+            Value::Null,
+        ];
+        fs::create_dir(home.path().join("state")).unwrap();
+        let directory = StateDir::at(&home.path().join("state")).unwrap();
+        for (kind, state) in undoings.iter().flat_map(|one| states.iter().map(|s| (one.kind, s))) {
+            let entries = [json!({ "kind": kind, "state": state })];
+            let boot_id = weigh_host::machine::boot_id().unwrap();
+            let forged = json!({ "pid": 7, "boot_id": boot_id, "entries": entries });
+            directory.replace("7.journal", forged.to_string().as_bytes()).unwrap();
+            let root = home.path();
+            let place = JournalPlace {
+                directory: &directory,
+                name: "7.journal",
+                root,
+                undoings: &undoings,
+            };
+            let _ = undo_journal(&place);
+            assert_eq!(fs::read_to_string(&file).unwrap(), "precious", "{forged}");
+            assert!(home.path().join("directory/below").exists(), "{forged}");
+            assert!(process.try_wait().unwrap().is_none(), "{forged}");
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 }

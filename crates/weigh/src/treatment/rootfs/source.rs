@@ -21,8 +21,9 @@ use weigh_host::interruption::has_come;
 const LOOKS_TAKE: u32 = 50;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Of a directory, where programs and what they load are. Elsewhere a distribution has directories of users.
-const EXECUTED: [&str; 14] = [
+/// Of a directory, where programs and what they load are. Elsewhere a distribution has directories of users, and
+/// older ones give `usr/local` to a group.
+const EXECUTED: [&str; 21] = [
     "bin",
     "sbin",
     "lib",
@@ -34,9 +35,16 @@ const EXECUTED: [&str; 14] = [
     "usr/lib",
     "usr/lib32",
     "usr/lib64",
+    "usr/libx32",
     "usr/libexec",
-    "etc/ld.so.conf",
+    "opt",
+    "nix",
+    "gnu",
+    "etc/alternatives",
+    "etc/ld.so.cache",
     "etc/ld.so.preload",
+    "etc/ld-musl-x86_64.path",
+    "etc/ld-musl-aarch64.path",
 ];
 
 /// In what form it comes.
