@@ -161,6 +161,23 @@ fn without_its_journal_an_experiment_ends() {
     }
 }
 
+/// The guard has a copy.
+#[test]
+fn without_its_journal_and_killed_an_experiment_leaves_nothing() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let mut running = start(&home, &changing(&home));
+    home.wait_for_samples(2, &mut running);
+    assert!(wait_until(LIMIT, || home.path("made").exists()), "no sample of the treated arm came");
+    let journal = format!("state/weighbridge/{}.journal", running.pid());
+    fs::remove_file(home.path(&journal)).unwrap();
+    running.kill();
+    running.finish();
+    let all_gone = || home.processes().is_empty() && home.leftovers().is_empty();
+    assert!(wait_until(LIMIT, all_gone), "{:?}: {:?}", home.leftovers(), home.describe_processes());
+    assert!(!home.path("made").exists() && !home.path("begun").exists());
+}
+
 /// F12: 70 s for each arm.
 #[test]
 fn an_interrupt_does_not_wait_long_for_launchers_that_are_stopped() {
@@ -271,6 +288,22 @@ fn a_database_whose_log_is_cut_ends_the_experiment_and_is_not_destroyed() {
     assert_eq!(home.query_text("PRAGMA integrity_check"), "ok");
     assert!(home.samples() >= 16, "those of the first experiment");
     assert_eq!(home.leftovers(), nothing());
+}
+
+/// SIGBUS without a word.
+#[test]
+fn a_database_whose_index_is_cut_ends_the_experiment_with_a_sentence() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let mut running = start(&home, "none");
+    home.wait_for_samples(20, &mut running);
+    let index = home.path("data/weighbridge/weigh.db-shm");
+    fs::File::options().write(true).open(index).unwrap().set_len(0).unwrap();
+    let outcome = running.finish();
+    outcome.assert_error(&["another program cut a file", "the samples so far are kept"]);
+    assert!(wait_until(LIMIT, || home.leftovers().is_empty()), "{:?}", home.leftovers());
+    assert_eq!(home.query_text("PRAGMA integrity_check"), "ok");
+    assert!(home.samples() >= 20);
 }
 
 /// F3: a panic or a signal, with an exit status that no manual has.

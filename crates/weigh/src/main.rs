@@ -28,6 +28,10 @@ fn main() -> ExitCode {
         eprintln!("weigh: signals: {error}");
         return ExitCode::from(cli::ERROR);
     }
+    if let Err(error) = see_cut_files() {
+        eprintln!("weigh: signals: {error}");
+        return ExitCode::from(cli::ERROR);
+    }
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next();
     let result = match role.as_ref().and_then(|role| role.to_str()) {
@@ -62,4 +66,21 @@ fn main() -> ExitCode {
 /// would end us without a word. No program that we execute inherits the handler.
 fn see_file_limits() -> std::io::Result<()> {
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map(drop)
+}
+
+/// SQLite maps the index of its log, and whoever cuts that file ends us by SIGBUS: with a sentence, and a status
+/// of the manual's. The samples so far are in the log itself.
+fn see_cut_files() -> std::io::Result<()> {
+    const SAID: &[u8] =
+        b"weigh: another program cut a file that was in use (SIGBUS), such as weigh.db-shm; \
+        the samples so far are kept\n";
+    let end = || {
+        // SAFETY: both are async-signal-safe (signal-safety(7)); the bytes are static.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, SAID.as_ptr().cast(), SAID.len());
+            libc::_exit(i32::from(cli::ERROR))
+        }
+    };
+    // SAFETY: `end` calls what a signal handler may.
+    unsafe { signal_hook::low_level::register(libc::SIGBUS, end) }.map(drop)
 }

@@ -3,14 +3,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
@@ -48,6 +48,8 @@ pub struct Guard {
     undoings: Vec<Undoing>,
     child: Child,
     done: Option<ChildStdin>,
+    /// Whether the guard has a copy of the journal as it is.
+    is_told: bool,
     running: Rc<CurrentCommand>,
 }
 
@@ -93,10 +95,27 @@ impl Guard {
         })?;
         orphans::keep(child.id());
         let done = child.stdin.take();
+        if let Some(pipe) = &done {
+            let flags = rustix::fs::fcntl_getfl(pipe)?;
+            rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK)?;
+        }
         let running = Rc::new(CurrentCommand::of(&directory, &name).guarded_by(&child));
         running.know_journal()?;
         let (root, lock, _claims) = (root.to_owned(), Some(lock), claims);
-        Ok(Guard { directory, name, root, lock, _claims, journal, undoings, child, done, running })
+        let is_told = true;
+        Ok(Guard {
+            directory,
+            name,
+            root,
+            lock,
+            _claims,
+            journal,
+            undoings,
+            child,
+            done,
+            is_told,
+            running,
+        })
     }
 
     /// Where commands are kept that change the system, for as long as they run.
@@ -144,9 +163,22 @@ impl Guard {
         self.write()
     }
 
-    fn write(&self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         write(&self.place(), &self.journal)?;
+        let copy = serde_json::to_vec(&self.journal)?;
+        self.tell_guard(copy);
         self.running.know_journal()
+    }
+
+    /// Gives the guard a copy of the journal, in case that somebody removes the file. A guard that was stopped
+    /// does not read; then it gets no more copies, as it could no longer tell where one begins.
+    fn tell_guard(&mut self, mut copy: Vec<u8>) {
+        copy.push(b'\n');
+        if let Some(pipe) = &mut self.done
+            && self.is_told
+        {
+            self.is_told = pipe.write_all(&copy).is_ok();
+        }
     }
 
     fn position(&self, kind: &str, instance: &str) -> Option<usize> {
@@ -182,6 +214,8 @@ impl Guard {
     /// Sentences that say what is left; the journal stays for `weigh restore`.
     pub fn disarm(mut self) -> Result<(), String> {
         let mut journal = std::mem::take(&mut self.journal);
+        // From here on the file says what is left, and where it is gone, nothing is.
+        self.tell_guard(Vec::new());
         let mut result = undo_all(&self.place(), &mut journal);
         let mut done = self.done.take();
         if result.is_err() {
@@ -215,8 +249,7 @@ pub fn run(
     let (Some(journal), Some(root)) = (arguments.next(), arguments.next()) else {
         return Err("the guard needs a journal and a root".into());
     };
-    let mut said = Vec::new();
-    let _ = io::stdin().lock().read_to_end(&mut said);
+    let (copy, said) = last_copy(io::stdin().lock());
     if said == b"done" {
         return Ok(());
     }
@@ -228,5 +261,42 @@ pub fn run(
         return Err(format!("{} is no journal", journal.display()));
     };
     let directory = StateDir::at(parent).map_err(say)?;
+    if !copy.is_empty() && !directory.has(name).map_err(say)? {
+        eprintln!("weigh: somebody removed {}: undoing what was in it", journal.display());
+        directory.replace(name, &copy).map_err(say)?;
+    }
     undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root), undoings })
+}
+
+/// Reads to the end: the last whole line, which is a copy of the journal, and what comes behind it.
+fn last_copy(parent: impl Read) -> (Vec<u8>, Vec<u8>) {
+    let mut parent = io::BufReader::new(parent);
+    let (mut copy, mut line) = (Vec::new(), Vec::new());
+    // Whatever error there is, nobody is left to tell of it, and the file says the same.
+    while parent.read_until(b'\n', &mut line).is_ok_and(|length| length > 0)
+        && line.ends_with(b"\n")
+    {
+        line.pop();
+        copy = std::mem::take(&mut line);
+    }
+    (copy, line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_whole_line_is_the_copy() {
+        let said = |text: &str| {
+            let (copy, rest) = last_copy(text.as_bytes());
+            (String::from_utf8(copy).unwrap(), String::from_utf8(rest).unwrap())
+        };
+        let both = |copy: &str, rest: &str| (copy.to_owned(), rest.to_owned());
+        assert_eq!(said(""), both("", ""));
+        assert_eq!(said("done"), both("", "done"));
+        assert_eq!(said("{1}\n{2}\n{3"), both("{2}", "{3"));
+        assert_eq!(said("{1}\n\n"), both("", ""), "all was undone");
+        assert_eq!(said("{1}\n\ndone"), both("", "done"));
+    }
 }
