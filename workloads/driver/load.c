@@ -382,8 +382,8 @@ static uint64_t bytes_in_one_directory(const struct load_options *options)
 	return ((uint64_t)disk_common_kib() + users * (uint64_t)disk_kib()) * 1024;
 }
 
-/* A size may come from another's configuration, and must not fill the disk. A twentieth stays free. Several of
- * the directories may be on one file system. */
+/* A size may come from another's configuration, and must not fill the disk. A twentieth stays free. Several
+ * of the directories may be on one file system. */
 static void expect_room(const struct load_options *options)
 {
 	uint64_t each = bytes_in_one_directory(options);

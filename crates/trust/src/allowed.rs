@@ -62,7 +62,8 @@ pub fn executable_tree(root: &Path, parts: &[&str]) -> io::Result<()> {
         };
         looked.map_err(|error| {
             refused(format!(
-                "{error}, and root executes what is there: correct its owner and mode, or name an archive of it"
+                "{error}, and root executes what is there: correct its owner and mode, or name an \
+                 archive of it"
             ))
         })?;
         Ok((stat.st_dev == device).then_some(stat))

@@ -181,8 +181,8 @@ fn open_to_write(path: &Path, flags: OFlags) -> io::Result<(File, FilePlace)> {
     Ok((file, place))
 }
 
-/// Another user's pipe or terminal could keep root waiting; a stream that is open already, as `/dev/stdout`, is
-/// our own, and waits as it did.
+/// Another user's pipe or terminal could keep root waiting; a stream that is open already, as `/dev/stdout`,
+/// is our own, and waits as it did.
 fn check_special(file: &File, place: &FilePlace) -> io::Result<()> {
     let is_special = |stat: &Stat| !is_file(stat) && !is_link(stat);
     let last = place.reached.last.as_ref();

@@ -68,8 +68,8 @@ fn see_file_limits() -> std::io::Result<()> {
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map(drop)
 }
 
-/// SQLite maps the index of its log, and whoever cuts that file ends us by SIGBUS: with a sentence, and a status
-/// of the manual's. The samples so far are in the log itself.
+/// SQLite maps the index of its log, and whoever cuts that file ends us by SIGBUS: with a sentence, and a
+/// status of the manual's. The samples so far are in the log itself.
 fn see_cut_files() -> std::io::Result<()> {
     const SAID: &[u8] =
         b"weigh: another program cut a file that was in use (SIGBUS), such as weigh.db-shm; \

@@ -170,8 +170,8 @@ impl Guard {
         self.running.know_journal()
     }
 
-    /// Gives the guard a copy of the journal, in case that somebody removes the file. A guard that was stopped
-    /// does not read; then it gets no more copies, as it could no longer tell where one begins.
+    /// Gives the guard a copy of the journal, in case that somebody removes the file. A guard that was
+    /// stopped does not read; then it gets no more copies, as it could not tell where one begins.
     fn tell_guard(&mut self, mut copy: Vec<u8>) {
         copy.push(b'\n');
         if let Some(pipe) = &mut self.done

@@ -120,8 +120,8 @@ fn remove_tree(parent: &OwnedFd, name: &str) -> io::Result<()> {
     }
 }
 
-/// Levels below the directory that are removed in place. Whoever worked in it may have made more than a process
-/// may have files open, so what is deeper is moved up first.
+/// Levels below the directory that are removed in place. Whoever worked in it may have made more than a
+/// process may have files open, so what is deeper is moved up first.
 const DEEPEST: u32 = 64;
 
 fn remove_once(parent: &OwnedFd, name: &str) -> io::Result<()> {
