@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The `weigh` beside the benchmark: target/release/weigh.
 ///
 /// # Panics
-/// It was not built before: benchmarks are a package of their own, and cargo builds no programs of another.
+/// `weigh` is not built: cargo does not build the programs of another package.
 pub fn program() -> PathBuf {
     let own = std::env::current_exe().expect("/proc is mounted");
     let weigh = own.ancestors().nth(2).expect("it is in target/PROFILE/deps").join("weigh");

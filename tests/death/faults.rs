@@ -290,7 +290,7 @@ fn a_database_whose_log_is_cut_ends_the_experiment_and_is_not_destroyed() {
     assert_eq!(home.leftovers(), nothing());
 }
 
-/// SIGBUS without a word.
+/// Truncating `weigh.db-shm` raises SIGBUS; `weigh` reports it.
 #[test]
 fn a_database_whose_index_is_cut_ends_the_experiment_with_a_sentence() {
     let _turn = Turn::share();
@@ -300,7 +300,8 @@ fn a_database_whose_index_is_cut_ends_the_experiment_with_a_sentence() {
     let index = home.path("data/weighbridge/weigh.db-shm");
     fs::File::options().write(true).open(index).unwrap().set_len(0).unwrap();
     let outcome = running.finish();
-    outcome.assert_error(&["another program cut a file", "the samples so far are kept"]);
+    outcome
+        .assert_error(&["SIGBUS: another program truncated a file", "The samples so far are kept"]);
     assert!(wait_until(LIMIT, || home.leftovers().is_empty()), "{:?}", home.leftovers());
     assert_eq!(home.query_text("PRAGMA integrity_check"), "ok");
     assert!(home.samples() >= 20);

@@ -341,7 +341,7 @@ fn a_named_pipe_beside_a_database_is_refused() {
         pipe.push(suffix);
         let pipe = PathBuf::from(pipe);
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
-        home.run("history").assert_error(&["is not a file", "remove it"]);
+        home.run("history").assert_error(&["is not a regular file", "remove it"]);
         fs::remove_file(&pipe).unwrap();
     }
     home.succeed("history");

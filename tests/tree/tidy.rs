@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The same for Rust is in clippy.toml.
+/// Longest C function; clippy.toml limits Rust.
 const MAX_FUNCTION_LINES: usize = 70;
 const MAX_COLUMNS: usize = 110;
 

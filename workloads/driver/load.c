@@ -370,7 +370,7 @@ static void make_places(const struct load_options *options)
 		disk_directories[i] = make_further_scratch_directory(options->disk_places[i]);
 }
 
-/* Of the users who work in one of the directories. */
+/* The files of the users who work in one of the directories. */
 static uint64_t bytes_in_one_directory(const struct load_options *options)
 {
 	int directories = disk_directory_count ? disk_directory_count : 1;
@@ -400,13 +400,12 @@ static void expect_room(const struct load_options *options)
 		for (int k = 0; k < disk_directory_count; k++)
 			if (statvfs(disk_directories[k], &other) == 0 && other.f_fsid == system.f_fsid)
 				needed += each;
-		/* Some file systems in memory tell no size. */
+		/* Some file systems in memory report no size. */
 		uint64_t room = (uint64_t)system.f_bavail * system.f_frsize / 20 * 19;
 		if (system.f_blocks && needed > room)
-			fail("the files of %d users need %llu MiB, and there is room for %llu MiB in %s: choose a "
-			     "smaller --file-size or --pool-size, fewer users, or another --disk-dir",
-			     options->users, (unsigned long long)(needed >> 20), (unsigned long long)(room >> 20),
-			     directory);
+			fail("the users' files need %llu MiB, but %s has room for %llu MiB: choose a smaller "
+			     "--file-size or --pool-size, fewer users, or another --disk-dir",
+			     (unsigned long long)(needed >> 20), directory, (unsigned long long)(room >> 20));
 	}
 }
 

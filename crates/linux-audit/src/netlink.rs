@@ -6,7 +6,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{
+    Timeout, set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, set_socket_timeout,
+};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
@@ -25,12 +27,19 @@ const NLM_F_ACK: u16 = 0x04;
 const MAX_MESSAGE_BYTES: usize = 8970;
 /// The kernel answers at once; a silence this long means that it will not.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// A list of rules has a KiB for each. The kernel drops what has no room within 100 ms (`sk_sndtimeo` in
+/// kernel/audit.c), which is less than a busy machine may keep us waiting for a CPU.
+const BUFFER_BYTES: usize = 8 << 20;
+/// Number of times that a question is asked whose answer was dropped.
+const TRIES: u32 = 10;
 
 /// One message from the kernel.
 #[derive(Debug)]
 pub struct Message {
     /// Its type: one of [`message`], or another of the kernel's header.
     pub kind: u16,
+    /// The number of the request that it answers; 0 of a record.
+    pub sequence: u32,
     /// What follows the netlink header; of a record, its text.
     pub payload: Vec<u8>,
 }
@@ -55,6 +64,10 @@ impl Client {
             Some(netlink::AUDIT),
         )?;
         set_socket_timeout(&socket, Timeout::Recv, Some(REPLY_TIMEOUT))?;
+        // Beyond the limit of the system only with CAP_NET_ADMIN; otherwise as much as that allows.
+        if set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).is_err() {
+            set_socket_recv_buffer_size(&socket, BUFFER_BYTES)?;
+        }
         Ok(Client { socket, sequence: 0 })
     }
 
@@ -146,8 +159,20 @@ impl Client {
         self.socket
     }
 
-    /// Sends a request and gathers the replies up to its acknowledgement and, for a list, its end.
+    /// Sends a request and gathers the replies up to its acknowledgement and, for a list, its end. A question
+    /// is asked again if a part of the answer was dropped.
     fn request(&mut self, kind: u16, payload: &[u8]) -> io::Result<Vec<Message>> {
+        let is_question = matches!(kind, message::GET | message::GET_FEATURE | message::LIST_RULES);
+        for _ in 1..TRIES {
+            match self.request_once(kind, payload) {
+                Err(error) if is_question && error.raw_os_error() == Some(libc::ENOBUFS) => {}
+                other => return other,
+            }
+        }
+        self.request_once(kind, payload)
+    }
+
+    fn request_once(&mut self, kind: u16, payload: &[u8]) -> io::Result<Vec<Message>> {
         self.sequence += 1;
         send(&self.socket, &encode(kind, self.sequence, payload), SendFlags::empty())?;
         let mut replies = Vec::new();
@@ -157,6 +182,10 @@ impl Client {
             !matches!(kind, message::GET | message::GET_FEATURE | message::LIST_RULES);
         while !(acknowledged && complete) {
             let reply = receive(&self.socket)?;
+            if reply.sequence != self.sequence {
+                // To a question that was given up.
+                continue;
+            }
             match reply.kind {
                 NLMSG_ERROR => {
                     acknowledged = true;
@@ -251,7 +280,8 @@ fn encode(kind: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
 /// header out, so the datagram's own length is what counts.
 fn decode(bytes: &[u8]) -> Option<Message> {
     let kind = u16::from_ne_bytes(*bytes.get(4..6)?.first_chunk()?);
-    Some(Message { kind, payload: bytes.get(HEADER_BYTES..)?.to_vec() })
+    let sequence = u32::from_ne_bytes(*bytes.get(8..12)?.first_chunk()?);
+    Some(Message { kind, sequence, payload: bytes.get(HEADER_BYTES..)?.to_vec() })
 }
 
 #[cfg(test)]
@@ -262,6 +292,7 @@ mod tests {
     fn a_message_survives_encoding() {
         let message = decode(&encode(message::TRUSTED_APP, 7, b"mark")).unwrap();
         assert_eq!((message.kind, &message.payload[..]), (message::TRUSTED_APP, &b"mark"[..]));
+        assert_eq!(message.sequence, 7);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn executable(path: &Path) -> io::Result<PathBuf> {
     trusted_also(path, caller().map(|user| user.uid)).map_err(advised)
 }
 
-/// With what to do, where it is not permitted.
+/// Adds advice to a permission error.
 fn advised(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => refused(format!(
@@ -37,9 +37,9 @@ fn advised(error: io::Error) -> io::Error {
     }
 }
 
-/// Refuses a tree from which root will execute or load something, if others can change anything in it. Of
-/// `parts`, those that are there are looked at, with all below them on the same file system, and the
-/// directories on the way. Links are not followed.
+/// Refuses a tree from which root will execute or load something, if others can change anything in it. Checks
+/// each path of `parts` that exists, everything below it on the same file system, and its parents. Does not
+/// follow links.
 ///
 /// # Errors
 /// For the first that others can change, with what to do; else as `lstat(2)`.
@@ -54,7 +54,7 @@ pub fn executable_tree(root: &Path, parts: &[&str]) -> io::Result<()> {
             Err(Errno::NOENT) => return Ok(None),
             other => other.map_err(|error| named(path, error.into()))?,
         };
-        // Sticky or not, others could make there what is absent.
+        // A sticky bit does not help: others could still create a missing file here.
         let is_open = is_directory(&stat) && stat.st_mode & 0o022 != 0;
         let looked = match is_open {
             true => Err(refused(format!("{} can be written by others", path.display()))),
@@ -62,8 +62,8 @@ pub fn executable_tree(root: &Path, parts: &[&str]) -> io::Result<()> {
         };
         looked.map_err(|error| {
             refused(format!(
-                "{error}, and root executes what is there: correct its owner and mode, or name an \
-                 archive of it"
+                "{error}, and root would execute it: correct its owner and mode, or use a tar archive \
+                 of the root file system"
             ))
         })?;
         Ok((stat.st_dev == device).then_some(stat))

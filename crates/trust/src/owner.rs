@@ -21,7 +21,7 @@ const SETGID: u32 = 0o2000;
 const NO_GROUP: u32 = 65534;
 /// Number of looks at a file that another program keeps replacing.
 const TRIES: u32 = 10;
-/// For the reader of a pipe.
+/// Longest wait for the reader of a pipe.
 const LONGEST_WAIT: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 /// statfs(2): procfs, sysfs, both kinds of control groups, debugfs, tracefs, securityfs, configfs, selinuxfs,
@@ -181,8 +181,8 @@ fn open_to_write(path: &Path, flags: OFlags) -> io::Result<(File, FilePlace)> {
     Ok((file, place))
 }
 
-/// Another user's pipe or terminal could keep root waiting; a stream that is open already, as `/dev/stdout`,
-/// is our own, and waits as it did.
+/// Refuses another user's pipe or terminal, which could block root for ever. An open stream such as
+/// `/dev/stdout` is accepted, and blocks as usual.
 fn check_special(file: &File, place: &FilePlace) -> io::Result<()> {
     let is_special = |stat: &Stat| !is_file(stat) && !is_link(stat);
     let last = place.reached.last.as_ref();
@@ -190,9 +190,9 @@ fn check_special(file: &File, place: &FilePlace) -> io::Result<()> {
         && !owners(caller().map(|user| user.uid))?.contains(&Some(last.st_uid))
     {
         let uid = last.st_uid;
-        return Err(refused(format!("it is a pipe or a device of another user (uid {uid})")));
+        return Err(refused(format!("uid {uid} owns this pipe or device: name a regular file")));
     }
-    // What `write_all_to` waits for.
+    // Stays non-blocking: `write_all_to` waits with a limit.
     if last.is_some_and(is_special) {
         return Ok(());
     }
@@ -200,7 +200,7 @@ fn check_special(file: &File, place: &FilePlace) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)?)
 }
 
-/// Writes all of it. A pipe that was reached by its name and that nobody reads from is given up.
+/// Writes all bytes. Fails if nobody reads from a named pipe for 30 s.
 fn write_all_to(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
@@ -219,7 +219,7 @@ fn await_reader(file: &File) -> io::Result<()> {
     match poll(&mut wanted, Some(&LONGEST_WAIT)) {
         Ok(0) => Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            format!("for {} s no program read from it", LONGEST_WAIT.tv_sec),
+            format!("no program read from this pipe for {} s", LONGEST_WAIT.tv_sec),
         )),
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
@@ -498,7 +498,7 @@ mod tests {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         let _reader = rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).unwrap();
         let problem = write(&pipe, b"x").unwrap_err().to_string();
-        assert!(problem.contains("a pipe or a device of another user (uid 65534)"), "{problem}");
+        assert!(problem.contains("uid 65534 owns this pipe or device"), "{problem}");
     }
 
     #[test]

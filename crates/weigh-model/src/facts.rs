@@ -84,7 +84,7 @@ pub struct Facts {
     /// it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskSpeed>,
-    /// Ticks that the hypervisor took since the boot: 1/100 s over all CPUs, `cpu` of `/proc/stat`.
+    /// Time that the hypervisor took since the boot, in 1/100 s over all CPUs: `cpu` of `/proc/stat`.
     pub steal_ticks: Option<u64>,
     /// How often heat lowered the clock rate of a core since the boot, over all CPUs:
     /// `/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count`.

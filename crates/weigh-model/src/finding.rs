@@ -30,7 +30,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// One without a way to fix it.
+    /// A finding without a fix.
     pub fn new(
         name: &'static str,
         severity: Severity,
@@ -40,7 +40,7 @@ impl Finding {
         Finding { name, severity, now: now.into(), effect: effect.into(), fix: None }
     }
 
-    /// With a way to fix it.
+    /// Adds the fix.
     pub fn fix(self, how: &str) -> Finding {
         Finding { fix: Some(how.into()), ..self }
     }

@@ -1,12 +1,13 @@
-//! What an experiment is, as data. Everything else in the workspace makes these types, stores them or shows
-//! them; nothing in here reads the machine, and no layout is in here.
+//! An experiment as data. `weigh` and `weigh-host` make, store and show these types. This crate reads no
+//! machine and lays out no report.
 //!
 //! - [`label`]: how treatments and workloads are named on a command line;
 //! - [`workload`]: what a workload is made of and what it reports: metrics, a [`workload::sample::Sample`],
 //!   suites, mixes;
 //! - [`evidence`], [`facts`], [`disturbance`]: what was in force, on which machine, beside whom;
 //! - [`record`] and [`samples`]: an experiment as it is stored, and what memory keeps of its samples;
-//! - [`result`]: what was found.
+//! - [`result`]: what was found;
+//! - [`format`], [`printable`], [`shell`]: how numbers, foreign text and commands are written.
 //!
 //! Start with [`result::summary::Summary`], which every report of a comparison shows.
 

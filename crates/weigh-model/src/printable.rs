@@ -80,7 +80,7 @@ pub fn json(document: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// The first 1000 characters, for quoting what another machine says: that may have no end.
+/// The first 1000 characters, to quote a far end's text of any length.
 pub fn brief(foreign: &str) -> String {
     match foreign.char_indices().nth(BRIEF) {
         Some((end, _)) => format!("{}…", &foreign[..end]),
@@ -88,7 +88,7 @@ pub fn brief(foreign: &str) -> String {
     }
 }
 
-/// Characters.
+/// Limit of [`brief`], in characters.
 const BRIEF: usize = 1000;
 
 #[cfg(test)]

@@ -25,11 +25,11 @@ fn main() -> ExitCode {
     // SAFETY: the default disposition runs no code of ours.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     if let Err(error) = see_file_limits() {
-        eprintln!("weigh: signals: {error}");
+        eprintln!("weigh: cannot install the handler of SIGXFSZ: {error}");
         return ExitCode::from(cli::ERROR);
     }
     if let Err(error) = see_cut_files() {
-        eprintln!("weigh: signals: {error}");
+        eprintln!("weigh: cannot install the handler of SIGBUS: {error}");
         return ExitCode::from(cli::ERROR);
     }
     let mut arguments = std::env::args_os().skip(1);
@@ -68,12 +68,12 @@ fn see_file_limits() -> std::io::Result<()> {
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map(drop)
 }
 
-/// SQLite maps the index of its log, and whoever cuts that file ends us by SIGBUS: with a sentence, and a
-/// status of the manual's. The samples so far are in the log itself.
+/// SQLite maps `weigh.db-shm`; truncating it raises SIGBUS. Prints a message and exits with status 2. The
+/// samples are in the `-wal` file.
 fn see_cut_files() -> std::io::Result<()> {
     const SAID: &[u8] =
-        b"weigh: another program cut a file that was in use (SIGBUS), such as weigh.db-shm; \
-        the samples so far are kept\n";
+        b"weigh: SIGBUS: another program truncated a file that was mapped, probably weigh.db-shm. \
+        The samples so far are kept: see `weigh show`\n";
     let end = || {
         // SAFETY: both are async-signal-safe (signal-safety(7)); the bytes are static.
         unsafe {

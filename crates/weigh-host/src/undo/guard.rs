@@ -1,5 +1,6 @@
 //! The guard: a process that undoes what an experiment changed when `weigh` dies, by whatever
-//! signal. Both read the journal, which survives them for `weigh restore`.
+//! signal. It reads the journal, which survives both for `weigh restore`. If somebody removed that file, it
+//! uses the last copy that `weigh` sent.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -170,8 +171,8 @@ impl Guard {
         self.running.know_journal()
     }
 
-    /// Gives the guard a copy of the journal, in case that somebody removes the file. A guard that was
-    /// stopped does not read; then it gets no more copies, as it could not tell where one begins.
+    /// Sends the guard a copy of the journal, in case somebody removes the file. After a failed or partial
+    /// write no more copies follow, because the guard could not find the start of the next one.
     fn tell_guard(&mut self, mut copy: Vec<u8>) {
         copy.push(b'\n');
         if let Some(pipe) = &mut self.done
@@ -214,7 +215,7 @@ impl Guard {
     /// Sentences that say what is left; the journal stays for `weigh restore`.
     pub fn disarm(mut self) -> Result<(), String> {
         let mut journal = std::mem::take(&mut self.journal);
-        // From here on the file says what is left, and where it is gone, nothing is.
+        // The empty copy tells the guard to trust the file alone: if that is gone, nothing is left to undo.
         self.tell_guard(Vec::new());
         let mut result = undo_all(&self.place(), &mut journal);
         let mut done = self.done.take();
@@ -262,7 +263,10 @@ pub fn run(
     };
     let directory = StateDir::at(parent).map_err(say)?;
     if !copy.is_empty() && !directory.has(name).map_err(say)? {
-        eprintln!("weigh: somebody removed {}: undoing what was in it", journal.display());
+        eprintln!(
+            "weigh: the journal {} was removed: undoing its changes from the guard's copy",
+            journal.display()
+        );
         directory.replace(name, &copy).map_err(say)?;
     }
     undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root), undoings })
@@ -272,7 +276,7 @@ pub fn run(
 fn last_copy(parent: impl Read) -> (Vec<u8>, Vec<u8>) {
     let mut parent = io::BufReader::new(parent);
     let (mut copy, mut line) = (Vec::new(), Vec::new());
-    // Whatever error there is, nobody is left to tell of it, and the file says the same.
+    // Read errors are ignored: the journal file has the same content.
     while parent.read_until(b'\n', &mut line).is_ok_and(|length| length > 0)
         && line.ends_with(b"\n")
     {

@@ -128,8 +128,11 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
         return Err(damaged("its process is not the one in its name"));
     }
     undo_all(place, &mut journal).map_err(|problem| {
-        // Otherwise no experiment would ever begin again.
-        format!("{problem}. Once it is put back by hand, delete {}", path.display())
+        // A journal that cannot be undone blocks every experiment until somebody deletes it.
+        format!(
+            "{problem}\nIf `weigh restore` fails too, undo these changes by hand and delete {}",
+            path.display()
+        )
     })
 }
 

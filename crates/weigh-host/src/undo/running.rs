@@ -135,8 +135,7 @@ impl CurrentCommand {
         Ok(child)
     }
 
-    /// Where a command notes itself that a launcher starts, and not this process: the file of a
-    /// [`NotedCommand`], and its mark.
+    /// File and mark for a command that a launcher starts; the command writes its [`NotedCommand`] there itself.
     ///
     /// # Errors
     /// Where the kernel gives no random number.

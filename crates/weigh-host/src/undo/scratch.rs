@@ -120,8 +120,8 @@ fn remove_tree(parent: &OwnedFd, name: &str) -> io::Result<()> {
     }
 }
 
-/// Levels below the directory that are removed in place. Whoever worked in it may have made more than a
-/// process may have files open, so what is deeper is moved up first.
+/// Deepest level that is removed in place. Deeper directories are moved up first, because each level needs an
+/// open descriptor.
 const DEEPEST: u32 = 64;
 
 fn remove_once(parent: &OwnedFd, name: &str) -> io::Result<()> {
@@ -132,10 +132,12 @@ fn remove_once(parent: &OwnedFd, name: &str) -> io::Result<()> {
             return Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?);
         }
     }
-    Err(io::Error::other("other processes keep making files in it"))
+    Err(io::Error::other(
+        "other processes keep creating files in it: end them, then run `weigh restore`",
+    ))
 }
 
-/// Removes all in a directory, and tells how many entries that were.
+/// Removes all in a directory; returns the number of entries found.
 fn remove_content(directory: &OwnedFd, top: &OwnedFd, level: u32) -> io::Result<u64> {
     let mut count = 0;
     for entry in Dir::read_from(directory)? {
@@ -161,7 +163,7 @@ fn remove_directory(parent: &OwnedFd, name: &CStr, top: &OwnedFd, level: u32) ->
         Err(error) => return Err(error.into()),
     }
     if level == DEEPEST {
-        // Nothing has a name that nobody can guess.
+        // A random name cannot collide with an existing entry.
         let new = format!("moved-up-{:016x}", chance::number()?);
         return Ok(renameat(parent, name, top, new)?);
     }

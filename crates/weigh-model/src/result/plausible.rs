@@ -9,7 +9,7 @@ use crate::result::summary::{Row, Summary};
 /// # Errors
 /// A phrase with the row and what is wrong with it.
 pub fn check(s: &Summary) -> Result<(), String> {
-    // Of what is imported it is set later.
+    // An import sets `started` later.
     if !s.started.is_empty() && !is_moment(&s.started) {
         return Err("`started` is not a time such as 2026-11-21T20:15:04Z".into());
     }
@@ -75,7 +75,7 @@ fn check_latency(latency: &Latency) -> Result<(), String> {
     }
 }
 
-/// Whether it is a moment as RFC 3339 has it: reports print it as it is.
+/// True if `text` is a time of RFC 3339, which reports print as it is.
 pub fn is_moment(text: &str) -> bool {
     text.parse::<jiff::Timestamp>().is_ok()
 }

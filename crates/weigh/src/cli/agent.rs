@@ -88,7 +88,7 @@ impl AgentArgs {
 fn make_token(file: &Path) -> Result<u8, String> {
     let make = || {
         let token = format!("{:032x}{:032x}\n", chance::large()?, chance::large()?);
-        // Root's, in a directory that leads to where it seems to.
+        // As root, refuse a directory that others can change or redirect by a link.
         let directory = file.parent().filter(|it| !it.as_os_str().is_empty());
         let directory = executable(directory.unwrap_or(Path::new(".")))?;
         let name = file.file_name().ok_or(std::io::ErrorKind::InvalidInput)?;

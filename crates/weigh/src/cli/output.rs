@@ -112,7 +112,8 @@ fn listen_for_end() -> io::Result<&'static AtomicBool> {
 /// Tells what went wrong.
 pub fn problem(text: &str) {
     const MOST_LINES: usize = 100;
-    // What is quoted from a file may have lines of its own, and none of them is to look like one of ours.
+    // Text quoted from a file may have several lines. Each gets the prefix, so that CI does not read it as a
+    // workflow command.
     let mut lines = text.lines();
     let mut said = format!("weigh: {}", lines.next().unwrap_or_default());
     for line in lines.by_ref().take(MOST_LINES) {
@@ -120,7 +121,7 @@ pub fn problem(text: &str) {
     }
     let left = lines.count();
     if left > 0 {
-        said += &format!("\nweigh:   … and {left} more lines");
+        said += &format!("\nweigh:   … ({left} lines are not shown)");
     }
     note(&said);
 }

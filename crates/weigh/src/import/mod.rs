@@ -22,8 +22,12 @@ mod tests;
 mod unixbench;
 mod unixbench_log;
 
-/// In memory, and in the database, one is a thousand times as long as in its file. UnixBench has 20.
+/// Limit on figures: one takes about a thousand times its file size in memory. UnixBench has 20.
 const MOST_FIGURES: usize = 50_000;
+
+fn too_many_figures() -> String {
+    format!("the file has more than {MOST_FIGURES} figures: import it in parts")
+}
 
 /// What can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +138,7 @@ pub fn read(
     if let Content::Results(results) = &document.content
         && results.iter().map(|results| results.figures.len()).sum::<usize>() > MOST_FIGURES
     {
-        return Err(said((None, format!("it has more than {MOST_FIGURES} figures"))));
+        return Err(said((None, too_many_figures())));
     }
     if let Content::Results(results) = &document.content
         && results.iter().all(|results| results.figures.is_empty())

@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use super::{ImportedResults, MOST_FIGURES, Problem, figure, number, words};
+use super::{ImportedResults, MOST_FIGURES, Problem, figure, number, too_many_figures, words};
 
-/// Each is an experiment's worth of memory.
+/// Limit on columns: each becomes an experiment in memory.
 const MOST_COLUMNS: usize = 10_000;
 
 /// Whether a first line is the head of such a table.
@@ -32,7 +32,12 @@ pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let labels = split(head.1);
     if labels.len() > MOST_COLUMNS + 2 {
         let count = labels.len() - 2;
-        return Err((Some(head.0 + 1), format!("{count} columns, of at most {MOST_COLUMNS}")));
+        return Err((
+            Some(head.0 + 1),
+            format!(
+                "the table has {count} columns, and the limit is {MOST_COLUMNS}: split the file"
+            ),
+        ));
     }
     let mut columns: Vec<ImportedResults> = labels.into_iter().skip(2).map(column).collect();
     let mut known: HashSet<(usize, String)> = HashSet::new();
@@ -52,7 +57,7 @@ pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
                 return Err(said(format!("{:?} appears twice", cells[0])));
             }
             if known.len() > MOST_FIGURES {
-                return Err(said(format!("this is more than {MOST_FIGURES} figures")));
+                return Err(said(too_many_figures()));
             }
             column.figures.push(figure(&cells[0], value, &cells[1]));
         }

@@ -204,9 +204,9 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// SQLite opens what lies beside a database by its name, and would wait for the other end of a named pipe.
+/// SQLite opens the files beside a database by name, and would wait for the other end of a named pipe.
 fn check_beside(database: &Path) -> Result<(), Error> {
-    // SQLite follows links first.
+    // SQLite resolves links before it adds the suffix.
     let real = database.canonicalize().map_err(|error| cannot_use(database, &error))?;
     for suffix in ["-journal", "-wal", "-shm"] {
         let path = beside(&real, suffix);
@@ -216,7 +216,7 @@ fn check_beside(database: &Path) -> Result<(), Error> {
             Err(error) => return Err(cannot_use(&path, &error)),
             Ok(_) => {
                 return Err(Error(format!(
-                    "{} is not a file, and SQLite would open it with the database: remove it",
+                    "{} is not a regular file, and SQLite would open it with the database: remove it",
                     path.display()
                 )));
             }

@@ -26,7 +26,7 @@ pub(super) fn check(stored: &Stored) -> Result<(), Error> {
     } else if stored.header.sets > MOST_SETS || sets.any(|set| set >= MOST_SETS) {
         format!("it has more than {MOST_SETS} sets")
     } else if !is_moment(&stored.started) {
-        "it does not say when it was started".to_owned()
+        "its start time is not a valid time of RFC 3339".to_owned()
     } else if stored.elapsed_s > LONGEST_S {
         "it lasted longer than thirty years".to_owned()
     } else {

@@ -55,14 +55,14 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
 /// What is left, and how to remove it.
 pub fn end() -> Result<Option<String>, String> {
     let state = BootState::read();
-    // First, as it would reset a machine that stays up; it keeps nothing else from being put back.
+    // First, as it would reset a machine that stays up. A failure does not stop the rest of the clean-up.
     let stood_down = match state {
         Ok(None) => Ok(()),
         _ => watchdog::stand_down(),
     };
     // Then the hook, whether or not it is known what is due: without it nothing boots any more.
     hook::remove()?;
-    let resets = |error| format!("the watchdog may still reset this machine: {error}");
+    let resets = |error| format!("cannot stop the watchdog, which may reset this machine: {error}");
     let Ok(Some(state)) = state else {
         grub::unload_what_is_left()?;
         stood_down.map_err(resets)?;

@@ -114,7 +114,9 @@ pub fn take_over() {
     // What was started early may still wait for the driver.
     let _turn = turn();
     if let Err(error) = stand_down() {
-        eprintln!("weigh: {DEVICE} was not stood down, and may reset this machine: {error}");
+        eprintln!(
+            "weigh: cannot stop the watchdog {DEVICE}, which may reset this machine: {error}"
+        );
     }
 }
 
@@ -128,11 +130,11 @@ fn turn() -> Option<File> {
 /// Stands it down, where it is ours.
 ///
 /// # Errors
-/// As `open(2)` and `write(2)`: then it may still reset this machine.
+/// As `open(2)` and `write(2)`; after an error the watchdog may still reset this machine.
 pub fn stand_down() -> io::Result<()> {
     let write = |mut device: File| -> io::Result<()> { device.write_all(STANDS_DOWN) };
     match OpenOptions::new().write(true).open(DEVICE).and_then(write) {
-        // There is none, or another daemon has it.
+        // No watchdog, or another daemon holds it.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
         other => other,

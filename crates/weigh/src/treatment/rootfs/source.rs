@@ -21,8 +21,8 @@ use weigh_host::interruption::has_come;
 const LOOKS_TAKE: u32 = 50;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Of a directory, where programs and what they load are. Elsewhere a distribution has directories of users,
-/// and older ones give `usr/local` to a group.
+/// Paths of a root directory that hold programs and libraries. Other paths may belong to users; older
+/// distributions give `usr/local` to a group.
 const EXECUTED: [&str; 21] = [
     "bin",
     "sbin",

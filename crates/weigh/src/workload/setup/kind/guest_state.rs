@@ -42,7 +42,7 @@ impl GuestState {
     /// When the worker has executed its program, and when it has ended.
     pub const BEFORE: &str = "guest before";
     pub const AFTER: &str = "guest after";
-    /// What became of a step that an enforcing policy forbids: `denied`, `allowed`, or another error.
+    /// Outcome of a step that an enforcing policy forbids: `denied`, `allowed` or `failed (errno N)`.
     pub const CANARY: &str = "selinux canary";
     pub const DENIED: &str = "denied";
 }
@@ -79,7 +79,7 @@ fn present<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// `None` of a kernel without auditing.
+/// `None` if the kernel lacks auditing.
 fn audit() -> io::Result<Option<u32>> {
     match Client::open() {
         Err(error) if error.raw_os_error() == Some(libc::EPROTONOSUPPORT) => Ok(None),
@@ -137,8 +137,8 @@ impl Act for GuestState {
                 let became = match code {
                     Some(0) => "allowed".to_owned(),
                     Some(libc::EACCES | libc::EPERM) => GuestState::DENIED.to_owned(),
-                    // EINVAL, where the policy has no such context, denies nothing.
-                    other => format!("not tried: error {other:?}"),
+                    // EINVAL means that the policy lacks this context: that is no denial.
+                    other => format!("failed (errno {})", other.unwrap_or_default()),
                 };
                 seen.insert(GuestState::CANARY.into(), became);
                 Ok(Some(pid as u32))
