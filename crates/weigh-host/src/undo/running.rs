@@ -135,7 +135,8 @@ impl CurrentCommand {
         Ok(child)
     }
 
-    /// File and mark for a command that a launcher starts; the command writes its [`NotedCommand`] there itself.
+    /// File and mark for a command that a launcher starts; the command writes its [`NotedCommand`] there
+    /// itself.
     ///
     /// # Errors
     /// Where the kernel gives no random number.
