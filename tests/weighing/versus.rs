@@ -295,7 +295,7 @@ fn another_session_goes_on_with_the_same_programs_only() {
     home.measure(&words);
     let pairs = |home: &Home| row_of(&home.json(), "./new")["pairs"].as_u64().unwrap();
     let before = pairs(&home);
-    home.measure("versus --continue latest --budget 1s");
+    home.measure("versus --continue latest --budget 5s");
     assert!(pairs(&home) > before, "{before} pairs, and no more");
     script("new", "sleep 0.02");
     let changed = home.run("versus --continue latest --budget 1s");
