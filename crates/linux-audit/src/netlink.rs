@@ -64,10 +64,6 @@ impl Client {
             Some(netlink::AUDIT),
         )?;
         set_socket_timeout(&socket, Timeout::Recv, Some(REPLY_TIMEOUT))?;
-        // Beyond the limit of the system only with CAP_NET_ADMIN; otherwise as much as that allows.
-        if set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).is_err() {
-            set_socket_recv_buffer_size(&socket, BUFFER_BYTES)?;
-        }
         Ok(Client { socket, sequence: 0 })
     }
 
@@ -119,12 +115,21 @@ impl Client {
     /// # Errors
     /// As [`Client::status`].
     pub fn rules(&mut self) -> io::Result<Vec<Rule>> {
+        self.make_room_for_a_list()?;
         let replies = self.request(message::LIST_RULES, &[])?;
         Ok(replies
             .into_iter()
             .filter(|reply| reply.kind == message::LIST_RULES)
             .map(|reply| Rule::from_bytes(reply.payload))
             .collect())
+    }
+
+    /// Not when it is opened: a receiver of records keeps the buffer that it has on every system.
+    fn make_room_for_a_list(&self) -> io::Result<()> {
+        // Beyond the limit of the system only with CAP_NET_ADMIN; otherwise as much as that allows.
+        set_socket_recv_buffer_size_force(&self.socket, BUFFER_BYTES)
+            .or_else(|_| set_socket_recv_buffer_size(&self.socket, BUFFER_BYTES))?;
+        Ok(())
     }
 
     /// Loads a rule.
