@@ -1,4 +1,4 @@
-//! What the benchmarks share: two programs in turns, tables, the machine, the launcher's role.
+//! Parts that several benchmarks use: two programs in turns, tables, the machine, the launcher's role.
 
 pub mod duel;
 pub mod end;
@@ -7,15 +7,28 @@ pub mod machine;
 pub mod role;
 pub mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
-/// The `weigh` beside the benchmark: target/release/weigh.
+/// The `weigh` of this tree, target/release/weigh: built first, so that no benchmark measures an older one.
 ///
 /// # Panics
-/// `weigh` is not built: cargo does not build the programs of another package.
-pub fn program() -> PathBuf {
-    let own = std::env::current_exe().expect("/proc is mounted");
-    let weigh = own.ancestors().nth(2).expect("it is in target/PROFILE/deps").join("weigh");
-    assert!(weigh.exists(), "{} is missing: cargo build --release", weigh.display());
-    weigh
+/// It does not build.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        // cargo builds no programs of another package, and tells its own path to what it runs.
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["build", "--locked", "--release", "--quiet", "-p", "weigh", "--bin", "weigh"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(
+            built.is_ok_and(|status| status.success()),
+            "`cargo build --release -p weigh` failed"
+        );
+        let own = std::env::current_exe().expect("/proc is mounted");
+        own.ancestors().nth(2).expect("it is in target/release/deps").join("weigh")
+    })
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::audit::Audit;
+use crate::support::grid::small;
 use crate::support::{Home, row, skip, wait_until};
 use serde_json::Value;
 
@@ -92,22 +93,6 @@ fn our_own_sink_computes_as_well() {
     assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
 }
 
-/// Of one class, with cells as short as can be.
-const GRID: &str = r#"
-name = "small"
-summary = "for tests"
-activities = ["activity-cpu"]
-delays_ms = [1.0]
-drops = ["1@20%40"]
-tiers_bytes = [20_000, 400_000]
-least_ms = 1
-no_delay = true
-congestion = "reno"
-[[class]]
-name = "Video"
-bytes = 65536
-"#;
-
 #[test]
 fn records_are_shipped_to_w_passive_and_counted_there() {
     if !Path::new("/dev/net/tun").exists() {
@@ -116,7 +101,7 @@ fn records_are_shipped_to_w_passive_and_counted_there() {
     }
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
-    home.file("small.toml", GRID);
+    home.file("small.toml", small("activity-cpu", &[("Video", 65536)]));
     let arguments = ["compare", "audit:sink=remote", "-w", "net:./small.toml", "--pairs", "8"];
     let outcome = home.measure(&[&arguments[..], &["--no-detail", "--json", "-"]].concat());
     audit.assert_restored();

@@ -198,20 +198,8 @@ fn experiments_of_two_machines_are_set_beside_each_other() {
 fn what_was_measured_is_shown_as_the_old_tables() {
     let _turn = Turn::share();
     let home = Home::new();
-    let command = [
-        "compare",
-        "none",
-        "-w",
-        "getppid",
-        "-w",
-        "stat",
-        "-w",
-        "syscall",
-        "--pairs",
-        "8",
-        "--no-detail",
-    ];
-    let measured = home.run(&[&command[..], &["--sets", "2", "--as", "smalley"]].concat());
+    let command = "compare none -w getppid -w stat -w syscall --pairs 8 --no-detail";
+    let measured = home.run(&*format!("{command} --sets 2 --as smalley"));
     measured.assert_says(&["Overhead", "getppid"]);
     home.succeed("show --as nitzberg").assert_says(&["Delta-3", "getppid"]);
     home.succeed("show --as smalley").assert_says(&["Overhead", "%", "µs"]);

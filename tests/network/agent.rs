@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::support::processes::{Held, signal};
-use crate::support::{Home, Running, is_root, skip, wait_until};
+use crate::support::{Home, NOBODY, Running, is_root, skip, wait_until};
 use channel::{Channel, Secret};
 use rand::{RngExt, SeedableRng};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
@@ -299,6 +299,19 @@ fn token_files_are_private_and_long() {
     refused("there is no token file token: `weigh agent --new-token token` makes one");
     home.succeed("agent --new-token token");
     home.run("agent --new-token token").assert_error(&["File exists"]);
+    if is_root() {
+        let [ours, theirs] = ["ours", "theirs"].map(|name| home.path(name));
+        fs::create_dir(&ours).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        std::os::unix::fs::symlink(&ours, theirs.join("link")).unwrap();
+        for path in [theirs.join("link"), theirs.clone()] {
+            std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let token = theirs.join("link/token");
+        home.run(&["agent", "--new-token", token.to_str().unwrap()])
+            .assert_error(&["belongs to another user"]);
+        assert_eq!(fs::read_dir(&ours).unwrap().count(), 0);
+    }
     let mode = |mode| {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
         fs::set_permissions(home.path("token"), permissions).unwrap();

@@ -171,6 +171,20 @@ impl<'h> Machine<'h> {
     }
 }
 
+/// Ends the process that holds the connection. The pair is dropped, and the experiment has all of its 8.
+fn lose_the_connection(home: &Home, machine: &Machine, mut running: Running) {
+    home.wait_for_samples(2, &mut running);
+    assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
+    kill_process(holder(&running), Signal::KILL).unwrap();
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    let json = home.json();
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
+    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
+    machine.assert_nothing_left();
+}
+
 /// The ssh that the others share.
 fn holder(running: &Running) -> Pid {
     found_holder(running).expect("there is a connection")
@@ -219,17 +233,8 @@ fn a_connection_that_is_cut_costs_a_pair_and_one_that_goes_with_us_leaves_nothin
     let label = machine.label();
     let arguments = ["compare", &label, "-w", "getppid", "--no-detail", "--pairs"];
     let long = ["8", "--sample", "300ms", "--inconclusive-ok"];
-    let mut running = home.start(home.weigh(&[&arguments[..], &long].concat()));
-    home.wait_for_samples(2, &mut running);
-    assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
-    kill_process(holder(&running), Signal::KILL).unwrap();
-    let outcome = running.finish();
-    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    let json = home.json();
-    let warnings = json["warnings"].to_string();
-    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
-    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
-    machine.assert_nothing_left();
+    let running = home.start(home.weigh(&[&arguments[..], &long].concat()));
+    lose_the_connection(&home, &machine, running);
 
     let before = home.samples();
     let mut running = home.start(home.weigh(&[&arguments[..], &["900"]].concat()));
@@ -398,17 +403,8 @@ fn a_client_that_is_lost_costs_a_pair_and_what_cannot_be_is_said() {
     let client = machine.client();
     let arguments = ["compare", "seccomp", "-w", "app:web.page@nginx", "--no-detail", "--client"];
     let how = [&client, "--pairs", "8", "--sample", "300ms", "--inconclusive-ok"];
-    let mut running = home.start(home.weigh(&[&arguments[..], &how].concat()));
-    home.wait_for_samples(2, &mut running);
-    assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
-    kill_process(holder(&running), Signal::KILL).unwrap();
-    let outcome = running.finish();
-    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    let json = home.json();
-    let warnings = json["warnings"].to_string();
-    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
-    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
-    machine.assert_nothing_left();
+    let running = home.start(home.weigh(&[&arguments[..], &how].concat()));
+    lose_the_connection(&home, &machine, running);
 
     let refused = |client: &str, more: &[&str], parts: &[&str]| {
         home.run(&[&arguments[..], &[client], more].concat()).assert_error(parts);

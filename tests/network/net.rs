@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use crate::support::grid::small;
 use crate::support::processes::signal;
 use crate::support::{Home, Turn, row, skip, wait_until};
 use rand::{RngExt, SeedableRng};
@@ -10,24 +11,9 @@ use rustix::process::Signal;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// A grid of two classes with cells as short as can be, beside one activity.
-const SMALL: &str = r#"
-name = "small"
-summary = "for tests"
-activities = ["arith-double"]
-delays_ms = [1.0]
-drops = ["1@20%40"]
-tiers_bytes = [20_000, 400_000]
-least_ms = 1
-no_delay = true
-congestion = "reno"
-[[class]]
-name = "Telnet"
-bytes = 1000
-[[class]]
-name = "Video"
-bytes = 65536
-"#;
+fn two_classes() -> String {
+    small("arith-double", &[("Telnet", 1000), ("Video", 65536)])
+}
 
 /// Whether hosts can be made here.
 fn can_make_hosts() -> bool {
@@ -46,7 +32,7 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     let _turn = Turn::share();
     let home = Home::new();
     let further = "further = [\"requests\", \"loaded\", \"datagrams\"]\n[[class]]";
-    home.file("small.toml", SMALL.replacen("[[class]]", further, 1));
+    home.file("small.toml", two_classes().replacen("[[class]]", further, 1));
     std::fs::create_dir(home.path("packets")).unwrap();
     let trace = ["--trace", "packets"];
     let arguments = [&["net", "--grid", "./small.toml", "--precision", "90%"][..], &trace].concat();
@@ -106,12 +92,12 @@ fn a_cell_that_fails_leaves_the_score_incomplete() {
     }
     let _turn = Turn::share();
     let home = Home::new();
-    home.file("small.toml", SMALL);
+    home.file("small.toml", two_classes());
     let arguments = ["net", "--grid", "./small.toml", "--beside", "nonesuch"];
     let outcome = home.run(&arguments);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["there is no workload"]);
-    home.file("cubic.toml", SMALL.replace("reno", "nonesuch"));
+    home.file("cubic.toml", two_classes().replace("reno", "nonesuch"));
     let outcome = home.run("net --grid ./cubic.toml");
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["congestion control `nonesuch`"]);
@@ -125,7 +111,7 @@ fn a_grid_is_a_row_that_a_treatment_can_have_an_effect_on() {
     }
     let _turn = Turn::share();
     let home = Home::new();
-    home.file("small.toml", SMALL);
+    home.file("small.toml", two_classes());
     let outcome = home.measure(&[
         "compare",
         "seccomp:compares=2000",
@@ -166,7 +152,7 @@ fn the_networks_penalty_is_judged_where_it_was_asked_for() {
     }
     let _turn = Turn::share();
     let home = Home::new();
-    home.file("small.toml", SMALL);
+    home.file("small.toml", two_classes());
     let arguments = ["compare", "none", "-w", "net:./small.toml:bytes=65536", "--pairs", "8"];
     home.measure(&[&arguments[..], &["--metric", "comm_slowdown"]].concat());
     assert!(home.json().to_string().contains("\"comm_slowdown\""));
@@ -179,7 +165,7 @@ fn ftp_is_served_by_vsftpd_where_there_is_one() {
     }
     let _turn = Turn::share();
     let home = Home::new();
-    let fetching = SMALL.replace("\"arith-double\"", "\"activity-ftp\"");
+    let fetching = two_classes().replace("\"arith-double\"", "\"activity-ftp\"");
     home.file("small.toml", fetching);
     home.succeed("net --grid ./small.toml --precision 99%");
     let server = match fs::metadata("/usr/sbin/vsftpd") {
@@ -200,7 +186,7 @@ fn whatever_process_is_killed_nothing_is_left() {
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
     for _ in 0..crate::support::hard(4, 60) {
         let home = Home::new();
-        home.file("small.toml", SMALL);
+        home.file("small.toml", two_classes());
         let arguments = ["net", "--grid", "./small.toml", "--precision", "0.01%"];
         let mut running = home.start(home.weigh(&arguments));
         home.wait_for_samples(1, &mut running);
@@ -249,7 +235,8 @@ late_ns = 1000000
 name = "Video"
 bytes = 65536
 "#;
-    let (head, _) = SMALL.split_once("[[class]]").unwrap();
+    let two_classes = two_classes();
+    let (head, _) = two_classes.split_once("[[class]]").unwrap();
     home.file("link.toml", [head, link].concat());
     home.succeed("net --grid ./link.toml --spec spec.toml");
     let outcome = home.succeed("net --from-spec ./spec.toml --precision 99%");

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::grid::small;
 use crate::support::processes::signal;
 use crate::support::{Home, Outcome, Running, Turn, row, skip, wait_until};
 use rand::{RngExt, SeedableRng};
@@ -18,22 +19,6 @@ use wire::{Interfaces, Namespace};
 const LONG: Duration = Duration::from_secs(60);
 const ACTIVE: &str = "10.96.1.2";
 const PASSIVE: &str = "10.96.2.2";
-
-/// As in tests/network/net.rs.
-const SMALL: &str = r#"
-name = "small"
-summary = "for tests"
-activities = ["activity-ftp"]
-delays_ms = [1.0]
-drops = ["1@20%40"]
-tiers_bytes = [20_000, 400_000]
-least_ms = 1
-no_delay = true
-congestion = "reno"
-[[class]]
-name = "Video"
-bytes = 65536
-"#;
 
 /// Three machines: each has a home, and a network interface.
 struct Lab {
@@ -70,7 +55,7 @@ impl Lab {
             }
         }
         let home = Home::new();
-        home.file("small.toml", SMALL);
+        home.file("small.toml", small("activity-ftp", &[("Video", 65536)]));
         home.succeed("agent --new-token token");
         let agents = [(); 2].map(|()| {
             let other = Home::new();

@@ -24,6 +24,7 @@ pub mod bootable;
 pub mod build;
 pub mod busy;
 pub mod fuzzing;
+pub mod grid;
 pub mod hidden;
 pub mod import;
 pub mod linked;

@@ -387,19 +387,21 @@ static uint64_t bytes_in_one_directory(const struct load_options *options)
 static void expect_room(const struct load_options *options)
 {
 	uint64_t each = bytes_in_one_directory(options);
-	struct statvfs system, other;
+	struct stat own, other;
+	struct statvfs system;
 
 	for (int i = 0; i == 0 || i < disk_directory_count; i++) {
 		const char *directory = disk_directory_count ? disk_directories[i] : ".";
-		uint64_t needed = 0;
+		uint64_t needed = disk_directory_count ? 0 : each;
 
-		if (statvfs(directory, &system) < 0)
-			fail("statvfs: %s: %s", directory, strerror(errno));
-		if (!disk_directory_count)
-			needed = each;
-		for (int k = 0; k < disk_directory_count; k++)
-			if (statvfs(disk_directories[k], &other) == 0 && other.f_fsid == system.f_fsid)
+		if (stat(directory, &own) < 0 || statvfs(directory, &system) < 0)
+			fail("cannot look at %s: %s", directory, strerror(errno));
+		for (int k = 0; k < disk_directory_count; k++) {
+			if (stat(disk_directories[k], &other) < 0)
+				fail("cannot look at %s: %s", disk_directories[k], strerror(errno));
+			if (other.st_dev == own.st_dev)
 				needed += each;
+		}
 		/* Some file systems in memory report no size. */
 		uint64_t room = (uint64_t)system.f_bavail * system.f_frsize / 20 * 19;
 		if (system.f_blocks && needed > room)

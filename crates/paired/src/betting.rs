@@ -139,8 +139,8 @@ impl Betting {
         Ok(betting)
     }
 
-    /// The same row with a [`PairPlan::AfterPilot`] of so many pairs, made when the pilot was over and
-    /// it had no plan.
+    /// This row with a [`PairPlan::AfterPilot`] of so many pairs, for one that had no plan when its pilot was
+    /// over.
     pub fn plan_after_pilot(self, pairs: f64) -> Betting {
         let start = Start { plan: Some(PairPlan::AfterPilot(pairs)), ..self.start };
         let planned = Betting::from_log_ratios(&self.values, start);
@@ -257,7 +257,7 @@ impl Betting {
         self.clean_log_e(-margin, 1.0).min(self.clean_log_e(margin, -1.0))
     }
 
-    /// What the gambler has who bets `sign` on d_i − `theta` of these pairs alone.
+    /// Capital of a gambler who bets `sign` on d_i − `theta`, of the clean pairs alone.
     pub(crate) fn clean_wealth(&self, theta: f64, sign: f64) -> Wealth {
         let mut wealth = Wealth::new(self.gamblers.for_a_quarter());
         for ((d, scale), turn) in self.values.iter().zip(&self.scales).zip(&self.turns) {
@@ -308,7 +308,7 @@ impl Betting {
         self.wealth(theta, sign).log()
     }
 
-    /// What the gambler has who bets `sign` on d_i − `theta`.
+    /// Capital of the gambler who bets `sign` on d_i − `theta`.
     pub(crate) fn wealth(&self, theta: f64, sign: f64) -> Wealth {
         let mut wealth = Wealth::new(self.gamblers);
         for (d, scale) in self.values.iter().zip(&self.scales) {

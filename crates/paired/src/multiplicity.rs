@@ -103,7 +103,7 @@ pub fn closed_e_bh(log_e: &[f64], weights: &[f64], alpha: f64) -> Vec<bool> {
     rejected
 }
 
-/// Whether no set A refutes the rejection of the first `count` of these hypotheses, each a weight and an
+/// True if no set A refutes the rejection of the first `count` of these hypotheses, each a weight and an
 /// e-value.
 ///
 /// E_A ≥ c with c = k/(α·count), for all A that share k hypotheses with them, means that the sum of w(E − c)

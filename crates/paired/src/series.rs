@@ -37,8 +37,8 @@ const LONG: usize = 18;
 const MOST_ALIKE: f64 = 0.95;
 
 impl Typical {
-    /// Of values in the order in which they were taken; `None` of fewer than two, and where one is not above
-    /// 0.
+    /// The typical value of a series in the order measured; `None` for fewer than two values, or if one is
+    /// not above 0.
     ///
     /// Valid at every [look](looks), also where one stops as soon as the interval is narrow.
     pub fn of(series: &[f64]) -> Option<Typical> {
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!((still.median, still.low, still.high), (7.0, 7.0, 7.0));
     }
 
-    /// What the sign test of independent values misses at each look, summed up.
+    /// The chances that the sign test of independent values misses at a look, summed over all looks.
     #[test]
     fn all_looks_together_miss_in_less_than_five_per_cent() {
         let missed = |count: usize| {

@@ -69,15 +69,20 @@ pub fn executable_tree(root: &Path, parts: &[&str]) -> io::Result<()> {
         Ok((stat.st_dev == device).then_some(stat))
     };
     let mut open = Vec::new();
-    for part in parts {
-        let ways = Path::new(part).ancestors().skip(1);
-        if ways
-            .map(|way| look(&root.join(way)))
-            .collect::<io::Result<Vec<_>>>()?
-            .iter()
-            .any(|way| way.is_none_or(|stat| is_link(&stat)))
-        {
-            continue;
+    'parts: for part in parts {
+        for way in Path::new(part).ancestors().skip(1) {
+            match look(&root.join(way))? {
+                // Absent, or another file system, which is mounted here only.
+                None => continue 'parts,
+                Some(stat) if is_link(&stat) => {
+                    let path = root.join(way);
+                    return Err(refused(format!(
+                        "{} is a link, so root cannot check {part} behind it: use a tar archive of the root",
+                        path.display()
+                    )));
+                }
+                Some(_) => {}
+            }
         }
         open.push(root.join(part));
     }
@@ -208,6 +213,10 @@ mod tests {
             mode(&home.path().join(part), 0o755);
         }
         executable_tree(home.path(), &parts).unwrap();
+        // What is behind a link is not looked at, so it is refused.
+        symlink("usr", home.path().join("local")).unwrap();
+        let refused = executable_tree(home.path(), &["local/lib"]).unwrap_err().to_string();
+        assert!(refused.contains("local is a link"), "{refused}");
         fs::write(home.path().join("bin/sh"), "").unwrap();
         chown(home.path().join("bin/sh"), Some(1001), Some(1001)).unwrap();
         let refused = executable_tree(home.path(), &parts).unwrap_err().to_string();

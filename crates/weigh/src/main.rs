@@ -28,10 +28,6 @@ fn main() -> ExitCode {
         eprintln!("weigh: cannot install the handler of SIGXFSZ: {error}");
         return ExitCode::from(cli::ERROR);
     }
-    if let Err(error) = see_cut_files() {
-        eprintln!("weigh: cannot install the handler of SIGBUS: {error}");
-        return ExitCode::from(cli::ERROR);
-    }
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next();
     let result = match role.as_ref().and_then(|role| role.to_str()) {
@@ -49,8 +45,7 @@ fn main() -> ExitCode {
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
         Some(testbed::SUBCOMMAND) => testbed::process::run().map_err(|error| error.to_string()),
         Some(guard::SUBCOMMAND) => guard::run(arguments, &treatment::undoings()),
-        // A bug is an error too, and the manual has no other status for one.
-        _ => return std::panic::catch_unwind(cli::main).unwrap_or(ExitCode::from(cli::ERROR)),
+        _ => return command(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -66,6 +61,15 @@ fn main() -> ExitCode {
 /// would end us without a word. No program that we execute inherits the handler.
 fn see_file_limits() -> std::io::Result<()> {
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map(drop)
+}
+
+/// Runs the command of a user. A bug is an error too, and the manual has no other status for one.
+fn command() -> ExitCode {
+    if let Err(error) = see_cut_files() {
+        eprintln!("weigh: cannot install the handler of SIGBUS: {error}");
+        return ExitCode::from(cli::ERROR);
+    }
+    std::panic::catch_unwind(cli::main).unwrap_or(ExitCode::from(cli::ERROR))
 }
 
 /// SQLite maps `weigh.db-shm`; truncating it raises SIGBUS. Prints a message and exits with status 2. The

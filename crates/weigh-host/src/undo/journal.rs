@@ -330,6 +330,11 @@ mod tests {
         fs::create_dir(&scratch).unwrap();
         let left = home.undo(&journal(boot_id(), &scratch)).unwrap_err();
         assert!(left.contains("no such treatment") && !scratch.exists());
+        // It blocks every experiment, so the way out is told.
+        assert!(
+            left.ends_with(&format!("delete {}", home.path("state/7.journal").display())),
+            "{left}"
+        );
         let left: Journal = serde_json::from_slice(&home.state.read("7.journal").unwrap()).unwrap();
         assert_eq!(left.entries.len(), 1);
     }
