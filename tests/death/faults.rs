@@ -161,12 +161,13 @@ fn without_its_journal_an_experiment_ends() {
     }
 }
 
-/// The guard has a copy.
+/// The guard has a copy, which is larger than a pipe holds.
 #[test]
 fn without_its_journal_and_killed_an_experiment_leaves_nothing() {
     let _turn = Turn::share();
     let home = Home::new();
-    let mut running = start(&home, &changing(&home));
+    let long = format!("undo=\": {};", "x".repeat(70_000));
+    let mut running = start(&home, &changing(&home).replace("undo=\"", &long));
     home.wait_for_samples(2, &mut running);
     assert!(wait_until(LIMIT, || home.path("made").exists()), "no sample of the treated arm came");
     let journal = format!("state/weighbridge/{}.journal", running.pid());

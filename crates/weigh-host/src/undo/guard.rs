@@ -1,17 +1,18 @@
 //! The guard: a process that undoes what an experiment changed when `weigh` dies, by whatever
 //! signal. It reads the journal, which survives both for `weigh restore`. If somebody removed that file, it
-//! uses the last copy that `weigh` sent.
+//! uses the copy in memory that it shares with `weigh`.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
@@ -49,8 +50,8 @@ pub struct Guard {
     undoings: Vec<Undoing>,
     child: Child,
     done: Option<ChildStdin>,
-    /// Whether the guard has a copy of the journal as it is.
-    is_told: bool,
+    /// The journal as it is, in memory that the guard has too; empty when nothing is left to undo.
+    copy: File,
     running: Rc<CurrentCommand>,
 }
 
@@ -86,9 +87,12 @@ impl Guard {
         let path = directory.path(&name);
         claims.iter().try_for_each(|claim| claim.name_journal(&path)).map_err(nothing_to_undo)?;
         let mut command = crate::own_program::command(SUBCOMMAND);
-        command.arg(path).arg(root).stdin(Stdio::piped()).stdout(Stdio::null());
-        let files: Vec<RawFd> =
-            claims.iter().flat_map(Claim::files).map(|file| file.as_raw_fd()).collect();
+        let copy = memfd_create("journal", MemfdFlags::CLOEXEC);
+        let copy = File::from(copy.map_err(io::Error::from).map_err(nothing_to_undo)?);
+        let its_copy = format!("/proc/self/fd/{}", copy.as_raw_fd());
+        command.arg(path).arg(root).arg(its_copy).stdin(Stdio::piped()).stdout(Stdio::null());
+        let files = claims.iter().flat_map(Claim::files).map(|file| file.as_raw_fd());
+        let files: Vec<RawFd> = files.chain([copy.as_raw_fd()]).collect();
         // They are open until the claims are dropped.
         start::hand_over(&mut command, files);
         let mut child = command.spawn().map_err(nothing_to_undo).map_err(|error| {
@@ -96,14 +100,9 @@ impl Guard {
         })?;
         orphans::keep(child.id());
         let done = child.stdin.take();
-        if let Some(pipe) = &done {
-            let flags = rustix::fs::fcntl_getfl(pipe)?;
-            rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK)?;
-        }
         let running = Rc::new(CurrentCommand::of(&directory, &name).guarded_by(&child));
         running.know_journal()?;
         let (root, lock, _claims) = (root.to_owned(), Some(lock), claims);
-        let is_told = true;
         Ok(Guard {
             directory,
             name,
@@ -114,7 +113,7 @@ impl Guard {
             undoings,
             child,
             done,
-            is_told,
+            copy,
             running,
         })
     }
@@ -167,19 +166,9 @@ impl Guard {
     fn write(&mut self) -> io::Result<()> {
         write(&self.place(), &self.journal)?;
         let copy = serde_json::to_vec(&self.journal)?;
-        self.tell_guard(copy);
+        self.copy.write_all_at(&copy, 0)?;
+        self.copy.set_len(copy.len() as u64)?;
         self.running.know_journal()
-    }
-
-    /// Sends the guard a copy of the journal, in case somebody removes the file. After a failed or partial
-    /// write no more copies follow, because the guard could not find the start of the next one.
-    fn tell_guard(&mut self, mut copy: Vec<u8>) {
-        copy.push(b'\n');
-        if let Some(pipe) = &mut self.done
-            && self.is_told
-        {
-            self.is_told = pipe.write_all(&copy).is_ok();
-        }
     }
 
     fn position(&self, kind: &str, instance: &str) -> Option<usize> {
@@ -215,9 +204,9 @@ impl Guard {
     /// Sentences that say what is left; the journal stays for `weigh restore`.
     pub fn disarm(mut self) -> Result<(), String> {
         let mut journal = std::mem::take(&mut self.journal);
-        // The empty copy tells the guard to trust the file alone: if that is gone, nothing is left to undo.
-        self.tell_guard(Vec::new());
-        let mut result = undo_all(&self.place(), &mut journal);
+        // Now the guard trusts the file alone: once that is gone, nothing is left to undo.
+        let emptied = self.copy.set_len(0).map_err(|error| error.to_string());
+        let mut result = emptied.and(undo_all(&self.place(), &mut journal));
         let mut done = self.done.take();
         if result.is_err() {
             // With the lock the guard would take the journal for that of one who still runs.
@@ -238,8 +227,8 @@ impl Guard {
     }
 }
 
-/// The guard process, told its journal and the root of its settings: waits for the end of stdin and, unless
-/// it was told that all is done, undoes what the journal holds.
+/// The guard process, told its journal, the root of its settings and its copy of the journal: waits for the
+/// end of stdin and, unless it was told that all is done, undoes what the journal holds.
 ///
 /// # Errors
 /// A sentence that says what is left.
@@ -247,60 +236,34 @@ pub fn run(
     mut arguments: impl Iterator<Item = OsString>,
     undoings: &[Undoing],
 ) -> Result<(), String> {
-    let (Some(journal), Some(root)) = (arguments.next(), arguments.next()) else {
-        return Err("the guard needs a journal and a root".into());
+    let (Some(journal), Some(root), Some(copy)) =
+        (arguments.next(), arguments.next(), arguments.next())
+    else {
+        return Err("the guard needs a journal, a root and a copy".into());
     };
-    let (copy, said) = last_copy(io::stdin().lock());
+    let journal = Path::new(&journal);
+    let say = |error: io::Error| format!("{}: {error}", journal.display());
+    let mut copy = File::open(copy).map_err(say)?;
+    let mut said = Vec::new();
+    // An error is no word that all is done.
+    let _ = io::stdin().lock().read_to_end(&mut said);
     if said == b"done" {
         return Ok(());
     }
-    let journal = Path::new(&journal);
-    let say = |error: io::Error| format!("{}: {error}", journal.display());
+    let mut content = Vec::new();
+    copy.read_to_end(&mut content).map_err(say)?;
     let (Some(parent), Some(name)) =
         (journal.parent(), journal.file_name().and_then(|name| name.to_str()))
     else {
         return Err(format!("{} is no journal", journal.display()));
     };
     let directory = StateDir::at(parent).map_err(say)?;
-    if !copy.is_empty() && !directory.has(name).map_err(say)? {
+    if !content.is_empty() && !directory.has(name).map_err(say)? {
         eprintln!(
             "weigh: the journal {} was removed: undoing its changes from the guard's copy",
             journal.display()
         );
-        directory.replace(name, &copy).map_err(say)?;
+        directory.replace(name, &content).map_err(say)?;
     }
     undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root), undoings })
-}
-
-/// Reads to the end: the last whole line, which is a copy of the journal, and what comes behind it.
-fn last_copy(parent: impl Read) -> (Vec<u8>, Vec<u8>) {
-    let mut parent = io::BufReader::new(parent);
-    let (mut copy, mut line) = (Vec::new(), Vec::new());
-    // Read errors are ignored: the journal file has the same content.
-    while parent.read_until(b'\n', &mut line).is_ok_and(|length| length > 0)
-        && line.ends_with(b"\n")
-    {
-        line.pop();
-        copy = std::mem::take(&mut line);
-    }
-    (copy, line)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_whole_line_is_the_copy() {
-        let said = |text: &str| {
-            let (copy, rest) = last_copy(text.as_bytes());
-            (String::from_utf8(copy).unwrap(), String::from_utf8(rest).unwrap())
-        };
-        let both = |copy: &str, rest: &str| (copy.to_owned(), rest.to_owned());
-        assert_eq!(said(""), both("", ""));
-        assert_eq!(said("done"), both("", "done"));
-        assert_eq!(said("{1}\n{2}\n{3"), both("{2}", "{3"));
-        assert_eq!(said("{1}\n\n"), both("", ""), "all was undone");
-        assert_eq!(said("{1}\n\ndone"), both("", "done"));
-    }
 }
