@@ -82,14 +82,13 @@ fn options_that_make_no_sense_are_refused() {
 #[test]
 fn options_that_nothing_uses_are_refused() {
     let home = Home::new();
-    home.succeed("agent --new-token token");
     let refused = |words: &str, said: &[&str]| {
         home.run(&words.split(' ').collect::<Vec<_>>()).assert_error(said);
     };
     let getppid = "compare seccomp -w getppid";
     refused(
-        &format!("{getppid} --active a.lab --passive p.lab --token-file token"),
-        &["is a network grid, which --active, --passive and --token-file are for", "-w net:quick"],
+        &format!("{getppid} --active a.lab --passive p.lab"),
+        &["is a network grid, which --active and --passive are for", "-w net:quick"],
     );
     refused(&format!("{getppid} --treat client"), &["asks a server", "leave --treat out"]);
     refused(&format!("{getppid} --reboot-by grub"), &["--reboot-by is for arms that are boots"]);
@@ -100,8 +99,6 @@ fn options_that_nothing_uses_are_refused() {
     for command in ["show", "run getppid", "compare none", "load shared", "versus true false"] {
         refused(&format!("{command} --as unixbench -v"), &["--as <TABLE>", "cannot be used with"]);
     }
-    refused("agent --new-token t --longest 5s", &["--longest <TIME>", "cannot be used with"]);
-    assert!(!home.path("t").exists());
     assert_eq!((home.samples(), home.leftovers()), (0, Vec::<std::path::PathBuf>::new()));
 }
 

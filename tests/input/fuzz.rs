@@ -7,15 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::fuzzing::{fuzz, texts};
-use channel::{Channel, Secret};
 use linux_audit::features::Features;
 use linux_audit::record;
 use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleSet;
 use linux_audit::status::Status;
 use linux_audit::tally::RecordTally;
-use weigh::agent::Gates;
-use weigh::far::{CallFor, Hello, Premises, VERSION};
 use weigh::profile::record::SyscallProfile;
 use weigh::{import, treatment};
 use weigh_host::undo::journal::Journal;
@@ -271,71 +268,6 @@ fn choices_of_packets() {
     fuzz("choices of packets", &texts(&choices), |input| {
         if let Ok(choice) = String::from_utf8_lossy(input).parse::<Choice>() {
             assert!(choice.to_string().parse::<Choice>().is_ok(), "{choice}");
-        }
-    });
-}
-
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-/// What a caller with this token sends, up to what it wants; recorded, so no other agent can open to it.
-fn call(token: &str) -> Vec<u8> {
-    let secret = Secret::of_token(token).unwrap();
-    let (mut caller, mut agent) = (Channel::call(&secret), Channel::answer(&secret));
-    let greeting = caller.unsent();
-    agent.take(&greeting);
-    assert_eq!(agent.next_frame(), Ok(None));
-    caller.take(&agent.unsent());
-    assert_eq!(caller.next_frame(), Ok(None));
-    let hello =
-        Hello { version: VERSION.into(), experiment: TOKEN.into(), wants: CallFor::Experiment };
-    caller.send(&serde_json::to_vec(&hello).unwrap()).unwrap();
-    [greeting, caller.unsent()].concat()
-}
-
-#[test]
-fn calls_to_an_agent() {
-    let inputs = [
-        call(TOKEN),
-        call(&TOKEN.replace('0', "x")),
-        vec![0xff; 9],
-        b"GET / HTTP/1.1\r\n".to_vec(),
-    ];
-    let secret = Secret::of_token(TOKEN).unwrap();
-    fuzz("calls to an agent", &inputs, |input| {
-        let mut agent = Channel::answer(&secret);
-        agent.take(input);
-        // Not one frame of it is believed, and at most a greeting is answered.
-        assert!(!matches!(agent.next_frame(), Ok(Some(_))));
-        assert!(agent.unsent().len() <= 50);
-    });
-}
-
-#[test]
-fn orders_to_an_agent() {
-    let orders = texts(&[
-        r#"{"id":1,"what":{"set_up":[{"join_network":{"user_namespace":null,"namespace":"/proc/7/fd/9","inode":1}}]}}"#,
-        r#"{"id":2,"what":{"run":{"argv":["id"],"environment":[],"directory":"/","timeout_ms":1,"stdout":"keep_end"}}}"#,
-        r#"{"id":3,"what":{"look":"peer"}}"#,
-        r#"{"id":4,"what":{"lower":{"name":"peer","limit_ms":5}}}"#,
-        r#"{"wire_cpus":[],"real_time":true,"extent":{"far":{"black_box":"active","over":"eth0"}},"nonce":7}"#,
-        r#"{"configure":{"link":"active","heading":"to_test","impairment":{"delay_ns":5}}}"#,
-    ]);
-    let orders: Vec<Vec<u8>> =
-        orders.into_iter().map(|line| [line, b"\n".to_vec()].concat()).collect();
-    let premises = Premises {
-        machine: String::new(),
-        directory: "/tmp/weigh-1".into(),
-        executable: "/tmp/weigh-1/weigh-workloads".into(),
-        interface: "eth0".into(),
-        agent: 1,
-    };
-    let gates = Gates { premises, testbed: Some(7) };
-    fuzz("orders to an agent", &orders, |input| {
-        for mut gate in [gates.clone().launcher(), gates.clone().testbed()] {
-            if let Ok(passed) = gate(input) {
-                let on = String::from_utf8(passed.on).unwrap();
-                assert!(!on.contains("\"run\"") && !on.contains("\"raise\""), "{on}");
-            }
         }
     });
 }

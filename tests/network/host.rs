@@ -4,55 +4,25 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::Ipv4Addr;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::support::linked::{ADDRESSES, HERE, Network, THERE};
 use crate::support::servers::{has, open_home};
-use crate::support::{
-    Home, Running, SETTINGS, Turn, first_pairs, hard, is_root, program, row, skip, wait_until,
-};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use crate::support::sshd::{self, SSHD, Sshd, can_have_sshd};
+use crate::support::{Home, Running, SETTINGS, Turn, first_pairs, hard, program, row, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use weigh::fixture::listener::free_port;
 
-const SSHD: &str = "/usr/sbin/sshd";
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A machine that is reached by ssh. Its directory for temporary files is `there` in the home.
 struct Machine<'h> {
     home: &'h Home,
-    sshd: Child,
-    address: String,
-    port: u16,
+    sshd: Sshd,
     /// Where it is not that of this host.
     network: Option<Network>,
-}
-
-/// A daemon that goes on would also hold the output of the tests open, and who reads that waits for ever.
-/// So would a process of a connection that was cut: each leads a session of its own.
-impl Drop for Machine<'_> {
-    fn drop(&mut self) {
-        let pid = self.sshd.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        let _ = kill_process_group(Pid::from_child(&self.sshd), Signal::KILL);
-        let children = children.unwrap_or_default();
-        let children =
-            children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
-        for child in children {
-            let _ = kill_process(child, Signal::KILL);
-        }
-        let _ = self.sshd.wait();
-    }
-}
-
-fn key(home: &Home, name: &str) -> String {
-    let file = home.path(name);
-    let mut made = Command::new("ssh-keygen");
-    made.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&file);
-    assert!(made.status().unwrap().success());
-    fs::read_to_string(file.with_extension("pub")).unwrap()
 }
 
 impl<'h> Machine<'h> {
@@ -71,28 +41,12 @@ impl<'h> Machine<'h> {
         address: &str,
         network: impl FnOnce() -> Option<Network>,
     ) -> Option<Machine<'h>> {
-        if !is_root() || !Path::new(SSHD).exists() {
-            skip("sshd", "needs root and sshd");
+        if !can_have_sshd() {
             return None;
         }
-        // Where sshd wants to be after its user has logged in.
-        fs::create_dir_all("/run/sshd").unwrap();
         let network = network();
         let port = free_port(Ipv4Addr::LOCALHOST).unwrap();
-        let host_key = key(home, "host_key");
-        home.file("authorized", key(home, "identity"));
-        home.file("known_hosts", format!("[{address}]:{port} {host_key}"));
-        fs::create_dir(home.path("there")).unwrap();
-        let path = |name: &str| home.path(name).display().to_string();
-        let config = format!(
-            "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
-             UsePAM no\nStrictModes no\nPermitRootLogin yes\nSetEnv TMPDIR={}\n",
-            path("host_key"),
-            path("authorized"),
-            path("there")
-        );
-        let config = home.file("sshd_config", config);
-        let mut command = match &network {
+        let command = match &network {
             None => Command::new(SSHD),
             Some(network) => {
                 let mut command = network.enter(THERE, Command::new("nsenter"));
@@ -100,17 +54,8 @@ impl<'h> Machine<'h> {
                 command
             }
         };
-        command
-            .args(["-D", "-e", "-f"])
-            .arg(config)
-            .process_group(0)
-            .stderr(fs::File::create(home.path("log")).unwrap());
-        let sshd = command.spawn().unwrap();
-        let machine = Machine { home, sshd, address: address.to_owned(), port, network };
-        let said = || fs::read_to_string(home.path("log")).unwrap();
-        let listening = format!("Server listening on {address} port {port}.");
-        assert!(wait_until(LIMIT, || said().contains(&listening)), "{}", said());
-        Some(machine)
+        let sshd = Sshd::start(home, (address, port), command, "");
+        Some(Machine { home, sshd, network })
     }
 
     /// `weigh`, in the network that the machine is reached from.
@@ -122,21 +67,16 @@ impl<'h> Machine<'h> {
     }
 
     fn label(&self) -> String {
-        self.label_with("identity", "known_hosts")
+        format!("host:{}", self.client())
     }
 
     /// As the option that has a client there.
     fn client(&self) -> String {
-        self.label().replacen("host:", "", 1)
+        self.sshd.destination(self.home)
     }
 
     fn label_with(&self, identity: &str, known_hosts: &str) -> String {
-        let [identity, known_hosts] =
-            [identity, known_hosts].map(|name| self.home.path(name).display().to_string());
-        format!(
-            "host:root@{},port={},identity={identity},known_hosts={known_hosts}",
-            self.address, self.port
-        )
+        format!("host:{}", self.sshd.destination_with(self.home, identity, known_hosts))
     }
 
     /// Whether a workload runs there.
@@ -152,17 +92,8 @@ impl<'h> Machine<'h> {
     /// Nothing of it, neither here nor there, neither files nor processes.
     #[track_caller]
     fn assert_nothing_left(&self) {
-        let there = || fs::read_dir(self.home.path("there")).unwrap().count();
-        let marker = format!("TMPDIR={}", self.home.path("there").display());
-        let lives = || {
-            let mut processes = fs::read_dir("/proc").unwrap().flatten();
-            processes.any(|process| {
-                let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-                environment.split(|byte| *byte == 0).any(|entry| entry == marker.as_bytes())
-            })
-        };
-        let is_clean = || there() == 0 && !lives() && self.home.leftovers().is_empty();
-        assert!(wait_until(LIMIT, is_clean), "{} there, {}", there(), lives());
+        let is_clean = || sshd::is_clean(self.home) && self.home.leftovers().is_empty();
+        assert!(wait_until(LIMIT, is_clean), "{:?}", self.home.leftovers());
         assert!(
             wait_until(LIMIT, || self.home.processes().is_empty()),
             "{:?}",
@@ -255,7 +186,7 @@ fn what_cannot_be_had_there_is_refused_with_what_to_do() {
     home.file("nobody", "");
     let unknown = machine.label_with("identity", "nobody");
     refused(&unknown, &["Host key verification failed", "connect once with `ssh -p"]);
-    key(&home, "other");
+    sshd::key(&home, "other");
     let other = machine.label_with("other", "known_hosts");
     refused(&other, &["Permission denied", "has to work by itself"]);
     let label = machine.label();

@@ -1,12 +1,11 @@
-//! Network grids, agents, other machines.
+//! Network grids, other machines.
 
 #[path = "../support/mod.rs"]
 mod support;
 
-mod agent;
 mod comm;
 mod host;
 mod host_safety;
 mod net;
-mod net_agents;
+mod net_machines;
 mod testbed;

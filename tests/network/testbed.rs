@@ -2,7 +2,7 @@
 //! left however it ends. Root's parts are skipped without root, the ordinary user's part is run as nobody.
 
 use std::fs;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -407,11 +407,13 @@ fn a_far_testbed_sends_nothing_by_itself_and_hears_its_tester_alone() {
     for machine in [&outside, &there] {
         machine.run(|| Interfaces::open()?.bring_up("eth0", None, None)).unwrap();
     }
+    let at: IpAddr = Ipv4Addr::new(192, 0, 2, 1).into();
+    there.run(|| Interfaces::open()?.add_address("eth0", at, 24)).unwrap();
     let mut command = role();
     let to = Arc::clone(&there);
     // SAFETY: one system call.
     unsafe { command.pre_exec(move || to.enter()) };
-    let extent = Extent::Far { black_box: BlackBox::Active, over: "eth0".into() };
+    let extent = Extent::Far { black_box: BlackBox::Active, at };
     let setup = TestbedSetup { extent, ..TestbedSetup::default() };
     let mut bed = Testbed::start(command, &setup, &NEVER).unwrap();
     let say = |host: u8| {

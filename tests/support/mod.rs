@@ -32,6 +32,7 @@ pub mod processes;
 pub mod roots;
 pub mod servers;
 mod spawn;
+pub mod sshd;
 pub mod stored;
 
 /// No command of these tests takes nearly as long, also where others have the CPUs most of the time.

@@ -2,7 +2,7 @@
  * describes what is timed.
  *
  * COMM runs on W_test, a peer on each black box. A connection of TCP between them carries nothing but
- * payload and its acknowledgement; all else goes over a Unix socket of sequenced packets, so that no
+ * payload and its acknowledgement; all else goes over a Unix socket, so that no
  * message of ours ever crosses the link that is measured. */
 #ifndef COMM_H
 #define COMM_H

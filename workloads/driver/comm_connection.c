@@ -21,7 +21,7 @@ static uint64_t round_number;
 static int reach_peer(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int reached = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int reached = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (strlen(path) >= sizeof address.sun_path)
 		fail("the path %s is too long for a socket", path);
@@ -40,7 +40,7 @@ static void tell(const void *message, size_t size)
 static struct peer_message hear(enum peer_step expected)
 {
 	struct peer_message message;
-	ssize_t got = recv(control, &message, sizeof message, 0);
+	ssize_t got = recv(control, &message, sizeof message, MSG_WAITALL);
 
 	if (got == 0)
 		fail("the peer has ended");

@@ -97,7 +97,8 @@ struct peer_message count_datagrams(int socket, int control, const struct peer_r
 			break;
 		if (ready > 0 && ends[1].revents && !is_all_sent) {
 			struct peer_message message;
-			if (recv(control, &message, sizeof message, 0) != sizeof message || message.step != ALL_SENT)
+			ssize_t got = recv(control, &message, sizeof message, MSG_WAITALL);
+			if (got != sizeof message || message.step != ALL_SENT)
 				_exit(0); /* who asked has gone */
 			is_all_sent = true;
 		}
@@ -125,7 +126,7 @@ struct peer_message count_datagrams(int socket, int control, const struct peer_r
 	if (!is_all_sent) {
 		/* It is about to come. */
 		struct peer_message message;
-		if (recv(control, &message, sizeof message, 0) != sizeof message)
+		if (recv(control, &message, sizeof message, MSG_WAITALL) != sizeof message)
 			_exit(0);
 	}
 	return seen;

@@ -29,7 +29,7 @@ static void tell(const struct peer_message *message)
 /* Who asked has gone: so does this process, without a word. */
 static void hear(void *message, size_t size)
 {
-	ssize_t got = recv(control, message, size, 0);
+	ssize_t got = recv(control, message, size, MSG_WAITALL);
 
 	if (got == 0)
 		_exit(0);
@@ -150,6 +150,14 @@ static _Noreturn void work(const struct peer_request *request)
 	}
 }
 
+static void check_request(const struct peer_request *request)
+{
+	if (request->version != COMM_VERSION || request->traffic > DATAGRAMS || request->chunk < 1 ||
+	    request->chunk > LONGEST_CHUNK || request->quiet_ms > 60000 ||
+	    (request->traffic == DATAGRAMS && request->amount > MOST_DATAGRAMS))
+		fail("a request that this version does not know");
+}
+
 /* What a worker says where it fails goes to who asked. */
 static void pass_on(int complaints)
 {
@@ -169,10 +177,6 @@ static _Noreturn void attend(void)
 
 	hear(&request, sizeof request);
 	request.address[ADDRESS_TEXT - 1] = request.settings.congestion[CONGESTION_NAME - 1] = '\0';
-	if (request.version != COMM_VERSION || request.traffic > DATAGRAMS || request.chunk < 1 ||
-	    request.chunk > LONGEST_CHUNK || request.quiet_ms > 60000 ||
-	    (request.traffic == DATAGRAMS && request.amount > MOST_DATAGRAMS))
-		fail("a request that this version does not know");
 	if (pipe2(complaints, O_CLOEXEC) < 0)
 		fail("pipe: %s", strerror(errno));
 	pid_t own = getpid(), worker = fork();
@@ -183,6 +187,7 @@ static _Noreturn void attend(void)
 		if (getppid() != own)
 			_exit(1);
 		dup2(complaints[1], STDERR_FILENO);
+		check_request(&request);
 		work(&request);
 	}
 	close(complaints[1]);
@@ -222,7 +227,7 @@ static void start_ftp(const char *text, uint16_t port)
 _Noreturn void serve_peers(const char *path, const char *ftp_address, uint16_t ftp_port)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	current = &peer;
 	take_charge();

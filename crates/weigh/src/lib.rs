@@ -3,13 +3,11 @@
 // Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod agent;
 pub mod archive;
 pub mod attribution;
 pub mod budget;
 pub mod cli;
 pub mod experiment;
-pub mod far;
 pub mod fixture;
 pub mod import;
 pub mod kind;

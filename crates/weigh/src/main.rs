@@ -9,7 +9,6 @@ use std::sync::Arc;
 use linux_audit::sink;
 use weigh::attribution::{prober, prober_process};
 use weigh::cli;
-use weigh::far::{carry, relay};
 use weigh::testbed;
 use weigh::treatment;
 use weigh::treatment::audit::stream;
@@ -38,8 +37,6 @@ fn main() -> ExitCode {
         Some(inside::SUBCOMMAND) => inside::run(),
         Some(confined::SUBCOMMAND) => confined::run(arguments),
         Some(port::SUBCOMMAND) => port::run(arguments),
-        Some(carry::SUBCOMMAND) => carry::run(arguments),
-        Some(relay::SUBCOMMAND) => relay::run(arguments),
         Some(inside_root::SUBCOMMAND) => inside_root::run(arguments),
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),

@@ -63,6 +63,6 @@ pub use link::{End, Scheduling, Wire};
 pub use namespace::Namespace;
 pub use packet::{Packet, VNET_HEADER};
 pub use pattern::{Pattern, PatternError, Patterns};
-pub use real_time::{be_real_time, lock_memory, stay_on};
+pub use real_time::{be_real_time, lock_memory, make_real_time, stay_on};
 pub use shaper::{Cause, Decided, Decision, Medium, Shaper, Stretch};
 pub use tun::{Offload, Tun};

@@ -13,13 +13,20 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 pub fn be_real_time(priority: i32) -> io::Result<()> {
     // SAFETY: it takes numbers, and changes this thread alone.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
+    make_real_time(0, priority)
+}
+
+/// Has the main thread of another process run before all ordinary threads (`SCHED_FIFO`); 0 is the caller.
+///
+/// # Errors
+/// As [`be_real_time`], and `ESRCH` where there is no such process.
+pub fn make_real_time(pid: u32, priority: i32) -> io::Result<()> {
     // SAFETY: all zeros are a valid `sched_param`.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
     parameter.sched_priority = priority;
-    // SAFETY: 0 is the calling thread, and the parameter lives as long as the call. The system call, as musl
-    // refuses its function.
+    // SAFETY: the parameter lives as long as the call. The system call, as musl refuses its function.
     let done = unsafe {
-        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const parameter)
+        libc::syscall(libc::SYS_sched_setscheduler, pid, libc::SCHED_FIFO, &raw const parameter)
     };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -124,7 +124,7 @@ fn check(request: &Request) -> Result<(), String> {
             "what -w names: a command, --setup, --profiler and their like are not started by a boot",
         );
     }
-    if !request.fixtures.is_empty() || request.agents.is_some() || !request.beside.is_empty() {
+    if !request.fixtures.is_empty() || request.far_hosts.is_some() || !request.beside.is_empty() {
         return only("what this machine has by itself: no --fixture, --beside, --active");
     }
     if let Some((variable, file)) = executable::named_by_user() {

@@ -189,7 +189,7 @@ impl CalibrateArgs {
             command: None,
             contest: None,
             around: Around::default(),
-            agents: None,
+            far_hosts: None,
             copies: vec![1],
             again: again.with("--seed", seed).to_string(),
             seed,

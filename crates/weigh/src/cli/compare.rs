@@ -9,7 +9,7 @@ use super::files::Files;
 use super::hooks::{AROUND, Hooks};
 use super::mixes::Mixes;
 use super::net;
-use super::net_hosts::NetHosts;
+use super::net_machines::NetMachines;
 use super::pairing::Pairing;
 use super::profiler::ProfilerOption;
 use super::{Context, boots, copies, output, value};
@@ -159,7 +159,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     hooks: Hooks,
     #[command(flatten)]
-    hosts: NetHosts,
+    machines: NetMachines,
     #[command(flatten)]
     files: Files,
 }
@@ -286,7 +286,7 @@ impl CompareArgs {
                 profiler: self.profiler.line(),
                 ..self.hooks.around(self.prepare.clone(), Vec::new())
             },
-            agents: self.hosts.agents()?,
+            far_hosts: self.machines.far_hosts()?,
             copies: vec![self.copies],
             again: again.to_string(),
             seed,

@@ -139,7 +139,7 @@ impl LoadArgs {
             command: None,
             contest: None,
             around: Around { profiler: self.profiler.line(), ..Around::default() },
-            agents: None,
+            far_hosts: None,
             copies: vec![1],
             again: typed.clone().with("--seed", seed).to_string(),
             seed,

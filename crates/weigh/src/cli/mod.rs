@@ -10,7 +10,6 @@ use self::again::Again;
 use crate::store::{self, NO_EXPERIMENT, Store};
 
 mod again;
-mod agent;
 mod ask;
 mod audience;
 mod boots;
@@ -38,7 +37,7 @@ mod man;
 mod mixes;
 mod naming;
 mod net;
-mod net_hosts;
+mod net_machines;
 mod net_rank;
 mod output;
 mod pairing;
@@ -114,7 +113,6 @@ enum Command {
     Load(Box<load::LoadArgs>),
     Profile(profile::ProfileArgs),
     Net(Box<net::NetArgs>),
-    Agent(agent::AgentArgs),
     Calibrate(calibrate::CalibrateArgs),
     Doctor(doctor::DoctorArgs),
     List(list::ListArgs),
@@ -219,7 +217,6 @@ fn run(cli: Cli, again: Again) -> ExitCode {
         Command::Run(command) => command.run(&context),
         Command::Load(command) => command.run(&context),
         Command::Net(command) => command.run(&context),
-        Command::Agent(command) => command.run(),
         Command::Calibrate(command) => command.run(&context),
         Command::Budget(command) => command.run(&context),
         Command::List(command) => command.run(&context),

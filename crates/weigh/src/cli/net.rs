@@ -9,7 +9,7 @@ use rustix::fs::{Access, access};
 
 use super::again::Again;
 use super::naming::Names;
-use super::net_hosts::NetHosts;
+use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
 use super::run_output::RunOutput;
 use super::{Context, go_on, output, value};
@@ -38,8 +38,8 @@ Examples:
   weigh net --grid today --budget 1h  longer cells, delays to 100 ms
   weigh net --grid 1996 --budget 8h   as the paper of 1996; then weigh net --continue ID
   weigh net --beside arith-double     another activity of the host
-  weigh net --active a.lab --passive p.lab --token-file lab.token
-                                      three machines; `weigh agent` runs on the other two
+  weigh net --active root@a.lab --passive root@p.lab
+                                      three machines; the other two are reached by ssh
   weigh net --spec testbed.toml       write it down; --from-spec testbed.toml replicates it
   weigh net rank k3f9qx ./other.json  machines by their BTU, with intervals and ties
   weigh compare audit -w net:btu-quick
@@ -92,7 +92,7 @@ pub struct NetArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
-    hosts: NetHosts,
+    machines: NetMachines,
     #[command(flatten)]
     names: Names,
     #[command(flatten)]
@@ -165,7 +165,7 @@ impl NetArgs {
             command: None,
             contest: None,
             around: Around::default(),
-            agents: self.hosts.agents()?,
+            far_hosts: self.machines.far_hosts()?,
             copies: vec![1],
             again: typed.clone().with("--seed", seed).to_string(),
             seed,

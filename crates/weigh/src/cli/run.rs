@@ -174,7 +174,7 @@ impl RunArgs {
             command: None,
             contest: None,
             around: Around::default(),
-            agents: None,
+            far_hosts: None,
             copies: copies.0,
             again: again.to_string(),
             // Of the sizes of the environment, and of when requests begin in an open loop.

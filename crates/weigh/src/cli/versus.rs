@@ -137,7 +137,7 @@ impl VersusArgs {
             job_sizes: JobSizes::default(),
             contest: Some(contest),
             around: self.hooks.around(prepare, prepare_arms),
-            agents: None,
+            far_hosts: None,
             copies: vec![1],
             again: typed.clone().with("--seed", seed).to_string(),
             seed,

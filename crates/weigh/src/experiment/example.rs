@@ -106,7 +106,7 @@ fn request(plan: Plan) -> Request {
         command: None,
         contest: None,
         around: Default::default(),
-        agents: None,
+        far_hosts: None,
         copies: vec![1],
         again: "weigh run".into(),
         seed: 1,

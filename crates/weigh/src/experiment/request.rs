@@ -14,7 +14,7 @@ use super::ramp::RampPlan;
 use super::run_progress::Progress;
 use super::schedule::{Schedule, SchemePilot};
 use super::surroundings::Surroundings;
-use crate::net::far_host::Agents;
+use crate::net::far_host::FarHosts;
 use crate::net::grid::Grid;
 use crate::station::client::WhoIsTreated;
 use crate::store::names::Naming;
@@ -59,7 +59,7 @@ pub struct Request {
     pub around: Around,
     /// The machines that are black boxes for cells of a grid; they are on this one without.
     #[serde(default)]
-    pub agents: Option<Agents>,
+    pub far_hosts: Option<FarHosts>,
     /// Of each workload, at the same time. With several numbers, each workload is measured with each.
     pub copies: Vec<usize>,
     /// The command line that measures the same again.

@@ -31,8 +31,8 @@ impl Session<'_> {
         if !self.works.iter().any(|work| matches!(work, Work::Net(_))) {
             return Ok(None);
         }
-        let agents = self.request.agents.as_ref();
-        Ok(Some(NetSite::lay(bench.place, agents, self.interrupted)?))
+        let far_hosts = self.request.far_hosts.as_ref();
+        Ok(Some(NetSite::lay(bench.place, far_hosts, self.interrupted)?))
     }
 
     /// Sweeps over the cells of a grid, which are `works` in this order.

@@ -10,9 +10,9 @@ use weigh_model::result::work_name::APP;
 /// A sentence, where none of these works uses an option that was given.
 pub fn check_used(request: &Request, works: &[Work]) -> Result<(), String> {
     let is_net = |work: &Work| matches!(work, Work::Net(_));
-    if request.agents.is_some() && !works.iter().any(is_net) {
-        return Err("nothing that is measured is a network grid, which --active, --passive and --token-file \
-                    are for: leave them out, or name a grid, such as -w net:quick"
+    if request.far_hosts.is_some() && !works.iter().any(is_net) {
+        return Err("nothing that is measured is a network grid, which --active and --passive are for: leave \
+                    them out, or name a grid, such as -w net:quick"
             .into());
     }
     let asks_beside = |work: &Work| work.needs().iter().any(|label| label.contains(APP));

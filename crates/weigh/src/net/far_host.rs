@@ -1,129 +1,115 @@
-//! A black box that is another machine: its agent, held for as long as the experiment lasts.
+//! A black box that is another machine, reached by ssh for as long as the experiment lasts.
 
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::peer::{peer_socket, raise_peer};
 use super::site_error::SiteError;
-use crate::far::{
-    Agent, CallFor, Premises, Welcome, carry, dial, interface, new_experiment, relay,
-};
-use crate::testbed::{BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
+use crate::testbed::own_address::interface_of;
+use crate::testbed::{self, BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
+use crate::treatment::elsewhere::Ssh;
+use crate::treatment::elsewhere::connection::Connection;
 use crate::workload::launcher::Launcher;
 use crate::workload::setup::Setup;
-use weigh_host::lines::{LinesError, PROMPTLY};
-use weigh_host::own_program::Helper;
-use weigh_model::format;
+use crate::workload::setup::kind::whereabouts::Whereabouts;
+use weigh_host::lines::PROMPTLY;
+use weigh_model::{described, format};
 
-/// What an agent tells of its machine is cut to so many characters.
+/// What another machine tells of itself is cut to so many characters.
 const LONGEST_MACHINE: usize = 400;
+/// Below the wires', and above what W_test does: who is told to begin a cell is told at once.
+const PRIORITY: i32 = 40;
+/// As long as a request to a peer (`peer_request` in `workloads/driver/comm.h`), and of no version.
+const NO_REQUEST: [u8; 128] = [0; 128];
 
-/// The machines that are black boxes.
+/// The machines that are black boxes, as `USER@HOST` and what may be behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Agents {
-    pub active: Agent,
-    pub passive: Agent,
+pub struct FarHosts {
+    pub active: String,
+    pub passive: String,
 }
 
-impl Agents {
-    pub fn of(&self, black_box: BlackBox) -> &Agent {
-        match black_box {
-            BlackBox::Active => &self.active,
-            BlackBox::Passive => &self.passive,
-        }
+impl FarHosts {
+    /// # Errors
+    /// A sentence with what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        BlackBox::ALL.into_iter().try_for_each(|black_box| self.ssh(black_box).map(drop))
     }
 
-    /// The interfaces of this machine that lead to them.
-    ///
-    /// # Errors
-    /// A sentence, where one is on this machine or cannot be reached.
-    pub fn interfaces(&self) -> Result<Vec<(BlackBox, String)>, SiteError> {
-        let towards = |black_box: BlackBox| -> Result<(BlackBox, String), String> {
-            let Agent { address, .. } = self.of(black_box);
-            let all = dial::resolve(address)?;
-            let found =
-                interface::towards(all[0]).map_err(|error| format!("{address}: {error}"))?;
-            let name = found.ok_or_else(|| format!("{address}: no interface leads to it"))?;
-            match name.as_str() {
-                "lo" => Err(format!(
-                    "{address} is this machine: the three hosts on one machine are what `weigh net` has \
-                     without --active and --passive"
-                )),
-                _ => Ok((black_box, name)),
-            }
+    fn ssh(&self, black_box: BlackBox) -> Result<Ssh, String> {
+        let (text, option) = match black_box {
+            BlackBox::Active => (&self.active, "--active"),
+            BlackBox::Passive => (&self.passive, "--passive"),
         };
-        BlackBox::ALL.into_iter().map(towards).collect::<Result<_, _>>().map_err(SiteError::Failed)
+        let read = Ssh::read(text, &format!("{option} USER@HOST"), &[]);
+        read.map(|(ssh, _)| ssh).map_err(|problem| format!("{option}: {problem}"))
     }
 }
 
 /// What it has there goes in this order.
 pub struct FarHost {
     pub black_box: BlackBox,
-    /// What its peer is reached by from here.
-    relay: Option<Helper>,
     launcher: Option<Launcher>,
     pub testbed: Testbed,
-    /// The experiment lasts as long as this.
-    experiment: Helper,
-    agent: Agent,
-    number: String,
-    premises: Premises,
+    /// The interface of this machine that leads there.
+    pub interface: String,
+    connection: Connection,
+    destination: String,
 }
 
 impl FarHost {
-    /// After an interrupt: an agent that says nothing is waited for once, and not for each connection.
+    /// After an interrupt: a machine that says nothing is waited for once, and not for each process there.
     pub fn let_go(&mut self) {
-        if let Some(relay) = &mut self.relay {
-            relay.let_go();
-        }
         self.launcher.iter_mut().for_each(Launcher::let_go);
         self.testbed.let_go();
-        self.experiment.let_go();
+        self.connection.let_go();
     }
 
-    /// Begins an experiment at its agent, and has it lay its side of the links.
+    /// Connects, and has it lay its side of the links. `scratch` is a private directory of here.
     ///
     /// # Errors
-    /// Why the agent refuses, or cannot be reached.
-    pub fn call(
-        agent: &Agent,
+    /// Why it cannot be reached, or is no black box.
+    pub fn connect(
+        hosts: &FarHosts,
         black_box: BlackBox,
         nonce: u64,
+        scratch: &Path,
         interrupted: &AtomicBool,
     ) -> Result<FarHost, SiteError> {
-        let number = new_experiment().map_err(|error| SiteError::Failed(error.to_string()))?;
-        let failed = |problem: String| SiteError::Failed(format!("{}: {problem}", agent.address));
-        let call = carry::command(agent, &number, CallFor::Experiment);
-        let mut experiment = Helper::start(call).map_err(|error| failed(error.to_string()))?;
-        let answer = experiment.lines.receive(interrupted, Instant::now() + PROMPTLY);
-        let premises = match answer {
-            Ok(Welcome::Experiment(premises)) => *premises,
-            // It names the agent where that was not reached.
-            Ok(Welcome::Refused(problem)) if problem.starts_with(&agent.address) => {
-                return Err(SiteError::Failed(problem));
-            }
-            Ok(Welcome::Refused(problem)) => return Err(failed(problem)),
-            Ok(Welcome::Connected) => return Err(failed("it answers something else".into())),
-            Err(LinesError::Interrupted) => return Err(SiteError::Interrupted),
-            Err(error) => return Err(failed(error.to_string())),
+        let ssh = hosts.ssh(black_box).map_err(SiteError::Failed)?;
+        let destination = ssh.destination.clone();
+        let failed = |problem: String| SiteError::Failed(format!("{destination}: {problem}"));
+        let socket = scratch.join(match black_box {
+            BlackBox::Active => "ssh-active",
+            BlackBox::Passive => "ssh-passive",
+        });
+        let connection = Connection::open(&ssh, &socket, interrupted)?;
+        // Without it a cell begins later, by what a busy CPU makes it wait.
+        let _ = wire::make_real_time(connection.pid(), PRIORITY);
+        let [here, there] = addresses(&connection).map_err(failed)?;
+        let interface = interface_towards(here).map_err(failed)?;
+        let setup = TestbedSetup {
+            wire_cpus: Vec::new(),
+            real_time: true,
+            extent: Extent::Far { black_box, at: there },
+            nonce,
+            collect_in: Some(connection.place.scratch.clone()),
         };
-        let extent = Extent::Far { black_box, over: premises.interface.clone() };
-        let collect_in = Some(premises.directory.clone());
-        let wire_cpus = Vec::new();
-        let setup = TestbedSetup { wire_cpus, real_time: true, extent, nonce, collect_in };
-        let call = carry::command(agent, &number, CallFor::Testbed);
-        let testbed = Testbed::start(call, &setup, interrupted).map_err(|error| match error {
+        let helper = connection.start_role(testbed::SUBCOMMAND);
+        let helper = helper.map_err(|error| failed(error.to_string()))?;
+        let testbed = Testbed::over(helper, &setup, interrupted).map_err(|error| match error {
             TestbedError::Interrupted => SiteError::Interrupted,
             other => failed(other.to_string()),
         })?;
-        let (relay, launcher, agent) = (None, None, agent.clone());
-        Ok(FarHost { black_box, relay, launcher, testbed, experiment, agent, number, premises })
+        Ok(FarHost { black_box, launcher: None, testbed, interface, connection, destination })
     }
 
-    /// Starts its peer, which a socket of here stands for.
+    /// Starts its peer, which a socket of here leads to.
     ///
     /// # Errors
     /// Where it does not start, or is not reached.
@@ -134,22 +120,28 @@ impl FarHost {
         nonce: &str,
         interrupted: &AtomicBool,
     ) -> Result<(), SiteError> {
-        let FarHost { agent, number, premises, .. } = self;
-        let failed = |problem: String| SiteError::Failed(format!("{}: {problem}", agent.address));
+        let failed =
+            |problem: String| SiteError::Failed(format!("{}: {problem}", self.destination));
         let Some(host) = self.testbed.ready.host(self.black_box.host()) else {
             return Err(failed("it has no such host".into()));
         };
         let setup = Setup::default().with(host.join.clone());
-        let call = carry::command(agent, number, CallFor::Launcher);
-        let mut launcher = Launcher::start(call, &setup, interrupted)?;
-        let Premises { directory, executable, .. } = &*premises;
-        let raise = raise_peer(executable, directory, peer_socket(directory), ftp, nonce);
-        launcher.raise(&raise, interrupted)?;
-        let relay = Helper::start(relay::command(agent, number, socket));
-        let mut relay = relay.map_err(|error| failed(error.to_string()))?;
-        let ready: Result<String, _> = relay.lines.receive(interrupted, Instant::now() + PROMPTLY);
-        ready.map_err(|error| failed(error.to_string()))?;
-        (self.launcher, self.relay) = (Some(launcher), Some(relay));
+        let place = &self.connection.place;
+        let mut launcher = place.start_launcher(&setup, interrupted)?;
+        let there = peer_socket(&place.scratch);
+        let executable = place.executable.path();
+        launcher.raise(
+            &raise_peer(executable, &place.scratch, there.clone(), ftp, nonce),
+            interrupted,
+        )?;
+        self.connection.forward(socket, &there, interrupted)?;
+        is_answered(socket).map_err(|error| {
+            failed(format!(
+                "its sshd leads to no Unix socket there ({error}): weigh net needs \
+                 `AllowStreamLocalForwarding yes` in sshd_config, which is the default"
+            ))
+        })?;
+        self.launcher = Some(launcher);
         Ok(())
     }
 
@@ -159,8 +151,9 @@ impl FarHost {
             BlackBox::Active => "W_active",
             BlackBox::Passive => "W_passive",
         };
-        let machine = format::shorten(&self.premises.machine, LONGEST_MACHINE);
-        format!("{name} is another machine, {}: {}.", self.agent.address, machine)
+        let machine = described::line(&self.connection.arrival.machine);
+        let machine = format::shorten(&machine, LONGEST_MACHINE);
+        format!("{name} is another machine, {}: {machine}.", self.destination)
     }
 
     /// What became of the connection, where something else failed that needs it.
@@ -168,10 +161,59 @@ impl FarHost {
         match problem {
             TestbedError::Interrupted => SiteError::Interrupted,
             TestbedError::Failed(problem) => SiteError::Lost(format!(
-                "the agent at {} is no longer there, or refuses ({problem}); what was measured until then is \
-                 kept, and `weigh net --continue latest` goes on",
-                self.agent.address
+                "the connection to {} was lost ({problem}); what was measured until then is kept, and \
+                 `weigh net --continue latest` goes on",
+                self.destination
             )),
         }
+    }
+}
+
+/// Of the connection: this machine's, and that of there.
+fn addresses(connection: &Connection) -> Result<[IpAddr; 2], String> {
+    let word = &connection.arrival.whereabouts;
+    let found = Whereabouts::addresses(word).ok_or("ssh tells no addresses of the connection")?;
+    let [here, there] = found.map(|address| address.parse::<IpAddr>());
+    match (here, there) {
+        (Ok(here), Ok(there)) => Ok([here.to_canonical(), there.to_canonical()]),
+        _ => Err(format!("it tells `{}` and `{}` as addresses", found[0], found[1])),
+    }
+}
+
+fn interface_towards(here: IpAddr) -> Result<String, String> {
+    let found = interface_of(here).map_err(|error| error.to_string())?;
+    let name = found.ok_or_else(|| {
+        format!(
+            "it sees this machine as {here}, which is no address of this machine: the machines have to be on \
+             one Ethernet network"
+        )
+    })?;
+    match name.as_str() {
+        "lo" => Err(
+            "it is this machine: the three hosts on one machine are what `weigh net` has without \
+                     --active and --passive"
+                .into(),
+        ),
+        _ => Ok(name),
+    }
+}
+
+/// A peer says what is wrong with a request of no version.
+fn is_answered(socket: &Path) -> std::io::Result<()> {
+    let mut peer = UnixStream::connect(socket)?;
+    peer.set_read_timeout(Some(PROMPTLY))?;
+    peer.write_all(&NO_REQUEST)?;
+    peer.read_exact(&mut [0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_this_one_or_sees_it_by_another_address_is_refused() {
+        let refused = |here: &str| interface_towards(here.parse().unwrap()).unwrap_err();
+        assert!(refused("127.0.0.1").contains("it is this machine"));
+        assert!(refused("192.0.2.1").contains("sees this machine as 192.0.2.1"));
     }
 }

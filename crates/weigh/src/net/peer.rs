@@ -10,7 +10,7 @@ pub const PEER: &str = "peer";
 pub const NONCE: &str = "WEIGH_NONCE";
 const STARTS_WITHIN_MS: u64 = 10_000;
 
-/// Its socket in the private directory of an agent.
+/// Its socket in a private directory of another machine.
 pub fn peer_socket(directory: &Path) -> PathBuf {
     directory.join("peer.sock")
 }

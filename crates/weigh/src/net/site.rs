@@ -11,7 +11,7 @@ use wire::Cause;
 use super::arguments::arguments;
 use super::cell::{Cell, CellSize, Component};
 use super::cpus::{allowed, halves};
-use super::far_host::{Agents, FarHost};
+use super::far_host::{FarHost, FarHosts};
 use super::ftp::FTP_PORT;
 use super::grid::Grid;
 use super::link::GridLink;
@@ -77,24 +77,26 @@ impl Drop for NetSite {
 }
 
 impl NetSite {
-    /// The hosts, still without peers. With `agents` the black boxes are those, and W_test is this machine.
+    /// The hosts, still without peers. With `far_hosts` the black boxes are those.
     ///
     /// # Errors
     /// A sentence that says what forbids them here.
     pub fn lay(
         place: &LaunchPlace,
-        agents: Option<&Agents>,
+        far_hosts: Option<&FarHosts>,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<NetSite, SiteError> {
         let nonce = chance::number().map_err(|error| SiteError::Failed(error.to_string()))?;
         let (mut far, mut extent) = (Vec::new(), Extent::Whole);
-        let (test_cpus, other_cpus) = match agents {
+        let (test_cpus, other_cpus) = match far_hosts {
             None => halves(allowed()?),
-            Some(agents) => {
-                extent = Extent::Test { over: agents.interfaces()? };
+            Some(hosts) => {
                 for link in BlackBox::ALL {
-                    far.push(FarHost::call(agents.of(link), link, nonce, interrupted)?);
+                    let scratch = &place.scratch;
+                    far.push(FarHost::connect(hosts, link, nonce, scratch, interrupted)?);
                 }
+                let over = far.iter().map(|one| (one.black_box, one.interface.clone()));
+                extent = Extent::Test { over: over.collect() };
                 (allowed()?, Vec::new())
             }
         };
@@ -231,8 +233,8 @@ impl NetSite {
         }
         if !self.far.is_empty() && grid.link.as_ref().is_some_and(GridLink::is_hub) {
             return Err(SiteError::Failed(
-                "the grid needs all wires at one hub (`shared`), but the wires of agents are on several \
-                 machines: measure on one machine, without --active and --passive"
+                "the grid needs all wires at one hub (`shared`), but each black box has its \
+                 own: measure on one machine, without --active and --passive"
                     .into(),
             ));
         }

@@ -1,6 +1,7 @@
 //! Why cells cannot be measured.
 
 use crate::testbed::TestbedError;
+use crate::treatment::TreatmentError;
 use crate::workload::launcher::LauncherError;
 
 /// Why there is no site, or no cell.
@@ -19,6 +20,15 @@ impl From<TestbedError> for SiteError {
     fn from(error: TestbedError) -> SiteError {
         match error {
             TestbedError::Interrupted => SiteError::Interrupted,
+            other => SiteError::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<TreatmentError> for SiteError {
+    fn from(error: TreatmentError) -> SiteError {
+        match error {
+            TreatmentError::Interrupted => SiteError::Interrupted,
             other => SiteError::Failed(other.to_string()),
         }
     }

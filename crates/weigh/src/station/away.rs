@@ -4,17 +4,14 @@
 use std::net::{Ipv4Addr, TcpListener};
 
 use crate::fixture::Away;
-use crate::kind::{Parameter, check_parameters};
-use crate::treatment::elsewhere::{PARAMETERS, Ssh, Visit};
+use crate::kind::Parameter;
+use crate::treatment::elsewhere::{Ssh, Visit};
 use crate::treatment::{Bench, TreatmentError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_model::described::line;
-use weigh_model::label;
 
-/// As in `client:USER@HOST,address=IP`, which is what is read.
-const NAME: &str = "client";
 /// As it is written.
 const FORM: &str = "--client USER@HOST";
 const ADDRESSES: [Parameter; 2] = [
@@ -42,19 +39,14 @@ impl ClientLabel {
                 "takes the machine that clients are on, {FORM}; how many there are is --clients {text}"
             ));
         }
-        let arm = label::arm(&format!("{NAME}:{text}"), |_| false);
-        let mut terms = arm.map_err(|error| error.to_string())?.treatments;
-        let (Some(term), true) = (terms.pop(), terms.is_empty()) else {
-            return Err("takes one machine, as USER@HOST".into());
-        };
-        check_parameters(&term, &[&PARAMETERS[..], &ADDRESSES].concat())?;
+        let (ssh, parameters) = Ssh::read(text, FORM, &ADDRESSES)?;
         let address = |key: &str| {
-            let value = term.parameters.value(key);
+            let value = parameters.value(key);
             let parsed = value.map(|value| value.parse::<Ipv4Addr>()).transpose();
             parsed.map_err(|_| format!("{key}= takes an IPv4 address, such as 192.0.2.1"))
         };
         let (address, from) = (address("address")?, address("from")?);
-        Ok(ClientLabel { ssh: Ssh::of(&term.parameters, FORM)?, address, from })
+        Ok(ClientLabel { ssh, address, from })
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Makes one, in this program ([`Testbed::role`]) or in another through which that is reached.
+    /// Makes one in this program ([`Testbed::role`]).
     ///
     /// # Errors
     /// Where namespaces or TUN devices are not permitted here, with what would permit them.
@@ -56,11 +56,27 @@ impl Testbed {
         interrupted: &AtomicBool,
     ) -> Result<Testbed, TestbedError> {
         let failed = |error: std::io::Error| TestbedError::Failed(error.to_string());
-        let mut helper = Helper::start(command).map_err(failed)?;
+        Testbed::over(Helper::start(command).map_err(failed)?, setup, interrupted)
+    }
+
+    /// Makes one in a helper that is in that role, on this machine or another.
+    ///
+    /// # Errors
+    /// As [`Testbed::start`].
+    pub fn over(
+        mut helper: Helper,
+        setup: &TestbedSetup,
+        interrupted: &AtomicBool,
+    ) -> Result<Testbed, TestbedError> {
+        let failed = |error: std::io::Error| TestbedError::Failed(error.to_string());
         helper.lines.send(setup).map_err(failed)?;
-        match helper.lines.receive(interrupted, Instant::now() + PROMPTLY)? {
-            TestbedAnswer::Ready(ready) => Ok(Testbed { helper, ready: *ready }),
-            answer => Err(unexpected(answer)),
+        match helper.lines.receive(interrupted, Instant::now() + PROMPTLY) {
+            Ok(TestbedAnswer::Ready(ready)) => Ok(Testbed { helper, ready: *ready }),
+            Ok(answer) => Err(unexpected(answer)),
+            Err(LinesError::Interrupted) => Err(TestbedError::Interrupted),
+            Err(error) => {
+                Err(TestbedError::Failed(helper.last_words().unwrap_or_else(|| error.to_string())))
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use wire::{Interfaces, Namespace, Tun, silence_ipv6};
 
 use super::addresses::{IPV4_PREFIX, IPV6_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, ends, interface};
 use super::outward::{self, be_reached, reach};
+use super::own_address::interface_of;
 use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, Via};
 use crate::workload::setup::kind::join_network::JoinNetwork;
 use weigh_host::user_namespace;
@@ -98,10 +99,12 @@ impl Hosts {
                 reach(hosts.namespace(HostName::Test).map_err(no_host)?, &outside, over)?;
                 Vec::new()
             }
-            Extent::Far { black_box, over } => {
+            Extent::Far { black_box, at } => {
+                let over = interface_of(*at).map_err(no_host)?;
+                let over = over.ok_or_else(|| format!("no interface has the address {at}"))?;
                 let gateway = make()?;
                 let host = hosts.namespace(black_box.host()).map_err(no_host)?;
-                let ends = be_reached((host, &gateway), &outside, *black_box, over)?;
+                let ends = be_reached((host, &gateway), &outside, *black_box, &over)?;
                 hosts.gateway = Some(gateway);
                 vec![(*black_box, ends)]
             }

@@ -6,8 +6,8 @@
 //! [`Testbed`] is the asking side. A host is joined by a launcher's set-up step
 //! ([`JoinNetwork`](crate::workload::setup::kind::join_network::JoinNetwork)).
 //!
-//! Where the black boxes are other machines (`weigh agent`), each machine has a testbed of its own part
-//! ([`Extent`]), with the same addresses.
+//! Where the black boxes are other machines (`weigh net --active`), each machine has a testbed of its own
+//! part ([`Extent`]), with the same addresses.
 //!
 //! Each black box has two ways to W_test: a *wire* (the crate `wire`), which delays, drops and limits, and
 //! a *LAN*, which is a plain pair of `veth`. Which of them is taken follows from the address.
@@ -17,6 +17,7 @@ mod asking;
 mod collector;
 pub mod hosts;
 mod outward;
+pub mod own_address;
 pub mod process;
 mod round_trips;
 mod sniffer;
@@ -62,8 +63,8 @@ pub enum Extent {
     Whole,
     /// W_test, which reaches each black box over an interface of this machine.
     Test { over: Vec<(BlackBox, String)> },
-    /// A black box and its wire, which are reached over an interface of this machine.
-    Far { black_box: BlackBox, over: String },
+    /// A black box and its wire, which are reached at an address of this machine.
+    Far { black_box: BlackBox, at: IpAddr },
 }
 
 /// One of the three.

@@ -34,7 +34,7 @@ impl NetSite {
             let mut ftp = lan.as_deref().map(|lan| (lan, &*port));
             if let Some(far) = self.far.iter_mut().find(|one| one.black_box == black_box) {
                 if ftp.is_some() {
-                    self.facts.push(format!("{OWN_FTP}, as agents start no other."));
+                    self.facts.push(format!("{OWN_FTP}, as W_active is another machine."));
                 }
                 far.start_peer(&socket, ftp, &self.nonce, &self.interrupted)?;
                 continue;

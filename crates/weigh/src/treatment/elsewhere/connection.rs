@@ -2,6 +2,7 @@
 //! input lasts, and removes it at the end, however that came: also when all is killed here.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +41,8 @@ pub struct Connection {
     holder: Helper,
     pub place: LaunchPlace,
     pub arrival: Arrival,
+    ssh: Ssh,
+    socket: PathBuf,
 }
 
 impl Connection {
@@ -78,7 +81,48 @@ impl Connection {
         let executable = arrival.executable.clone();
         let (work_directory, clock) = (scratch.clone(), PlaceClock::Time);
         let place = LaunchPlace { executable, work_directory, scratch, reached_by, clock };
-        Ok(Connection { _lease, holder, place, arrival })
+        let (ssh, socket) = (ssh.clone(), socket.to_owned());
+        Ok(Connection { _lease, holder, place, arrival, ssh, socket })
+    }
+
+    /// Starts the copy of this program there, in a hidden role.
+    ///
+    /// # Errors
+    /// As [`Helper::start_elsewhere`].
+    pub fn start_role(&self, role: &str) -> io::Result<Helper> {
+        let line = format!("exec {}/weigh {role}", self.place.scratch.display());
+        let words = self.ssh.over(&self.socket, &line);
+        let mut command = own_program::through(&words[0]);
+        command.args(&words[1..]);
+        Helper::start_elsewhere(command)
+    }
+
+    /// Has a Unix socket of here lead to one of there, for as long as the connection lasts.
+    ///
+    /// # Errors
+    /// What ssh said. Whether the other machine allows it, the first connection tells.
+    pub fn forward(
+        &self,
+        here: &Path,
+        there: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<(), TreatmentError> {
+        let call = Call { ssh: &self.ssh, socket: &self.socket, interrupted };
+        let asked = call.run_words(&self.ssh.forwarding(&self.socket, here, there), Stdio::null());
+        match asked? {
+            Ok(_) => Ok(()),
+            Err(said) => Err(call.unavailable(&said)),
+        }
+    }
+
+    /// The process that all which goes there passes through.
+    pub fn pid(&self) -> u32 {
+        self.holder.pid()
+    }
+
+    /// Ends the input of what holds the connection, without a wait for its end.
+    pub fn let_go(&mut self) {
+        self.holder.let_go();
     }
 
     /// Whether it has ended.
@@ -133,8 +177,21 @@ impl Call<'_> {
 
     /// Runs a command there to its end; gives what it printed.
     fn run(&self, line: &str, stdin: Stdio) -> Result<String, TreatmentError> {
+        self.run_words(&self.ssh.over(self.socket, line), stdin)?.map_err(|said| {
+            self.unavailable(&format!(
+                "{said}. This weigh is linked to the C library of here: that machine needs the same or a \
+                 newer one, and room for files that can be executed in its directory for temporary files"
+            ))
+        })
+    }
+
+    /// What it printed, or what it said where it failed.
+    fn run_words(
+        &self,
+        words: &[String],
+        stdin: Stdio,
+    ) -> Result<Result<String, String>, TreatmentError> {
         let system = |error: std::io::Error| self.unavailable(&error.to_string());
-        let words = self.ssh.over(self.socket, line);
         let mut command = own_program::through(&words[0]);
         command.args(&words[1..]).stdin(stdin);
         let keep = [Keep::First(LONGEST_ANSWER), Keep::Last(KEPT_BYTES)];
@@ -150,12 +207,8 @@ impl Call<'_> {
             return Err(TreatmentError::Interrupted);
         }
         match ended.map_err(|error| self.unavailable(&format!("no answer: {error}")))?.success() {
-            true => Ok(heard.stdout.text()),
-            false => Err(self.unavailable(&format!(
-                "{}. This weigh is linked to the C library of here: that machine needs the same or a newer \
-                 one, and room for files that can be executed in its directory for temporary files",
-                said::words(heard.stderr()).trim_end_matches('.')
-            ))),
+            true => Ok(Ok(heard.stdout.text())),
+            false => Ok(Err(said::words(heard.stderr()).trim_end_matches('.').to_owned())),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::kind::Parameter;
+use crate::kind::{Parameter, check_parameters};
 use crate::treatment::absolute;
 use trust::program;
-use weigh_model::label::Parameters;
+use weigh_model::label::{self, Parameters};
 use weigh_model::shell::command_line;
 
 /// Where to, and what it takes to get there.
@@ -28,6 +28,21 @@ pub const PARAMETERS: [Parameter; 4] = [
 ];
 
 impl Ssh {
+    /// Of `USER@HOST` and what may be behind it, by commas: [`PARAMETERS`], and `more`, which are given back.
+    ///
+    /// # Errors
+    /// A sentence with what is wrong; `form` is how it is written.
+    pub fn read(text: &str, form: &str, more: &[Parameter]) -> Result<(Ssh, Parameters), String> {
+        // The name of a treatment tells nobody anything here.
+        let arm = label::arm(&format!("ssh:{text}"), |_| false);
+        let mut terms = arm.map_err(|error| error.to_string())?.treatments;
+        let (Some(term), true) = (terms.pop(), terms.is_empty()) else {
+            return Err("takes one machine, as USER@HOST".into());
+        };
+        check_parameters(&term, &[&PARAMETERS[..], more].concat())?;
+        Ok((Ssh::of(&term.parameters, form)?, term.parameters))
+    }
+
     /// Of parameters that the user wrote, as in `form`: `host:USER@HOST`.
     ///
     /// # Errors
@@ -73,7 +88,23 @@ impl Ssh {
         self.words(socket, &options, command)
     }
 
+    /// Those that have a Unix socket of here lead over that connection to one of there.
+    pub fn forwarding(&self, socket: &Path, here: &Path, there: &Path) -> Vec<String> {
+        let mut words = self.options(socket, &["ControlMaster=no", "ProxyCommand=false"]);
+        let way = format!("{}:{}", here.display(), there.display());
+        words.extend(["-O", "forward", "-L", &way, "--", &self.destination].map(str::to_owned));
+        words
+    }
+
     fn words(&self, socket: &Path, options: &[&str], command: &str) -> Vec<String> {
+        // Those that the user's configuration asks for.
+        let options = [options, &["ClearAllForwardings=yes"]].concat();
+        let mut words = self.options(socket, &options);
+        words.extend(["--", &self.destination, command].map(str::to_owned));
+        words
+    }
+
+    fn options(&self, socket: &Path, options: &[&str]) -> Vec<String> {
         let mut words: Vec<String> = vec![self.program.display().to_string()];
         let mut option = |text: String| words.extend(["-o".to_owned(), text]);
         for fixed in [
@@ -87,7 +118,6 @@ impl Ssh {
             "ControlPersist=no",
             "ForwardX11=no",
             "ForwardAgent=no",
-            "ClearAllForwardings=yes",
             "RequestTTY=no",
         ]
         .iter()
@@ -107,7 +137,6 @@ impl Ssh {
         if let Some(port) = self.port {
             words.extend(["-p".to_owned(), port.to_string()]);
         }
-        words.extend(["--".to_owned(), self.destination.clone(), command.to_owned()]);
         words
     }
 

@@ -2,14 +2,14 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr;
 
 /// The interface of this machine that has this address; `None` where none has.
 ///
 /// # Errors
 /// As `getifaddrs(3)`.
-pub fn of_address(address: IpAddr) -> io::Result<Option<String>> {
+pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
     let mut first: *mut libc::ifaddrs = ptr::null_mut();
     // SAFETY: it is given a place for a pointer, which is freed below.
     if unsafe { libc::getifaddrs(&raw mut first) } < 0 {
@@ -29,20 +29,6 @@ pub fn of_address(address: IpAddr) -> io::Result<Option<String>> {
     // SAFETY: it is what getifaddrs gave, and freed once.
     unsafe { libc::freeifaddrs(first) };
     Ok(found)
-}
-
-/// The interface over which packets to this address would leave. Nothing is sent.
-///
-/// # Errors
-/// Where there is no way to it.
-pub fn towards(address: SocketAddr) -> io::Result<Option<String>> {
-    let any: IpAddr = match address {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(address)?;
-    of_address(socket.local_addr()?.ip())
 }
 
 /// # Safety
@@ -72,11 +58,8 @@ mod tests {
     #[test]
     fn an_address_has_the_interface_that_it_was_given_to() {
         let local: IpAddr = Ipv4Addr::LOCALHOST.into();
-        let up = of_address(local).unwrap();
+        let up = interface_of(local).unwrap();
         assert!(up.is_none() || up.as_deref() == Some("lo"), "{up:?}");
-        assert_eq!(of_address(Ipv4Addr::new(192, 0, 2, 1).into()).unwrap(), None);
-        if up.is_some() {
-            assert_eq!(towards((local, 9).into()).unwrap().as_deref(), Some("lo"));
-        }
+        assert_eq!(interface_of(Ipv4Addr::new(192, 0, 2, 1).into()).unwrap(), None);
     }
 }

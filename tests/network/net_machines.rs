@@ -1,5 +1,5 @@
 //! `weigh net` with black boxes that are other machines: three network namespaces stand for them, on two
-//! networks of this test's own. In one is `weigh net`, in the others an agent each.
+//! networks of this test's own. In one is `weigh net`, in the others an sshd each.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::support::grid::small;
 use crate::support::processes::signal;
+use crate::support::sshd::{self, SSHD, Sshd, can_have_sshd};
 use crate::support::{Home, Outcome, Running, Turn, row, skip, wait_until};
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
@@ -19,12 +20,15 @@ use wire::{Interfaces, Namespace};
 const LONG: Duration = Duration::from_secs(60);
 const ACTIVE: &str = "10.96.1.2";
 const PASSIVE: &str = "10.96.2.2";
+/// Each machine has all of its ports to itself.
+const PORT: u16 = 22;
 
 /// Three machines: each has a home, and a network interface.
 struct Lab {
     weighed: Home,
     machines: [Arc<Namespace>; 3],
-    agents: [(Home, Option<Running>); 2],
+    far: [Home; 2],
+    sshds: [Option<Sshd>; 2],
 }
 
 fn can_have_machines() -> bool {
@@ -32,11 +36,11 @@ fn can_have_machines() -> bool {
     if !can {
         skip("tun", "needs root and /dev/net/tun");
     }
-    can
+    can && can_have_sshd()
 }
 
 impl Lab {
-    /// The machines, without agents.
+    /// The machines; on the first two, nobody listens.
     fn new() -> Lab {
         let machines = [(); 3].map(|()| Arc::new(Namespace::new().unwrap()));
         let [weighed, active, passive] = &machines;
@@ -56,35 +60,34 @@ impl Lab {
         }
         let home = Home::new();
         home.file("small.toml", small("activity-ftp", &[("Video", 65536)]));
-        home.succeed("agent --new-token token");
-        let agents = [(); 2].map(|()| {
-            let other = Home::new();
-            fs::copy(home.path("token"), other.path("token")).unwrap();
-            (other, None)
-        });
-        Lab { weighed: home, machines, agents }
+        let far = [(); 2].map(|()| Home::new());
+        Lab { weighed: home, machines, far, sshds: [None, None] }
     }
 
-    fn with_agents() -> Lab {
+    fn with_sshds() -> Lab {
         let mut lab = Lab::new();
-        lab.start_agent(0);
-        lab.start_agent(1);
+        (0..2).for_each(|number| lab.start_sshd(number, ""));
         lab
     }
 
-    fn start_agent(&mut self, number: usize) {
-        let (home, running) = &mut self.agents[number];
-        let address = [ACTIVE, PASSIVE][number];
-        let mut command = home.weigh(&["agent", "--listen", address, "--token-file", "token"]);
+    fn start_sshd(&mut self, number: usize, settings: &str) {
+        let mut command = Command::new(SSHD);
         enter(&mut command, &self.machines[1 + number]);
-        let started = home.start(command);
-        let listens = || started.said().contains("Listening on");
-        assert!(wait_until(LONG, listens), "{}", started.said());
-        *running = Some(started);
+        let address = ([ACTIVE, PASSIVE][number], PORT);
+        self.sshds[number] = Some(Sshd::start(&self.far[number], address, command, settings));
+    }
+
+    /// How it is named, whether or not anybody listens.
+    fn destination(&self, number: usize) -> String {
+        match &self.sshds[number] {
+            Some(sshd) => sshd.destination(&self.far[number]),
+            None => format!("root@{}", [ACTIVE, PASSIVE][number]),
+        }
     }
 
     fn start(&self, arguments: &[&str]) -> Running {
-        let hosts = ["--active", ACTIVE, "--passive", PASSIVE, "--token-file", "token"];
+        let [active, passive] = [0, 1].map(|number| self.destination(number));
+        let hosts = ["--active", &active, "--passive", &passive];
         let is_continued = arguments.contains(&"--continue");
         let hosts = if is_continued { &[][..] } else { &hosts[..] };
         let mut command = self.weighed.weigh(&[arguments, hosts].concat());
@@ -96,19 +99,12 @@ impl Lab {
         self.start(arguments).finish()
     }
 
-    /// No process but the agents, no file, no interface more than there was.
+    /// No process, no file, no interface more than there was.
     #[track_caller]
     fn assert_nothing_left(&self) {
-        for (home, agent) in &self.agents {
-            let pids: Vec<i32> = agent.iter().map(Running::pid).collect();
-            let is_alone = || home.processes() == pids && home.leftovers().is_empty();
-            let alone = wait_until(LONG, is_alone);
-            assert!(
-                alone,
-                "{:?}, not only {pids:?}; {:?}",
-                home.describe_processes(),
-                home.leftovers()
-            );
+        let there = self.far.iter().zip(&self.sshds).filter(|(_, sshd)| sshd.is_some());
+        for (home, _) in there {
+            assert!(wait_until(LONG, || sshd::is_clean(home)), "{:?}", home.path("there"));
         }
         let is_over = || self.weighed.processes().is_empty();
         assert!(wait_until(LONG, is_over), "{:?}", self.weighed.describe_processes());
@@ -137,12 +133,12 @@ fn three_machines_give_one_btu_and_can_be_compared() {
         return;
     }
     let _turn = Turn::share();
-    let lab = Lab::with_agents();
+    let lab = Lab::with_sshds();
     let outcome = lab.run(&["net", "--grid", "./small.toml", "--precision", "90%", "-v"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
         "BTU: ",
-        "W_active is another machine, 10.96.1.2: ",
+        "W_active is another machine, root@10.96.1.2: ",
         "over the wire without delay to W_passive is back after",
     ]);
     let net = &lab.weighed.json()["net"];
@@ -169,7 +165,7 @@ fn three_machines_give_one_btu_and_can_be_compared() {
 }
 
 #[test]
-fn without_agents_nothing_is_measured_and_it_is_said_why() {
+fn a_machine_that_is_not_reached_or_leads_to_no_socket_gives_no_result() {
     if !can_have_machines() {
         return;
     }
@@ -181,15 +177,11 @@ fn without_agents_nothing_is_measured_and_it_is_said_why() {
         outcome.assert_says(said);
         lab.assert_nothing_left();
     };
-    refused(
-        &lab,
-        &["10.96.1.2", "is `weigh agent --listen ADDRESS --token-file FILE` running there?"],
-    );
-    lab.start_agent(0);
-    refused(&lab, &["10.96.2.2", "running there?"]);
-    fs::write(lab.agents[1].0.path("token"), "x".repeat(32)).unwrap();
-    lab.start_agent(1);
-    refused(&lab, &["10.96.2.2", "has not its token"]);
+    refused(&lab, &["root@10.96.1.2", "Connection refused"]);
+    lab.start_sshd(0, "");
+    refused(&lab, &["root@10.96.2.2", "Connection refused"]);
+    lab.start_sshd(1, "AllowStreamLocalForwarding no\n");
+    refused(&lab, &["root@10.96.2.2", "needs `AllowStreamLocalForwarding yes`"]);
 }
 
 /// Whoever dies, in whatever phase: what was measured is kept, and the others are as they were.
@@ -200,7 +192,7 @@ fn whatever_machine_is_lost_what_was_measured_is_kept_and_nothing_is_left() {
     }
     let _turn = Turn::share();
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1996);
-    let mut lab = Lab::with_agents();
+    let mut lab = Lab::with_sshds();
     for round in 0..crate::support::hard(4, 60) {
         let samples = lab.weighed.samples();
         let mut running = lab.start(&["net", "--grid", "./small.toml", "--precision", "0.01%"]);
@@ -211,16 +203,14 @@ fn whatever_machine_is_lost_what_was_measured_is_kept_and_nothing_is_left() {
             lab.weighed.wait_for_samples(samples + 1, &mut running);
             std::thread::sleep(Duration::from_millis(chance.random_range(0..500)));
         }
-        let of_agent = chance.random_range(0..2);
+        let number = chance.random_range(0..2);
         match round % 2 {
             0 => {
-                let (home, agent) = &mut lab.agents[of_agent];
-                agent.take().unwrap().kill();
-                assert!(wait_until(LONG, || home.processes().is_empty()));
+                lab.sshds[number] = None;
                 let outcome = running.finish();
                 assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-                outcome.assert_says(&[[ACTIVE, PASSIVE][of_agent]]);
-                lab.start_agent(of_agent);
+                outcome.assert_says(&[[ACTIVE, PASSIVE][number]]);
+                lab.start_sshd(number, "");
             }
             _ => {
                 let processes = lab.weighed.processes();
@@ -238,20 +228,20 @@ fn whatever_machine_is_lost_what_was_measured_is_kept_and_nothing_is_left() {
 }
 
 #[test]
-fn an_experiment_goes_on_when_the_agent_is_back() {
+fn an_experiment_goes_on_when_the_machine_is_back() {
     if !can_have_machines() {
         return;
     }
     let _turn = Turn::share();
-    let mut lab = Lab::with_agents();
+    let mut lab = Lab::with_sshds();
     let mut running = lab.start(&["net", "--grid", "./small.toml", "--precision", "0.01%"]);
     lab.weighed.wait_for_samples(13, &mut running);
-    lab.agents[1].1.take().unwrap().kill();
+    lab.sshds[1] = None;
     let outcome = running.finish();
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    outcome.assert_says(&["the agent at 10.96.2.2 is no longer there", "--continue"]);
+    outcome.assert_says(&["the connection to root@10.96.2.2 was lost", "--continue"]);
     let samples = lab.weighed.samples();
-    lab.start_agent(1);
+    lab.start_sshd(1, "");
     let outcome =
         lab.run(&["net", "--continue", "latest", "--budget", "20s", "--precision", "90%"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
