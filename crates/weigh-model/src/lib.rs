@@ -6,7 +6,7 @@
 //!   suites, mixes;
 //! - [`evidence`], [`facts`], [`disturbance`]: what was in force, on which machine, beside whom;
 //! - [`record`] and [`samples`]: an experiment as it is stored, and what memory keeps of its samples;
-//! - [`result`]: what was found;
+//! - [`result`]: what was found; [`profile`]: the system calls of a program;
 //! - [`format`], [`printable`], [`shell`]: how numbers, foreign text and commands are written.
 //!
 //! Start with [`result::summary::Summary`], which every report of a comparison shows.
@@ -24,6 +24,7 @@ pub mod finding;
 pub mod format;
 pub mod label;
 pub mod printable;
+pub mod profile;
 pub mod record;
 pub mod result;
 pub mod samples;

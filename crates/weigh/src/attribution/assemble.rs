@@ -9,10 +9,10 @@ use super::match_cost::guaranteed_records;
 use super::measurements::{MeasuredRule, RuleMeasurements, Total};
 use super::mix::fork_calls;
 use super::operation::{CALLS_OF_FORK, Operation};
-use crate::profile::record::SyscallProfile;
 use linux_audit::rule::Rule;
 use linux_audit::rule_set::{self, LineOutcome};
 use weigh_model::format;
+use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{
     Class, CostInterval, CostMetric, Elapsed, Fate, LineCost, LineReport, OperationCosts,
     RuleReport, SCHEMA, Standing,

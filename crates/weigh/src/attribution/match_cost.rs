@@ -13,11 +13,11 @@ use super::operation::{CALLS_OF_FORK, Operation};
 use super::prober_process::OperationBatch;
 use super::rig::Rig;
 use super::session::RulesSession;
-use crate::profile::record::SyscallProfile;
 use crate::treatment::TreatmentError;
 use crate::treatment::audit::TREATED_LOGINUID;
 use linux_audit::rule::{Rule, field};
 use linux_audit::rule_fields::{Action, Decoded, RuleList};
+use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{Matched, ProfileRecords};
 
 /// Few enough events that the kernel's queue is never near its limit.

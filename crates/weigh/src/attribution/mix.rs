@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::operation::{CALLS_OF_FORK, Operation};
-use crate::profile::record::SyscallProfile;
 use linux_audit::rule_fields::Decoded;
 use linux_audit::rule_kind::RuleKind;
 use syscalls::Sysno;
+use weigh_model::profile::SyscallProfile;
 
 /// By [`Operation::SHORT`]: of a hundred system calls.
 const PLAIN_PCT: [f64; 5] = [60.0, 25.0, 8.0, 6.0, 1.0];

@@ -42,7 +42,6 @@ use rewrites::measure_rewrites;
 use rig::CostUnit;
 use session::RulesSession;
 
-use crate::profile::record::SyscallProfile;
 use crate::station::Station;
 use crate::treatment::audit::system;
 use crate::treatment::{Bench, TreatmentError};
@@ -51,6 +50,7 @@ use linux_audit::rule_set::RuleSet;
 use weigh_host::undo::claim::AUDIT;
 use weigh_model::facts::Facts;
 use weigh_model::format;
+use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{CostMetric, RuleReport};
 
 /// Each is left out in turn, which takes the longer the more there are: 350 take 40 s.

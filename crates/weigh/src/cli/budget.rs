@@ -9,7 +9,7 @@ use super::ask::answer;
 use super::documents::Documents;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
-use crate::profile::record::SyscallProfile;
+use crate::profile::file as profile_file;
 use crate::report::budget::render;
 use crate::treatment::undoings;
 use trust::allowed::executable;
@@ -177,7 +177,7 @@ fn command_of(path: &Path) -> Result<Vec<String>, String> {
     let checked = executable(path).map_err(|error| {
         format!("{}: root does not run the command of this profile: {error}", path.display())
     })?;
-    let profile = SyscallProfile::read(&checked)?;
+    let profile = profile_file::read(&checked)?;
     if profile.command.is_empty() {
         return Err(format!(
             "{}: this profile names no command to run; give one after `--`",
@@ -198,7 +198,7 @@ fn command_of(path: &Path) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::record::SCHEMA;
+    use weigh_model::profile::{SCHEMA, SyscallProfile};
 
     #[test]
     fn root_runs_no_command_of_another_users_profile() {
@@ -213,7 +213,7 @@ mod tests {
             calls: [("read".to_owned(), 1)].into(),
             ..SyscallProfile::default()
         };
-        profile.write(&file).unwrap();
+        profile_file::write(&profile, &file).unwrap();
         assert_eq!(command_of(&file), Ok(vec!["true".to_owned()]));
         std::os::unix::fs::chown(&file, Some(1002), None).unwrap();
         assert!(command_of(&file).unwrap_err().contains("belongs to another user (uid 1002)"));

@@ -8,12 +8,13 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{Context, ERROR, INTERRUPTED, output, value};
+use crate::profile::file;
 use crate::profile::keeper::{self, Ended};
-use crate::profile::record::ProfileRuns;
 use crate::profile::run::{CommandRun, ProfiledCommand};
 use crate::profile::watch;
 use crate::report;
 use weigh_host::interruption::listen_for_signals;
+use weigh_model::profile::runs::ProfileRuns;
 use weigh_model::shell::command_line;
 
 const EXAMPLES: &str = "\
@@ -201,7 +202,7 @@ impl ProfileArgs {
         if self.output == Path::new("-") {
             return output::print_json(&profile.json().map_err(|error| error.to_string())?);
         }
-        profile.write(&self.output)?;
+        file::write(&profile, &self.output)?;
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = report::profile::text(&profile, measured, output::width(), colour);
         output::print(&format!("{text}\nProfile: {}\n", self.output.display()))

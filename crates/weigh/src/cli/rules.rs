@@ -10,7 +10,7 @@ use super::again::OUTPUT;
 use super::documents::{self, Documents};
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
-use crate::profile::record::SyscallProfile;
+use crate::profile::file as profile_file;
 use crate::report::display::Display;
 use crate::report::rules::{html, json, terminal};
 use crate::store::Store;
@@ -68,7 +68,7 @@ pub struct RulesArgs {
 
 impl RulesArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        let profile = self.profile.as_deref().map(SyscallProfile::read).transpose()?;
+        let profile = self.profile.as_deref().map(profile_file::read).transpose()?;
         documents::check([("json", self.json.as_deref()), ("html", self.html.as_deref())])?;
         let request = RulesRequest {
             paths: self.paths.clone(),

@@ -5,22 +5,7 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// CPU time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTime {
-    pub user: Duration,
-    pub system: Duration,
-}
-
-impl CpuTime {
-    /// What was used since an earlier reading.
-    pub fn since(self, earlier: CpuTime) -> CpuTime {
-        CpuTime {
-            user: self.user.saturating_sub(earlier.user),
-            system: self.system.saturating_sub(earlier.system),
-        }
-    }
-}
+use weigh_model::profile::runs::CpuTime;
 
 /// Of all children of this process that were waited for, and of all that these waited for.
 pub fn of_children() -> CpuTime {

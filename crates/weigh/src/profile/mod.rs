@@ -2,10 +2,9 @@
 
 mod alarm;
 mod cpu_time;
-mod foreign;
+pub mod file;
 pub mod keeper;
 pub mod ptrace;
-pub mod record;
 pub mod run;
 mod seize;
 pub mod watch;

@@ -1,7 +1,6 @@
 //! Counting the system calls of a program and of all that it starts, by stopping it at each
 //! (ptrace(2)). Exact and slow: for learning what a program does, not for timing it.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
@@ -10,6 +9,7 @@ use std::process::Command;
 use libc::{c_int, c_long, c_void, pid_t};
 
 use crate::treatment::seccomp::bpf::NATIVE_ARCHITECTURE;
+use weigh_model::profile::runs::Counts;
 
 /// The signal of a stop before or after a system call, by PTRACE_O_TRACESYSGOOD.
 pub(super) const SYSCALL_STOP: c_int = libc::SIGTRAP | 0x80;
@@ -17,52 +17,25 @@ pub(super) const SYSCALL_STOP: c_int = libc::SIGTRAP | 0x80;
 /// Set in the numbers of x32, which has the architecture of 64-bit programs.
 const OTHER_ABI_BIT: u64 = if cfg!(target_arch = "x86_64") { 1 << 30 } else { 0 };
 
-/// What a program did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// How often each system call was entered, by its number.
-    pub calls: BTreeMap<u64, u64>,
-    /// System calls of another ABI (32-bit programs, x32), which have other numbers.
-    pub other_abi_calls: u64,
-    /// The wait status of the program itself, as waitpid(2) gives it.
-    pub status: c_int,
-}
-
-impl Counts {
-    /// All system calls together, but those of another ABI.
-    pub fn total(&self) -> u64 {
-        self.calls.values().sum()
-    }
-
-    /// The same with names, `syscall_N` for a number that has none.
-    pub fn by_name(&self) -> BTreeMap<String, u64> {
-        let name = |number: u64| match usize::try_from(number).ok().and_then(syscalls::Sysno::new) {
-            Some(known) => known.name().to_owned(),
-            None => format!("syscall_{number}"),
-        };
-        self.calls.iter().map(|(number, calls)| (name(*number), *calls)).collect()
-    }
-
-    /// Counts the system call that a tracee stopped before; any other stop is none.
-    ///
-    /// # Errors
-    /// Where the kernel does not tell which call it is: before Linux 5.3.
-    pub(super) fn note(&mut self, process: pid_t, status: c_int) -> io::Result<()> {
-        match entered(process, status) {
-            Ok(Some((NATIVE_ARCHITECTURE, number))) if number & OTHER_ABI_BIT == 0 => {
-                *self.calls.entry(number).or_default() += 1;
-            }
-            Ok(Some(_)) => self.other_abi_calls += 1,
-            Err(error) if error.raw_os_error() == Some(libc::EIO) => {
-                return Err(io::Error::other(
-                    "counting system calls needs Linux 5.3 or newer (PTRACE_GET_SYSCALL_INFO)",
-                ));
-            }
-            // It was killed meanwhile.
-            Ok(None) | Err(_) => {}
+/// Counts the system call that a tracee stopped before; any other stop is none.
+///
+/// # Errors
+/// Where the kernel does not tell which call it is: before Linux 5.3.
+pub(super) fn note(counts: &mut Counts, process: pid_t, status: c_int) -> io::Result<()> {
+    match entered(process, status) {
+        Ok(Some((NATIVE_ARCHITECTURE, number))) if number & OTHER_ABI_BIT == 0 => {
+            *counts.calls.entry(number).or_default() += 1;
         }
-        Ok(())
+        Ok(Some(_)) => counts.other_abi_calls += 1,
+        Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+            return Err(io::Error::other(
+                "counting system calls needs Linux 5.3 or newer (PTRACE_GET_SYSCALL_INFO)",
+            ));
+        }
+        // It was killed meanwhile.
+        Ok(None) | Err(_) => {}
     }
+    Ok(())
 }
 
 /// Runs `command` to its end and counts its system calls, from just after its execution, with those
@@ -109,7 +82,7 @@ pub(super) fn count_and_tell(
             }
             continue;
         }
-        counts.note(process, status)?;
+        note(&mut counts, process, status)?;
         // One that was killed meanwhile is reported as ended by the next wait.
         let _ = request(libc::PTRACE_SYSCALL, process, signal_to_pass_on(status));
     }
@@ -236,7 +209,7 @@ mod tests {
                     assert_eq!(libc::WEXITSTATUS(status), 0, "this kernel has no 32-bit calls");
                     break;
                 }
-                counts.note(child, status).unwrap();
+                note(&mut counts, child, status).unwrap();
             }
             assert_eq!(counts.other_abi_calls, 1, "{counts:?}");
         }

@@ -10,21 +10,15 @@ use std::time::{Duration, Instant};
 
 use libc::{c_int, pid_t};
 
-use super::cpu_time::{CpuTime, of_children, tree};
-use super::ptrace::{self, Counts, wait_for, wait_once};
+use super::cpu_time::{of_children, tree};
+use super::ptrace::{self, wait_for, wait_once};
 use trust::start::{self, Inherited};
 use weigh_host::orphans;
+use weigh_model::profile::runs::{Counts, Period};
 
 /// What a command gets to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK_UP: Duration = Duration::from_millis(20);
-
-/// A time that a program ran.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Period {
-    pub elapsed: Duration,
-    pub cpu: CpuTime,
-}
 
 /// How a command is run.
 pub struct ProfiledCommand<'a> {

@@ -10,7 +10,8 @@ use libc::{c_int, c_long, pid_t};
 
 use super::alarm::Alarm;
 use super::cpu_time::tree;
-use super::ptrace::{Counts, SYSCALL_STOP, check, request, wait_once};
+use super::ptrace::{SYSCALL_STOP, check, note, request, wait_once};
+use weigh_model::profile::runs::Counts;
 
 /// How long a task may take to stop so that it can be let go. One that waits for a disk may not stop at
 /// all; the kernel lets it go when this process ends.
@@ -93,7 +94,7 @@ impl Seized {
         if let Some(new) = started(task, status) {
             self.tasks.insert(new);
         }
-        self.counts.note(task, status)?;
+        note(&mut self.counts, task, status)?;
         Ok(true)
     }
 

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::alarm::Alarm;
 use super::cpu_time::of_tree;
-use super::ptrace::Counts;
-use super::run::Period;
 use super::seize;
+use weigh_model::profile::runs::{Counts, Period};
 
 const LOOK_UP: Duration = Duration::from_millis(20);
 

@@ -3,9 +3,9 @@
 use super::curve_text::bar;
 use super::page::Page;
 use super::table::{Align, Table};
-use crate::profile::record::{ProfileRuns, SyscallProfile};
-use crate::profile::run::Period;
 use weigh_model::format;
+use weigh_model::profile::SyscallProfile;
+use weigh_model::profile::runs::{Period, ProfileRuns};
 
 /// So many system calls are named in the sentence.
 const NAMED: usize = 3;
@@ -148,7 +148,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::profile::ptrace::Counts;
+    use weigh_model::profile::runs::Counts;
 
     fn measured(calls: &[(u64, u64)], is_same_work: bool) -> ProfileRuns {
         let mut period = Period { elapsed: Duration::from_millis(1500), ..Period::default() };

@@ -1,24 +1,16 @@
-//! What a program asks of the kernel, kept in a file: made by `weigh profile`, used by `weigh rules` and
-//! `weigh budget`.
+//! What a program asks of the kernel: counted by `weigh profile`, used by `weigh rules` and `weigh budget`.
+
+mod foreign;
+pub mod runs;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::foreign;
-use super::ptrace::Counts;
-use super::run::Period;
-use trust::user_file;
-use weigh_model::shell::command_line;
+use crate::shell::command_line;
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/profile/1";
-
-/// A file that is longer is none of these.
-const LONGEST_FILE: u64 = 16 << 20;
 
 /// The system calls of one run of a command, and what the run takes when nobody counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,78 +37,8 @@ pub struct SyscallProfile {
     pub scaled_by: Option<f64>,
 }
 
-/// User time below this, in either of two periods, says little about how much work was done in them: of
-/// many kernels tell user time apart from system time by samples at the ticks of a clock.
-const LEAST_USER_TIME: Duration = Duration::from_millis(500);
-
-/// A run may be shorter than another by chance where both are short.
-const LEAST_DIFFERENCE: Duration = Duration::from_millis(200);
-
-/// Two runs of a command, or two periods of a process: as it is, and counted.
-pub struct ProfileRuns {
-    pub counts: Counts,
-    pub plain: Period,
-    pub counted: Period,
-    /// Whether the program did all of its work in both. If not, it did less while it was counted, as that
-    /// slows it.
-    pub is_same_work: bool,
-}
-
-impl ProfileRuns {
-    /// How many times as much work was done in the plain period, by the time in user mode, which counting
-    /// does not change much; `None` where it is the same, or cannot be told.
-    pub fn scale(&self) -> Option<f64> {
-        let [plain, counted] = [self.plain, self.counted].map(|period| period.cpu.user);
-        let is_known = plain.min(counted) >= LEAST_USER_TIME;
-        (is_known && !self.is_same_work).then(|| plain.as_secs_f64() / counted.as_secs_f64())
-    }
-
-    /// Whether a command that ran to its end twice did much less the second time, although counting slows it.
-    pub fn did_less(&self) -> bool {
-        let (plain, counted) = (self.plain, self.counted);
-        let is_quicker = plain.elapsed > LEAST_DIFFERENCE && counted.elapsed < plain.elapsed / 2;
-        let used_less = plain.cpu.user >= LEAST_USER_TIME && counted.cpu.user < plain.cpu.user / 2;
-        self.is_same_work && (is_quicker || used_less)
-    }
-
-    /// The calls of the plain period, and its times.
-    pub fn profile(&self, command: Vec<String>) -> SyscallProfile {
-        let scaled_by = self.scale();
-        let scale = |calls: u64| match scaled_by {
-            // A call that was made is not scaled away.
-            Some(factor) => ((calls as f64 * factor).round() as u64).max(1),
-            None => calls,
-        };
-        let by_name = self.counts.by_name().into_iter();
-        SyscallProfile {
-            schema: SCHEMA.to_owned(),
-            command,
-            calls: by_name.map(|(name, calls)| (name, scale(calls))).collect(),
-            other_abi_calls: match self.counts.other_abi_calls {
-                0 => 0,
-                calls => scale(calls),
-            },
-            elapsed_s: Some(self.plain.elapsed.as_secs_f64()),
-            user_s: Some(self.plain.cpu.user.as_secs_f64()),
-            system_s: Some(self.plain.cpu.system.as_secs_f64()),
-            is_of_period: !self.is_same_work,
-            scaled_by,
-        }
-    }
-}
-
 impl SyscallProfile {
-    /// Reads what [`SyscallProfile::write`] wrote, or a summary of `strace -c` or `perf trace -s`.
-    ///
-    /// # Errors
-    /// A sentence with the file, and what is wrong with it.
-    pub fn read(path: &Path) -> Result<SyscallProfile, String> {
-        let bytes = user_file::read(path, LONGEST_FILE)
-            .map_err(|error| format!("cannot read the profile {}: {error}", path.display()))?;
-        SyscallProfile::parse(&bytes).map_err(|problem| format!("{}: {problem}", path.display()))
-    }
-
-    /// The same from what is in the file.
+    /// Reads the document of [`SyscallProfile::json`], or a summary of `strace -c` or `perf trace -s`.
     ///
     /// # Errors
     /// A phrase that says what is wrong.
@@ -168,16 +90,6 @@ impl SyscallProfile {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Writes it to a file.
-    ///
-    /// # Errors
-    /// A sentence with the file.
-    pub fn write(&self, path: &Path) -> Result<(), String> {
-        let problem = |error: io::Error| format!("cannot write {}: {error}", path.display());
-        let text = self.json().map_err(|error| problem(error.into()))?;
-        trust::owner::write(path, text.as_bytes()).map_err(problem)
-    }
-
     /// All system calls together, but those of another ABI.
     pub fn total_calls(&self) -> u64 {
         self.calls.values().sum()
@@ -226,10 +138,8 @@ mod tests {
 
     #[test]
     fn what_was_written_can_be_read() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("profile.json");
-        profile().write(&path).unwrap();
-        assert_eq!(SyscallProfile::read(&path), Ok(profile()));
+        let written = profile().json().unwrap();
+        assert_eq!(SyscallProfile::parse(written.as_bytes()), Ok(profile()));
         assert_eq!(profile().total_calls(), 40);
         assert_eq!(profile().calls_per_cpu_s(), Some(20.0));
         assert_eq!(profile().title(), "nginx -g 'daemon off;'");
@@ -251,48 +161,6 @@ mod tests {
             assert!(problem.contains(expected), "{problem}");
         }
         assert!(SyscallProfile::parse(&[0xff, 0xfe]).unwrap_err().contains("text"));
-        let missing = SyscallProfile::read(Path::new("/nonexistent/p.json")).unwrap_err();
-        assert!(missing.starts_with("cannot read the profile /nonexistent/p.json: "), "{missing}");
-    }
-
-    #[test]
-    fn a_period_in_which_less_was_done_is_scaled_to_the_other() {
-        use super::super::cpu_time::CpuTime;
-        let period = |user_ms, system_ms| Period {
-            elapsed: Duration::from_secs(10),
-            cpu: CpuTime {
-                user: Duration::from_millis(user_ms),
-                system: Duration::from_millis(system_ms),
-            },
-        };
-        let counts = Counts { calls: [(0, 100), (1, 1)].into(), ..Counts::default() };
-        let mut measured = ProfileRuns {
-            counts,
-            plain: period(2000, 1000),
-            counted: period(500, 4000),
-            is_same_work: false,
-        };
-        let profile = measured.profile(vec!["server".into()]);
-        assert_eq!(profile.calls.values().copied().collect::<Vec<u64>>(), [400, 4]);
-        assert_eq!((profile.scaled_by, profile.user_s), (Some(4.0), Some(2.0)));
-        measured.is_same_work = true;
-        assert_eq!(measured.profile(Vec::new()).total_calls(), 101);
-        measured.is_same_work = false;
-        measured.counted = period(30, 4000);
-        assert_eq!(measured.profile(Vec::new()).scaled_by, None, "too short to tell");
-    }
-
-    #[test]
-    fn a_second_run_that_had_nothing_to_do_is_noticed() {
-        let run = |ms| Period { elapsed: Duration::from_millis(ms), ..Period::default() };
-        let did_less = |plain, counted, is_same_work| {
-            let counts = Counts::default();
-            ProfileRuns { counts, plain: run(plain), counted: run(counted), is_same_work }
-                .did_less()
-        };
-        assert!(did_less(1000, 400, true));
-        assert!(!did_less(1000, 600, true) && !did_less(1000, 4000, true));
-        assert!(!did_less(1000, 400, false) && !did_less(20, 3, true));
     }
 
     proptest! {
