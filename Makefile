@@ -30,7 +30,7 @@ aarch64: deps
 test: deps test-deps
 	cargo fmt --all --check
 	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/fixture/kind/*.rs \
-		crates/weigh/src/report/formats/*.rs \
+		crates/weigh-report/src/formats/*.rs \
 		crates/weigh/src/workload/setup/kind/*.rs
 	scripts/run-tests --quick
 

@@ -1,5 +1,5 @@
 //! Builds the workloads for embedding, with their sources, and lists what is found by a glob: grids, kinds of
-//! treatment and fixture, steps of a set-up and formats of reports. Adding one of these is adding one file;
+//! treatment and fixture, and steps of a set-up. Adding one of these is adding one file;
 //! nothing here or elsewhere names it.
 
 use std::fmt::Write as _;
@@ -7,17 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A directory of which every file is one of a list.
-struct Found {
-    directory: &'static str,
-    /// What each file has.
-    item: &'static str,
-    type_name: &'static str,
-    list: &'static str,
-    output: &'static str,
-}
+use file_lists::{Modules, files, list_modules, list_texts, out, package, stem, workspace, write};
 
-const KINDS: Found = Found {
+const KINDS: Modules = Modules {
     directory: "src/treatment/kind",
     item: "KIND",
     type_name: "dyn crate::treatment::Kind",
@@ -25,20 +17,12 @@ const KINDS: Found = Found {
     output: "treatments.rs",
 };
 
-const FIXTURES: Found = Found {
+const FIXTURES: Modules = Modules {
     directory: "src/fixture/kind",
     item: "KIND",
     type_name: "dyn crate::fixture::FixtureKind",
     list: "FIXTURES",
     output: "fixtures.rs",
-};
-
-const FORMATS: Found = Found {
-    directory: "src/report/formats",
-    item: "FORMAT",
-    type_name: "crate::report::ReportFormat",
-    list: "FORMATS",
-    output: "formats.rs",
 };
 
 /// Where the steps of a set-up are.
@@ -49,29 +33,23 @@ const STEPS: &str = "src/workload/setup/kind";
 const WORKLOAD_FLAGS: &str = "-O2";
 
 fn main() {
-    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let root = package.ancestors().nth(2).expect("it is crates/weigh");
+    let root = workspace();
     println!("cargo:rustc-env=WORKSPACE={}", root.display());
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["workloads", "suites/net"] {
-        println!("cargo:rerun-if-changed={}", root.join(watched).display());
-    }
-    for watched in [KINDS.directory, FIXTURES.directory, FORMATS.directory, STEPS] {
-        println!("cargo:rerun-if-changed={watched}");
-    }
+    let workloads = root.join("workloads");
+    println!("cargo:rerun-if-changed={}", workloads.display());
     println!("cargo:rerun-if-env-changed=CC");
-    build_workloads(root, &out);
-    embed_sources(&root.join("workloads"), &out);
-    list_texts(&root.join("suites/net"), &out.join("grids.rs"));
-    for found in [KINDS, FIXTURES, FORMATS] {
-        list_modules(&found, &package, &out);
-    }
-    list_steps(&package.join(STEPS), &out);
+    build_workloads(&workloads);
+    embed_sources(&workloads);
+    list_texts(&root.join("suites/net"), "grids.rs");
+    list_modules(&KINDS);
+    list_modules(&FIXTURES);
+    println!("cargo:rerun-if-changed={STEPS}");
+    list_steps(&package().join(STEPS));
 }
 
-fn build_workloads(root: &Path, out: &Path) {
-    let status = make(&root.join("workloads"))
-        .arg(format!("OUT={}", out.join("workloads").display()))
+fn build_workloads(directory: &Path) {
+    let status = make(directory)
+        .arg(format!("OUT={}", out().join("workloads").display()))
         .env("CFLAGS", WORKLOAD_FLAGS)
         .status()
         .expect("building the workloads needs `make` and a C compiler; `make deps` installs them");
@@ -86,7 +64,7 @@ fn make(directory: &Path) -> Command {
 }
 
 /// The sources, and what make does with them, for those who build them again with other flags.
-fn embed_sources(directory: &Path, out: &Path) {
+fn embed_sources(directory: &Path) {
     let mut code = String::from("&[\n");
     for group in [directory.to_owned()].into_iter().chain(directories(directory)) {
         for file in ["c", "h"].into_iter().flat_map(|extension| files(&group, extension)) {
@@ -96,7 +74,7 @@ fn embed_sources(directory: &Path, out: &Path) {
         }
     }
     code.push_str("]\n");
-    fs::write(out.join("sources.rs"), code).expect("OUT_DIR is writable");
+    write("sources.rs", code);
     let output = make(directory)
         .args(["--always-make", "--dry-run", "--no-print-directory"])
         .args(["CC={CC}", "CFLAGS={CFLAGS}", "LDFLAGS={LDFLAGS}", "OUT={OUT}"])
@@ -104,7 +82,7 @@ fn embed_sources(directory: &Path, out: &Path) {
         .output()
         .expect("make has just built them");
     assert!(output.status.success(), "make cannot tell how it builds the workloads");
-    fs::write(out.join("recipe.txt"), output.stdout).expect("OUT_DIR is writable");
+    fs::write(out().join("recipe.txt"), output.stdout).expect("OUT_DIR is writable");
     println!("cargo:rustc-env=WEIGH_WORKLOAD_FLAGS={WORKLOAD_FLAGS}");
     println!("cargo:rustc-env=WEIGH_WORKLOAD_COMPILER={}", compiler());
 }
@@ -119,34 +97,8 @@ fn compiler() -> String {
     if line.is_empty() { program.to_owned() } else { line.to_owned() }
 }
 
-/// The names of TOML files, and what is in them.
-fn list_texts(directory: &Path, output: &Path) {
-    let mut code = String::from("&[\n");
-    for file in files(directory, "toml") {
-        let name = stem(&file);
-        writeln!(code, "    ({name:?}, include_str!({:?})),", file.display().to_string())
-            .expect("a string");
-    }
-    code.push_str("]\n");
-    fs::write(output, code).expect("OUT_DIR is writable");
-}
-
-/// Makes a module of every file, and a list of what each of them has under the same name.
-fn list_modules(found: &Found, package: &Path, out: &Path) {
-    let mut modules = String::new();
-    let mut list = format!("pub static {}: &[&{}] = &[\n", found.list, found.type_name);
-    for file in files(&package.join(found.directory), "rs") {
-        let name = stem(&file);
-        writeln!(modules, "#[path = {:?}]\npub mod {name};", file.display().to_string())
-            .expect("a string");
-        writeln!(list, "    &{name}::{},", found.item).expect("a string");
-    }
-    list.push_str("];\n");
-    fs::write(out.join(found.output), modules + &list).expect("OUT_DIR is writable");
-}
-
 /// A type that is one of the steps, each of which is named after its file: `login_uid.rs` has `LoginUid`.
-fn list_steps(directory: &Path, out: &Path) {
+fn list_steps(directory: &Path) {
     let mut modules = String::new();
     let (mut variants, mut acts, mut kinds) = (String::new(), String::new(), String::new());
     for file in files(directory, "rs") {
@@ -191,7 +143,7 @@ impl SetupStep {{
 }}
 {kinds}"
     );
-    fs::write(out.join("setup.rs"), code).expect("OUT_DIR is writable");
+    write("setup.rs", code);
 }
 
 fn camel_case(name: &str) -> String {
@@ -210,18 +162,4 @@ fn directories(directory: &Path) -> Vec<PathBuf> {
     let below: Vec<PathBuf> = found.iter().flat_map(|directory| directories(directory)).collect();
     found.extend(below);
     found
-}
-
-fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(directory)
-        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .collect();
-    files.sort();
-    files
-}
-
-fn stem(file: &Path) -> String {
-    file.file_stem().expect("a file found by its extension").to_string_lossy().into_owned()
 }

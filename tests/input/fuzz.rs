@@ -13,13 +13,14 @@ use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleSet;
 use linux_audit::status::Status;
 use linux_audit::tally::RecordTally;
-use weigh::{import, treatment};
+use weigh::treatment;
 use weigh_host::undo::journal::Journal;
 use weigh_model::label;
 use weigh_model::profile::SyscallProfile;
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::sample::Sample;
 use weigh_model::workload::suite;
+use weigh_report::import;
 use wire::{Choice, Packet, VNET_HEADER};
 
 /// The files of a directory below this tree.

@@ -221,7 +221,9 @@ fn walk(heading: &str, room: &str) -> Vec<(PathBuf, Vec<String>, usize)> {
         let name = names.next().unwrap();
         let file = match name.split_once('/') {
             None => root().join("crates/weigh/src").join(room).join(name),
-            Some(("weigh", below)) => root().join("crates/weigh/src").join(below),
+            Some((package, below)) if package.starts_with("weigh") => {
+                root().join("crates").join(package).join("src").join(below)
+            }
             Some(_) => root().join(name),
         };
         let types = names.filter(|name| name.starts_with(char::is_uppercase));

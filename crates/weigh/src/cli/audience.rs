@@ -11,13 +11,13 @@ use crate::experiment::platform::Observer;
 use crate::experiment::request::{Audience, Printout, Sampled};
 use crate::experiment::row::RowState;
 use crate::experiment::run_progress::Progress;
-use crate::report::display::{Display, stderr_size};
-use crate::report::live::Live;
-use crate::report::live_view::{LiveRow, RowProgress, Stage};
-use crate::report::text::wrap;
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::work_name::WorkName;
+use weigh_report::display::{Display, stderr_size};
+use weigh_report::live::Live;
+use weigh_report::live_view::{LiveRow, RowProgress, Stage};
+use weigh_report::text::wrap;
 
 /// A person, or a log.
 pub struct Terminal {

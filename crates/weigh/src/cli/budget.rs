@@ -10,7 +10,6 @@ use super::documents::Documents;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
 use crate::profile::file as profile_file;
-use crate::report::budget::render;
 use crate::treatment::undoings;
 use trust::allowed::executable;
 use weigh_host::interruption::listen_for_signals;
@@ -18,6 +17,7 @@ use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_model::format;
 use weigh_model::printable;
 use weigh_model::shell::command_line;
+use weigh_report::budget::render;
 
 const EXAMPLES: &str = "\
 Examples:

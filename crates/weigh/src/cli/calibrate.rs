@@ -17,7 +17,6 @@ use crate::experiment::calibration::planted::planted_experiments;
 use crate::experiment::calibration::{calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
-use crate::report::calibration as calibration_text;
 use crate::station::client::WhoIsTreated;
 use crate::store::Store;
 use crate::treatment::kind::planted;
@@ -30,6 +29,7 @@ use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::FromFile;
+use weigh_report::calibration as calibration_text;
 
 const EXAMPLES: &str = "\
 Examples:

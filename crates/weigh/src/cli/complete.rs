@@ -7,10 +7,10 @@ use clap::{Arg, Args, Command};
 
 use super::{Context, list, output};
 use crate::fixture::FIXTURES;
-use crate::report::dialect;
 use crate::store::Store;
 use crate::treatment;
 use weigh_model::workload::{mix, suite};
+use weigh_report::dialect;
 
 /// Print what the last word may become
 #[derive(Debug, Args)]

@@ -8,7 +8,6 @@ use super::{ABOVE_LIMIT, Context, ERROR, output, value};
 use crate::experiment::diff::diff;
 use crate::experiment::diff_imported;
 use crate::experiment::summarise::summarise;
-use crate::report;
 use crate::store::Store;
 use weigh_model::format::{label, plural};
 use weigh_model::record::{ExperimentKind, Stored};
@@ -61,10 +60,12 @@ impl DiffArgs {
         let (before, after) = (load(&self.before)?, load(&self.after)?);
         let diff = of_stored(&store, &before, &after)?;
         if self.json {
-            output::print_json(&report::diff::json(&diff).map_err(|error| error.to_string())?)?;
+            output::print_json(
+                &weigh_report::diff::json(&diff).map_err(|error| error.to_string())?,
+            )?;
         } else {
             let colour = output::wants_colour(context.color, &io::stdout());
-            output::print(&report::diff::text(&diff, output::width(), colour))?;
+            output::print(&weigh_report::diff::text(&diff, output::width(), colour))?;
         }
         Ok(self.fail_above.map_or(0, |limit| exit_code(&diff, limit * 100.0)))
     }

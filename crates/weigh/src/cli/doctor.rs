@@ -17,7 +17,6 @@ use trust::program::end_with_us;
 use trust::start::{self, Inherited};
 
 use super::{Context, output};
-use crate::report::checks;
 use crate::station::fitness::probe;
 use crate::treatment::undoings;
 use weigh_host::machine::Probes;
@@ -26,6 +25,7 @@ use weigh_host::machine::fix::{Setting, plan};
 use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_host::undo::settings::Changed;
 use weigh_model::finding::Severity;
+use weigh_report::checks;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,8 +7,8 @@ use clap::Args;
 use super::formats::ChosenFormat;
 use super::show::{Privacy, Shown};
 use super::{Context, output};
-use crate::report::dialect::Dialect;
-use crate::report::{FORMATS, ReportFormat};
+use weigh_report::dialect::Dialect;
+use weigh_report::{FORMATS, ReportFormat};
 
 const EXAMPLES: &str = "\
 Examples:

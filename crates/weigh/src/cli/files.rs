@@ -9,12 +9,12 @@ use super::again::OUTPUT;
 use super::formats::FormatFiles;
 use super::show::Privacy;
 use super::{Context, documents, github, output};
-use crate::report::ReportFormat;
-use crate::report::dialect::{self, Dialect, Sheet};
-use crate::report::formats::html;
-use crate::report::terminal::{self, Screen};
 use trust::owner;
 use weigh_model::result::summary::Summary;
+use weigh_report::ReportFormat;
+use weigh_report::dialect::{self, Dialect, Sheet};
+use weigh_report::formats::html;
+use weigh_report::terminal::{self, Screen};
 
 /// Where reports go.
 #[derive(Debug, Args)]

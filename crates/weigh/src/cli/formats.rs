@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use crate::report::{FORMATS, ReportFormat};
+use weigh_report::{FORMATS, ReportFormat};
 
 /// `--NAME` of one format, or none.
 #[derive(Debug)]
@@ -68,5 +68,23 @@ impl Args for FormatFiles {
 
     fn augment_args_for_update(command: Command) -> Command {
         FormatFiles::augment_args(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weigh_report::dialect::lmbench;
+
+    use crate::workload::executable::Executable;
+
+    /// A column of a workload that was renamed would be empty for ever.
+    #[test]
+    fn every_column_of_lmbench_has_its_workloads() {
+        let directory = tempfile::tempdir().unwrap();
+        let workloads = Executable::unpack(directory.path()).unwrap().workloads().unwrap();
+        for name in lmbench::workloads() {
+            let is_it = |row: &str| row.split('@').next() == Some(name);
+            assert!(workloads.iter().any(|workload| is_it(&workload.name)), "{name}");
+        }
     }
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{documents, output};
-use crate::report::formats::markdown;
 use trust::owner;
 use weigh_model::format;
 use weigh_model::printable;
 use weigh_model::result::summary::Summary;
 use weigh_model::result::versus::name_in_arm;
+use weigh_report::formats::markdown;
 
 /// What a runner names the file in that it shows as the summary of the step.
 const VARIABLE: &str = "GITHUB_STEP_SUMMARY";

@@ -8,14 +8,14 @@ use clap::Args;
 use super::again::Again;
 use super::{Context, output};
 use crate::experiment::diff_imported;
-use crate::import::compare::summary;
-use crate::import::labels::Labels;
-use crate::import::{self, Document, ForeignFormat};
-use crate::report::{self, terminal};
 use crate::store::Store;
 use trust::user_file;
 use weigh_model::format;
 use weigh_model::result::summary::Summary;
+use weigh_report::import::compare::summary;
+use weigh_report::import::labels::Labels;
+use weigh_report::import::{self, Document, ForeignFormat};
+use weigh_report::{self, terminal};
 
 /// No result is nearly as long; a wrong file may be.
 const LONGEST_FILE: u64 = 64 << 20;
@@ -114,7 +114,7 @@ impl ImportArgs {
         let mut text = String::new();
         for other in &kept[1..] {
             let diff = diff_imported::diff(&kept[0], other)?;
-            text += &report::diff::text(&diff, output::width(), colour);
+            text += &weigh_report::diff::text(&diff, output::width(), colour);
             text.push('\n');
         }
         for (file, imported) in files.iter().zip(&kept) {

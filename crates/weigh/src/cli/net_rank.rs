@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::documents::{self, Documents};
 use super::{Context, output};
 use crate::experiment::run_report;
-use crate::report;
 use crate::store::Store;
 use trust::user_file;
 use weigh_model::result::net_rank::{Candidate, NetRank, RunDocument};
@@ -66,12 +65,12 @@ impl RankArgs {
         let candidates = self.runs.iter().map(|run| self.candidate(run, context));
         let rank = NetRank::of(candidates.collect::<Result<_, _>>()?)?;
         let mut documents = Documents::default();
-        documents.report(html, || report::net_rank::html(&rank));
+        documents.report(html, || weigh_report::net_rank::html(&rank));
         documents.json(json, || {
             let text = serde_json::to_string_pretty(&rank).map_err(|error| error.to_string())?;
             Ok(text + "\n")
         });
-        documents.print(|| report::net_rank::text(&rank, output::width())).map(|()| 0)
+        documents.print(|| weigh_report::net_rank::text(&rank, output::width())).map(|()| 0)
     }
 
     fn candidate(&self, run: &str, context: &Context) -> Result<Candidate, String> {

@@ -10,9 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::PIPE_BUF;
 
-use crate::report::ReportFormat;
 use trust::owner;
 use weigh_model::printable;
+use weigh_report::ReportFormat;
 
 /// Whether stdout or stderr gets colour.
 pub fn wants_colour(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {

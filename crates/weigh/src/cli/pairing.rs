@@ -13,7 +13,6 @@ use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on,
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, More, execute};
 use crate::experiment::summarise::summarise;
-use crate::report::failed;
 use crate::store::{self, Store};
 use crate::treatment;
 use crate::treatment::boot::are_boots;
@@ -29,6 +28,7 @@ use weigh_model::result::summary::{Failure, State, Summary};
 use weigh_model::result::versus::name_in_arm;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
+use weigh_report::failed;
 
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]

@@ -12,7 +12,6 @@ use crate::profile::file;
 use crate::profile::keeper::{self, Ended};
 use crate::profile::run::{CommandRun, ProfiledCommand};
 use crate::profile::watch;
-use crate::report;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::profile::runs::ProfileRuns;
 use weigh_model::shell::command_line;
@@ -204,7 +203,7 @@ impl ProfileArgs {
         }
         file::write(&profile, &self.output)?;
         let colour = output::wants_colour(context.color, &io::stdout());
-        let text = report::profile::text(&profile, measured, output::width(), colour);
+        let text = weigh_report::profile::text(&profile, measured, output::width(), colour);
         output::print(&format!("{text}\nProfile: {}\n", self.output.display()))
     }
 }

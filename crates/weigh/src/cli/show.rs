@@ -7,17 +7,17 @@ use clap::Args;
 use super::{Context, output};
 use crate::experiment::run_report;
 use crate::experiment::summarise::summarise;
-use crate::report::ReportFormat;
-use crate::report::anonymise;
-use crate::report::anonymise::Scrubber;
-use crate::report::dialect::{self, Dialect, Sheet};
-use crate::report::rules;
-use crate::report::run_text;
-use crate::report::terminal::{self, Screen};
 use crate::store::Store;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::rules::RuleReport;
 use weigh_model::result::summary::Summary;
+use weigh_report::ReportFormat;
+use weigh_report::anonymise;
+use weigh_report::anonymise::Scrubber;
+use weigh_report::dialect::{self, Dialect, Sheet};
+use weigh_report::rules;
+use weigh_report::run_text;
+use weigh_report::terminal::{self, Screen};
 
 const EXAMPLES: &str = "\
 Examples:

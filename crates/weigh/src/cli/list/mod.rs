@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::{Context, output};
 use crate::fixture::FIXTURES;
-use crate::report::text::wrap;
 use crate::treatment::{KINDS, Kind, Parameter};
 use crate::workload::catalogue::Workload;
 use crate::workload::executable::Executable;
@@ -19,6 +18,7 @@ use weigh_model::workload::mix;
 use weigh_model::workload::mix::JobMix;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::Suite;
+use weigh_report::text::wrap;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::report::text::wrap;
 use crate::workload::catalogue::Workload;
 use weigh_model::format::NONE;
+use weigh_report::text::wrap;
 
 /// Names by group, each sweep and each pair of placements as one word.
 pub fn overview(workloads: &[Workload], width: usize) -> String {

@@ -1,0 +1,13 @@
+//! Lists the formats: adding one is adding one file.
+
+use file_lists::{Modules, list_modules};
+
+fn main() {
+    list_modules(&Modules {
+        directory: "src/formats",
+        item: "FORMAT",
+        type_name: "crate::ReportFormat",
+        list: "FORMATS",
+        output: "formats.rs",
+    });
+}

@@ -1,0 +1,243 @@
+//! A report to hand on: what names the machine, its boot or its people is taken out, and the numbers stay.
+//!
+//! The text of every field is scrubbed, also of those that a later version adds: a summary goes through
+//! JSON and back. What a name of a workload, a command or a file tells besides a path is yours to judge.
+
+use std::borrow::Cow;
+use std::env;
+
+use serde_json::Value;
+
+use weigh_model::facts::Facts;
+use weigh_model::result::rules::RuleReport;
+use weigh_model::result::summary::Summary;
+
+/// Stands for the machine's name, for a person's, and for the directories of a path.
+const HOST: &str = "host";
+const USER: &str = "user";
+const DIRECTORIES: &str = "…/";
+/// Paths that are alike on every machine stay as they are.
+const COMMON: [&str; 8] =
+    ["/bin/", "/boot/", "/dev/", "/etc/", "/lib/", "/proc/", "/sys/", "/usr/"];
+
+/// What is taken out of texts.
+pub struct Scrubber {
+    /// As a whole, wherever they stand.
+    texts: Vec<String>,
+    /// As a word of its own, with what stands for it.
+    words: Vec<(String, &'static str)>,
+}
+
+impl Scrubber {
+    /// For the texts of a report of this machine; the names of the user are those of the environment.
+    pub fn new(machine: &Facts) -> Scrubber {
+        let users =
+            ["USER", "LOGNAME", "SUDO_USER"].into_iter().filter_map(|name| env::var(name).ok());
+        Scrubber::with_users(machine, users.filter(|name| name != "root"))
+    }
+
+    fn with_users(machine: &Facts, users: impl Iterator<Item = String>) -> Scrubber {
+        let short = machine.hostname.split('.').next().unwrap_or_default();
+        let hosts = [machine.hostname.as_str(), short].map(|name| (name.to_owned(), HOST));
+        let words = hosts.into_iter().chain(users.map(|name| (name, USER)));
+        let texts = [&machine.cmdline, &machine.boot_id].map(String::clone);
+        Scrubber {
+            texts: texts.into_iter().filter(|text| !text.is_empty()).collect(),
+            words: words.filter(|(word, _)| !word.is_empty()).collect(),
+        }
+    }
+
+    /// The text without what names somebody.
+    pub fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.texts {
+            text = text.replace(secret.as_str(), "");
+        }
+        text = without_directories(&text);
+        for (word, instead) in &self.words {
+            text = replace_word(&text, word, instead);
+        }
+        text
+    }
+
+    /// The facts without name, boot and kernel command line; what else they say is scrubbed.
+    ///
+    /// # Errors
+    /// Where a fact is no JSON, which is our fault.
+    pub fn machine(&self, machine: &Facts) -> Result<Facts, serde_json::Error> {
+        let named = Facts {
+            hostname: String::new(),
+            boot_id: String::new(),
+            cmdline: String::new(),
+            ..machine.clone()
+        };
+        let mut value = serde_json::to_value(named)?;
+        self.value(&mut value);
+        serde_json::from_value(value)
+    }
+
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
+            _ => {}
+        }
+    }
+}
+
+/// The report without what names the machine, its boot or its people.
+///
+/// # Errors
+/// Where a number of the report is none, so that it cannot go through JSON and back.
+pub fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
+    let scrubber = Scrubber::new(&s.machine);
+    let mut named = s.clone();
+    named.machine = scrubber.machine(&s.machine)?;
+    let mut value = serde_json::to_value(&named)?;
+    scrubber.value(&mut value);
+    let mut scrubbed: Summary = serde_json::from_value(value)?;
+    // The pairs have no text, and are no part of the JSON.
+    for (row, known) in scrubbed.results.iter_mut().zip(&s.results) {
+        row.series.clone_from(&known.series);
+    }
+    Ok(scrubbed)
+}
+
+/// The report of `weigh rules` without names of this machine or its user.
+///
+/// # Errors
+/// If the report cannot be written or read back as JSON.
+pub fn rules(r: &RuleReport) -> Result<RuleReport, serde_json::Error> {
+    let scrubber = Scrubber::new(&r.machine);
+    let named = RuleReport { machine: scrubber.machine(&r.machine)?, ..r.clone() };
+    let mut value = serde_json::to_value(&named)?;
+    scrubber.value(&mut value);
+    serde_json::from_value(value)
+}
+
+/// Of a path only its last part stays, also where it follows an option (`-I/home/x/y`) or a home directory
+/// (`~x/y`); what every system has stays as it is.
+fn without_directories(text: &str) -> String {
+    let is_end = |c: char| c.is_whitespace() || "\"'`,;:=()[]{}<>|@".contains(c);
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(is_end).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        result += &named(word);
+        let next = after.chars().next().map_or(0, char::len_utf8);
+        let (separator, tail) = after.split_at(next);
+        result += separator;
+        rest = tail;
+    }
+    result
+}
+
+/// A word without the directories of the path in it; `a/b`, `MB/s` and `~/x` tell nothing.
+fn named(word: &str) -> Cow<'_, str> {
+    let Some(start) = word.find(['/', '~']) else { return word.into() };
+    let (before, path) = word.split_at(start);
+    let path = path.trim_end_matches('/');
+    let Some((directories, name)) = path.rsplit_once('/') else { return word.into() };
+    if ["", "~"].contains(&directories) || is_common(path) {
+        return word.into();
+    }
+    let option = if before.starts_with('-') { before } else { "" };
+    format!("{option}{DIRECTORIES}{name}").into()
+}
+
+fn is_common(path: &str) -> bool {
+    COMMON.iter().any(|common| path.starts_with(common))
+}
+
+fn replace_word(text: &str, word: &str, instead: &str) -> String {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let mut result = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, _) in text.match_indices(word) {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        if at < from || is_part(before) || is_part(after) {
+            continue;
+        }
+        result += &text[from..at];
+        result += instead;
+        from = at + word.len();
+    }
+    result + &text[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FORMATS;
+    use weigh_model::example;
+
+    const BOOT: &str = "0c5b0f3e-7d53-4a8e-9b1c-6a1f2f6f2f10";
+    const CMDLINE: &str = "BOOT_IMAGE=/vmlinuz root=UUID=77aa quiet";
+
+    /// A report whose every corner names the machine or a person.
+    fn named() -> Summary {
+        let mut s = example::audit();
+        s.machine.hostname = "bench1.acme.example".into();
+        s.machine.boot_id = BOOT.into();
+        s.machine.cmdline = CMDLINE.into();
+        s.machine.scratch = Some("ext4 on /home/alice/tmp".into());
+        s.command =
+            "weigh compare audit:rules=/home/alice/acme/x.rules -- /srv/acme/bench --fast".into();
+        s.treatments[0].facts.push(format!("On bench1 ({BOOT}): {CMDLINE}"));
+        s.results[0].notes.push("bench1.acme.example was busy".into());
+        s.results[0].evidence.amounts.set("path", "/home/alice/acme/log");
+        s.failures[0].reason = "cannot open /home/alice/acme/file: denied".into();
+        s.warnings.push("bench1: load by alice".into());
+        s
+    }
+
+    #[test]
+    fn no_format_names_the_machine_its_boot_or_its_people() {
+        let scrubbed = summary(&named()).expect("its numbers are numbers");
+        let scrubber = Scrubber::with_users(&named().machine, ["alice".to_owned()].into_iter());
+        for format in FORMATS {
+            let name = format.name;
+            let [before, after] =
+                [&named(), &scrubbed].map(|s| (format.compared)(s).expect("a report"));
+            for secret in ["bench1", BOOT, "UUID", "acme"] {
+                assert!(!after.contains(secret), "{secret} is in {name}:\n{after}");
+            }
+            // A person's name is known from the environment, or as that of a directory.
+            assert!(!scrubber.text(&after).contains("alice"), "{name}");
+            let is_numbers = ["csv", "junit"].contains(&name);
+            assert!(is_numbers || before.contains("bench1"), "{name}");
+            assert_eq!(before.contains("85.2"), after.contains("85.2"), "{name}");
+        }
+        assert_eq!(scrubbed.results[0].series, named().results[0].series);
+        assert_eq!(scrubbed.command, "weigh compare audit:rules=…/x.rules -- …/bench --fast");
+    }
+
+    #[test]
+    fn texts_keep_what_names_nobody() {
+        let machine = Facts { hostname: "vm".into(), ..Facts::default() };
+        let scrubber = Scrubber::with_users(&machine, ["bob".to_owned()].into_iter());
+        for (text, expected) in [
+            ("vm: kvm on vm", "host: kvm on host"),
+            ("/usr/bin/make and /etc/audit/x.rules", "/usr/bin/make and /etc/audit/x.rules"),
+            ("12 MB/s, n/a, a/b", "12 MB/s, n/a, a/b"),
+            ("path=/srv/x/y,z=/tmp/q", "path=…/y,z=…/q"),
+            ("bob and bobby", "user and bobby"),
+            ("cc -I/home/al/x -L/usr/lib/y", "cc -I…/x -L/usr/lib/y"),
+            ("~al/work/x, ~al/work and ~/work/", "…/x, …/work and ~/work/"),
+            ("al/home/x/y", "…/y"),
+            ("unix:/home/al/s@/srv/q/r", "unix:…/s@…/r"),
+            ("/", "/"),
+            ("", ""),
+        ] {
+            assert_eq!(scrubber.text(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_an_error_and_no_leak() {
+        assert!(summary(&example::hostile()).is_err());
+    }
+}

@@ -1,0 +1,382 @@
+//! What `weigh calibrate` says: what this machine shows, and how many false alarms there were.
+
+use std::collections::BTreeSet;
+
+use crate::table::{Align, Table};
+use crate::text::{emphasise, wrap};
+use paired::binomial::{FalseAlarms, Share};
+use weigh_model::format;
+use weigh_model::result::calibration::{Calibration, WorkloadNoise};
+use weigh_model::result::calibration::{PeriodicExperiments, PlantedExperiments};
+use weigh_model::result::scheme::Scheme;
+use weigh_model::result::work_name::WorkName;
+
+/// The text, in lines of at most `width` characters.
+pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
+    let mut lines = Vec::new();
+    let planted = calibration.planted.as_ref();
+    let sentences = [sentence(&calibration.workloads), alarms_of_these(calibration)];
+    let planted_sentences = planted.map(|planted| [found(planted), periodic(&planted.periodic)]);
+    for sentence in sentences.into_iter().chain(planted_sentences.into_iter().flatten()) {
+        lines.extend(wrap(&sentence, width, 0));
+    }
+    lines.push(String::new());
+    lines.extend(table(&calibration.workloads).to_lines(width));
+    lines.push(String::new());
+    if let Some(planted) = planted {
+        lines.extend(planted_table(planted).to_lines(width));
+        lines.push(String::new());
+        for sentence in about_planted(planted, calibration.alpha) {
+            lines.extend(wrap(&sentence, width, 0));
+        }
+    }
+    let notes = [
+        "pairs taken: the scheme that each row chose, as with `weigh compare`. noise: standard deviation of \
+         a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: the smallest effect that half of \
+         all experiments detect when this workload is measured for that long."
+            .to_owned(),
+        "A false alarm is a verdict of slower or faster at the end of an experiment; one that was \
+         withdrawn before the end does not count."
+            .to_owned(),
+        alarms_of_all(calibration),
+        format!(
+            "Machine: {}, {}, Linux {}. From now on, `weigh compare` expects this noise.",
+            calibration.hostname, calibration.cpu_model, calibration.kernel
+        ),
+    ];
+    for note in notes {
+        lines.extend(wrap(&note, width, 0));
+    }
+    emphasise(&(lines.join("\n") + "\n"), colour)
+}
+
+/// What it will show in a minute: the best and the worst workload.
+fn sentence(workloads: &[WorkloadNoise]) -> String {
+    let mut shown: Vec<(f64, &WorkName)> = workloads
+        .iter()
+        .filter_map(|row| Some((row.smallest_effect_pct[1]?, &row.workload)))
+        .collect();
+    shown.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // If a workload was calibrated by both schemes, show the better one, as `weigh compare` chooses it.
+    let mut told = BTreeSet::new();
+    shown.retain(|(_, workload)| told.insert(*workload));
+    match &shown[..] {
+        [] => "Too few pairs were measured to tell what this machine can detect: use a larger \
+               --budget."
+            .to_owned(),
+        [(only, name)] => {
+            format!("In one minute this machine detects a change of {} in `{name}`.", pct(*only))
+        }
+        [(least, best), .., (most, worst)] => format!(
+            "In one minute per workload this machine detects a change of {} in `{best}`, and of {} \
+             in `{worst}`{}.",
+            pct(*least),
+            pct(*most),
+            if shown.len() > 2 { "; the others lie between" } else { "" }
+        ),
+    }
+}
+
+/// The promise, for the experiments that were made just now.
+fn alarms_of_these(calibration: &Calibration) -> String {
+    let tally = &calibration.these.experiment_alarms;
+    match tally.of {
+        0 => "No row has enough pairs for a verdict, so none could raise a false alarm.".to_owned(),
+        1 => format!(
+            "This experiment raised {}.",
+            if tally.alarms == 0 { "no false alarm" } else { "a false alarm" }
+        ),
+        several => format!(
+            "{} of these {several} experiments raised a false alarm{}.",
+            tally.alarms,
+            judged(tally, calibration.alpha)
+        ),
+    }
+}
+
+/// The same for all calibrations of this machine, and for rows.
+fn alarms_of_all(calibration: &Calibration) -> String {
+    let (these, all) = (&calibration.these, calibration);
+    let rows = |tally: &FalseAlarms| format!("{} of {}", tally.alarms, tally.of);
+    let cpu_time = match all.cpu_time_row_alarms.of {
+        0 => String::new(),
+        _ => format!(
+            " By CPU time: {} in this run, {} in all{}.",
+            rows(&these.cpu_time_row_alarms),
+            rows(&all.cpu_time_row_alarms),
+            judged(&all.cpu_time_row_alarms, all.alpha)
+        ),
+    };
+    format!(
+        "All calibrations of this machine: {} of {} raised a false alarm{}. Row by row: {} in this \
+         run, {} in all{}.{cpu_time}",
+        all.experiment_alarms.alarms,
+        format::plural(all.experiment_alarms.of, "experiment"),
+        judged(&all.experiment_alarms, all.alpha),
+        rows(&these.row_alarms),
+        rows(&all.row_alarms),
+        judged(&all.row_alarms, all.alpha)
+    )
+}
+
+/// The number of alarms against the promised rate.
+fn judged(tally: &FalseAlarms, alpha: f64) -> String {
+    let promise = format::margin(100.0 * alpha);
+    let allowed = format!("at most {} of {}", tally.allowed, tally.of);
+    if tally.is_within() {
+        format!("; at the promised rate of {promise}, chance explains {allowed}")
+    } else {
+        format!(
+            ", but at the promised rate of {promise} chance explains only {allowed} (probability {}): do \
+             not trust small differences on this machine",
+            format::unsigned(tally.chance)
+        )
+    }
+}
+
+fn table(workloads: &[WorkloadNoise]) -> Table {
+    let columns = vec![
+        ("workload", Align::Left),
+        ("pairs taken", Align::Left),
+        ("noise", Align::Right),
+        ("a pair takes", Align::Right),
+        ("detected, 10 s", Align::Right),
+        ("1 min", Align::Right),
+        ("5 min", Align::Right),
+        ("pairs", Align::Right),
+        ("false alarms", Align::Right),
+    ];
+    let rows = workloads
+        .iter()
+        .map(|row| {
+            let mut cells =
+                vec![row.workload.to_string(), taken(row.scheme).into(), pct(row.noise_pct)];
+            cells.push(format::seconds(row.pair_s));
+            let shown = |effect: Option<f64>| effect.map_or_else(|| "–".to_owned(), pct);
+            cells.extend(row.smallest_effect_pct.map(shown));
+            cells.push(format::integer(row.pairs as u64));
+            cells.push(format!("{} of {}", row.alarms, row.experiments));
+            cells
+        })
+        .collect();
+    Table::new(columns, rows)
+}
+
+fn taken(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::InSequence => "sequential",
+        Scheme::InTurns => "interleaved",
+    }
+}
+
+/// What became of the effect that was planted.
+fn found(planted: &PlantedExperiments) -> String {
+    match planted.covered.of {
+        0 => "No row with a planted effect has enough pairs for a verdict.".to_owned(),
+        rows => format!(
+            "A planted effect of {} was found in {} of {}, and the interval covers it in {}.",
+            pct_signed(planted.true_effect_pct),
+            planted.found.count,
+            format::plural(rows, "row"),
+            planted.covered.count
+        ),
+    }
+}
+
+/// How often the effect in one slice of several was found or denied.
+fn periodic(periodic: &PeriodicExperiments) -> String {
+    let effect = pct_signed(periodic.true_effect_pct);
+    let every = periodic.every;
+    let rows = format::plural(periodic.denied.of, "row");
+    match (periodic.denied.of, periodic.denied.count) {
+        (0, _) => {
+            format!(
+                "No row with a planted effect in 1 of {every} slices has enough pairs for a verdict."
+            )
+        }
+        (_, 0) => format!(
+            "A planted effect of {effect}, all of it in 1 of {every} slices, was found in {} of {rows}, and \
+             never reported as equivalent or faster.",
+            periodic.found.count
+        ),
+        (_, denied) => format!(
+            "A planted effect of {effect}, all of it in 1 of {every} slices, was reported as equivalent or \
+             faster in {denied} of {rows}: do not trust these verdicts on this machine."
+        ),
+    }
+}
+
+fn planted_table(planted: &PlantedExperiments) -> Table {
+    let columns = vec![
+        ("planted effect", Align::Left),
+        ("covered", Align::Right),
+        ("exact 95 %", Align::Right),
+        ("found", Align::Right),
+        ("exact 95 %", Align::Right),
+        ("pairs", Align::Right),
+    ];
+    let cells = |name: String, covered: &Share, found: &Share, pairs: String| {
+        let mut cells = vec![name];
+        cells.extend([covered, found].iter().flat_map(|share| [of(share), range(share)]));
+        cells.push(pairs);
+        cells
+    };
+    let rows = planted.workloads.iter().map(|row| {
+        cells(row.workload.to_string(), &row.covered, &row.found, format!("{:.0}", row.pairs))
+    });
+    let all = cells("all rows".into(), &planted.covered, &planted.found, "–".into());
+    Table::new(columns, rows.chain([all]).collect())
+}
+
+fn about_planted(planted: &PlantedExperiments, alpha: f64) -> Vec<String> {
+    let promised = 100.0 * (1.0 - alpha);
+    let mut sentences = vec![format!(
+        "planted effect: one arm did {} more work in its timed part than it reported. covered: \
+         experiments whose final interval contains {}. found: experiments with the verdict slower. \
+         pairs: the median.",
+        format::margin(planted.share_pct),
+        pct_signed(planted.true_effect_pct)
+    )];
+    if planted.covered.high_pct < promised {
+        sentences.push(format!(
+            "{} is promised, and chance does not explain so low a coverage: do not trust the intervals on \
+             this machine.",
+            format::margin(promised)
+        ));
+    }
+    sentences.extend(planted.left_out.iter().map(|(workload, why)| {
+        format!("`{workload}` is left out of the experiments with a planted effect: {why}.")
+    }));
+    sentences
+}
+
+fn of(share: &Share) -> String {
+    format!("{} of {}", share.count, share.of)
+}
+
+fn range(share: &Share) -> String {
+    format!("{:.1} to {:.1} %", share.low_pct, share.high_pct)
+}
+
+fn pct_signed(value: f64) -> String {
+    format!("−{}", pct(value.abs()))
+}
+
+fn pct(value: f64) -> String {
+    format!("{} %", format::unsigned(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::result::calibration::PlantedWorkload;
+    use weigh_model::result::calibration::These;
+
+    /// Twenty experiments of forty.
+    fn calibration(alarms: usize, allowed: usize) -> Calibration {
+        let row = |workload: &str, shown: [Option<f64>; 3]| WorkloadNoise {
+            workload: workload.into(),
+            scheme: Scheme::InTurns,
+            noise_pct: 1.4,
+            pair_s: 0.18,
+            smallest_effect_pct: shown,
+            experiments: 20,
+            pairs: 640,
+            alarms,
+        };
+        let tally = |of| FalseAlarms { alarms, of, allowed, chance: 0.0159 };
+        let all = |of| FalseAlarms { alarms: alarms + 2, of, allowed: 5, chance: 0.3 };
+        Calibration {
+            schema: "",
+            hostname: "scales".into(),
+            cpu_model: "a CPU".into(),
+            kernel: "6.1".into(),
+            alpha: 0.05,
+            experiments: vec!["abcdef".into(); 40],
+            workloads: vec![
+                row("fsdisk", [None, Some(4.2), Some(1.9)]),
+                row("getppid", [Some(0.9), Some(0.31), Some(0.14)]),
+            ],
+            experiment_alarms: all(40),
+            row_alarms: all(80),
+            cpu_time_row_alarms: all(78),
+            these: These {
+                experiments: vec!["abcdef".into(); 20],
+                experiment_alarms: tally(20),
+                row_alarms: tally(41),
+                cpu_time_row_alarms: tally(39),
+            },
+            planted: None,
+        }
+    }
+
+    #[test]
+    fn it_says_what_is_shown_and_that_the_promise_is_kept() {
+        let text = render(&calibration(1, 3), 100, false).replace('\n', " ");
+        assert!(text.contains("a change of 0.31 % in `getppid`, and of 4.20 %"), "{text}");
+        let said = [
+            "1 of these 20 experiments raised a false alarm; at the promised rate of 5 %,",
+            "chance explains at most 3 of 20.",
+            "All calibrations of this machine: 3 of 40 experiments raised a false alarm",
+            "Row by row: 1 of 41 in this run, 3 of 80 in all",
+            "By CPU time: 1 of 39 in this run, 3 of 78 in all",
+            "withdrawn before the end does not count",
+        ];
+        for said in said {
+            assert!(text.contains(said), "`{said}` is not in {text}");
+        }
+        assert!(
+            text.contains("interleaved") && text.contains('–') && !text.contains("do not trust"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn too_many_false_alarms_are_a_warning() {
+        let text = render(&calibration(4, 3), 100, false).replace('\n', " ");
+        assert!(
+            text.contains("chance explains only at most 3 of 20 (prob")
+                && text.contains("do not trust"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_planted_effect_has_its_coverage_and_power() {
+        let share = |count, of| Share { count, of, low_pct: 20.0, high_pct: 70.0 };
+        let planted = PlantedExperiments {
+            share_pct: 1.0,
+            true_effect_pct: -0.990_099,
+            experiments: vec!["abcdef".into(); 20],
+            workloads: vec![PlantedWorkload {
+                workload: "getppid".into(),
+                covered: share(9, 20),
+                found: share(13, 20),
+                pairs: 61.0,
+            }],
+            covered: share(9, 20),
+            found: share(13, 20),
+            left_out: [("shell1".into(), "too few operations".into())].into(),
+            periodic: PeriodicExperiments {
+                every: 5,
+                share_pct: 5.0,
+                true_effect_pct: -4.761_905,
+                experiments: vec!["fedcba".into(); 20],
+                found: share(7, 20),
+                denied: share(0, 20),
+            },
+        };
+        let text = render(&Calibration { planted: Some(planted), ..calibration(1, 3) }, 100, false);
+        let said = [
+            "A planted effect of −0.99 % was found in 13 of 20 rows, and the interval covers it in 9.",
+            "20.0 to 70.0 %",
+            "one arm did 1 % more work",
+            "95 % is promised, and chance does not explain so low a coverage",
+            "A planted effect of −4.76 %, all of it in 1 of 5 slices, was found in 7 of 20 rows, and never",
+            "`shell1` is left out of the experiments with a planted effect: too few operations.",
+        ];
+        for said in said {
+            assert!(text.replace('\n', " ").contains(said), "`{said}` is not in {text}");
+        }
+    }
+}

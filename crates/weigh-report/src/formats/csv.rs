@@ -1,0 +1,212 @@
+//! Every pair as it was measured, or every sample of a run, one a line: for people who bring their own
+//! statistics.
+
+use crate::ReportFormat;
+use weigh_model::format;
+use weigh_model::record::Stored;
+use weigh_model::result::summary::Summary;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::metric::Metric;
+
+pub static FORMAT: ReportFormat = ReportFormat {
+    name: "csv",
+    what: "every pair (of a run: every sample) as CSV",
+    compared,
+    run: |_, stored| Ok(run(stored)),
+    is_json: false,
+};
+
+const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,baseline_first,\
+                      baseline_rate,treated_rate,log_ratio,disturbed,baseline_cpu_ns_per_op,\
+                      treated_cpu_ns_per_op,load_axis,load_value";
+
+const RUN_HEADER: &str = "experiment,workload,unit,sample,started_s,operations,elapsed_s,rate,\
+                          load_axis,load_value\n";
+
+fn compared(s: &Summary) -> Result<String, String> {
+    match s.imported {
+        Some(_) => Err(format!(
+            "{} is an import and has no pairs; --json has its figures, with every run",
+            s.id
+        )),
+        None => Ok(pairs(s)),
+    }
+}
+
+/// The pairs of all rows, in the order measured. Sets and pairs count from 1.
+fn pairs(s: &Summary) -> String {
+    let metrics = further(s);
+    let mut text = HEADER.to_owned();
+    let arms = |metric: &&str| [format!("baseline_{metric}"), format!("treated_{metric}")];
+    let columns: Vec<CsvCell> =
+        metrics.iter().flat_map(arms).map(|column| CsvCell::name(&column)).collect();
+    if !columns.is_empty() {
+        text.push(',');
+        text += &line(&columns);
+    } else {
+        text.push('\n');
+    }
+    for row in &s.results {
+        let [axis, value] = load(&row.workload);
+        for (index, pair) in row.series.iter().enumerate() {
+            let [baseline_cpu_ns, treated_cpu_ns] = pair.cpu_ns_per_op.unwrap_or([f64::NAN; 2]);
+            let mut cells = vec![
+                CsvCell::name(&s.id),
+                CsvCell::name(&row.workload.name),
+                CsvCell::name(&row.treatment),
+                CsvCell::name(&row.unit),
+                CsvCell::count(pair.set.saturating_add(1)),
+                CsvCell::count(index + 1),
+                CsvCell::number(pair.started_s),
+                CsvCell::flag(pair.baseline_first),
+                CsvCell::number(pair.baseline_rate),
+                CsvCell::number(pair.treated_rate),
+                CsvCell::number(pair.log_ratio()),
+                CsvCell::flag(pair.is_disturbed),
+                CsvCell::number(baseline_cpu_ns),
+                CsvCell::number(treated_cpu_ns),
+                axis.clone(),
+                value.clone(),
+            ];
+            for metric in &metrics {
+                let of_pair = pair.further.iter().find(|(other, _)| other.name() == *metric);
+                let values =
+                    of_pair.map_or([f64::NAN; 2], |(_, both)| [both[0].value, both[1].value]);
+                cells.extend(values.map(CsvCell::number));
+            }
+            text += &line(&cells);
+        }
+    }
+    text
+}
+
+/// The samples, in the order measured within each workload. They count from 1.
+fn run(stored: &Stored) -> String {
+    let mut text = RUN_HEADER.to_owned();
+    for (&(work, _), of_work) in &stored.samples {
+        let work = &stored.header.works[work];
+        let [axis, value] = load(&work.name);
+        let unit = of_work.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
+        for (index, point) in of_work.points.iter().enumerate() {
+            let cells = [
+                CsvCell::name(&stored.id),
+                CsvCell::name(&work.name.name),
+                CsvCell::name(unit.unwrap_or(&work.unit)),
+                CsvCell::count(index + 1),
+                CsvCell::number(point.started_s),
+                CsvCell::number(point.operations),
+                CsvCell::number(point.elapsed_s),
+                CsvCell::number(point.rate),
+                axis.clone(),
+                value.clone(),
+            ];
+            text += &line(&cells);
+        }
+    }
+    text
+}
+
+/// The axis and the value on it; empty of a workload as it is.
+fn load(workload: &WorkName) -> [CsvCell; 2] {
+    let load = workload.load.as_ref();
+    load.map(|load| [CsvCell::name(&load.axis), CsvCell::number(load.value)]).unwrap_or_default()
+}
+
+/// The names of the metrics besides the rate and CPU time that any pair has.
+fn further(s: &Summary) -> Vec<&str> {
+    let mut names: Vec<&str> = (s.results.iter())
+        .flat_map(|row| &row.readings)
+        .map(|reading| reading.metric.name())
+        .filter(|name| *name != Metric::CpuTime.name())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// What stands between two commas: a number, or a name that is no formula.
+#[derive(Clone, Debug, Default)]
+struct CsvCell(String);
+
+fn line(cells: &[CsvCell]) -> String {
+    let cells: Vec<&str> = cells.iter().map(|cell| cell.0.as_str()).collect();
+    cells.join(",") + "\n"
+}
+
+impl CsvCell {
+    /// In full precision; empty when there is no number.
+    fn number(value: f64) -> CsvCell {
+        CsvCell(if value.is_finite() { value.to_string() } else { String::new() })
+    }
+
+    fn count(value: usize) -> CsvCell {
+        CsvCell(value.to_string())
+    }
+
+    fn flag(value: bool) -> CsvCell {
+        CsvCell(value.to_string())
+    }
+
+    /// RFC 4180: quotes around what contains a separator, quotes within doubled. A spreadsheet takes what
+    /// begins with one of `= + - @` for a formula, and what a formula does is not for a name to decide: an
+    /// apostrophe makes it text (OWASP, "CSV Injection"). In most of Europe a spreadsheet separates by `;`,
+    /// and may find quotes that do not begin its cell, so what follows a `;` is treated as a cell too. Line
+    /// breaks and tabs are no part of a name.
+    fn name(text: &str) -> CsvCell {
+        let text = format::label(text);
+        let cells: Vec<String> = text.split(';').map(without_formula).collect();
+        let text = cells.join(";");
+        CsvCell(match text.contains([',', ';', '"']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text,
+        })
+    }
+}
+
+fn without_formula(text: &str) -> String {
+    let begins = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    let is_formula = text.trim_start_matches([' ', '"']).starts_with(begins);
+    if is_formula { format!("'{text}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::example;
+
+    #[test]
+    fn a_line_a_pair() {
+        let mut s = example::audit();
+        s.results.truncate(1);
+        s.results[0].series.truncate(2);
+        let text = pairs(&s);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        let columns = lines[0].split(',').count();
+        assert_eq!(columns, 16);
+        assert!(lines[2].starts_with("k3f9,syscall,audit,ops/s,1,2,4.7,"), "{}", lines[2]);
+        assert!(lines[1..].iter().all(|line| line.split(',').count() == columns));
+    }
+
+    #[test]
+    fn no_name_is_a_formula_and_a_number_below_zero_is_a_number() {
+        for formula in ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\u{ff1d}1"] {
+            assert_eq!(CsvCell::name(formula).0, format!("'{formula}"));
+        }
+        assert_eq!(CsvCell::name("=HYPERLINK(\"x\",1)").0, "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(CsvCell::name("a;=cmd|' /c x'!A1").0, "\"a;'=cmd|' /c x'!A1\"");
+        assert_eq!(CsvCell::name("\t=1\r\n").0, "\u{fffd}=1\u{fffd}\u{fffd}");
+        assert_eq!(
+            (CsvCell::name("a-b").0, CsvCell::number(-1.5).0),
+            ("a-b".into(), "-1.5".into())
+        );
+    }
+
+    #[test]
+    fn odd_names_are_quoted_and_missing_numbers_empty() {
+        assert_eq!(CsvCell::name("a,\"b\"").0, "\"a,\"\"b\"\"\"");
+        assert_eq!(CsvCell::number(f64::NAN).0, "");
+        let text = pairs(&example::hostile());
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
+}

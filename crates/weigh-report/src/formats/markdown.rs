@@ -1,0 +1,255 @@
+//! A report to paste into an issue or a commit message.
+
+use crate::markdown_text::Markdown;
+use crate::profiled;
+use crate::readings::{self, MetricTable};
+use crate::results::{interval, measured, verdict};
+use crate::table::{Align, Table};
+use crate::{ReportFormat, run_page};
+use crate::{
+    bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus,
+};
+use weigh_model::described;
+use weigh_model::format;
+use weigh_model::result::profiled::Profiled;
+use weigh_model::result::run::RunReport;
+use weigh_model::result::summary::{Failure, Row, Summary};
+
+pub static FORMAT: ReportFormat = ReportFormat {
+    name: "markdown",
+    what: "the report as Markdown, for an issue or a mail",
+    compared: |s| Ok(render(s)),
+    run: |report, _| Ok(run(report)),
+    is_json: false,
+};
+
+/// The whole report in GitHub's Markdown.
+pub fn render(s: &Summary) -> String {
+    let s = &*versus::laid_out(s);
+    let mut parts = vec![bold(&sentence::sentence(s))];
+    let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+    if let Some(imported) = figures {
+        parts.push(imported::table(s, imported).to_markdown());
+    } else if !s.results.is_empty() {
+        parts.push(results(s).to_markdown());
+    }
+    parts.extend(tables(s));
+    parts.extend(profiles(&s.profiles));
+    parts.extend(remarks(s));
+    parts.extend(
+        facts::by_label(s)
+            .into_iter()
+            .map(|(label, facts)| list(Markdown::code(&label), facts.iter().map(Markdown::text))),
+    );
+    if figures.is_none() {
+        let machine = Markdown::text(&described::line(&s.machine));
+        parts.push(Markdown::of(["Machine: ".into(), machine]));
+    }
+    parts.push(match figures {
+        Some(_) => Markdown::of(["Import ".into(), Markdown::code(&s.id), ". Again:".into()]),
+        None => Markdown::of([
+            "Experiment ".into(),
+            Markdown::code(&s.id),
+            ", started ".into(),
+            Markdown::text(&s.started),
+            ", ".into(),
+            Markdown::text(&format::confidence(s.alpha)),
+            " intervals. Again:".into(),
+        ]),
+    });
+    parts.push(Markdown::fenced(&s.command));
+    Markdown::document(parts)
+}
+
+/// All but that of the results.
+fn tables(s: &Summary) -> Vec<Markdown> {
+    let mut parts = Vec::new();
+    if let Some(commands) = versus::table(s, usize::MAX) {
+        let legend = versus::legend(s).unwrap_or_default();
+        parts.push(explained(versus::TITLE, &legend, &commands));
+    }
+    parts.extend(bounds::sentence(s).map(|sentence| Markdown::text(&sentence)));
+    for MetricTable { title, legend, table } in readings::tables(s) {
+        parts.push(explained(&title, legend, &table));
+    }
+    if let Some(latencies) = latency::table(s) {
+        parts.push(explained("Latency per operation", latency::LEGEND, &latencies));
+    }
+    if let Some(times) = times::table(&s.times) {
+        parts.push(explained(times::TITLE, times::LEGEND, &times));
+    }
+    if let Some(factors) = factorial::table(s) {
+        parts.push(explained(factorial::TITLE, factorial::LEGEND, &factors));
+    }
+    parts.extend(sets::sets_table(s).map(|sets| titled("Sets", &sets)));
+    parts.extend(evidence::table(s).map(|evidence| titled("Evidence", &evidence)));
+    parts
+}
+
+/// The report of a run.
+fn run(report: &RunReport) -> String {
+    let mut parts = vec![bold(&run_page::title(report))];
+    parts.extend(run_page::sentences(report).iter().map(Markdown::text));
+    parts.push(run_page::results(report).to_markdown());
+    parts.extend(run_page::copies(report).map(|copies| titled("Copies", &copies)));
+    parts.extend(profiles(&report.profiles));
+    let failed = |failure: &Failure| {
+        Markdown::text(&format!("{} gave no result: {}", failure.workload, failure.reason))
+    };
+    let warnings = report.warnings.iter().map(Markdown::text);
+    let remarks: Vec<Markdown> = report.failures.iter().map(failed).chain(warnings).collect();
+    parts.extend((!remarks.is_empty()).then(|| items(remarks)));
+    parts.push(Markdown::of([
+        "Experiment ".into(),
+        Markdown::code(&report.id),
+        ", started ".into(),
+        Markdown::text(&report.started),
+        ". Again:".into(),
+    ]));
+    parts.push(Markdown::fenced(&report.command));
+    Markdown::document(parts)
+}
+
+/// What a profiler told.
+fn profiles(profiles: &[Profiled]) -> Vec<Markdown> {
+    let tables = profiled::tables(profiles).into_iter();
+    let tables = tables.map(|(title, table)| titled(&title, &table));
+    let printed = profiled::printouts(profiles).into_iter().map(|one| {
+        let lines = Markdown::fenced(&one.lines.join("\n"));
+        Markdown::joined([Markdown::text(&one.title), lines], ":\n\n")
+    });
+    tables.chain(printed).collect()
+}
+
+fn bold(text: &str) -> Markdown {
+    Markdown::of(["**".into(), Markdown::text(text), "**".into()])
+}
+
+fn titled(title: &str, table: &Table) -> Markdown {
+    Markdown::joined([Markdown::text(title), table.to_markdown()], ":\n\n")
+}
+
+fn explained(title: &str, legend: &str, table: &Table) -> Markdown {
+    let legend = Markdown::of([" (".into(), Markdown::text(legend), ")".into()]);
+    let title = Markdown::of([Markdown::text(title), legend]);
+    Markdown::joined([title, table.to_markdown()], ":\n\n")
+}
+
+fn items(items: impl IntoIterator<Item = Markdown>) -> Markdown {
+    let items = items.into_iter().map(|item| Markdown::of(["- ".into(), item]));
+    Markdown::joined(items, "\n")
+}
+
+fn list(title: Markdown, all: impl IntoIterator<Item = Markdown>) -> Markdown {
+    Markdown::joined([title, items(all)], ":\n\n")
+}
+
+fn results(s: &Summary) -> Table {
+    let several = s.results.iter().any(|row| row.treatment != s.results[0].treatment);
+    let cells = |row: &Row| {
+        let [effect, treated, factor, added] = measured(row);
+        vec![
+            format::label(&row.workload),
+            if several { format::label(&row.treatment) } else { String::new() },
+            format::rate(row.baseline, &row.unit),
+            treated,
+            format::label(&row.unit),
+            effect,
+            interval(row),
+            factor,
+            added,
+            verdict(row, s.margin_pct),
+            format::integer(row.pairs as u64),
+        ]
+    };
+    let [name, baseline, treated] = versus::titles(s);
+    let columns = vec![
+        (name, Align::Left),
+        ("treatment", Align::Left),
+        (baseline, Align::Right),
+        (treated, Align::Right),
+        ("unit", Align::Left),
+        ("effect", Align::Right),
+        ("interval", Align::Left),
+        ("factor", Align::Right),
+        ("added/op", Align::Right),
+        ("verdict", Align::Left),
+        ("pairs", Align::Right),
+    ];
+    Table::new(columns, s.results.iter().map(cells).collect())
+}
+
+/// Notes, failures and warnings, as lists.
+fn remarks(s: &Summary) -> Vec<Markdown> {
+    let notes = s.results.iter().flat_map(|row| {
+        let name = Markdown::code(&row.workload);
+        let note =
+            move |note: &String| Markdown::joined([name.clone(), Markdown::text(note)], ": ");
+        row.notes.iter().map(note)
+    });
+    let failures = s.failures.iter().map(|failure| {
+        let names = match failure.name() == failure.arm {
+            true => vec![Markdown::code(&failure.arm)],
+            false => vec![Markdown::code(&failure.workload), Markdown::code(&failure.arm)],
+        };
+        let names = Markdown::joined(names, " under ");
+        Markdown::joined([names, Markdown::text(&failure.reason)], ": ")
+    });
+    let warnings = s.warnings.iter().map(Markdown::text);
+    let lists: [(&'static str, Vec<Markdown>); 3] = [
+        ("Notes", notes.collect()),
+        ("No result", failures.collect()),
+        ("Warnings", warnings.collect()),
+    ];
+    let lists = lists.into_iter().filter(|(_, items)| !items.is_empty());
+    lists.map(|(title, items)| list(title.into(), items)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::example;
+
+    #[test]
+    fn the_sentence_comes_first_and_the_command_last() {
+        let text = render(&example::audit());
+        assert!(text.starts_with("**`audit` slows 9 of 12 workloads"), "{text}");
+        assert!(text.ends_with("```sh\nweigh compare audit -w unixbench --seed 20261121\n```\n"));
+        assert!(text.contains(
+            "| syscall | 469.0k | 69.37k | ops/s | −85.2 % | [−85.6, −84.8] | ×6.76 | +12.3 µs | slower | 8 |"
+        ));
+        assert!(text.contains("- `fsdisk` under `audit`: It took longer"));
+    }
+
+    #[test]
+    fn nothing_breaks_a_table_row() {
+        let text = render(&example::hostile());
+        let rows = text.lines().filter(|line| line.starts_with("| a\\|b"));
+        assert_eq!(rows.count(), 900, "each of 300 rows in three tables");
+        assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn foreign_text_is_no_markup_wherever_it_stands() {
+        let mut s = example::hostile();
+        let plant = "<img src=x> [x](javascript:alert(1)) ![x](http://evil/x.png) @people ` **b**";
+        s.warnings.push(plant.into());
+        s.failures.iter_mut().for_each(|failure| failure.reason = plant.into());
+        s.results[0].notes.push(plant.into());
+        s.baseline_facts.push(plant.into());
+        s.machine.hostname = plant.into();
+        s.started = plant.into();
+        let text = render(&s);
+        let outside = |text: &str, fence: &str| text.split(fence).step_by(2).collect::<String>();
+        // A backslash makes what follows it text, too.
+        let unescaped = |text: &str| {
+            let parts = text.split('\\').enumerate();
+            parts.map(|(number, part)| &part[usize::from(number > 0)..]).collect::<String>()
+        };
+        let told = outside(&unescaped(&outside(&text, "```")), "`");
+        assert!(told.matches("x.png").count() >= 5, "{told}");
+        for markup in ["<", "](", "![", "http://", " @people", "**b"] {
+            assert!(!told.contains(markup), "{markup}: {told}");
+        }
+    }
+}

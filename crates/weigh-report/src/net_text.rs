@@ -1,0 +1,221 @@
+//! What a grid of network cells came to, in sentences and tables.
+
+use crate::net_cells_text;
+use crate::table::{Align, Table};
+use paired::looks;
+use weigh_model::format;
+use weigh_model::result::btu::ScoreInterval;
+use weigh_model::result::net::{NetAnswers, NetClass};
+
+const BITS: &str = "Mb/s";
+
+/// The BTU, both penalties, and what they are of.
+pub fn sentences(net: &NetAnswers) -> Vec<String> {
+    let mut sentences = vec![score(net)];
+    sentences.extend(penalties(net));
+    if net.sweeps == 1 && net.btu.is_some() {
+        sentences.push(
+            "One sweep gives no interval: more are measured with more time (--budget).".into(),
+        );
+    }
+    if (2..looks::FIRST).contains(&net.sweeps) && net.btu.is_some() {
+        sentences.push(format!(
+            "{} cannot show whether sweeps depend on each other: the interval assumes that they do not. \
+             With `weigh net --continue` and at least {} sweeps, it covers both cases.",
+            format::plural(net.sweeps, "sweep"),
+            looks::FIRST
+        ));
+    }
+    if net.lost_packets > 0.0 {
+        sentences.push(format!(
+            "The links lost {} packets that they were not to lose: the machine could not keep up.",
+            format::integer(net.lost_packets as u64)
+        ));
+    }
+    sentences
+}
+
+fn score(net: &NetAnswers) -> String {
+    let of = format!("grid {} ({})", net.grid, net.hash);
+    match net.btu {
+        Some(btu) => format!(
+            "BTU: {} {BITS} reach a program of this machine while it is busy; {of}, {} of {} cells.",
+            interval(btu, &|value| format::rate(value, BITS)),
+            format::plural(net.sweeps, "sweep"),
+            net.cells
+        ),
+        None if net.missing.is_empty() => {
+            format!("There is no BTU yet: no sweep over the cells was complete; {of}.")
+        }
+        None => format!(
+            "The BTU is incomplete: {} of {} cells have no result, such as {}; {of}.",
+            net.missing.len(),
+            net.cells,
+            net.missing[0]
+        ),
+    }
+}
+
+fn penalties(net: &NetAnswers) -> Option<String> {
+    let (host, network) = (net.activity_slowdown?, net.comm_slowdown?);
+    let paper = match net.paper_penalty_pct {
+        Some(pct) => format!("{} %", format::unsigned(pct)),
+        None => "undefined, as some activity was not slowed down".into(),
+    };
+    Some(format!(
+        "Penalty: activities of the host take {} longer beside the network, and the network takes {} longer \
+         beside them. (The paper's mean of percentages: {paper}.)",
+        interval(host, &percent),
+        interval(network, &percent)
+    ))
+}
+
+fn percent(slowdown: f64) -> String {
+    let percent = ((slowdown - 1.0) * 100.0).round();
+    format!("{}{} %", if percent < 0.0 { "−" } else { "" }, percent.abs())
+}
+
+fn interval(of: ScoreInterval, text: &dyn Fn(f64) -> String) -> String {
+    match of.low.zip(of.high) {
+        Some((low, high)) => format!("{} [{}, {}]", text(of.value), text(low), text(high)),
+        None => text(of.value),
+    }
+}
+
+/// By class: BTU and penalties; each component beside activities; each component alone.
+pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
+    let title = |what: &str| format!("{what}, {BITS}");
+    let mut tables = vec![
+        ("Classes of applications".into(), classes(net)),
+        (title("Components beside activities"), components(net, |class| &class.components, true)),
+        (title("Components alone"), components(net, |class| &class.components_alone, false)),
+    ];
+    tables.extend(net_cells_text::tables(net));
+    tables
+}
+
+fn classes(net: &NetAnswers) -> Table {
+    use Align::{Left, Right};
+    let mut columns = vec![("class", Left), ("bytes", Right), ("BTU", Right), ("alone", Right)];
+    columns.extend([("penalty of host", Right), ("of network", Right)]);
+    columns.extend(net.activities.iter().map(|activity| (activity.as_str(), Right)));
+    let row = |class: &NetClass| {
+        let btu = class.btu.map(|btu| interval(btu, &|value| format::rate(value, BITS)));
+        let penalty = |slowdown: Option<ScoreInterval>| {
+            slowdown.map(|found| percent(found.value)).unwrap_or_default()
+        };
+        let mut cells = vec![
+            format::label(&class.name),
+            format::integer(u64::from(class.bytes)),
+            btu.unwrap_or_default(),
+            rate(class.alone),
+            penalty(class.activity_slowdown),
+            penalty(class.comm_slowdown),
+        ];
+        cells.extend(class.beside.iter().map(|found| rate(*found)));
+        cells
+    };
+    Table::new(columns, net.classes.iter().map(row).collect())
+}
+
+fn components(
+    net: &NetAnswers,
+    of: impl Fn(&NetClass) -> &Vec<Option<f64>>,
+    has_means: bool,
+) -> Table {
+    use Align::{Left, Right};
+    let mut columns = vec![("class", Left)];
+    columns.extend(net.components.iter().map(|component| (component.as_str(), Right)));
+    if has_means {
+        columns.extend([("AM", Right), ("GM", Right), ("HM", Right)]);
+    }
+    let row = |class: &NetClass| {
+        let mut cells = vec![format::label(&class.name)];
+        cells.extend(of(class).iter().map(|found| rate(*found)));
+        if has_means {
+            let means =
+                class.means.map(|means| [means.arithmetic, means.geometric, means.harmonic]);
+            let means = means.map_or([None; 3], |means| means.map(Some));
+            cells.extend(means.into_iter().map(rate));
+        }
+        cells
+    };
+    Table::new(columns, net.classes.iter().map(row).collect())
+}
+
+fn rate(rate: Option<f64>) -> String {
+    rate.map(|rate| format::rate(rate, BITS)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn net() -> NetAnswers {
+        let found = |value: f64| {
+            Some(ScoreInterval { value, low: Some(value * 0.9), high: Some(value * 1.1) })
+        };
+        NetAnswers {
+            grid: "quick".into(),
+            hash: "0123abcd".into(),
+            cells: 135,
+            sweeps: 3,
+            missing: Vec::new(),
+            btu: found(432.0),
+            activity_slowdown: found(1.5),
+            comm_slowdown: found(2.0),
+            paper_penalty_pct: None,
+            activities: vec!["activity-cpu".into()],
+            components: vec!["SEND".into()],
+            classes: vec![NetClass {
+                name: "Telnet".into(),
+                bytes: 100,
+                btu: found(50.0),
+                activity_slowdown: found(1.4),
+                comm_slowdown: found(2.2),
+                components: vec![Some(50.0)],
+                components_alone: vec![Some(110.0)],
+                beside: vec![Some(50.0)],
+                alone: Some(110.0),
+                means: None,
+            }],
+            lost_packets: 0.0,
+            further: Vec::new(),
+            measured: Vec::new(),
+            abnormal: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_first_sentence_has_the_btu_its_interval_and_what_it_is_of() {
+        let said = sentences(&net());
+        for part in ["BTU: 432.0 [388.8", "grid quick (0123abcd)", "3 sweeps of 135 cells"] {
+            assert!(said[0].contains(part), "{part}: {said:?}");
+        }
+        for part in ["take 50 % [35 %, 65 %] longer", "takes 100 %", "undefined"] {
+            assert!(said[1].contains(part), "{part}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn what_few_sweeps_cannot_show_is_said() {
+        let said = |sweeps: usize| sentences(&NetAnswers { sweeps, ..net() }).join(" ");
+        assert!(said(3).contains("3 sweeps cannot show whether sweeps depend on each other"));
+        assert!(!said(looks::FIRST).contains("cannot show"));
+        assert!(said(1).contains("One sweep gives no interval"));
+    }
+
+    #[test]
+    fn what_is_faster_beside_the_other_has_a_minus_sign() {
+        assert_eq!([0.9, 0.999, 1.5].map(percent), ["−10 %", "0 %", "50 %"]);
+    }
+
+    #[test]
+    fn a_score_with_a_missing_cell_is_none() {
+        let missing = vec!["send/idle, 100 bytes".to_owned()];
+        let net = NetAnswers { btu: None, activity_slowdown: None, missing, ..net() };
+        let said = sentences(&net);
+        assert!(said[0].contains("incomplete: 1 of 135 cells"), "{said:?}");
+        assert!(said.iter().all(|sentence| !sentence.contains("Penalty")));
+    }
+}

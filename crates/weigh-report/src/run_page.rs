@@ -1,0 +1,161 @@
+//! The report of `weigh run` as HTML: what is on the page.
+
+use crate::html::run::{self, RunPage};
+use crate::load_text;
+use crate::net_text;
+use crate::profiled;
+use crate::table::{Align, Table};
+use crate::times;
+use weigh_model::format;
+use weigh_model::result::curve::{Chart, x_text};
+use weigh_model::result::load::LoadAnswers;
+use weigh_model::result::run::RunReport;
+use weigh_model::result::run::RunRow;
+use weigh_model::result::summary::State;
+use weigh_model::result::work_name::{COPIES, USERS};
+
+/// The whole page.
+///
+/// # Errors
+/// A sentence, where the template does not fit.
+pub fn render(report: &RunReport) -> Result<String, String> {
+    let page = RunPage {
+        id: &report.id,
+        started: &report.started,
+        title: title(report),
+        sentences: sentences(report),
+        charts: report.charts().into_iter().filter(|chart| !is_of_load(report, chart)).collect(),
+        stacks: report.loads.iter().map(LoadAnswers::charts).collect(),
+        is_scored: report.is_scored,
+        results: results(report),
+        tables: tables(report),
+        abnormal: report.net.as_ref().map_or(&[], |net| &net.abnormal),
+        copies: copies(report),
+        printouts: profiled::printouts(&report.profiles),
+        failures: &report.failures,
+        warnings: &report.warnings,
+        facts: &report.facts,
+        machine: &report.machine,
+        command: &report.command,
+    };
+    run::render(&page).map_err(|error| format!("the HTML report could not be written: {error}"))
+}
+
+/// Of a mix, throughput and the time of jobs are in one picture.
+fn is_of_load(report: &RunReport, chart: &Chart) -> bool {
+    chart.x_unit == USERS && report.loads.iter().any(|load| load.mix == chart.title())
+}
+
+/// What there is besides the results, each with its title.
+fn tables(report: &RunReport) -> Vec<(String, Table)> {
+    let times = times::table(&report.times).map(|table| {
+        let title = format!("{} ({})", times::TITLE, times::LEGEND);
+        (title, table)
+    });
+    let profiles = profiled::tables(&report.profiles);
+    report.net.iter().flat_map(net_text::tables).chain(times).chain(profiles).collect()
+}
+
+/// What it is, in a line: of a ramp and a grid what they were measured for, which is the first thing to say.
+pub fn title(report: &RunReport) -> String {
+    if let Some(answer) = answers(report).into_iter().next() {
+        return answer.replace('`', "");
+    }
+    let count = format::plural(report.results.len(), "measurement");
+    match report.machine.hostname.as_str() {
+        "" => format!("This machine by itself: {count}"),
+        host => format!("{host} by itself: {count}"),
+    }
+}
+
+/// How it ended, and the indices.
+pub fn sentences(report: &RunReport) -> Vec<String> {
+    let state = match (&report.failure, report.state) {
+        (Some(failure), _) => Some(format!("It failed: {failure}")),
+        (None, State::Interrupted) => {
+            Some("It was interrupted: these are the results up to then.".into())
+        }
+        _ => None,
+    };
+    let indices = report.indices.iter().map(|index| index.sentence());
+    state.into_iter().chain(indices).chain(answers(report).into_iter().skip(1)).collect()
+}
+
+fn answers(report: &RunReport) -> Vec<String> {
+    let loads = report.loads.iter().flat_map(load_text::sentences);
+    loads.chain(report.net.iter().flat_map(net_text::sentences)).collect()
+}
+
+/// A row for each measurement.
+pub fn results(report: &RunReport) -> Table {
+    use Align::{Left, Right};
+    let columns = vec![
+        ("workload", Left),
+        ("at", Right),
+        ("rate", Right),
+        ("unit", Left),
+        ("time per operation", Right),
+        ("spread", Right),
+        ("lowest", Right),
+        ("highest", Right),
+        ("samples", Right),
+        ("device/files", Right),
+        ("driver", Right),
+        ("efficiency", Right),
+        ("index", Right),
+    ];
+    Table::new(columns, report.results.iter().map(cells).collect())
+}
+
+fn cells(row: &RunRow) -> Vec<String> {
+    // Of copies and users, the name has the number.
+    let on_curve =
+        row.on_curve.as_ref().filter(|on| ![COPIES, USERS].contains(&on.x_unit.as_str()));
+    let at = on_curve.map(|on| format!("{} {}", x_text(on.x, &on.x_unit), on.x_unit));
+    vec![
+        format::label(&row.workload),
+        at.map(|at| format::label(&at)).unwrap_or_default(),
+        format::rate(row.rate, &row.unit),
+        format::label(&row.unit),
+        row.time_ns().map(format::time_ns).unwrap_or_default(),
+        spread(row),
+        format::rate(row.lowest, &row.unit),
+        format::rate(row.highest, &row.unit),
+        format::integer(row.samples as u64),
+        row.device_share().unwrap_or_default(),
+        row.driver_share().unwrap_or_default(),
+        row.efficiency_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
+        row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
+    ]
+}
+
+/// How far the samples scatter; nothing of one sample, which does not.
+pub fn spread(row: &RunRow) -> String {
+    match row.samples {
+        1 => String::new(),
+        _ => format!("±{} %", format::unsigned(row.spread_pct)),
+    }
+}
+
+/// How evenly the copies of each workload ran.
+pub fn copies(report: &RunReport) -> Option<Table> {
+    let rows = report.results.iter().filter_map(|row| {
+        // One copy alone has nothing to differ from.
+        let copies = row.copies.as_ref().filter(|copies| copies.lowest < copies.highest)?;
+        Some(vec![
+            format::label(&row.workload),
+            format::rate(copies.lowest, &row.unit),
+            format::rate(copies.highest, &row.unit),
+            format::label(&row.unit),
+            format!("{} %", format::unsigned(copies.variation_pct)),
+        ])
+    });
+    let columns = vec![
+        ("workload", Align::Left),
+        ("slowest", Align::Right),
+        ("fastest", Align::Right),
+        ("unit", Align::Left),
+        ("variation", Align::Right),
+    ];
+    Some(Table::new(columns, rows.collect())).filter(|table| !table.rows.is_empty())
+}

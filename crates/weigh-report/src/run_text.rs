@@ -1,0 +1,271 @@
+//! The report of `weigh run` on a terminal.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::run_page;
+use crate::curve_text;
+use crate::failed;
+use crate::load_text;
+use crate::net_text;
+use crate::paint::{BOLD, paint};
+use crate::profiled::{self, MOST_PRINTED, ProfilerText};
+use crate::table::{Align, Table};
+use crate::terminal::{Screen, first_sentence};
+use crate::text::wrap;
+use crate::times;
+use weigh_model::format;
+use weigh_model::result::curve::{Chart, Curve, Quantity, x_text};
+use weigh_model::result::load::{LoadAnswers, percent_known};
+use weigh_model::result::net::NetAnswers;
+use weigh_model::result::run::RunReport;
+use weigh_model::result::run::RunRow;
+use weigh_model::result::summary::State;
+use weigh_model::result::work_name::WorkName;
+
+/// The whole report; what it comes to, where there is an index, is the last thing on the screen.
+pub fn render(report: &RunReport, screen: &Screen) -> String {
+    let Screen { width, colour, .. } = *screen;
+    let mut text = String::new();
+    if let Some(failure) = &report.failure {
+        let _ = writeln!(text, "Failed: {}\n", format::label(failure));
+    }
+    if report.state == State::Interrupted {
+        text.push_str("Interrupted: these are the results up to then.\n\n");
+    }
+    if let Some(net) = &report.net {
+        text.push_str(&net_lines(net, width, colour));
+        text.push_str(&ending(report, screen));
+        return text;
+    }
+    let counts = report.counts();
+    let has_tables = report.is_scored && counts.len() > 1;
+    let mut charts = report.charts();
+    charts.retain(|chart| !(has_tables && chart.is_scaling()));
+    let drawn: BTreeSet<&WorkName> =
+        charts.iter().flat_map(Chart::points).map(|point| &point.workload).collect();
+    let alone: Vec<&RunRow> =
+        report.results.iter().filter(|row| !drawn.contains(&row.workload)).collect();
+    if has_tables {
+        let table = |count| table_of_copies(report, &alone, count, width, colour);
+        text.push_str(&counts.into_iter().map(table).collect::<Vec<_>>().join("\n"));
+    } else if !alone.is_empty() || charts.is_empty() {
+        text.push_str(&table(&alone, width, colour));
+    }
+    for chart in &charts {
+        for curve in &chart.curves {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            for line in curve_lines(report, chart, curve, width, colour) {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+    }
+    text.push_str(&compare_copies(report, width, colour));
+    if let Some(of_times) = times::table(&report.times) {
+        let _ = write!(text, "\n{}\n{}", times::TITLE, lines(&of_times, width, colour));
+        let longest = times::longest(&report.times).unwrap_or_default();
+        for sentence in [&longest, times::LEGEND] {
+            text.push_str(paragraph(sentence, width).trim_start_matches('\n'));
+        }
+    }
+    text.push_str(&profiles(report, screen));
+    for sentence in report.results.iter().filter_map(RunRow::lost_inserts) {
+        text.push_str(&paragraph(&format::label(&sentence), width));
+    }
+    text.push_str(&ending(report, screen));
+    for index in report.indices.iter().filter(|_| !has_tables) {
+        text.push_str(&paragraph(&index.sentence(), width));
+    }
+    for answers in &report.loads {
+        text.push_str(&paragraph(&load_text::sentences(answers).join(" "), width));
+    }
+    text
+}
+
+/// What a profiler told.
+fn profiles(report: &RunReport, screen: &Screen) -> String {
+    let Screen { width, colour, .. } = *screen;
+    let most = if screen.is_verbose { usize::MAX } else { MOST_PRINTED };
+    let mut text = String::new();
+    for (title, table) in profiled::tables(&report.profiles) {
+        let _ = write!(text, "\n{title}\n{}", lines(&table, width, colour));
+    }
+    for ProfilerText { title, lines } in profiled::printouts(&report.profiles) {
+        let _ = writeln!(text, "\n{title}\n{}", profiled::first(&lines, most, width).join("\n"));
+    }
+    text
+}
+
+/// The answers first: sentences, then the tables.
+fn net_lines(net: &NetAnswers, width: usize, colour: bool) -> String {
+    let mut text: String = net_text::sentences(net)
+        .iter()
+        .flat_map(|sentence| wrap(&format::label(sentence), width, 0))
+        .map(|line| line + "\n")
+        .collect();
+    for (title, table) in net_text::tables(net) {
+        let _ = write!(text, "\n{title}\n{}", lines(&table, width, colour));
+    }
+    text
+}
+
+/// What failed, what disturbed, and how to have it again.
+fn ending(report: &RunReport, screen: &Screen) -> String {
+    let (mut text, width) = (String::new(), screen.width);
+    for (names, reason) in failed::by_reason(&report.failures, |one| one.workload.to_string()) {
+        let failed = format!("{names} gave no result: {reason}");
+        text.push_str(&paragraph(&failed, width));
+    }
+    for (number, warning) in report.warnings.iter().enumerate() {
+        let short = if screen.is_verbose { warning } else { &first_sentence(warning) };
+        let lines = paragraph(&format!("Warning: {}", format::label(short)), width);
+        text.push_str(if number == 0 { &lines } else { lines.trim_start_matches('\n') });
+    }
+    if screen.is_verbose && !report.facts.is_empty() {
+        text.push_str("\nWhat was around them\n");
+        for fact in &report.facts {
+            text.push_str(paragraph(&format::label(fact), width).trim_start_matches('\n'));
+        }
+    }
+    let _ = writeln!(text, "\nagain: {}", format::label(&report.command));
+    if !screen.is_verbose {
+        let _ = writeln!(text, "more:  weigh show -v {}", report.id);
+    }
+    if let Some(html) = screen.html {
+        let _ = writeln!(text, "HTML:  {html}");
+    }
+    text
+}
+
+/// What ran in so many copies, and its indices, as UnixBench has a report for each number of them.
+fn table_of_copies(
+    report: &RunReport,
+    rows: &[&RunRow],
+    count: usize,
+    width: usize,
+    colour: bool,
+) -> String {
+    let of_it: Vec<&RunRow> =
+        rows.iter().filter(|row| row.workload.copies() == count).copied().collect();
+    let head = match count {
+        1 => "One copy of each".to_owned(),
+        _ => format!("{count} copies of each at once; the rate is that of all copies together"),
+    };
+    let mut text = format!("{head}\n{}", table(&of_it, width, colour));
+    for index in report.indices.iter().filter(|index| index.copies == count) {
+        text.push_str(&paragraph(&index.sentence(), width));
+    }
+    text
+}
+
+/// The rows that are points of no curve. What comes last goes first where the terminal is narrow.
+fn table(rows: &[&RunRow], width: usize, colour: bool) -> String {
+    use Align::{Left, Right};
+    let columns = vec![
+        ("workload", Left),
+        ("rate", Right),
+        ("unit", Left),
+        ("index", Right),
+        ("device/files", Right),
+        ("driver", Right),
+        ("efficiency", Right),
+        ("spread", Right),
+        ("samples", Right),
+        ("lowest to highest", Right),
+    ];
+    lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), width, colour)
+}
+
+fn cells(row: &RunRow) -> Vec<String> {
+    // Of one copy it is 100 % by definition.
+    let efficiency = row.efficiency_pct.filter(|_| row.workload.copies() > 1);
+    let [rate, lowest, highest] =
+        [row.rate, row.lowest, row.highest].map(|rate| format::rate(rate, &row.unit));
+    vec![
+        format::label(&row.workload),
+        rate,
+        format::label(&row.unit),
+        row.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
+        row.device_share().unwrap_or_default(),
+        row.driver_share().unwrap_or_default(),
+        efficiency.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
+        run_page::spread(row),
+        format::integer(row.samples as u64),
+        format!("{lowest} to {highest}"),
+    ]
+}
+
+fn lines(table: &Table, width: usize, colour: bool) -> String {
+    let mut lines = table.to_lines(width).into_iter();
+    let head = lines.next().map(|head| paint(&head, BOLD, colour));
+    head.into_iter().chain(lines).map(|line| line + "\n").collect()
+}
+
+/// A curve as a table with bars. Each has a scale of its own, or one that gets slow would flatten the others.
+fn curve_lines(
+    report: &RunReport,
+    chart: &Chart,
+    curve: &Curve,
+    width: usize,
+    colour: bool,
+) -> Vec<String> {
+    let rows = |name: &WorkName| report.results.iter().find(|row| row.workload == *name);
+    let unit = curve.points.first().and_then(|point| rows(&point.workload)).map(|row| &row.unit);
+    let rate = format!("rate, {}", unit.map_or("", String::as_str));
+    let of_load = report.loads.iter().find(|load| load.mix == chart.title());
+    let pct = of_load.map_or(99, |load| percent_known(load.points.iter()));
+    let within = format!("{pct} % within");
+    let of_x = chart.x_unit.as_str();
+    let columns = [of_x, "per operation", &rate, "spread", "efficiency", &within, "driver", ""];
+    let longest = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
+    let points: Vec<curve_text::PlotRow> = curve
+        .points
+        .iter()
+        .filter_map(|point| {
+            let row = rows(&point.workload)?;
+            let time = chart.quantity == Quantity::Time;
+            let efficiency = row.efficiency_pct.map(|pct| format!("{pct:.0} %"));
+            let cells = vec![
+                x_text(point.x, &chart.x_unit),
+                if time { format::time_ns(point.y) } else { String::new() },
+                format::rate(row.rate, &row.unit),
+                run_page::spread(row),
+                efficiency.unwrap_or_default(),
+                of_load.and_then(|load| job_time_at(load, point.x, pct)).unwrap_or_default(),
+                row.driver_share().unwrap_or_default(),
+                marks_at(chart, point.x),
+            ];
+            Some(curve_text::PlotRow { cells, share: point.y / longest })
+        })
+        .collect();
+    curve_text::lines(&curve.series, &columns, &points, width, colour)
+}
+
+fn marks_at(chart: &Chart, x: f64) -> String {
+    let there = chart.marks.iter().filter(|mark| mark.x == x);
+    there.map(|mark| mark.text.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Within which time so many per cent of the jobs end with so many users.
+fn job_time_at(load: &LoadAnswers, users: f64, pct: u8) -> Option<String> {
+    let point = load.points.iter().find(|point| point.users as f64 == users)?;
+    point.job_time_ns(pct).map(format::time_ns)
+}
+
+/// How evenly the copies of each workload ran.
+fn compare_copies(report: &RunReport, width: usize, colour: bool) -> String {
+    let Some(table) = run_page::copies(report) else { return String::new() };
+    format!(
+        "\nRates of the single copies, and their coefficient of variation:\n{}",
+        lines(&table, width, colour)
+    )
+}
+
+/// A paragraph of its own.
+fn paragraph(text: &str, width: usize) -> String {
+    wrap(&format::label(text), width, 0)
+        .into_iter()
+        .fold("\n".to_owned(), |text, line| text + &line + "\n")
+}

@@ -1,0 +1,340 @@
+//! The report on a terminal: the sentence, one table with the intervals drawn, then the rest.
+//!
+//! [`screen`] is what a person sees: as much as 24 lines bear, or with `-v` everything, and the sentence
+//! again at the end, where a terminal stops. [`render`] is everything once, for a file.
+
+use super::page::Page;
+use super::paint::{FAINT, paint};
+use super::profiled::{self, MOST_PRINTED, ProfilerText};
+use super::readings::{self, MetricTable};
+use super::results::Results;
+pub use super::sets::sets_table;
+use super::text::wrap;
+use super::{
+    bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
+    sentence, times, versus,
+};
+use weigh_host::machine::check;
+use weigh_model::described;
+use weigh_model::format;
+use weigh_model::result::summary::{Failure, State, Summary};
+
+/// So many notes, and so many warnings, have a line each on a screen.
+const MOST_REMARKS: usize = 3;
+/// More lines of times are too many for a small screen.
+const MOST_TIMES: usize = 8;
+
+/// What is shown of a report on a screen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Screen<'a> {
+    pub width: usize,
+    pub colour: bool,
+    /// Everything, not just what fits 24 lines.
+    pub is_verbose: bool,
+    /// Where the HTML report is, if there is one.
+    pub html: Option<&'a str>,
+}
+
+/// The whole report in lines of at most `width` characters.
+pub fn render(s: &Summary, width: usize, colour: bool) -> String {
+    let s = &*versus::laid_out(s);
+    let mut page = Page::new(width, colour);
+    whole(&mut page, s);
+    page.lines.join("\n") + "\n"
+}
+
+/// The report for a person at a terminal, which ends with the sentence; where nothing is between the two, it
+/// is there once.
+pub fn screen(s: &Summary, screen: &Screen) -> String {
+    let s = &*versus::laid_out(s);
+    let mut page = Page::new(screen.width, screen.colour);
+    if screen.is_verbose {
+        whole(&mut page, s);
+    } else {
+        brief(&mut page, s);
+    }
+    // Not wrapped: paths and commands are to be copied.
+    page.lines.extend(screen.html.map(|path| format!("HTML:  {}", format::label(path))));
+    if !screen.is_verbose {
+        page.lines.push(format!("again: {}", format::label(&s.command)));
+        page.lines.push(format!(
+            "more:  weigh show -v {}   (every table, all warnings, the machine)",
+            format::label(&s.id)
+        ));
+    }
+    if s.state != State::Failed || !s.results.is_empty() {
+        page.lines.push(String::new());
+        page.say(&sentence::sentence(s));
+    }
+    page.lines.join("\n") + "\n"
+}
+
+/// The sentence, and the table.
+fn top(page: &mut Page, s: &Summary) {
+    page.say(&sentence::sentence(s));
+    let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+    if let Some(imported) = figures {
+        page.table("Imported figures", &imported::table(s, imported));
+    } else if !s.results.is_empty() {
+        page.lines.push(String::new());
+        page.lines.extend(Results::new(s, page.width).lines(page.colour));
+    }
+    page.lines.extend(equivalence::note(s).iter().flat_map(|note| wrap(note, page.width, 2)));
+    page.lines.extend(load_chart::lines(s, page.width, page.colour));
+    if let Some(commands) = versus::table(s, page.width.saturating_sub(versus::BESIDE_NAME)) {
+        page.table(versus::TITLE, &commands);
+        page.lines.extend(versus::legend(s).iter().flat_map(|text| wrap(text, page.width, 2)));
+    }
+}
+
+fn profiles(page: &mut Page, s: &Summary, most_lines: usize) {
+    for (title, table) in profiled::tables(&s.profiles) {
+        page.table(&title, &table);
+    }
+    for ProfilerText { title, lines } in profiled::printouts(&s.profiles) {
+        page.heading(&title);
+        page.lines.extend(profiled::first(&lines, most_lines, page.width));
+    }
+}
+
+/// What fits a small terminal.
+fn brief(page: &mut Page, s: &Summary) {
+    top(page, s);
+    factors(page, s);
+    if s.times.len() <= MOST_TIMES {
+        times(page, s);
+    }
+    if let Some(sets) = sets_table(s) {
+        page.table("Each set by itself", &sets);
+    }
+    profiles(page, s, MOST_PRINTED);
+    if let Some(storage) = evidence::storage(s) {
+        page.say(&format!("Storage: {storage}"));
+    }
+    page.whole_list("No result", &failures(s), MOST_REMARKS);
+    page.brief_list("Note", &notes(s), MOST_REMARKS);
+    // What is of this experiment comes before what is of any on this machine, which may be only counted.
+    let mut warnings: Vec<&String> = s.warnings.iter().collect();
+    warnings.sort_by_key(|warning| check::is_about_machine(warning));
+    let warnings: Vec<String> = warnings.into_iter().map(|text| first_sentence(text)).collect();
+    page.brief_list("Warning", &warnings, MOST_REMARKS);
+}
+
+fn times(page: &mut Page, s: &Summary) {
+    if let Some(table) = times::table(&s.times) {
+        page.table(times::TITLE, &table);
+        page.say(&times::longest(&s.times).unwrap_or_default());
+        page.legend(times::LEGEND);
+    }
+}
+
+fn factors(page: &mut Page, s: &Summary) {
+    if let Some(factors) = factorial::table(s) {
+        page.table(factorial::TITLE, &factors);
+        page.legend(factorial::LEGEND);
+    }
+}
+
+/// The first sentence of a warning: what is the matter, without what to do.
+pub fn first_sentence(text: &str) -> String {
+    text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
+}
+
+fn whole(page: &mut Page, s: &Summary) {
+    top(page, s);
+    let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
+    if let Some(bounds) = bounds::sentence(s).filter(|_| !is_figures) {
+        page.lines.extend(wrap(&bounds, page.width, 2));
+    }
+    factors(page, s);
+    for MetricTable { title, legend, table } in readings::tables(s).into_iter() {
+        page.table(&title, &table);
+        page.legend(legend);
+    }
+    if let Some(latencies) = latency::table(s) {
+        page.table("Latency per operation", &latencies);
+        page.legend(latency::LEGEND);
+    }
+    if let Some(drivers) = latency::drivers_table(s) {
+        page.table(latency::DRIVERS, &drivers);
+        page.legend(latency::OF_DRIVERS);
+    }
+    times(page, s);
+    if let Some(sets) = sets_table(s) {
+        page.table("Each set by itself", &sets);
+    }
+    if let Some(evidence) = evidence::table(s) {
+        page.table("What it produced", &evidence);
+    }
+    profiles(page, s, usize::MAX);
+    page.list("Notes", notes(s));
+    page.list("No result", failures(s));
+    page.list("Warnings", s.warnings.clone());
+    context(page, s);
+}
+
+fn notes(s: &Summary) -> Vec<String> {
+    let of_row = |row: &super::Row| {
+        let name = row.workload.clone();
+        row.notes.iter().map(move |note| format!("{name}: {note}")).collect::<Vec<_>>()
+    };
+    s.results.iter().flat_map(of_row).collect()
+}
+
+fn failures(s: &Summary) -> Vec<String> {
+    let failures = failed::by_reason(&s.failures, Failure::name_in_arm);
+    failures.into_iter().map(|(names, reason)| format!("{names}: {reason}")).collect()
+}
+
+/// What was changed, on which machine, and how to do it again.
+fn context(page: &mut Page, s: &Summary) {
+    let mut lines = Vec::new();
+    for (label, facts) in facts::by_label(s) {
+        lines.push(format!("{label}:"));
+        for fact in facts {
+            lines.extend(wrap(&format!("- {fact}"), page.width, 2));
+        }
+    }
+    if let Some(state) = &s.baseline_state {
+        let baseline = format!("baseline: {}, {state}", s.baseline);
+        lines.extend(wrap(&format::label(&baseline), page.width, 2));
+    }
+    let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
+    if is_figures {
+        let baseline = format!("import {}, baseline {}", s.id, s.baseline);
+        lines.extend(wrap(&format::label(&baseline), page.width, 2));
+    } else {
+        lines.extend(design(s, page.width));
+    }
+    let machine = described::line(&s.machine);
+    if !machine.is_empty() {
+        lines.push(format::shorten_sentence(&format!("machine: {machine}"), page.width));
+    }
+    page.lines.push(String::new());
+    page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
+    // Not wrapped: a command is to be copied.
+    page.lines.push(format!("again: {}", format::label(&s.command)));
+}
+
+fn design(s: &Summary, width: usize) -> Vec<String> {
+    let design = format!(
+        "experiment {}: {} in random order, {} intervals, margin {}, seed {}",
+        s.id,
+        format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
+        format::confidence(s.alpha),
+        format::margin(s.margin_pct),
+        s.seed
+    );
+    wrap(&format::label(&design), width, 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::NARROWEST;
+    use super::*;
+    use weigh_model::example;
+    use weigh_model::result::summary::State;
+
+    /// Lines that are wider than asked for, but for the command to copy.
+    fn too_wide(text: &str, width: usize) -> Vec<&str> {
+        text.lines()
+            .filter(|line| !line.starts_with("again: ") && !line.starts_with("more:  "))
+            .filter(|line| line.chars().count() > width)
+            .collect()
+    }
+
+    #[test]
+    fn a_screen_of_80_by_24_ends_with_the_sentence() {
+        let mut s = example::audit();
+        s.results.truncate(10);
+        s.failures.clear();
+        let html = Some("/root/.local/share/weighbridge/reports/k3f9.html");
+        let text = screen(&s, &Screen { width: 80, html, ..Screen::default() });
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len() - 23..];
+        assert!(last[0].starts_with("workload "), "the table begins above the screen:\n{text}");
+        for part in [
+            "Storage: 3 records",
+            "Note: pipe: Cheaper",
+            "Warning: Other",
+            "HTML:  /root",
+            "again: weigh compare",
+            "more:  weigh show -v k3f9",
+        ] {
+            assert_eq!(
+                last.iter().filter(|line| line.starts_with(part)).count(),
+                1,
+                "{part}\n{text}"
+            );
+        }
+        assert!(!text.contains("Latency per operation"), "{text}");
+        let said = wrap(&sentence::sentence(&s), 80, 0).join("\n");
+        assert!(text.starts_with(&said) && text.trim_end().ends_with(&said), "{text}");
+    }
+
+    #[test]
+    fn a_verbose_screen_is_the_whole_report_and_the_sentence() {
+        let s = example::audit();
+        let text = screen(&s, &Screen { width: 100, is_verbose: true, ..Screen::default() });
+        let said = wrap(&sentence::sentence(&s), 100, 0).join("\n");
+        assert_eq!(text, format!("{}\n{said}\n", render(&s, 100, false)));
+    }
+
+    #[test]
+    fn many_remarks_are_counted() {
+        let mut s = example::audit();
+        s.warnings = (0..9).map(|i| format!("Number {i}. And what to do.")).collect();
+        let text = screen(&s, &Screen { width: 80, ..Screen::default() });
+        assert!(text.contains("\nWarning: Number 1.\nWarning: 7 more\n"), "{text}");
+    }
+
+    #[test]
+    fn what_the_machine_is_like_does_not_crowd_out_what_went_wrong() {
+        let mut s = example::audit();
+        s.warnings =
+            ["Load: a.", "Stolen time: b.", "`audit`: c.", "1 pair."].map(String::from).to_vec();
+        let text = screen(&s, &Screen { width: 80, ..Screen::default() });
+        assert!(
+            text.contains("\nWarning: `audit`: c.\nWarning: 1 pair.\nWarning: 2 more\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn it_is_the_report_of_the_fixture() {
+        let text = render(&example::audit(), 100, false);
+        let expected = include_str!("../../../tests/fixtures/report/terminal-100.txt");
+        assert_eq!(text, expected, "now it is:\n{text}");
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_terminal() {
+        for s in [example::audit(), example::two_sets(), example::control(), example::hostile()] {
+            for width in [0, 40, 60, 80, 100, 120, 200] {
+                let brief = screen(&s, &Screen { width, ..Screen::default() });
+                let text = render(&s, width, false) + &brief;
+                let wide = too_wide(&text, width.max(NARROWEST));
+                assert!(wide.is_empty(), "{width}: {wide:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_colour_makes_escapes() {
+        assert!(!render(&example::hostile(), 100, false).contains('\u{1b}'));
+        let coloured = render(&example::audit(), 100, true);
+        let plain: Vec<&str> = coloured.split('\u{1b}').collect();
+        assert!(plain.len() > 20);
+    }
+
+    #[test]
+    fn an_experiment_without_results_is_still_a_report() {
+        let mut s = example::audit();
+        s.results.clear();
+        s.treatments.clear();
+        s.state = State::Interrupted;
+        let text = render(&s, 80, false);
+        assert!(text.starts_with("Interrupted before anything was measured."), "{text}");
+        assert!(!text.contains("no verdict"), "{text}");
+    }
+}
