@@ -16,11 +16,11 @@ use paired::simulated::{Machine, Noise};
 use rusqlite::{Connection, params};
 use support::end;
 use weigh::experiment::summarise::summarise;
-use weigh::store::Store;
 use weigh_model::record::{ExperimentKind, Header, StoredWork};
 use weigh_model::result::summary::State;
 use weigh_model::workload::metric::Metric;
 use weigh_report::terminal;
+use weigh_store::Store;
 
 /// Samples of the experiments.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];

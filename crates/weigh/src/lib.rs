@@ -13,7 +13,6 @@ pub mod kind;
 pub mod net;
 pub mod profile;
 pub mod station;
-pub mod store;
 pub mod testbed;
 pub mod treatment;
 pub mod workload;

@@ -14,7 +14,6 @@ use crate::experiment::boots::{due, in_next_boot};
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, execute};
-use crate::store::Store;
 use crate::treatment::boot::going_down::{WayDown, go_down};
 use crate::treatment::boot::hook::Hook;
 use crate::treatment::boot::state::{is_in_one, seconds_now};
@@ -31,6 +30,7 @@ use weigh_model::format;
 use weigh_model::printable;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
+use weigh_store::Store;
 
 /// A boot that comes up otherwise so often, one after the other, ends the experiment. A power cut is no fault
 /// of the arm, and cannot be told from one.

@@ -18,7 +18,6 @@ use crate::experiment::calibration::{calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
 use crate::station::client::WhoIsTreated;
-use crate::store::Store;
 use crate::treatment::kind::planted;
 use paired::design::Design;
 use weigh_host::chance;
@@ -30,6 +29,7 @@ use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::FromFile;
 use weigh_report::calibration as calibration_text;
+use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:

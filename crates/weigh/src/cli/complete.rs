@@ -7,10 +7,10 @@ use clap::{Arg, Args, Command};
 
 use super::{Context, list, output};
 use crate::fixture::FIXTURES;
-use crate::store::Store;
 use crate::treatment;
 use weigh_model::workload::{mix, suite};
 use weigh_report::dialect;
+use weigh_store::Store;
 
 /// Print what the last word may become
 #[derive(Debug, Args)]
@@ -140,7 +140,7 @@ fn database(typed: &[String]) -> Option<PathBuf> {
 /// To look is no reason to make a database.
 fn experiments(database: Option<PathBuf>, context: &Context) -> Result<Vec<String>, String> {
     let path = database.map_or_else(|| context.database(), Ok)?;
-    let said = |error: crate::store::Error| error.to_string();
+    let said = |error: weigh_store::Error| error.to_string();
     let Some(store) = Store::read(&path).map_err(said)? else { return Ok(Vec::new()) };
     let entries = store.history().map_err(said)?;
     let ids = entries.iter().map(|entry| entry.id.clone());

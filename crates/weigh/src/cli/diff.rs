@@ -8,10 +8,10 @@ use super::{ABOVE_LIMIT, Context, ERROR, output, value};
 use crate::experiment::diff::diff;
 use crate::experiment::diff_imported;
 use crate::experiment::summarise::summarise;
-use crate::store::Store;
 use weigh_model::format::{label, plural};
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::diff::Diff;
+use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:

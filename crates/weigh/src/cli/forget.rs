@@ -37,7 +37,7 @@ impl ForgetArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         context.read_store()?;
         let store = context.open_store()?;
-        let said = |error: crate::store::Error| error.to_string();
+        let said = |error: weigh_store::Error| error.to_string();
         let mut ids: Vec<String> = Vec::new();
         for wanted in &self.ids {
             let id = store.find(Some(wanted)).map_err(said)?;

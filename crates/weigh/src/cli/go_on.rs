@@ -5,8 +5,8 @@ use super::audience::Terminal;
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, More, go_on};
-use crate::store::Store;
 use weigh_host::interruption::listen_for_signals;
+use weigh_store::Store;
 
 /// Goes on with the experiment that `id` names, with what `more` gives it.
 ///

@@ -8,7 +8,6 @@ use clap::Args;
 use super::again::Again;
 use super::{Context, output};
 use crate::experiment::diff_imported;
-use crate::store::Store;
 use trust::user_file;
 use weigh_model::format;
 use weigh_model::result::summary::Summary;
@@ -16,6 +15,7 @@ use weigh_report::import::compare::summary;
 use weigh_report::import::labels::Labels;
 use weigh_report::import::{self, Document, ForeignFormat};
 use weigh_report::{self, terminal};
+use weigh_store::Store;
 
 /// No result is nearly as long; a wrong file may be.
 const LONGEST_FILE: u64 = 64 << 20;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::again::Again;
-use crate::store::{self, NO_EXPERIMENT, Store};
+use weigh_store::{NO_EXPERIMENT, Store};
 
 mod again;
 mod ask;
@@ -172,7 +172,7 @@ impl Context {
     pub fn database(&self) -> Result<PathBuf, String> {
         match &self.database {
             Some(path) => Ok(path.clone()),
-            None => store::default_path().map_err(|error| error.to_string()),
+            None => weigh_store::default_path().map_err(|error| error.to_string()),
         }
     }
 

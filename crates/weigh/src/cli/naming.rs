@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Context, output};
-use crate::store::names::{Naming, parse_name};
+use weigh_store::names::{Naming, parse_name};
 
 /// What the experiment is called.
 #[derive(Clone, Debug, Args)]
@@ -46,7 +46,7 @@ impl TagArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         context.read_store()?;
         let store = context.open_store()?;
-        let said = |error: crate::store::Error| error.to_string();
+        let said = |error: weigh_store::Error| error.to_string();
         let id = store.find(Some(&self.id)).map_err(said)?;
         store.set_naming(&id, &self.names.naming()).map_err(said)?;
         for tag in &self.untag {

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::documents::{self, Documents};
 use super::{Context, output};
 use crate::experiment::run_report;
-use crate::store::Store;
 use trust::user_file;
 use weigh_model::result::net_rank::{Candidate, NetRank, RunDocument};
+use weigh_store::Store;
 
 /// Documents of runs, with every cell in them.
 const LONGEST_FILE: u64 = 256 << 20;

@@ -13,7 +13,6 @@ use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on,
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, More, execute};
 use crate::experiment::summarise::summarise;
-use crate::store::{self, Store};
 use crate::treatment;
 use crate::treatment::boot::are_boots;
 use paired::Verdict;
@@ -29,6 +28,7 @@ use weigh_model::result::versus::name_in_arm;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
 use weigh_report::failed;
+use weigh_store::Store;
 
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]
@@ -168,7 +168,7 @@ impl Pairing {
     }
 
     /// Another session may have another name and limit.
-    fn rename(&self, store: &Store, id: &str) -> Result<(), store::Error> {
+    fn rename(&self, store: &Store, id: &str) -> Result<(), weigh_store::Error> {
         store.set_naming(id, &self.names.naming())?;
         self.fail_above.map_or(Ok(()), |limit| store.set_fail_above(id, limit))
     }

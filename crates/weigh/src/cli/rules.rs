@@ -11,12 +11,12 @@ use super::documents::{self, Documents};
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use crate::attribution::{RulesRequest, measure_rules};
 use crate::profile::file as profile_file;
-use crate::store::Store;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::rules::RuleReport;
 use weigh_report::display::Display;
 use weigh_report::rules::{html, json, terminal};
+use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -15,13 +15,13 @@ use super::{Context, INTERRUPTED, documents, exit_status, output};
 use crate::experiment::request::Request;
 use crate::experiment::run_report;
 use crate::experiment::session::{Done, execute};
-use crate::store::Store;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_report::dialect::Dialect;
 use weigh_report::failed;
 use weigh_report::terminal::Screen;
 use weigh_report::{run_page, run_text};
+use weigh_store::Store;
 
 /// Where the results go.
 #[derive(Debug, Args)]

@@ -7,7 +7,6 @@ use clap::Args;
 use super::{Context, output};
 use crate::experiment::run_report;
 use crate::experiment::summarise::summarise;
-use crate::store::Store;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::rules::RuleReport;
 use weigh_model::result::summary::Summary;
@@ -18,6 +17,7 @@ use weigh_report::dialect::{self, Dialect, Sheet};
 use weigh_report::rules;
 use weigh_report::run_text;
 use weigh_report::terminal::{self, Screen};
+use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:

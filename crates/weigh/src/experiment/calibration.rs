@@ -12,7 +12,6 @@ use super::request::Request;
 use super::schedule::TURNS_SCALE;
 use super::stored_design::design;
 use super::work::Work;
-use crate::store::Store;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, MAD_TO_SD};
 use paired::binomial::FalseAlarms;
@@ -27,6 +26,7 @@ use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::result::summary::Pair;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
+use weigh_store::Store;
 
 /// How many calibrations decide where the next experiment starts from: enough for a steady median,
 /// and few enough to be read before every experiment.

@@ -30,7 +30,6 @@ use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
 use crate::station::arms::{Arms, ArmsError, Proved};
-use crate::store::{self, Store};
 use crate::treatment::TreatmentError;
 use crate::workload::executable::Length;
 use crate::workload::launcher::{self, Job, Launched, Launcher};
@@ -46,6 +45,7 @@ use weigh_model::result::summary::Failure;
 use weigh_model::workload::clock::PlaceClock;
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::Sample;
+use weigh_store::Store;
 
 /// How long a server whose first answer is wrong is looked at.
 const LOOK_AT_WRONG_MS: u64 = 1000;
@@ -451,8 +451,8 @@ impl From<TreatmentError> for Stop {
     }
 }
 
-impl From<store::Error> for Stop {
-    fn from(error: store::Error) -> Stop {
+impl From<weigh_store::Error> for Stop {
+    fn from(error: weigh_store::Error) -> Stop {
         Stop::NotKept(error.to_string())
     }
 }

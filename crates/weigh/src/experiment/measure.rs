@@ -27,12 +27,12 @@ use crate::net::site::NetSite;
 use crate::station::Station;
 use crate::station::arms::{Arms, Serving};
 use crate::station::away::ClientLabel;
-use crate::store::Store;
 use crate::treatment::boot::are_boots;
 use crate::treatment::{Bench, Named};
 use paired::design::Design;
 use weigh_model::format;
 use weigh_model::record::{ChosenPeak, planned_rows};
+use weigh_store::Store;
 
 /// An experiment that was begun.
 pub struct Session<'a> {

@@ -17,7 +17,6 @@ use super::surroundings::Surroundings;
 use crate::net::far_host::FarHosts;
 use crate::net::grid::Grid;
 use crate::station::client::WhoIsTreated;
-use crate::store::names::Naming;
 use crate::treatment::{self, Named, Occupied};
 use paired::design::Design;
 use weigh_model::record::ExperimentKind;
@@ -26,6 +25,7 @@ use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::mix::{JobSizes, MixFromFile};
 use weigh_model::workload::suite::FromFile;
+use weigh_store::names::Naming;
 
 /// What is to be measured. It is stored with the experiment, so that a later session can go on with it: a
 /// field that is added later needs `#[serde(default)]`.

@@ -23,7 +23,6 @@ use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use crate::station::Station;
-use crate::store::{self, Store};
 use crate::treatment::boot::are_boots;
 use crate::treatment::{Named, Reach, not_elsewhere};
 use crate::workload::executable::{Executable, VARIABLE};
@@ -33,6 +32,7 @@ use weigh_model::record::{Header, Stored};
 use weigh_model::result::scheme::StartScales;
 use weigh_model::result::summary::State;
 use weigh_model::shell::command_line;
+use weigh_store::Store;
 
 /// An experiment that was begun; whatever became of it is in the store.
 #[derive(Debug)]
@@ -234,7 +234,7 @@ pub(super) fn conduct(
 }
 
 /// What others did meanwhile that changes every baseline.
-fn warn_of_changes(station: &Station, store: &Store, id: &str) -> Result<(), store::Error> {
+fn warn_of_changes(station: &Station, store: &Store, id: &str) -> Result<(), weigh_store::Error> {
     station.changed_meanwhile().map_or(Ok(()), |warning| store.add_warning(id, &warning))
 }
 

@@ -77,8 +77,8 @@ fn per_op(totals: &Totals) -> Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::keep_measured;
     use weigh_model::record::Measured;
+    use weigh_store::keep_measured;
 
     fn of_row(samples: &[(usize, usize, usize, &str)]) -> OfRow {
         let mut of_row = OfRow::default();

@@ -1,4 +1,12 @@
 //! Every experiment, for ever: one SQLite file. A sample is committed before the next is launched.
+//!
+//! - [`Store`]: an open database; `open.rs` decides which files may be opened, `schema.rs` lists the tables;
+//! - `write.rs` stores an experiment while it is measured; `read.rs` and `stream.rs` read it;
+//! - [`names`]: ids, tags and what is meant by `latest`.
+//!
+//! Start with [`Store`].
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -117,7 +125,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
     Error(problem)
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "example"))]
 pub use kept::keep_measured;
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ const NEW_IN_8: &str =
 /// JSON: what an arm's treatment produces; of an experiment of before, what all were taken to produce.
 const NEW_IN_9: &str = concat!(
     "ALTER TABLE arm ADD COLUMN quantities TEXT NOT NULL DEFAULT '",
-    include_str!("../../../weigh-model/src/result/quantities_of_before.json"),
+    include_str!("../../weigh-model/src/result/quantities_of_before.json"),
     "';"
 );
 

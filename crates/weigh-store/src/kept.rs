@@ -94,7 +94,7 @@ fn usage(sample: &ReadColumn<'_>) -> Usage {
 }
 
 /// What is to be kept of a sample that was not read but measured.
-#[cfg(test)]
+#[cfg(any(test, feature = "example"))]
 pub fn keep_measured(measured: weigh_model::record::Measured) -> Kept {
     let place = SampleKey {
         work: measured.work,
