@@ -88,7 +88,7 @@ fn options_that_nothing_uses_are_refused() {
     let getppid = "compare seccomp -w getppid";
     refused(
         &format!("{getppid} --active a.lab --passive p.lab"),
-        &["is a network grid, which --active and --passive are for", "-w net:quick"],
+        &["--active and --passive apply only to network grids", "-w net:quick"],
     );
     refused(&format!("{getppid} --treat client"), &["asks a server", "leave --treat out"]);
     refused(&format!("{getppid} --reboot-by grub"), &["--reboot-by is for arms that are boots"]);

@@ -188,11 +188,11 @@ fn what_cannot_be_had_there_is_refused_with_what_to_do() {
     refused(&unknown, &["Host key verification failed", "connect once with `ssh -p"]);
     sshd::key(&home, "other");
     let other = machine.label_with("other", "known_hosts");
-    refused(&other, &["Permission denied", "has to work by itself"]);
+    refused(&other, &["Permission denied", "must log in without a prompt"]);
     let label = machine.label();
     refused(&format!("{label}::audit"), &["is another machine", "`audit` changes this system"]);
     refused("host:-oProxyCommand=x", &["`host` does not take `-oProxyCommand=`"]);
-    refused("host:-x", &["`-x` is no destination of ssh"]);
+    refused("host:-x", &["`-x` is not an ssh destination"]);
     refused("host", &["host:USER@HOST takes one machine"]);
     let both = ["compare", &label, "--base", "build", "-w", "getppid"];
     home.run(&both).assert_error(&["`build` changes this system"]);

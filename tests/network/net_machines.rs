@@ -40,7 +40,7 @@ fn can_have_machines() -> bool {
 }
 
 impl Lab {
-    /// The machines; on the first two, nobody listens.
+    /// Creates the three machines, without an sshd.
     fn new() -> Lab {
         let machines = [(); 3].map(|()| Arc::new(Namespace::new().unwrap()));
         let [weighed, active, passive] = &machines;
@@ -165,7 +165,7 @@ fn three_machines_give_one_btu_and_can_be_compared() {
 }
 
 #[test]
-fn a_machine_that_is_not_reached_or_leads_to_no_socket_gives_no_result() {
+fn an_unreachable_machine_or_a_forbidden_socket_gives_no_result() {
     if !can_have_machines() {
         return;
     }
@@ -186,7 +186,7 @@ fn a_machine_that_is_not_reached_or_leads_to_no_socket_gives_no_result() {
 
 /// Whoever dies, in whatever phase: what was measured is kept, and the others are as they were.
 #[test]
-fn whatever_machine_is_lost_what_was_measured_is_kept_and_nothing_is_left() {
+fn a_lost_machine_keeps_the_finished_cells_and_leaves_nothing_behind() {
     if !can_have_machines() {
         return;
     }

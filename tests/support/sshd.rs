@@ -21,8 +21,8 @@ pub struct Sshd {
     port: u16,
 }
 
-/// A daemon that goes on would also hold the output of the tests open, and who reads that waits for ever.
-/// So would a process of a connection that was cut: each leads a session of its own.
+/// Kills sshd and its children: a survivor keeps the tests' output open, and its reader waits for ever. Each
+/// connection's process leads a session of its own, so killing the process group misses it.
 impl Drop for Sshd {
     fn drop(&mut self) {
         let pid = self.child.id();
@@ -55,7 +55,7 @@ impl Sshd {
         mut command: Command,
         settings: &str,
     ) -> Sshd {
-        // Where sshd wants to be after its user has logged in.
+        // sshd's privilege separation directory: sshd refuses to start without it.
         fs::create_dir_all("/run/sshd").unwrap();
         fs::create_dir_all(home.path("there")).unwrap();
         let host_key = key(home, "host_key");

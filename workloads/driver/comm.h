@@ -2,8 +2,8 @@
  * describes what is timed.
  *
  * COMM runs on W_test, a peer on each black box. A connection of TCP between them carries nothing but
- * payload and its acknowledgement; all else goes over a Unix socket, so that no
- * message of ours ever crosses the link that is measured. */
+ * payload and its acknowledgement; all other messages go over a Unix socket. On one machine none of them
+ * crosses the measured link; with --active, ssh carries them over the same network. */
 #ifndef COMM_H
 #define COMM_H
 

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use trust::start;
 /// The hidden subcommand that turns `weigh` into a guard.
 pub const SUBCOMMAND: &str = "__guard";
 
-/// So long the guard may try what its parent could not undo: commands of the user's among it.
+/// Time limit for the guard to undo what `weigh` could not. This may include the user's commands.
 const TRIES_FOR: Duration = Duration::from_secs(180);
 
 /// The running guard of one experiment.
@@ -44,13 +44,13 @@ pub struct Guard {
     root: PathBuf,
     /// Held, so that nobody takes this journal for one that was left behind.
     lock: Option<File>,
-    /// Held by the guard too: nobody may take what they are on before it is put back.
+    /// Also held by the guard: no other experiment can claim a setting before the guard restores it.
     _claims: Vec<Claim>,
     journal: Journal,
     undoings: Vec<Undoing>,
     child: Child,
     done: Option<ChildStdin>,
-    /// The journal as it is, in memory that the guard has too; empty when nothing is left to undo.
+    /// Copy of the journal, in memory shared with the guard. If empty, the guard uses only the file.
     copy: File,
     running: Rc<CurrentCommand>,
 }
@@ -70,12 +70,12 @@ impl Guard {
     /// # Errors
     /// As [`Guard::arm`].
     pub fn arm_below(root: &Path, claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
-        // Before the first child of ours, so that it is not taken for one that was there before.
+        // Before the first child is started: existing children count as those of the calling shell.
         orphans::adopt()?;
         let pid = std::process::id();
         let (directory, name) = (StateDir::open()?, journal_name(pid));
         let journal = Journal { pid, boot_id: machine::boot_id()?, entries: Vec::new() };
-        // The lock first: a journal without one is taken for one that was left behind.
+        // Lock first: a journal without a lock counts as left over from a dead experiment.
         let lock = directory.lock_file(&lock_name(&name))?;
         flock(&lock, FlockOperation::LockExclusive)?;
         let nothing_to_undo = |error| {
@@ -146,11 +146,11 @@ impl Guard {
         Ok(directory)
     }
 
-    /// Writes down how to undo what is about to be done to `instance`, which tells it from others of this
-    /// kind: what is changed, in a word. Replaces its earlier entry.
+    /// Journals how to undo the next change of `instance`, and replaces an earlier entry for it. `instance`
+    /// names the changed thing within its `kind`.
     ///
     /// # Errors
-    /// Where the journal cannot be written or is gone, or the guard is: then the change must not be made.
+    /// If the journal cannot be written, or the journal or the guard is gone. Do not make the change then.
     pub fn write_down(&mut self, kind: &str, instance: &str, state: Value) -> io::Result<()> {
         self.running.check_undoing()?;
         match self.position(kind, instance) {
@@ -165,7 +165,9 @@ impl Guard {
 
     fn write(&mut self) -> io::Result<()> {
         write(&self.place(), &self.journal)?;
-        let copy = serde_json::to_vec(&self.journal)?;
+        let mut copy = serde_json::to_vec(&self.journal)?;
+        copy.push(b'\n');
+        // What is behind the first line is of an older, longer copy, if `weigh` dies before it is cut off.
         self.copy.write_all_at(&copy, 0)?;
         self.copy.set_len(copy.len() as u64)?;
         self.running.know_journal()
@@ -197,19 +199,19 @@ impl Guard {
         self.write().map_err(|error| error.to_string())
     }
 
-    /// Undoes what is left and lets the guard go. What this process cannot undo, the guard tries, which has
-    /// files and memory of its own.
+    /// Undoes the remaining entries and ends the guard. If this process fails (out of memory or files, say),
+    /// the guard tries: it has its own of both.
     ///
     /// # Errors
     /// Sentences that say what is left; the journal stays for `weigh restore`.
     pub fn disarm(mut self) -> Result<(), String> {
         let mut journal = std::mem::take(&mut self.journal);
-        // Now the guard trusts the file alone: once that is gone, nothing is left to undo.
+        // From here on the guard uses only the file: if it is missing, nothing is left to undo.
         let emptied = self.copy.set_len(0).map_err(|error| error.to_string());
         let mut result = emptied.and(undo_all(&self.place(), &mut journal));
         let mut done = self.done.take();
         if result.is_err() {
-            // With the lock the guard would take the journal for that of one who still runs.
+            // Release the lock: the guard undoes the journal only once it holds the lock itself.
             self.lock = None;
             done = None;
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::CONT);
@@ -227,8 +229,9 @@ impl Guard {
     }
 }
 
-/// The guard process, told its journal, the root of its settings and its copy of the journal: waits for the
-/// end of stdin and, unless it was told that all is done, undoes what the journal holds.
+/// Runs the guard process: waits for the end of stdin, then undoes the journal unless stdin held `done`.
+///
+/// Arguments: path of the journal, root of the settings, path of the shared copy of the journal.
 ///
 /// # Errors
 /// A sentence that says what is left.
@@ -243,19 +246,19 @@ pub fn run(
     };
     let journal = Path::new(&journal);
     let say = |error: io::Error| format!("{}: {error}", journal.display());
-    let mut copy = File::open(copy).map_err(say)?;
+    let copy = File::open(copy).map_err(say)?;
     let mut said = Vec::new();
-    // An error is no word that all is done.
+    // A read error does not count as `done`.
     let _ = io::stdin().lock().read_to_end(&mut said);
     if said == b"done" {
         return Ok(());
     }
     let mut content = Vec::new();
-    copy.read_to_end(&mut content).map_err(say)?;
+    io::BufReader::new(copy).read_until(b'\n', &mut content).map_err(say)?;
     let (Some(parent), Some(name)) =
         (journal.parent(), journal.file_name().and_then(|name| name.to_str()))
     else {
-        return Err(format!("{} is no journal", journal.display()));
+        return Err(format!("{} is not the path of a journal", journal.display()));
     };
     let directory = StateDir::at(parent).map_err(say)?;
     if !content.is_empty() && !directory.has(name).map_err(say)? {

@@ -4,15 +4,15 @@ use clap::Args;
 
 use crate::net::far_host::FarHosts;
 
-/// Both, or none: then they are on this machine.
+/// Machines of both black boxes. Without these options both run on this machine.
 #[derive(Debug, Args)]
 pub struct NetMachines {
-    /// Machine that is W_active of `net:`, the busy peer, reached by ssh as root; W_test is here
+    /// Run W_active, the busy peer, on USER@HOST over ssh as root [default: this machine]
     ///
-    /// After commas, port=N, identity=FILE and known_hosts=FILE, as for `host:`.
+    /// Append options as for `host:`, such as root@10.1.0.2,port=2222,identity=FILE,known_hosts=FILE.
     #[arg(long, value_name = "USER@HOST", requires = "passive", help_heading = "Three machines")]
     active: Option<String>,
-    /// Machine that is W_passive, likewise
+    /// Run W_passive on USER@HOST over ssh as root [default: this machine]
     #[arg(long, value_name = "USER@HOST", requires = "active", help_heading = "Three machines")]
     passive: Option<String>,
 }

@@ -11,8 +11,8 @@ use weigh_model::result::work_name::APP;
 pub fn check_used(request: &Request, works: &[Work]) -> Result<(), String> {
     let is_net = |work: &Work| matches!(work, Work::Net(_));
     if request.far_hosts.is_some() && !works.iter().any(is_net) {
-        return Err("nothing that is measured is a network grid, which --active and --passive are for: leave \
-                    them out, or name a grid, such as -w net:quick"
+        return Err("--active and --passive apply only to network grids, and no workload here is one: leave \
+                    them out, or add a grid, such as -w net:quick"
             .into());
     }
     let asks_beside = |work: &Work| work.needs().iter().any(|label| label.contains(APP));

@@ -22,10 +22,10 @@ use weigh_model::{described, format};
 
 /// What another machine tells of itself is cut to so many characters.
 const LONGEST_MACHINE: usize = 400;
-/// Below the wires', and above what W_test does: who is told to begin a cell is told at once.
+/// Real-time priority of ssh: below the wires, above W_test's processes, so begin messages go out at once.
 const PRIORITY: i32 = 40;
-/// As long as a request to a peer (`peer_request` in `workloads/driver/comm.h`), and of no version.
-const NO_REQUEST: [u8; 128] = [0; 128];
+/// Version 0, with the size of `peer_request` in `workloads/driver/comm.h`.
+const INVALID_REQUEST: [u8; 128] = [0; 128];
 
 /// The machines that are black boxes, as `USER@HOST` and what may be behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl FarHosts {
     }
 }
 
-/// What it has there goes in this order.
+/// A black box on another machine. The order of the fields is the order in which they are dropped.
 pub struct FarHost {
     pub black_box: BlackBox,
     launcher: Option<Launcher>,
@@ -63,14 +63,14 @@ pub struct FarHost {
 }
 
 impl FarHost {
-    /// After an interrupt: a machine that says nothing is waited for once, and not for each process there.
+    /// Call after an interrupt: `weigh` then waits once for a silent machine, not once per process there.
     pub fn let_go(&mut self) {
         self.launcher.iter_mut().for_each(Launcher::let_go);
         self.testbed.let_go();
         self.connection.let_go();
     }
 
-    /// Connects, and has it lay its side of the links. `scratch` is a private directory of here.
+    /// Connects and starts the machine's part of the testbed. `scratch` is a private local directory.
     ///
     /// # Errors
     /// Why it cannot be reached, or is no black box.
@@ -109,7 +109,7 @@ impl FarHost {
         Ok(FarHost { black_box, launcher: None, testbed, interface, connection, destination })
     }
 
-    /// Starts its peer, which a socket of here leads to.
+    /// Starts the peer there, and has ssh forward the local Unix socket `socket` to the peer.
     ///
     /// # Errors
     /// Where it does not start, or is not reached.
@@ -135,10 +135,10 @@ impl FarHost {
             interrupted,
         )?;
         self.connection.forward(socket, &there, interrupted)?;
-        is_answered(socket).map_err(|error| {
+        check_answer(socket).map_err(|error| {
             failed(format!(
-                "its sshd leads to no Unix socket there ({error}): weigh net needs \
-                 `AllowStreamLocalForwarding yes` in sshd_config, which is the default"
+                "sshd there does not forward to a Unix socket ({error}): weigh net needs \
+                 `AllowStreamLocalForwarding yes` (the default) in its sshd_config"
             ))
         })?;
         self.launcher = Some(launcher);
@@ -172,11 +172,14 @@ impl FarHost {
 /// Of the connection: this machine's, and that of there.
 fn addresses(connection: &Connection) -> Result<[IpAddr; 2], String> {
     let word = &connection.arrival.whereabouts;
-    let found = Whereabouts::addresses(word).ok_or("ssh tells no addresses of the connection")?;
+    let found = Whereabouts::addresses(word).ok_or("SSH_CONNECTION there has no addresses")?;
     let [here, there] = found.map(|address| address.parse::<IpAddr>());
     match (here, there) {
         (Ok(here), Ok(there)) => Ok([here.to_canonical(), there.to_canonical()]),
-        _ => Err(format!("it tells `{}` and `{}` as addresses", found[0], found[1])),
+        _ => Err(format!(
+            "SSH_CONNECTION there has invalid addresses: `{}` and `{}`",
+            found[0], found[1]
+        )),
     }
 }
 
@@ -184,25 +187,24 @@ fn interface_towards(here: IpAddr) -> Result<String, String> {
     let found = interface_of(here).map_err(|error| error.to_string())?;
     let name = found.ok_or_else(|| {
         format!(
-            "it sees this machine as {here}, which is no address of this machine: the machines have to be on \
-             one Ethernet network"
+            "it sees this machine as {here}, but no interface here has that address (NAT?): all machines \
+             must be on one Ethernet network"
         )
     })?;
     match name.as_str() {
-        "lo" => Err(
-            "it is this machine: the three hosts on one machine are what `weigh net` has without \
-                     --active and --passive"
-                .into(),
-        ),
+        "lo" => {
+            Err("it is this machine: leave out --active and --passive to run all three hosts here"
+                .into())
+        }
         _ => Ok(name),
     }
 }
 
-/// A peer says what is wrong with a request of no version.
-fn is_answered(socket: &Path) -> std::io::Result<()> {
+/// Checks that the peer answers: it replies to an invalid request with an error message.
+fn check_answer(socket: &Path) -> std::io::Result<()> {
     let mut peer = UnixStream::connect(socket)?;
     peer.set_read_timeout(Some(PROMPTLY))?;
-    peer.write_all(&NO_REQUEST)?;
+    peer.write_all(&INVALID_REQUEST)?;
     peer.read_exact(&mut [0])
 }
 

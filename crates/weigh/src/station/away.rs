@@ -163,7 +163,7 @@ mod tests {
         let refused = |text: &str| ClientLabel::read(text).unwrap_err();
         assert!(refused("root@h,address=here").contains("takes an IPv4 address"));
         assert!(refused("root@h,speed=1").contains("does not take `speed=`"));
-        assert!(refused("-x").contains("no destination of ssh: write --client USER@HOST"));
+        assert!(refused("-x").contains("not an ssh destination: write --client USER@HOST"));
         for count in ["4", "1,4,6", "1..all"] {
             assert!(refused(count).ends_with(&format!("how many there are is --clients {count}")));
         }

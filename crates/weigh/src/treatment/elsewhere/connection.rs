@@ -1,5 +1,5 @@
-//! A connection, with a private directory at its other end. A shell there holds the directory as long as its
-//! input lasts, and removes it at the end, however that came: also when all is killed here.
+//! An ssh connection, with a private directory on the other machine. A shell there removes the directory when
+//! its stdin ends, even if `weigh` and `ssh` were killed here.
 
 use std::fs::{self, File};
 use std::io;
@@ -29,8 +29,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// It has the catalogue of workloads in it.
 const LONGEST_ANSWER: usize = 4 << 20;
 
-/// It ends at the end of its input, or of the lease, and launchers there end at the end of theirs. Who hangs
-/// up sends SIGHUP.
+/// The shell script there. It ends when its stdin ends or the lease expires; launchers end when their own
+/// stdin ends. It ignores SIGHUP, which a hangup can cause.
 const HOLD: &str = r#"umask 077; trap "" HUP INT TERM; d=$(mktemp -d "${TMPDIR:-/tmp}/weigh-XXXXXXXXXXXX") || exit 1
 echo "[\"$d\",\"$(uname -m)\"]"; read -r word && [ "$word" = '"lease"' ] && "$d/weigh" __lease >&2; n=0
 until rm -rf "$d" || [ $n -ge 50 ]; do n=$((n+1)); sleep 0.1; done"#;
@@ -70,7 +70,7 @@ impl Connection {
         let arrive = format!("{directory}/weigh {SUBCOMMAND} {directory}");
         let said = call.run(&arrive, Stdio::null())?;
         let arrival: Arrival = serde_json::from_str(said.trim()).map_err(|error| {
-            call.unavailable(&format!("it does not say what it found ({error})"))
+            call.unavailable(&format!("cannot read the answer of the weigh copied there ({error})"))
         })?;
         let lease =
             holder.lines.send(&"lease").and_then(|()| Lease::keep(holder.lines.outgoing()?));
@@ -97,10 +97,10 @@ impl Connection {
         Helper::start_elsewhere(command)
     }
 
-    /// Has a Unix socket of here lead to one of there, for as long as the connection lasts.
+    /// Forwards the local Unix socket `here` to the socket `there` while the connection lasts.
     ///
     /// # Errors
-    /// What ssh said. Whether the other machine allows it, the first connection tells.
+    /// ssh's message. If sshd forbids forwarding, only the first connection to the socket shows it.
     pub fn forward(
         &self,
         here: &Path,
@@ -179,8 +179,8 @@ impl Call<'_> {
     fn run(&self, line: &str, stdin: Stdio) -> Result<String, TreatmentError> {
         self.run_words(&self.ssh.over(self.socket, line), stdin)?.map_err(|said| {
             self.unavailable(&format!(
-                "{said}. This weigh is linked to the C library of here: that machine needs the same or a \
-                 newer one, and room for files that can be executed in its directory for temporary files"
+                "{said}. This weigh uses this machine's C library: that machine needs the same version or a \
+                 newer one. Its temporary directory needs free space and must not be mounted noexec"
             ))
         })
     }

@@ -28,12 +28,12 @@ pub const PARAMETERS: [Parameter; 4] = [
 ];
 
 impl Ssh {
-    /// Of `USER@HOST` and what may be behind it, by commas: [`PARAMETERS`], and `more`, which are given back.
+    /// Parses `USER@HOST` and, after commas, [`PARAMETERS`] and `more`. Also returns all parameters.
     ///
     /// # Errors
     /// A sentence with what is wrong; `form` is how it is written.
     pub fn read(text: &str, form: &str, more: &[Parameter]) -> Result<(Ssh, Parameters), String> {
-        // The name of a treatment tells nobody anything here.
+        // No name counts as a treatment here, so a `+` is part of a value.
         let arm = label::arm(&format!("ssh:{text}"), |_| false);
         let mut terms = arm.map_err(|error| error.to_string())?.treatments;
         let (Some(term), true) = (terms.pop(), terms.is_empty()) else {
@@ -68,10 +68,9 @@ impl Ssh {
             || destination.starts_with('-')
             || !destination.chars().all(is_plain)
         {
-            return Err(format!("`{destination}` is no destination of ssh: write {form}"));
+            return Err(format!("`{destination}` is not an ssh destination: write {form}"));
         }
-        let program = program::find("ssh")?
-            .ok_or("there is no ssh here: install one (package openssh-client)")?;
+        let program = program::find("ssh")?.ok_or("ssh is missing: install openssh-client")?;
         let destination = destination.to_owned();
         Ok(Ssh { program, destination, port: None, identity: None, known_hosts: None })
     }
@@ -81,14 +80,14 @@ impl Ssh {
         self.words(socket, &["ControlMaster=yes"], command)
     }
 
-    /// Those that run a command over that connection, and never over one of their own. What ssh says of a
-    /// connection that ends is said otherwise.
+    /// Command line that runs `command` over the shared connection, and never opens another one. ssh prints
+    /// nothing about a lost connection, because `weigh` reports that itself.
     pub fn over(&self, socket: &Path, command: &str) -> Vec<String> {
         let options = ["ControlMaster=no", "ProxyCommand=false", "LogLevel=QUIET"];
         self.words(socket, &options, command)
     }
 
-    /// Those that have a Unix socket of here lead over that connection to one of there.
+    /// Command line that forwards the local Unix socket `here` over the shared connection to `there`.
     pub fn forwarding(&self, socket: &Path, here: &Path, there: &Path) -> Vec<String> {
         let mut words = self.options(socket, &["ControlMaster=no", "ProxyCommand=false"]);
         let way = format!("{}:{}", here.display(), there.display());
@@ -146,13 +145,13 @@ impl Ssh {
         let by_hand = format!("ssh{port} {}", command_line([&*self.destination]));
         if said.contains("Host key verification failed") {
             format!(
-                ". The key of that machine is not known, or is another: connect once with `{by_hand}`, which \
-                 shows its fingerprint and adds it, or name a file that has it (known_hosts=FILE)"
+                ". Its host key is unknown: connect once with `{by_hand}`, which shows the fingerprint and \
+                 adds the key, or use known_hosts=FILE. If the key has changed, find out why first"
             )
         } else if said.contains("Permission denied") {
             format!(
-                ". No password is asked for: it takes a key without a passphrase or an agent; `{by_hand}` \
-                 has to work by itself (identity=FILE names a key)"
+                ". weigh cannot enter a password: use ssh-agent, or a key without a passphrase \
+                 (identity=FILE). `{by_hand}` must log in without a prompt"
             )
         } else {
             String::new()
