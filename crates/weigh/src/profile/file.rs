@@ -35,10 +35,8 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_and_what_is_missing_is_named() {
-        let profile = SyscallProfile::parse(
-            b"% time seconds usecs/call calls errors syscall\n\
-            100.00 0.1 1 7 read\n",
-        );
+        let json = br#"{"schema":"weighbridge/profile/1","command":["true"],"calls":{"read":7}}"#;
+        let profile = SyscallProfile::parse(json);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("profile.json");
         write(profile.as_ref().unwrap(), &path).unwrap();
