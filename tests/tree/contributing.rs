@@ -76,9 +76,12 @@ fn copy_tree(original: &Path, copy: &Path, added: &[PathBuf]) {
     // What was taken from the tree, or from the page, since the last time.
     for entry in fs::read_dir(copy).unwrap() {
         let path = entry.unwrap().path();
-        let is_known = names.iter().any(|name| path.ends_with(name)) || added.contains(&path);
-        if path.is_file() && !is_known {
-            fs::remove_file(path).unwrap();
+        let is_known = names.iter().any(|name| path.ends_with(name))
+            || added.iter().any(|file| file.starts_with(&path));
+        match path.is_dir() {
+            _ if is_known => {}
+            true => fs::remove_dir_all(path).unwrap(),
+            false => fs::remove_file(path).unwrap(),
         }
     }
 }
