@@ -129,6 +129,19 @@ impl Parameters {
         Parameters(all)
     }
 
+    /// As in a label, behind its name: values are in quotes where they have to be.
+    pub fn written(&self, is_treatment: fn(&str) -> bool) -> String {
+        let mut written = String::new();
+        for (index, (key, value)) in self.iter().enumerate() {
+            written.push_str(if index == 0 { "" } else { "," });
+            written.push_str(key);
+            if let Some(value) = value {
+                let _ = write!(written, "={}", value_written(value, is_treatment));
+            }
+        }
+        written
+    }
+
     /// The same with one parameter in place of some.
     pub fn replaced(&self, names: &[&str], key: &str, value: &str) -> Parameters {
         let kept = self.0.iter().filter(|(key, _)| !names.contains(&key.as_str())).cloned();
@@ -199,15 +212,10 @@ impl Term {
     }
 
     fn written_parameters(&self, is_treatment: fn(&str) -> bool) -> String {
-        let mut written = String::new();
-        for (index, (key, value)) in self.parameters.iter().enumerate() {
-            written.push(if index == 0 { ':' } else { ',' });
-            written.push_str(key);
-            if let Some(value) = value {
-                let _ = write!(written, "={}", value_written(value, is_treatment));
-            }
+        match self.parameters.written(is_treatment) {
+            written if written.is_empty() => written,
+            written => format!(":{written}"),
         }
-        written
     }
 }
 

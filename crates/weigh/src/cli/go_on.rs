@@ -39,7 +39,7 @@ mod tests {
     /// What another session may have otherwise; all else is as it was.
     const OF_ANOTHER_SESSION: &str = "go_on budget fail_above inconclusive_ok name tags yes precision json \
                                       csv html markdown junit github_summary dialect text verbose \
-                                      anonymise database color help passive token_file";
+                                      anonymise database color help passive";
     /// They require a command, which is refused.
     const OF_A_COMMAND: &str = "prepare setup cleanup warmup";
 

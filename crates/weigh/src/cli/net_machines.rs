@@ -23,9 +23,9 @@ impl NetMachines {
     /// # Errors
     /// Where one is not a destination of ssh.
     pub fn far_hosts(&self) -> Result<Option<FarHosts>, String> {
-        let (Some(active), Some(passive)) = (&self.active, &self.passive) else { return Ok(None) };
-        let hosts = FarHosts { active: active.clone(), passive: passive.clone() };
-        hosts.check()?;
-        Ok(Some(hosts))
+        match (&self.active, &self.passive) {
+            (Some(active), Some(passive)) => FarHosts::read(active, passive).map(Some),
+            _ => Ok(None),
+        }
     }
 }

@@ -1,16 +1,18 @@
 //! A black box that is another machine, reached by ssh for as long as the experiment lasts.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::peer::{peer_socket, raise_peer};
 use super::site_error::SiteError;
-use crate::testbed::own_address::interface_of;
+use crate::testbed::own_address::{interface_of, own_address_towards};
 use crate::testbed::{self, BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
 use crate::treatment::elsewhere::Ssh;
 use crate::treatment::elsewhere::connection::Connection;
@@ -18,6 +20,7 @@ use crate::workload::launcher::Launcher;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_host::lines::PROMPTLY;
+use weigh_model::printable::brief;
 use weigh_model::{described, format};
 
 /// What another machine tells of itself is cut to so many characters.
@@ -26,6 +29,7 @@ const LONGEST_MACHINE: usize = 400;
 const PRIORITY: i32 = 40;
 /// Version 0, with the size of `peer_request` in `workloads/driver/comm.h`.
 const INVALID_REQUEST: [u8; 128] = [0; 128];
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The machines that are black boxes, as `USER@HOST` and what may be behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,19 +39,36 @@ pub struct FarHosts {
 }
 
 impl FarHosts {
+    /// Of what the user wrote; paths become absolute.
+    ///
     /// # Errors
     /// A sentence with what is wrong.
-    pub fn check(&self) -> Result<(), String> {
-        BlackBox::ALL.into_iter().try_for_each(|black_box| self.ssh(black_box).map(drop))
+    pub fn read(active: &str, passive: &str) -> Result<FarHosts, String> {
+        let stored = |black_box, text: &str| {
+            let form = form(black_box);
+            Ssh::stored(text, form, &[]).map_err(|problem| format!("{form}: {problem}"))
+        };
+        let (active, passive) =
+            (stored(BlackBox::Active, active)?, stored(BlackBox::Passive, passive)?);
+        Ok(FarHosts { active, passive })
     }
 
     fn ssh(&self, black_box: BlackBox) -> Result<Ssh, String> {
-        let (text, option) = match black_box {
-            BlackBox::Active => (&self.active, "--active"),
-            BlackBox::Passive => (&self.passive, "--passive"),
+        let text = match black_box {
+            BlackBox::Active => &self.active,
+            BlackBox::Passive => &self.passive,
         };
-        let read = Ssh::read(text, &format!("{option} USER@HOST"), &[]);
-        read.map(|(ssh, _)| ssh).map_err(|problem| format!("{option}: {problem}"))
+        let form = form(black_box);
+        let read = Ssh::read(text, form, &[]);
+        read.map(|(ssh, _)| ssh).map_err(|problem| format!("{form}: {problem}"))
+    }
+}
+
+/// How it is written on the command line.
+fn form(black_box: BlackBox) -> &'static str {
+    match black_box {
+        BlackBox::Active => "--active USER@HOST",
+        BlackBox::Passive => "--passive USER@HOST",
     }
 }
 
@@ -58,6 +79,8 @@ pub struct FarHost {
     pub testbed: Testbed,
     /// The interface of this machine that leads there.
     pub interface: String,
+    /// Of that machine.
+    pub address: IpAddr,
     connection: Connection,
     destination: String,
 }
@@ -81,6 +104,11 @@ impl FarHost {
         scratch: &Path,
         interrupted: &AtomicBool,
     ) -> Result<FarHost, SiteError> {
+        if !geteuid().is_root() {
+            return Err(SiteError::Failed(
+                "--active and --passive need root, here and as the login there".into(),
+            ));
+        }
         let ssh = hosts.ssh(black_box).map_err(SiteError::Failed)?;
         let destination = ssh.destination.clone();
         let failed = |problem: String| SiteError::Failed(format!("{destination}: {problem}"));
@@ -92,7 +120,7 @@ impl FarHost {
         // Without it a cell begins later, by what a busy CPU makes it wait.
         let _ = wire::make_real_time(connection.pid(), PRIORITY);
         let [here, there] = addresses(&connection).map_err(failed)?;
-        let interface = interface_towards(here).map_err(failed)?;
+        let interface = interface_between(here, there).map_err(failed)?;
         let setup = TestbedSetup {
             wire_cpus: Vec::new(),
             real_time: true,
@@ -104,9 +132,17 @@ impl FarHost {
         let helper = helper.map_err(|error| failed(error.to_string()))?;
         let testbed = Testbed::over(helper, &setup, interrupted).map_err(|error| match error {
             TestbedError::Interrupted => SiteError::Interrupted,
-            other => failed(other.to_string()),
+            other => failed(format!("{other}. The login there must be root")),
         })?;
-        Ok(FarHost { black_box, launcher: None, testbed, interface, connection, destination })
+        Ok(FarHost {
+            black_box,
+            launcher: None,
+            testbed,
+            interface,
+            address: there,
+            connection,
+            destination,
+        })
     }
 
     /// Starts the peer there, and has ssh forward the local Unix socket `socket` to the peer.
@@ -135,11 +171,16 @@ impl FarHost {
             interrupted,
         )?;
         self.connection.forward(socket, &there, interrupted)?;
-        check_answer(socket).map_err(|error| {
-            failed(format!(
-                "sshd there does not forward to a Unix socket ({error}): weigh net needs \
-                 `AllowStreamLocalForwarding yes` (the default) in its sshd_config"
-            ))
+        check_answer(socket, interrupted).map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => SiteError::Interrupted,
+            // So ends a connection that sshd forbids.
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => failed(
+                "sshd there does not forward to a Unix socket: weigh net needs \
+                 `AllowStreamLocalForwarding yes` (the default) in its sshd_config, and a key without \
+                 `restrict`"
+                    .into(),
+            ),
+            _ => failed(format!("the peer there does not answer: {error}")),
         })?;
         self.launcher = Some(launcher);
         Ok(())
@@ -156,10 +197,22 @@ impl FarHost {
         format!("{name} is another machine, {}: {machine}.", self.destination)
     }
 
-    /// What became of the connection, where something else failed that needs it.
-    pub fn lost(&self, problem: &TestbedError) -> SiteError {
-        match problem {
+    /// Whether it still answers.
+    ///
+    /// # Errors
+    /// [`SiteError::Lost`] where it does not.
+    pub fn check(&mut self, interrupted: &AtomicBool) -> Result<(), SiteError> {
+        let answer = self.testbed.counters(self.black_box, interrupted);
+        answer.map(drop).map_err(|error| self.failed(error))
+    }
+
+    /// Why its testbed did not do something.
+    pub fn failed(&self, error: TestbedError) -> SiteError {
+        match error {
             TestbedError::Interrupted => SiteError::Interrupted,
+            TestbedError::Refused(problem) => {
+                SiteError::Failed(format!("{}: the testbed: {problem}", self.destination))
+            }
             TestbedError::Failed(problem) => SiteError::Lost(format!(
                 "the connection to {} was lost ({problem}); what was measured until then is kept, and \
                  `weigh net --continue latest` goes on",
@@ -176,36 +229,57 @@ fn addresses(connection: &Connection) -> Result<[IpAddr; 2], String> {
     let [here, there] = found.map(|address| address.parse::<IpAddr>());
     match (here, there) {
         (Ok(here), Ok(there)) => Ok([here.to_canonical(), there.to_canonical()]),
-        _ => Err(format!(
-            "SSH_CONNECTION there has invalid addresses: `{}` and `{}`",
-            found[0], found[1]
-        )),
+        _ => {
+            Err(format!("SSH_CONNECTION there has invalid addresses: {}", brief(&found.join(" "))))
+        }
     }
 }
 
-fn interface_towards(here: IpAddr) -> Result<String, String> {
-    let found = interface_of(here).map_err(|error| error.to_string())?;
+/// The interface of this machine between these two. Both addresses are what the other machine says, so the
+/// kernel's own way to it has to be the same.
+fn interface_between(here: IpAddr, there: IpAddr) -> Result<String, String> {
+    let system = |error: std::io::Error| error.to_string();
+    let found = interface_of(here).map_err(system)?;
     let name = found.ok_or_else(|| {
         format!(
             "it sees this machine as {here}, but no interface here has that address (NAT?): all machines \
              must be on one Ethernet network"
         )
     })?;
-    match name.as_str() {
-        "lo" => {
-            Err("it is this machine: leave out --active and --passive to run all three hosts here"
-                .into())
-        }
-        _ => Ok(name),
+    let own = own_address_towards(there).map_err(system)?;
+    if name == "lo" || here == there || interface_of(there).map_err(system)?.is_some() {
+        return Err(
+            "it is this machine: leave out --active and --passive to run all three hosts here"
+                .into(),
+        );
+    }
+    match own == here {
+        true => Ok(name),
+        false => Err(format!(
+            "it sees this machine as {here}, but the way to its address {there} begins at {own}"
+        )),
     }
 }
 
 /// Checks that the peer answers: it replies to an invalid request with an error message.
-fn check_answer(socket: &Path) -> std::io::Result<()> {
+fn check_answer(socket: &Path, interrupted: &AtomicBool) -> std::io::Result<()> {
     let mut peer = UnixStream::connect(socket)?;
-    peer.set_read_timeout(Some(PROMPTLY))?;
+    peer.set_read_timeout(Some(LOOK_AGAIN))?;
     peer.write_all(&INVALID_REQUEST)?;
-    peer.read_exact(&mut [0])
+    let deadline = Instant::now() + PROMPTLY;
+    loop {
+        match peer.read(&mut [0]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => return Ok(()),
+            Err(_) if interrupted.load(Ordering::Relaxed) => {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+                    && Instant::now() < deadline => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -214,8 +288,11 @@ mod tests {
 
     #[test]
     fn a_machine_that_is_this_one_or_sees_it_by_another_address_is_refused() {
-        let refused = |here: &str| interface_towards(here.parse().unwrap()).unwrap_err();
-        assert!(refused("127.0.0.1").contains("it is this machine"));
-        assert!(refused("192.0.2.1").contains("sees this machine as 192.0.2.1"));
+        let refused = |here: &str, there: &str| {
+            interface_between(here.parse().unwrap(), there.parse().unwrap()).unwrap_err()
+        };
+        assert!(refused("127.0.0.1", "127.0.0.1").contains("it is this machine"));
+        assert!(refused("127.0.0.1", "127.0.0.2").contains("it is this machine"));
+        assert!(refused("192.0.2.1", "192.0.2.2").contains("sees this machine as 192.0.2.1"));
     }
 }

@@ -29,6 +29,7 @@ use crate::workload::setup::kind::join_network::JoinNetwork;
 use crate::workload::stdout_use::StdoutUse;
 use weigh_host::chance;
 use weigh_model::format;
+use weigh_model::printable::brief;
 
 /// In the scratch directory.
 const TRACE: &str = "trace.pcap";
@@ -94,6 +95,11 @@ impl NetSite {
                 for link in BlackBox::ALL {
                     let scratch = &place.scratch;
                     far.push(FarHost::connect(hosts, link, nonce, scratch, interrupted)?);
+                }
+                if far[0].address == far[1].address {
+                    return Err(SiteError::Failed(
+                        "--active and --passive are the same machine: name two".into(),
+                    ));
                 }
                 let over = far.iter().map(|one| (one.black_box, one.interface.clone()));
                 extent = Extent::Test { over: over.collect() };
@@ -164,18 +170,28 @@ impl NetSite {
 
     fn not_reached(&self, black_box: BlackBox, error: TestbedError) -> SiteError {
         match (self.far(black_box), error) {
-            (Some(far), TestbedError::Failed(problem)) => SiteError::Failed(format!(
-                "{} {problem}. The machines have to be on one Ethernet network that carries what is sent \
+            (Some(far), TestbedError::Failed(problem) | TestbedError::Refused(problem)) => {
+                SiteError::Failed(format!(
+                    "{} {problem}. The machines have to be on one Ethernet network that carries what is sent \
                  to and from Ethernet addresses that it has not seen before: no Wi-Fi; between virtual \
                  machines, allow MAC spoofing or promiscuous mode",
-                far.fact()
-            )),
+                    far.fact()
+                ))
+            }
             (_, error) => error.into(),
         }
     }
 
     fn far(&self, black_box: BlackBox) -> Option<&FarHost> {
         self.far.iter().find(|one| one.black_box == black_box)
+    }
+
+    /// That all machines still answer: where one is gone, a cell that failed says nothing about the cell.
+    ///
+    /// # Errors
+    /// [`SiteError::Lost`] where one does not.
+    pub fn check_machines(&mut self) -> Result<(), SiteError> {
+        self.far.iter_mut().try_for_each(|far| far.check(&self.interrupted))
     }
 
     /// Does something with what holds the wire to a black box.
@@ -187,7 +203,7 @@ impl NetSite {
         match self.far.iter_mut().find(|one| one.black_box == link) {
             None => Ok(action(&mut self.testbed, &self.interrupted)?),
             Some(far) => {
-                action(&mut far.testbed, &self.interrupted).map_err(|error| far.lost(&error))
+                action(&mut far.testbed, &self.interrupted).map_err(|error| far.failed(error))
             }
         }
     }
@@ -260,15 +276,17 @@ impl NetSite {
         for link in BlackBox::ALL {
             let count = self.with_wire(link, |bed, interrupted| bed.counters(link, interrupted))?;
             let LinkCount { device_dropped_from_test, device_dropped_to_test, .. } = count;
-            losses.not_meant += device_dropped_from_test + device_dropped_to_test;
+            let dropped = device_dropped_from_test.saturating_add(device_dropped_to_test);
+            losses.not_meant = losses.not_meant.saturating_add(dropped);
             for of_direction in [&count.from_test, &count.to_test] {
-                losses.overruns += of_direction.overruns;
+                losses.overruns = losses.overruns.saturating_add(of_direction.overruns);
                 for (cause, packets) in &of_direction.dropped {
-                    match cause {
-                        Cause::Memory | Cause::Refused => losses.not_meant += packets,
-                        Cause::Queue => losses.by_queue += packets,
-                        Cause::Number | Cause::Random | Cause::Burst => losses.meant += packets,
-                    }
+                    let counter = match cause {
+                        Cause::Memory | Cause::Refused => &mut losses.not_meant,
+                        Cause::Queue => &mut losses.by_queue,
+                        Cause::Number | Cause::Random | Cause::Burst => &mut losses.meant,
+                    };
+                    *counter = counter.saturating_add(*packets);
                 }
             }
         }
@@ -378,7 +396,8 @@ fn links(testbed: &Testbed) -> Vec<String> {
     let ready = &testbed.ready;
     let real_time = match &ready.not_real_time {
         None => "The links run with real-time priority.".into(),
-        Some(why) => format!("The links run without real-time priority ({why})."),
+        Some(why) => format!("The links run without real-time priority ({}).", brief(why)),
     };
-    vec![real_time, format!("Segmentation that the kernel leaves to the wire: {}.", ready.offload)]
+    let offload = brief(&ready.offload);
+    vec![real_time, format!("Segmentation that the kernel leaves to the wire: {offload}.")]
 }

@@ -50,12 +50,13 @@ impl ClientLabel {
     }
 }
 
-/// The same text, if it is one.
+/// The same text with absolute paths, if it is one.
 ///
 /// # Errors
 /// As [`ClientLabel::read`].
 pub fn checked(text: &str) -> Result<String, String> {
-    ClientLabel::read(text).map(|_| text.to_owned())
+    ClientLabel::read(text)?;
+    Ssh::stored(text, FORM, &ADDRESSES)
 }
 
 impl ClientLabel {

@@ -25,7 +25,10 @@ pub enum TestbedError {
     /// The user asked us to stop.
     #[error("interrupted")]
     Interrupted,
-    /// What is missing, or what it said.
+    /// What it said against it.
+    #[error("the testbed: {0}")]
+    Refused(String),
+    /// It does not answer, or not as it should.
     #[error("the testbed: {0}")]
     Failed(String),
 }
@@ -218,8 +221,8 @@ impl Testbed {
 }
 
 fn unexpected(answer: TestbedAnswer) -> TestbedError {
-    TestbedError::Failed(match answer {
-        TestbedAnswer::Error(problem) => brief(&problem),
-        _ => "it sent an unexpected answer".into(),
-    })
+    match answer {
+        TestbedAnswer::Error(problem) => TestbedError::Refused(brief(&problem)),
+        _ => TestbedError::Failed("it sent an unexpected answer".into()),
+    }
 }

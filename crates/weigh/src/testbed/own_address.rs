@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::ptr;
 
 /// The interface of this machine that has this address; `None` where none has.
@@ -29,6 +29,21 @@ pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
     // SAFETY: it is what getifaddrs gave, and freed once.
     unsafe { libc::freeifaddrs(first) };
     Ok(found)
+}
+
+/// The address of this machine from which packets to that one leave. Nothing is sent.
+///
+/// # Errors
+/// Where there is no way to it.
+pub fn own_address_towards(address: IpAddr) -> io::Result<IpAddr> {
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    // Any port but 0.
+    socket.connect((address, 9))?;
+    Ok(socket.local_addr()?.ip().to_canonical())
 }
 
 /// # Safety

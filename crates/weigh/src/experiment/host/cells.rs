@@ -139,7 +139,23 @@ impl Host<'_> {
         }
     }
 
+    /// Measures a cell. It has not failed if a machine was lost meanwhile: that ends the experiment.
     pub(super) fn run_cell(
+        &mut self,
+        arms: (usize, usize),
+        grid: &Grid,
+        cell: &Cell,
+        size: CellSize,
+        padding: (usize, bool),
+    ) -> Result<OfCell, SampleError> {
+        let measured = self.try_cell(arms, grid, cell, size, padding);
+        if let (Err(SampleError::Workload(_)), Some(net)) = (&measured, &mut self.site.net) {
+            net.site.check_machines()?;
+        }
+        measured
+    }
+
+    fn try_cell(
         &mut self,
         (arm, treated_arm): (usize, usize),
         grid: &Grid,

@@ -37,7 +37,7 @@ until rm -rf "$d" || [ $n -ge 50 ]; do n=$((n+1)); sleep 0.1; done"#;
 
 pub struct Connection {
     /// Before the holder, whose input it holds open.
-    _lease: Lease,
+    lease: Option<Lease>,
     holder: Helper,
     pub place: LaunchPlace,
     pub arrival: Arrival,
@@ -56,9 +56,13 @@ impl Connection {
         interrupted: &AtomicBool,
     ) -> Result<Connection, TreatmentError> {
         let call = Call { ssh, socket, interrupted };
-        if socket.as_os_str().len() > MAX_SOCKET_BYTES {
-            let problem =
-                format!("{} is too long for a socket: set TMPDIR to another", socket.display());
+        let name = socket.to_string_lossy();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@,=~".contains(c);
+        if name.len() > MAX_SOCKET_BYTES || !name.chars().all(is_plain) {
+            let problem = format!(
+                "{name} is too long for a socket, or has characters that mean something to ssh: set TMPDIR \
+                 to another directory"
+            );
             return Err(call.unavailable(&problem));
         }
         let (mut holder, directory) = call.hold()?;
@@ -74,7 +78,7 @@ impl Connection {
         })?;
         let lease =
             holder.lines.send(&"lease").and_then(|()| Lease::keep(holder.lines.outgoing()?));
-        let _lease = lease.map_err(|error| call.unavailable(&error.to_string()))?;
+        let lease = lease.map_err(|error| call.unavailable(&error.to_string()))?;
         let launcher = format!("exec {directory}/weigh {}", launcher::SUBCOMMAND);
         let reached_by = ssh.over(socket, &launcher);
         let scratch = PathBuf::from(directory);
@@ -82,7 +86,8 @@ impl Connection {
         let (work_directory, clock) = (scratch.clone(), PlaceClock::Time);
         let place = LaunchPlace { executable, work_directory, scratch, reached_by, clock };
         let (ssh, socket) = (ssh.clone(), socket.to_owned());
-        Ok(Connection { _lease, holder, place, arrival, ssh, socket })
+        let lease = Some(lease);
+        Ok(Connection { lease, holder, place, arrival, ssh, socket })
     }
 
     /// Starts the copy of this program there, in a hidden role.
@@ -108,6 +113,8 @@ impl Connection {
         interrupted: &AtomicBool,
     ) -> Result<(), TreatmentError> {
         let call = Call { ssh: &self.ssh, socket: &self.socket, interrupted };
+        // ssh leaves that of an earlier connection, and would not replace it.
+        let _ = fs::remove_file(here);
         let asked = call.run_words(&self.ssh.forwarding(&self.socket, here, there), Stdio::null());
         match asked? {
             Ok(_) => Ok(()),
@@ -122,6 +129,8 @@ impl Connection {
 
     /// Ends the input of what holds the connection, without a wait for its end.
     pub fn let_go(&mut self) {
+        // It holds the same pipe open.
+        self.lease = None;
         self.holder.let_go();
     }
 

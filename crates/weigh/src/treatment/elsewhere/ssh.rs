@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::kind::{Parameter, check_parameters};
 use crate::treatment::absolute;
 use trust::program;
-use weigh_model::label::{self, Parameters};
+use weigh_model::label::{self, ArmLabel, Parameters};
 use weigh_model::shell::command_line;
 
 /// Where to, and what it takes to get there.
@@ -35,12 +35,29 @@ impl Ssh {
     pub fn read(text: &str, form: &str, more: &[Parameter]) -> Result<(Ssh, Parameters), String> {
         // No name counts as a treatment here, so a `+` is part of a value.
         let arm = label::arm(&format!("ssh:{text}"), |_| false);
-        let mut terms = arm.map_err(|error| error.to_string())?.treatments;
-        let (Some(term), true) = (terms.pop(), terms.is_empty()) else {
-            return Err("takes one machine, as USER@HOST".into());
+        let ArmLabel { places, mut treatments } = arm.map_err(|error| error.to_string())?;
+        let (Some(term), true, true) = (treatments.pop(), treatments.is_empty(), places.is_empty())
+        else {
+            return Err(format!(
+                "takes one machine, as {form}; give an IPv6 address a name in ssh's configuration"
+            ));
         };
         check_parameters(&term, &[&PARAMETERS[..], more].concat())?;
         Ok((Ssh::of(&term.parameters, form)?, term.parameters))
+    }
+
+    /// The same text with absolute paths, for a session that goes on in another directory.
+    ///
+    /// # Errors
+    /// As [`Ssh::read`].
+    pub fn stored(text: &str, form: &str, more: &[Parameter]) -> Result<String, String> {
+        let (ssh, mut parameters) = Ssh::read(text, form, more)?;
+        for (name, file) in [("identity", &ssh.identity), ("known_hosts", &ssh.known_hosts)] {
+            if let Some(file) = file {
+                parameters = parameters.replaced(&[name], name, &file.display().to_string());
+            }
+        }
+        Ok(parameters.written(|_| false))
     }
 
     /// Of parameters that the user wrote, as in `form`: `host:USER@HOST`.
@@ -90,6 +107,8 @@ impl Ssh {
     /// Command line that forwards the local Unix socket `here` over the shared connection to `there`.
     pub fn forwarding(&self, socket: &Path, here: &Path, there: &Path) -> Vec<String> {
         let mut words = self.options(socket, &["ControlMaster=no", "ProxyCommand=false"]);
+        // What the user's configuration forwards is not for this connection, and could not be cleared alone.
+        words.extend(["-F", "none"].map(str::to_owned));
         let way = format!("{}:{}", here.display(), there.display());
         words.extend(["-O", "forward", "-L", &way, "--", &self.destination].map(str::to_owned));
         words
@@ -172,6 +191,23 @@ mod tests {
             for option in ["BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no"] {
                 assert!(words.iter().any(|word| word == option), "{option}: {words:?}");
             }
+        }
+        let forwarding = ssh.forwarding(Path::new("/s"), Path::new("/here"), Path::new("/there"));
+        let asked = |words: &[&str]| forwarding.windows(words.len()).any(|found| found == words);
+        assert!(asked(&["-F", "none"]) && asked(&["-O", "forward", "-L", "/here:/there"]));
+    }
+
+    #[test]
+    fn a_label_is_one_machine_and_is_stored_with_absolute_paths() {
+        if Ssh::to("h", "USER@HOST").is_err() {
+            return needs::skip("ssh", "needs ssh");
+        }
+        let stored = |text: &str| Ssh::stored(text, "--active USER@HOST", &[]);
+        let here = std::env::current_dir().unwrap();
+        let expected = format!("root@h,port=7,identity={}", here.join("key").display());
+        assert_eq!(stored("root@h,port=7,identity=key"), Ok(expected));
+        for wrong in ["root@fd00::a:b", "a+b::c", ""] {
+            assert!(stored(wrong).is_err(), "{wrong}");
         }
     }
 }
