@@ -6,9 +6,7 @@ use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
 use crate::{ReportFormat, run_page};
-use crate::{
-    bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus,
-};
+use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
 use weigh_model::format;
 use weigh_model::result::profiled::Profiled;
