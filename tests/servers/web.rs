@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::servers::{
     LONG, assert_nothing_is_left, has, open_home, running_in, servers_of, signal,
@@ -178,15 +179,20 @@ fn run_workload(home: &Home, name: &str, variable: &str, address: &str) -> Outco
     home.start(command).finish()
 }
 
-/// A web server that answers each request with this.
-fn fake_server(socket: &Path, answer: &'static [u8]) {
+/// A web server that answers each request with this; it takes 100 ms for each at first, for so long.
+fn fake_server(socket: &Path, answer: &'static [u8], is_slow_for: Duration) {
     let listener = UnixListener::bind(socket).unwrap();
     thread::spawn(move || {
+        let began = OnceLock::new();
+        let began: &'static OnceLock<Instant> = Box::leak(Box::new(began));
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
             thread::spawn(move || {
                 let mut request = [0; 4096];
                 while stream.read(&mut request).is_ok_and(|size| size > 0) {
+                    if began.get_or_init(Instant::now).elapsed() < is_slow_for {
+                        thread::sleep(Duration::from_millis(100));
+                    }
                     if answer.is_empty() || stream.write_all(answer).is_err() {
                         return;
                     }
@@ -199,9 +205,9 @@ fn fake_server(socket: &Path, answer: &'static [u8]) {
 #[test]
 fn a_wrong_page_gives_no_rate_however_fast_it_came() {
     let home = Home::new();
-    let says = |name: &str, answer: &'static [u8], kind: &str, part: &str| {
+    let says_after = |slow: Duration, name: &str, answer: &'static [u8], kind: &str, part: &str| {
         let socket = home.path(name);
-        fake_server(&socket, answer);
+        fake_server(&socket, answer, slow);
         let address = format!("fake:{}", socket.display());
         let outcome = run_workload(&home, "app:web.page", "WEIGH_WEB", &address);
         assert!(outcome.stdout.starts_with("{"), "{outcome:#?}");
@@ -212,7 +218,13 @@ fn a_wrong_page_gives_no_rate_however_fast_it_came() {
         let example = sample["wrong"][0]["example"].as_str().unwrap();
         assert!(example.contains(part), "{example}");
     };
+    let says = |name: &str, answer, kind: &str, part: &str| {
+        says_after(Duration::ZERO, name, answer, kind, part);
+    };
     let gateway = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n";
+    // The warm-up foretells batches that are too short: what was wrong in them is not of the sample.
+    let warm_up = Duration::from_millis(150);
+    says_after(warm_up, "slow", gateway, "another status than 200", "502 Bad Gateway");
     says("status", gateway, "another status than 200", "502 Bad Gateway");
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno";
     says("short", short, "other bytes", "a page of 2 bytes");
@@ -236,7 +248,7 @@ fn a_wrong_page_gives_no_rate_however_fast_it_came() {
     none.assert_says(&["cannot connect to the server at /no/such/socket"]);
     run_workload(&home, "app:db.point-read", "WEIGH_X", "x")
         .assert_says(&["WEIGH_DATABASE names none"]);
-    fake_server(&home.path("garbage"), &[0xff; 64]);
+    fake_server(&home.path("garbage"), &[0xff; 64], Duration::ZERO);
     let garbage = format!("redis:{}", home.path("garbage").display());
     run_workload(&home, "app:kv.get-set", "WEIGH_STORE", &garbage).assert_says(&["was expected"]);
 }
@@ -246,7 +258,7 @@ fn a_wrong_page_gives_no_rate_however_fast_it_came() {
 fn a_job_of_a_mix_whose_page_is_wrong_is_a_failure() {
     let home = Home::new();
     let socket = home.path("wrong");
-    fake_server(&socket, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
+    fake_server(&socket, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", Duration::ZERO);
     let mut command = home.command(home.workloads());
     command.args(["load", "--users", "2", "app:web.page=3"]);
     command.env("WEIGH_WEB", format!("fake:{}", socket.display()));

@@ -97,8 +97,9 @@ uint64_t time_batch(uint64_t n)
 }
 
 /* The timed part: batches, until the target is reached. Changes n to what was done. How many operations
- * that takes is not foretold from the warm-up, so the warm-up may be short. */
-static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_t *slices)
+ * that takes is not foretold from the warm-up, so the warm-up may be short. Batches that were too short to
+ * count add nothing: `wrong` becomes the number of operations that were not done before those that count. */
+static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_t *slices, uint64_t *wrong)
 {
 	const uint64_t target_ns = options->target_ns, too_short_ns = target_ns / BATCHES / 8;
 	uint64_t batch = *n / BATCHES + 1, elapsed = 0, waited = 0, count = 0;
@@ -110,6 +111,7 @@ static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_
 		if (count == 0 && has_grown && one >= too_short_ns) {
 			begin_planting(options);
 			time_waited();
+			*wrong = not_done();
 			one = time_batch(batch);
 		}
 		/* The warm-up was held up and foretold too few: so short a batch would time the clock. */
@@ -117,6 +119,7 @@ static uint64_t time_batches(uint64_t *n, const struct options *options, uint64_
 			batch *= 8;
 			has_grown = true;
 			begin_planting(options);
+			*wrong = not_done();
 			continue;
 		}
 		uint64_t not_its_own = time_waited();
@@ -396,7 +399,7 @@ void take_sample(const struct options *options)
 	if (options->latencies)
 		sample.elapsed_ns = time_each(&n, options->operations ? UINT64_MAX : options->target_ns, clock_ns);
 	else if (!options->operations && is_in_batches(options))
-		sample.elapsed_ns = time_batches(&n, options, &slices);
+		sample.elapsed_ns = time_batches(&n, options, &slices, &wrong);
 	else
 		sample.elapsed_ns = time_batch(n) - time_waited();
 	keep_times(false);
