@@ -39,6 +39,18 @@ pub enum ExperimentKind {
 }
 
 impl ExperimentKind {
+    /// The commands that make such experiments, as in a sentence.
+    pub fn commands(self) -> &'static str {
+        match self {
+            ExperimentKind::Run => "`weigh run`, `load` or `net`",
+            ExperimentKind::Compare => "`weigh compare`",
+            ExperimentKind::Versus => "`weigh versus`",
+            ExperimentKind::Calibrate => "`weigh calibrate`",
+            ExperimentKind::Import => "`weigh import`",
+            ExperimentKind::Rules => "`weigh rules`",
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             ExperimentKind::Compare => "compare",

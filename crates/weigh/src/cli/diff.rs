@@ -85,10 +85,10 @@ fn of_stored(store: &Store, before: &Stored, after: &Stored) -> Result<Diff, Str
             imported.ok_or_else(|| format!("the store has no report of the import {}", stored.id))
         }
         kind @ (ExperimentKind::Run | ExperimentKind::Rules) => Err(format!(
-            "{} and {} are of different kinds: one is an import, the other of `weigh {}`",
+            "{} and {} are of different kinds: one is an import, the other of {}",
             before.id,
             after.id,
-            kind.as_str()
+            kind.commands()
         )),
     };
     diff_imported::diff(&report(before)?, &report(after)?)

@@ -51,11 +51,11 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     }
     if before.header.kind != after.header.kind {
         return Err(format!(
-            "{} and {} are of different kinds: one is of `weigh {}`, the other of `weigh {}`",
+            "{} and {} are of different kinds: one is of {}, the other of {}",
             before.id,
             after.id,
-            before.header.kind.as_str(),
-            after.header.kind.as_str()
+            before.header.kind.commands(),
+            after.header.kind.commands()
         ));
     }
     let (of_before, of_after) = (gather(before), gather(after));

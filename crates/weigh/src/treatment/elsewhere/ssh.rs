@@ -38,9 +38,10 @@ impl Ssh {
         let ArmLabel { places, mut treatments } = arm.map_err(|error| error.to_string())?;
         let (Some(term), true, true) = (treatments.pop(), treatments.is_empty(), places.is_empty())
         else {
-            return Err(format!(
-                "takes one machine, as {form}; give an IPv6 address a name in ssh's configuration"
-            ));
+            return Err(
+                "takes one machine, USER@HOST; give an IPv6 address a name in ssh's configuration"
+                    .into(),
+            );
         };
         check_parameters(&term, &[&PARAMETERS[..], more].concat())?;
         Ok((Ssh::of(&term.parameters, form)?, term.parameters))
