@@ -155,7 +155,7 @@ fn camel_case(name: &str) -> String {
 fn directories(directory: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
-        .filter_map(|entry| Some(entry.ok()?.path()))
+        .map(|entry| entry.expect("a directory of ours can be read").path())
         .filter(|path| path.is_dir() && path.file_name().is_some_and(|name| name != "build"))
         .collect();
     found.sort();

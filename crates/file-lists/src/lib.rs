@@ -11,7 +11,7 @@ use std::{env, fs};
 pub struct Modules {
     /// Below the package.
     pub directory: &'static str,
-    /// What each file has.
+    /// Name of the static that every file has.
     pub item: &'static str,
     pub type_name: &'static str,
     /// The name of the list of them.
@@ -91,7 +91,7 @@ pub fn out() -> PathBuf {
 pub fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
-        .filter_map(|entry| Some(entry.ok()?.path()))
+        .map(|entry| entry.expect("a directory of ours can be read").path())
         .filter(|path| path.extension().is_some_and(|found| found == extension))
         .collect();
     files.sort();

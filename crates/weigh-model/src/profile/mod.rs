@@ -1,4 +1,4 @@
-//! What a program asks of the kernel: counted by `weigh profile`, used by `weigh rules` and `weigh budget`.
+//! The system calls of a program: counted by `weigh profile`, used by `weigh rules` and `weigh budget`.
 
 mod foreign;
 pub mod runs;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{SCHEMA, SyscallProfile};
 
-/// CPU time.
+/// CPU time of processes, in user mode and in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     pub user: Duration,
@@ -13,7 +13,7 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// What was used since an earlier reading.
+    /// CPU time used since an earlier reading.
     pub fn since(self, earlier: CpuTime) -> CpuTime {
         CpuTime {
             user: self.user.saturating_sub(earlier.user),
@@ -22,7 +22,7 @@ impl CpuTime {
     }
 }
 
-/// What a program did.
+/// System calls of a program, counted, and how the program ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How often each system call was entered, by its number.
@@ -39,7 +39,7 @@ impl Counts {
         self.calls.values().sum()
     }
 
-    /// The same with names, `syscall_N` for a number that has none.
+    /// Counts by the name of the system call; `syscall_N` for a number without a name.
     pub fn by_name(&self) -> BTreeMap<String, u64> {
         let name = |number: u64| match usize::try_from(number).ok().and_then(syscalls::Sysno::new) {
             Some(known) => known.name().to_owned(),
@@ -49,7 +49,7 @@ impl Counts {
     }
 }
 
-/// A time that a program ran.
+/// Elapsed time and CPU time of one period of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Period {
     pub elapsed: Duration,
@@ -68,8 +68,8 @@ pub struct ProfileRuns {
     pub counts: Counts,
     pub plain: Period,
     pub counted: Period,
-    /// Whether the program did all of its work in both. If not, it did less while it was counted, as that
-    /// slows it.
+    /// Whether the program did all of its work in both periods. If not, it did less in the counted one,
+    /// because counting slows it.
     pub is_same_work: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct FarHosts {
 }
 
 impl FarHosts {
-    /// Of what the user wrote; paths become absolute.
+    /// Reads what the user wrote; paths become absolute.
     ///
     /// # Errors
     /// A sentence with what is wrong.
@@ -64,7 +64,7 @@ impl FarHosts {
     }
 }
 
-/// How it is written on the command line.
+/// The option as the user writes it.
 fn form(black_box: BlackBox) -> &'static str {
     match black_box {
         BlackBox::Active => "--active USER@HOST",
@@ -79,9 +79,11 @@ pub struct FarHost {
     pub testbed: Testbed,
     /// The interface of this machine that leads there.
     pub interface: String,
-    /// Of that machine.
+    /// Address of that machine, as ssh reached it.
     pub address: IpAddr,
     connection: Connection,
+    /// Why ssh runs without real-time priority; `None` where it has that.
+    not_real_time: Option<String>,
     destination: String,
 }
 
@@ -117,8 +119,9 @@ impl FarHost {
             BlackBox::Passive => "ssh-passive",
         });
         let connection = Connection::open(&ssh, &socket, interrupted)?;
-        // Without it a cell begins later, by what a busy CPU makes it wait.
-        let _ = wire::make_real_time(connection.pid(), PRIORITY);
+        // Without it a busy CPU delays the begin of a cell.
+        let real_time = wire::make_real_time(connection.pid(), PRIORITY);
+        let not_real_time = real_time.err().map(|error| error.to_string());
         let [here, there] = addresses(&connection).map_err(failed)?;
         let interface = interface_between(here, there).map_err(failed)?;
         let setup = TestbedSetup {
@@ -132,7 +135,10 @@ impl FarHost {
         let helper = helper.map_err(|error| failed(error.to_string()))?;
         let testbed = Testbed::over(helper, &setup, interrupted).map_err(|error| match error {
             TestbedError::Interrupted => SiteError::Interrupted,
-            other => failed(format!("{other}. The login there must be root")),
+            TestbedError::Refused(problem) if problem.contains("not permitted") => {
+                failed(format!("the testbed: {problem}. The login there must be root"))
+            }
+            other => failed(other.to_string()),
         })?;
         Ok(FarHost {
             black_box,
@@ -141,6 +147,7 @@ impl FarHost {
             interface,
             address: there,
             connection,
+            not_real_time,
             destination,
         })
     }
@@ -173,7 +180,7 @@ impl FarHost {
         self.connection.forward(socket, &there, interrupted)?;
         check_answer(socket, interrupted).map_err(|error| match error.kind() {
             ErrorKind::Interrupted => SiteError::Interrupted,
-            // So ends a connection that sshd forbids.
+            // sshd closes a connection that it forbids.
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => failed(
                 "sshd there does not forward to a Unix socket: weigh net needs \
                  `AllowStreamLocalForwarding yes` (the default) in its sshd_config, and a key without \
@@ -194,7 +201,14 @@ impl FarHost {
         };
         let machine = described::line(&self.connection.arrival.machine);
         let machine = format::shorten(&machine, LONGEST_MACHINE);
-        format!("{name} is another machine, {}: {machine}.", self.destination)
+        let late = self.not_real_time.as_ref().map(|why| {
+            format!(" ssh to it runs without real-time priority ({why}), so cells may begin late.")
+        });
+        format!(
+            "{name} is another machine, {}: {machine}.{}",
+            self.destination,
+            late.unwrap_or_default()
+        )
     }
 
     /// Whether it still answers.
@@ -222,7 +236,7 @@ impl FarHost {
     }
 }
 
-/// Of the connection: this machine's, and that of there.
+/// Addresses of the connection: this machine's, then the other machine's.
 fn addresses(connection: &Connection) -> Result<[IpAddr; 2], String> {
     let word = &connection.arrival.whereabouts;
     let found = Whereabouts::addresses(word).ok_or("SSH_CONNECTION there has no addresses")?;
