@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::fuzzing::{fuzz, texts};
-use weigh::archive::{Below, Unpacking, unpack, unpack_image};
+use weigh_archive::{Below, Unpacking, unpack, unpack_image};
 
 /// What root unpacks, and what lies beside it.
 struct Unpacked(tempfile::TempDir);

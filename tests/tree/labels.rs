@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weigh::kind::check_parameters;
 use weigh::treatment::{KINDS, find, read_label};
+use weigh_model::kind::check_parameters;
 use weigh_model::label;
 
 fn documents() -> Vec<PathBuf> {

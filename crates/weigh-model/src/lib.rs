@@ -2,6 +2,7 @@
 //! machine and lays out no report.
 //!
 //! - [`label`]: how treatments and workloads are named on a command line;
+//! - [`kind`]: what treatments and fixtures have in common: parameters, and whether they work here;
 //! - [`workload`]: what a workload is made of and what it reports: metrics, a [`workload::sample::Sample`],
 //!   suites, mixes;
 //! - [`evidence`], [`facts`], [`disturbance`]: what was in force, on which machine, beside whom;
@@ -22,6 +23,7 @@ pub mod example;
 pub mod facts;
 pub mod finding;
 pub mod format;
+pub mod kind;
 pub mod label;
 pub mod printable;
 pub mod profile;

@@ -3,13 +3,11 @@
 // Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod archive;
 pub mod attribution;
 pub mod budget;
 pub mod cli;
 pub mod experiment;
 pub mod fixture;
-pub mod kind;
 pub mod net;
 pub mod profile;
 pub mod station;

@@ -4,13 +4,13 @@
 use std::net::{Ipv4Addr, TcpListener};
 
 use crate::fixture::Away;
-use crate::kind::Parameter;
 use crate::treatment::elsewhere::{Ssh, Visit};
 use crate::treatment::{Bench, TreatmentError};
 use crate::workload::place::LaunchPlace;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_model::described::line;
+use weigh_model::kind::Parameter;
 
 /// As it is written.
 const FORM: &str = "--client USER@HOST";

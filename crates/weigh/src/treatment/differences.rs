@@ -3,7 +3,7 @@
 
 use super::kind::none;
 use super::{Kind, find, is_name, read_label};
-use crate::kind::is_placeholder;
+use weigh_model::kind::is_placeholder;
 use weigh_model::label::{ArmLabel, Parameters, Term};
 
 /// Each thing in which `arm` differs from `base`, in words; none for labels that cannot be read.

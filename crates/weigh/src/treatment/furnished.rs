@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use super::tuned::tune;
 use super::{Bench, Kind, Launch, Treatment, TreatmentError};
 use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
-use crate::kind::{Parameter, Probe};
 use crate::workload::executable::Executable;
 use crate::workload::instance::Instance;
 use weigh_host::chance;
@@ -16,6 +15,7 @@ use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
 use weigh_host::undo::scratch::SCRATCH;
 use weigh_model::evidence::Evidence;
+use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label::Parameters;
 
 impl Kind for &'static dyn FixtureKind {

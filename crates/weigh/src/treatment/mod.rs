@@ -17,8 +17,6 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use crate::fixture::{Circumstances, FIXTURES, FixtureKind};
-use crate::kind::check_parameters;
-pub use crate::kind::{Parameter, Probe};
 use crate::testbed::Collector;
 use crate::workload::catalogue::near_or_all;
 use crate::workload::instance::Instance;
@@ -31,6 +29,8 @@ use weigh_host::undo::journal::{EntryOwner, Undoing};
 use weigh_host::undo::running::CurrentCommand;
 use weigh_host::undo::{no_daemons, scratch, settings, started, undo_command};
 use weigh_model::evidence::Evidence;
+use weigh_model::kind::check_parameters;
+pub use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label;
 use weigh_model::label::{ArmLabel, Parameters, Term};
 use weigh_model::result::quantity::EvidenceQuantity;

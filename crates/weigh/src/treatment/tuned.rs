@@ -3,7 +3,7 @@
 
 use super::kind::server;
 use super::{FIXTURES, FixtureKind, Kind, read_label};
-use crate::kind::is_of_form;
+use weigh_model::kind::is_of_form;
 use weigh_model::label::{Parameters, Term};
 
 /// Gives a fixture what the treatments of its arm ask of the servers that it has. Whether there was anything.

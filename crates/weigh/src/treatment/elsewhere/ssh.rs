@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::kind::{Parameter, check_parameters};
 use crate::treatment::absolute;
 use trust::program;
+use weigh_model::kind::{Parameter, check_parameters};
 use weigh_model::label::{self, ArmLabel, Parameters};
 use weigh_model::shell::command_line;
 

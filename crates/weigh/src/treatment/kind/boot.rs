@@ -1,7 +1,7 @@
 //! `boot`: a boot of this very machine, again and again: a security module, a kernel, an option of its
 //! command line. Each half of a pair is measured in a boot of its own; `experiment/boots.rs` has them come.
 
-use crate::kind::{Parameter, Probe};
+use weigh_model::kind::{Parameter, Probe};
 use crate::treatment::boot::{BootEntry, BootState, NAME, NormalBoot, may_boot};
 use crate::treatment::guest::options::GuestOptions;
 use crate::treatment::{Bench, Kind, Launch, Treatment, TreatmentError};

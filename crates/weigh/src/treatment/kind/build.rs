@@ -10,7 +10,7 @@ use std::rc::Rc;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::kind::{Parameter, Probe};
+use weigh_model::kind::{Parameter, Probe};
 use crate::treatment::rebuild::compiler::Compiler;
 use crate::treatment::rebuild::{LINKS, Link, build, digest_of_sources};
 use crate::treatment::{Bench, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError};

@@ -1,6 +1,6 @@
 //! `host`: the arm is measured on another machine, reached by ssh.
 
-use crate::kind::{Parameter, Probe};
+use weigh_model::kind::{Parameter, Probe};
 use crate::treatment::elsewhere::connection::Connection;
 use crate::treatment::elsewhere::{PARAMETERS, Ssh, Visit};
 use crate::treatment::{Bench, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError};

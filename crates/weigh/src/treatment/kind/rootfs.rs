@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use crate::archive::Packed;
+use weigh_archive::Packed;
 use crate::treatment::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::treatment::{
     Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,

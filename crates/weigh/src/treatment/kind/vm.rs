@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::kind::{Parameter, Probe};
+use weigh_model::kind::{Parameter, Probe};
 use crate::treatment::elsewhere::arrival::Arrival;
 use crate::treatment::guest::accel::{self, Accel, Kvm};
 use crate::treatment::guest::options::{GuestOptions, SelinuxMode};

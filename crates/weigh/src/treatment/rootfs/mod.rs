@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use rustix::fs::statvfs;
 
 use super::{Bench, TreatmentError};
-use crate::archive::{ArchiveError, Packed, Unpacking, unpack_image, unpack_tar};
 use crate::workload::executable::Executable;
 use crate::workload::setup::Setup;
 use crate::workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
@@ -25,6 +24,7 @@ use crate::workload::setup::kind::root_seen::{MARK, RootSeen};
 pub use source::{RootForm, RootSource};
 use squashfs::MountedImage;
 use tried::TriedRoot;
+use weigh_archive::{ArchiveError, Packed, Unpacking, unpack_image, unpack_tar};
 use weigh_host::chance;
 use weigh_host::interruption::has_come;
 use weigh_model::printable;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use super::Room;
-use crate::archive::{self, MOST_FILES};
 use trust::allowed::{executable, executable_tree};
 use trust::user_file;
+use weigh_archive::{self as archive, MOST_FILES};
 use weigh_host::interruption::has_come;
 
 /// Looking whether a directory is as it was takes this part of the time at most, and is done so often.

@@ -13,8 +13,8 @@ use trust::start::{self, Inherited};
 use trust::{program, user_file};
 
 use super::{Filled, Room};
-use crate::archive::{ArchiveError, MOST_FILES};
 use crate::workload::setup::kind::enter_root::own_mounts;
+use weigh_archive::{ArchiveError, MOST_FILES};
 use weigh_host::said;
 use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::printable;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use weigh_model::label::Term;
+use crate::label::Term;
 
 /// What it would take to have something on this machine, found out by trying.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
