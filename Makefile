@@ -31,7 +31,7 @@ test: deps test-deps
 	cargo fmt --all --check
 	rustfmt --edition 2024 --check crates/weigh/src/treatment/kind/*.rs crates/weigh/src/fixture/kind/*.rs \
 		crates/weigh-report/src/formats/*.rs \
-		crates/weigh/src/workload/setup/kind/*.rs
+		crates/weigh-workload/src/setup/kind/*.rs
 	scripts/run-tests --quick
 
 test-all: deps test-deps

@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicBool;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use tempfile::TempDir;
 use weigh::fixture::{FIXTURES, Fixture};
-use weigh::workload::instance::Instance;
-use weigh::workload::launcher::Job;
-use weigh::workload::place::LaunchPlace;
-use weigh::workload::setup::Setup;
-use weigh::workload::setup::kind::allowed_cpus::AllowedCpus;
-use weigh::workload::stdout_use::StdoutUse;
 use weigh_model::label::arm;
+use weigh_workload::instance::Instance;
+use weigh_workload::launcher::Job;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
+use weigh_workload::stdout_use::StdoutUse;
 
 /// How long a turn may take.
 const LIMIT_MS: u64 = 120_000;

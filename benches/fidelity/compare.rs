@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weigh::workload::executable::Executable;
+use weigh_workload::executable::Executable;
 
 use crate::duel::{Contest, Outcome, fight};
 use crate::options::Options;

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use weigh::workload::executable::{Executable, Length};
 use weigh_model::workload::sample::Sample;
+use weigh_workload::executable::{Executable, Length};
 
 use crate::options::Options;
 use crate::rows::{Counterpart, Suite};

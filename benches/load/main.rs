@@ -13,7 +13,7 @@ use paired::estimate::median;
 use serde_json::Value;
 use support::{end, machine, table};
 use table::Table;
-use weigh::workload::executable::Executable;
+use weigh_workload::executable::Executable;
 
 const USERS: [u64; 4] = [250, 1000, 2500, 5000];
 const JOBS: u64 = 100;

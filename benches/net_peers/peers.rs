@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use weigh::workload::executable::Executable;
+use weigh_workload::executable::Executable;
 
 use crate::hosts::{Between, TwoHosts, address};
 use crate::process::{Ended, Started};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use weigh::workload::executable::{Executable, Length};
 use weigh_model::workload::sample::Sample;
+use weigh_workload::executable::{Executable, Length};
 
 use crate::compile;
 use crate::duel::{Contest, Outcome, fight};

@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicBool;
 
 use rustix::time::{ClockId, clock_gettime};
-use weigh::workload::executable::Executable;
-use weigh::workload::launcher::{Job, Launcher, SUBCOMMAND};
-use weigh::workload::setup::Setup;
-use weigh::workload::stdout_use::StdoutUse;
 use weigh_host::own_program;
+use weigh_workload::executable::Executable;
+use weigh_workload::launcher::{Job, Launcher, SUBCOMMAND};
+use weigh_workload::setup::Setup;
+use weigh_workload::stdout_use::StdoutUse;
 
 use crate::compile;
 use crate::table::Table;

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use weigh::workload::{launcher, launcher_process};
+use weigh_workload::{launcher, launcher_process};
 
 /// Plays the hidden role, or gives `bench` the arguments; what went wrong is told under this `name`.
 pub fn play(

@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use read::Form;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use support::{duel, table};
-use weigh::workload::executable::Executable;
+use weigh_workload::executable::Executable;
 
 const FORMS: [Form; 6] = [
     Form::UnixBench,

@@ -7,12 +7,12 @@ use paired::judge::MIN_PAIRS;
 use weigh::experiment::asked_for::AskedFor;
 use weigh::experiment::pairs::{Measurements, gather};
 use weigh::experiment::resolve::resolve;
-use weigh::workload::executable::Executable;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
 use weigh_model::workload::mix::JobSizes;
 use weigh_store::Store;
+use weigh_workload::executable::Executable;
 
 use crate::machine::Trace;
 

@@ -16,11 +16,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use weigh::testbed::{
     BlackBox, Extent, Heading, HostName, SUBCOMMAND, Testbed, TestbedError, TestbedSetup, Via,
 };
-use weigh::workload::launcher::{Job, Launched, Launcher};
-use weigh::workload::setup::Setup;
-use weigh::workload::setup::kind::enter_root::EnterRoot;
-use weigh::workload::setup::kind::join_network::JoinNetwork;
-use weigh::workload::stdout_use::StdoutUse;
+use weigh_workload::launcher::{Job, Launched, Launcher};
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::enter_root::EnterRoot;
+use weigh_workload::setup::kind::join_network::JoinNetwork;
+use weigh_workload::stdout_use::StdoutUse;
 use wire::{Cause, Impairment, Interfaces, Namespace};
 
 static NEVER: AtomicBool = AtomicBool::new(false);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{FlockOperation, flock};
-use weigh::workload::executable::FILE_NAME;
+use weigh_workload::executable::FILE_NAME;
 
 /// What the build script made, and `weigh` has in it.
 const EMBEDDED: &str = concat!(env!("OUT_DIR"), "/workloads");

@@ -16,8 +16,8 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weigh::workload::executable::{Executable, FILE_NAME};
 use weigh_model::result::work_name::WorkName;
+use weigh_workload::executable::{Executable, FILE_NAME};
 
 pub mod audit;
 pub mod bootable;

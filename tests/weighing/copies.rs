@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::{Home, Turn, row, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use weigh::workload::executable::{Executable, Length};
+use weigh_workload::executable::{Executable, Length};
 
 const LIMIT: Duration = Duration::from_secs(20);
 

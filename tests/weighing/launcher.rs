@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use weigh::workload::launcher::{Job, Launcher, LauncherError, status_number};
-use weigh::workload::member::{MemberSeen, Raise, Readiness};
-use weigh::workload::setup::Setup;
-use weigh::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
-use weigh::workload::setup::kind::seccomp_filter::SeccompFilter;
-use weigh::workload::start_cpu::{StartCpu, allowed_cpus};
-use weigh::workload::stdout_use::StdoutUse;
 use weigh_host::machine::process::process_start;
+use weigh_workload::launcher::{Job, Launcher, LauncherError, status_number};
+use weigh_workload::member::{MemberSeen, Raise, Readiness};
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh_workload::start_cpu::{StartCpu, allowed_cpus};
+use weigh_workload::stdout_use::StdoutUse;
 
 const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
 const LONG: Duration = Duration::from_secs(30);

@@ -13,4 +13,3 @@ pub mod profile;
 pub mod station;
 pub mod testbed;
 pub mod treatment;
-pub mod workload;

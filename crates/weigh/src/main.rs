@@ -14,9 +14,9 @@ use weigh::treatment;
 use weigh::treatment::audit::stream;
 use weigh::treatment::elsewhere::{arrival, lease};
 use weigh::treatment::guest::{confined, inside, port};
-use weigh::workload::{inside_root, launcher, launcher_process, paced};
 use weigh_host::undo::guard;
 use weigh_model::printable;
+use weigh_workload::{inside_root, launcher, launcher_process, paced};
 
 fn main() -> ExitCode {
     trust::start::keep_open_files();

@@ -18,8 +18,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::operation::{INODE_BUCKETS, Operation};
-use crate::workload::setup::kind::login_uid::{become_a_child, set_login_uid};
 use weigh_host::machine::counter::Counter;
+use weigh_workload::setup::kind::login_uid::{become_a_child, set_login_uid};
 
 /// What kind of prober this is.
 #[derive(Clone, Debug, Serialize, Deserialize)]

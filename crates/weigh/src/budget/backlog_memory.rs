@@ -10,10 +10,10 @@ use super::load::{paced_file, read};
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::treatment::audit::needs;
-use crate::workload::paced::Pace;
 use linux_audit::netlink::Client;
 use linux_audit::status::AuditSetting;
 use weigh_host::machine::facts::unreclaimable_slab_bytes;
+use weigh_workload::paced::Pace;
 
 /// So many records that what the kernel counts late (up to 125 pages for each CPU) is little beside them.
 const LIMIT: u32 = 8192;

@@ -11,7 +11,6 @@ use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::treatment::audit::sink_choice::start_auditd;
 use crate::treatment::{Bench, with_parameter};
-use crate::workload::paced::Pace;
 use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
 use linux_audit::status::jiffies_to_s;
@@ -19,6 +18,7 @@ use weigh_host::machine::process::process_start;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::started;
 use weigh_model::result::budget::DiskFull;
+use weigh_workload::paced::Pace;
 
 /// Of `disk_full_action`; `single`, `halt` and `exec` would stop the machine or start who knows what.
 const ACTIONS: [&str; 4] = ["IGNORE", "SYSLOG", "ROTATE", "SUSPEND"];

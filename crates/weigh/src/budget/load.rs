@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::treatment::audit::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOST, RECORDS, SINK_CPU};
-use crate::workload::launcher::Launched;
-use crate::workload::paced::{Pace, Paced};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::budget::{KeptUp, Load, PerOperation, judge};
+use weigh_workload::launcher::Launched;
+use weigh_workload::paced::{Pace, Paced};
 
 const MULTIPLES: [f64; 3] = [2.0, 5.0, 10.0];
 const SECONDS: f64 = 2.0;

@@ -11,12 +11,12 @@ use crate::experiment::resolve::resolve;
 use crate::experiment::work::Work;
 use crate::treatment::Bench;
 use crate::treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
-use crate::workload::executable::Length;
 use weigh_model::evidence::Evidence;
 use weigh_model::result::budget::PerOperation;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::sample::Sample;
+use weigh_workload::executable::Length;
 
 const SAMPLES: usize = 5;
 const SAMPLE_MS: u64 = 70;
@@ -140,7 +140,7 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
                 operations,
             );
             let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
-            (crate::workload::launcher::Job { argv, ..job }, 1)
+            (weigh_workload::launcher::Job { argv, ..job }, 1)
         }
         Work::Interpreted(_)
         | Work::Command { .. }

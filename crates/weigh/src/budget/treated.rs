@@ -6,12 +6,12 @@ use crate::experiment::platform::Stop;
 use crate::station::arms::{Arms, Proved, Serving};
 use crate::treatment::audit::needs;
 use crate::treatment::{Bench, parse};
-use crate::workload::launcher::{Job, Launched};
-use crate::workload::setup::kind::canary::Canary;
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_workload::launcher::{Job, Launched};
+use weigh_workload::setup::kind::canary::Canary;
 
 /// A receiver that stands still for half a second does not do so every time.
 const TRIES: usize = 5;

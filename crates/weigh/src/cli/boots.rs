@@ -22,7 +22,6 @@ use crate::treatment::boot::{
     services_stop_within, watchdog,
 };
 use crate::treatment::digest::digest_of_bytes;
-use crate::workload::executable;
 use paired::judge::MIN_PAIRS;
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::machine;
@@ -31,6 +30,7 @@ use weigh_model::printable;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_store::Store;
+use weigh_workload::executable;
 
 /// A boot that comes up otherwise so often, one after the other, ends the experiment. A power cut is no fault
 /// of the arm, and cannot be told from one.

@@ -75,7 +75,7 @@ impl Args for FormatFiles {
 mod tests {
     use weigh_report::dialect::lmbench;
 
-    use crate::workload::executable::Executable;
+    use weigh_workload::executable::Executable;
 
     /// A column of a workload that was renamed would be empty for ever.
     #[test]

@@ -19,9 +19,9 @@ use super::host::passes::PassFound;
 use super::measure::Session;
 use super::platform::{SampleError, Slot, Stop};
 use super::request::Audience;
-use crate::workload::executable::Length;
 use weigh_model::format;
 use weigh_model::record::Measured;
+use weigh_workload::executable::Length;
 
 /// 96.9 % of their intervals have the median in them.
 pub const SEARCHES: usize = 6;

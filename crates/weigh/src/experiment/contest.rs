@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::treatment::Named;
 use crate::treatment::contender::Contender;
-use crate::workload::launcher::Launched;
 use weigh_model::shell::{command_line, words};
+use weigh_workload::launcher::Launched;
 
 /// The commands, and what is asked of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ pub fn distinct(labels: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::stdout_use::OutputDifference;
+    use weigh_workload::stdout_use::OutputDifference;
 
     fn contest(shell: &[&str], lines: &[&str]) -> Contest {
         let strings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();

@@ -8,8 +8,8 @@ use super::measure::Session;
 use super::platform::{SampleError, Slot, Stop};
 use super::request::Audience;
 use super::wrong::{WrongAnswers, WrongKind};
-use crate::workload::executable::Length;
 use weigh_model::format;
+use weigh_workload::executable::Length;
 
 /// The kinds of a server that hangs or is gone (workloads/shared/http.h).
 const HANGS: [&str; 2] = ["no answer in 10 s", "no connection"];

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::work::Work;
 use crate::treatment::Named;
-use crate::workload::interpreted::Language;
-use crate::workload::setup::kind::filled_command::FilledCommand;
 use trust::allowed::executable_or_absent;
+use weigh_workload::interpreted::Language;
+use weigh_workload::setup::kind::filled_command::FilledCommand;
 
 /// Every `{NAME}` of the command that one arm fills, all do, and no arm fills another.
 ///
@@ -91,7 +91,7 @@ fn values(named: &Named) -> Vec<(String, String)> {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::interpreted::Interpreted;
+    use weigh_workload::interpreted::Interpreted;
 
     fn check(command: Option<&str>, labels: &[&str]) -> Result<(), String> {
         let treatments: Vec<Named> = labels.iter().map(|label| parse(label).unwrap()).collect();

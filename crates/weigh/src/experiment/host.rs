@@ -31,8 +31,6 @@ use super::row::Unit;
 use super::work::Work;
 use crate::station::arms::{Arms, ArmsError, Proved};
 use crate::treatment::TreatmentError;
-use crate::workload::executable::Length;
-use crate::workload::launcher::{self, Job, Launched, Launcher};
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;
 use weigh_host::orphans::wait_until;
@@ -46,6 +44,8 @@ use weigh_model::workload::clock::PlaceClock;
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::Sample;
 use weigh_store::Store;
+use weigh_workload::executable::Length;
+use weigh_workload::launcher::{self, Job, Launched, Launcher};
 
 /// How long a server whose first answer is wrong is looked at.
 const LOOK_AT_WRONG_MS: u64 = 1000;

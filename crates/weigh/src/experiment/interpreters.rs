@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::work::Work;
-use crate::workload::interpreted::{self, Language};
-use crate::workload::launcher::{Job, Launched};
-use crate::workload::place::LaunchPlace;
-use crate::workload::stdout_use::StdoutUse;
 use weigh_model::format;
+use weigh_workload::interpreted::{self, Language};
+use weigh_workload::launcher::{Job, Launched};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::stdout_use::StdoutUse;
 
 /// Where two interpreters may lie apart without being different.
 const PATH: &str = "path";

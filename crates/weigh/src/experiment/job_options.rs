@@ -2,10 +2,10 @@
 //! what it says.
 
 use super::work::Work;
-use crate::workload::catalogue::{JobFiles, Workload};
 use weigh_host::machine::memory::memory_kib;
 use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 use weigh_model::workload::mix_label::{COLD, MixLabel};
+use weigh_workload::catalogue::{JobFiles, Workload};
 
 /// What an option needs of a mix.
 enum Needs {

@@ -18,9 +18,9 @@
 use std::time::Duration;
 
 use crate::treatment::Named;
-use crate::workload::executable::Length;
 use paired::estimate::{deviation, hodges_lehmann, median};
 use weigh_model::workload::sample::Sample;
+use weigh_workload::executable::Length;
 
 /// Length of a sample before anything is known. Short ones resist drift best
 /// (`docs/statistics.md`).

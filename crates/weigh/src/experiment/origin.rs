@@ -12,10 +12,10 @@ use crate::net::grid::Grid;
 use crate::treatment::Named;
 use crate::treatment::boot::are_boots;
 use crate::treatment::digest::{digest_of_bytes, digest_of_file};
-use crate::workload::executable::Executable;
 use weigh_model::facts::Facts;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::summary::State;
+use weigh_workload::executable::Executable;
 
 /// What may not differ between two sessions, by its field in [`Facts`]: it would be another machine, or
 /// another kernel.

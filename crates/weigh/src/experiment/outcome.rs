@@ -7,10 +7,6 @@ use serde::Deserialize;
 use super::contest::ExpectedExit;
 use super::work::{OWN_OPERATIONS, UserLoad, WHOLE_RUNS, Work};
 use super::wrong::WrongAnswers;
-use crate::workload::catalogue::Workload;
-use crate::workload::interpreted::Interpreted;
-use crate::workload::launcher::Launched;
-use crate::workload::pipes::KEEP_OUTPUT_BYTES;
 use paired::histogram::Histogram;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
@@ -18,6 +14,10 @@ use weigh_model::printable;
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::metric::{Direction, Percentile};
 use weigh_model::workload::sample::{OwnReading, Sample};
+use weigh_workload::catalogue::Workload;
+use weigh_workload::interpreted::Interpreted;
+use weigh_workload::launcher::Launched;
+use weigh_workload::pipes::KEEP_OUTPUT_BYTES;
 
 /// As much of a worker's last words as makes a sentence.
 const MAX_WORDS_CHARS: usize = 200;
@@ -395,7 +395,7 @@ fn whole_process(launched: &Launched) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::kills::Kills;
+    use weigh_workload::kills::Kills;
 
     fn command() -> Work {
         Work::Command { argv: vec!["true".into()], directory: "/".into() }

@@ -9,10 +9,10 @@ use super::contest::Contest;
 use super::origin::program_file;
 use super::request::Request;
 use crate::treatment::{Named, Reach};
-use crate::workload::setup::kind::variables::Variables;
 use trust::start::{self, Inherited};
 use weigh_host::said::{Heard, Keep};
 use weigh_model::format::quoted;
+use weigh_workload::setup::kind::variables::Variables;
 
 /// What a command that was not found exits with, as all shells have it.
 const NOT_FOUND: i32 = 127;

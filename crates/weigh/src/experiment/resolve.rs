@@ -13,15 +13,15 @@ use crate::fixture::{FIXTURES, FixtureKind, Service, services};
 use crate::net::activity::BesideLoad;
 use crate::net::grid::Grid;
 use crate::station::client::WhoIsTreated;
-use crate::workload::catalogue::{Workload, near_or_all, similar};
-use crate::workload::executable::Executable;
-use crate::workload::interpreted::{GROUP, Interpreted};
 use weigh_model::result::work_name::{BESIDE, NET, WorkName};
 use weigh_model::workload::mix;
 use weigh_model::workload::mix::{JobMix, JobSizes, MixFromFile, PREFIX};
 use weigh_model::workload::mix_label::{COLD, MixLabel};
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{Member, Suite};
+use weigh_workload::catalogue::{Workload, near_or_all, similar};
+use weigh_workload::executable::Executable;
+use weigh_workload::interpreted::{GROUP, Interpreted};
 
 /// The works that a user named, none twice.
 ///

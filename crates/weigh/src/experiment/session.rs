@@ -25,7 +25,6 @@ use super::work::{LoadRole, Work};
 use crate::station::Station;
 use crate::treatment::boot::are_boots;
 use crate::treatment::{Named, Reach, not_elsewhere};
-use crate::workload::executable::{Executable, VARIABLE};
 use weigh_model::format;
 use weigh_model::record;
 use weigh_model::record::{Header, Stored};
@@ -33,6 +32,7 @@ use weigh_model::result::scheme::StartScales;
 use weigh_model::result::summary::State;
 use weigh_model::shell::command_line;
 use weigh_store::Store;
+use weigh_workload::executable::{Executable, VARIABLE};
 
 /// An experiment that was begun; whatever became of it is in the store.
 #[derive(Debug)]

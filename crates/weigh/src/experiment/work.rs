@@ -7,12 +7,6 @@ use super::contest::Contest;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
 use crate::fixture::Service;
-use crate::workload::catalogue::Workload;
-use crate::workload::executable::{Executable, Length};
-use crate::workload::interpreted::{self, Interpreted, RUNS, WorkAmount};
-use crate::workload::launcher::Job;
-use crate::workload::place::LaunchPlace;
-use crate::workload::stdout_use::StdoutUse;
 use weigh_model::format;
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::versus::WORK;
@@ -20,6 +14,12 @@ use weigh_model::result::work_name::{BESIDE, WorkName};
 use weigh_model::shell::command_line;
 use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 use weigh_model::workload::suite::Member;
+use weigh_workload::catalogue::Workload;
+use weigh_workload::executable::{Executable, Length};
+use weigh_workload::interpreted::{self, Interpreted, RUNS, WorkAmount};
+use weigh_workload::launcher::Job;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::stdout_use::StdoutUse;
 
 const LONGEST_PROBLEM: usize = 2000;
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.

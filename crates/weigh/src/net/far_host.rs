@@ -16,12 +16,12 @@ use crate::testbed::own_address::{interface_of, own_address_towards};
 use crate::testbed::{self, BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
 use crate::treatment::elsewhere::Ssh;
 use crate::treatment::elsewhere::connection::Connection;
-use crate::workload::launcher::Launcher;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_host::lines::PROMPTLY;
 use weigh_model::printable::brief;
 use weigh_model::{described, format};
+use weigh_workload::launcher::Launcher;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::whereabouts::Whereabouts;
 
 /// What another machine tells of itself is cut to so many characters.
 const LONGEST_MACHINE: usize = 400;

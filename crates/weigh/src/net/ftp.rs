@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::workload::member::{Raise, Readiness};
 use trust::program;
 use trust::start::{self, Inherited};
 use weigh_host::said::{Heard, Keep, Said};
+use weigh_workload::member::{Raise, Readiness};
 
 /// The activity that asks it.
 pub const FTP_ACTIVITY: &str = "activity-ftp";

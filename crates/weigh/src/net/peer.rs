@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::workload::member::{Raise, Readiness};
+use weigh_workload::member::{Raise, Readiness};
 
 /// What its launcher knows it by.
 pub const PEER: &str = "peer";

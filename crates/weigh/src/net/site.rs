@@ -21,15 +21,15 @@ use crate::testbed::{
     Addresses, BlackBox, Collector, Extent, Heading, LinkCount, Testbed, TestbedError,
     TestbedSetup, Via,
 };
-use crate::workload::launcher::{Job, Launched, Launcher};
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
-use crate::workload::setup::kind::join_network::JoinNetwork;
-use crate::workload::stdout_use::StdoutUse;
 use weigh_host::chance;
 use weigh_model::format;
 use weigh_model::printable::brief;
+use weigh_workload::launcher::{Job, Launched, Launcher};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
+use weigh_workload::setup::kind::join_network::JoinNetwork;
+use weigh_workload::stdout_use::StdoutUse;
 
 /// In the scratch directory.
 const TRACE: &str = "trace.pcap";

@@ -2,7 +2,7 @@
 
 use crate::testbed::TestbedError;
 use crate::treatment::TreatmentError;
-use crate::workload::launcher::LauncherError;
+use weigh_workload::launcher::LauncherError;
 
 /// Why there is no site, or no cell.
 #[derive(Debug, thiserror::Error)]

@@ -13,13 +13,13 @@ use super::away::AwayClient;
 use super::client::{ExemptClient, WhoIsTreated};
 use super::cpu_shares::CpuShares;
 use crate::treatment::{self, Named, PairDraw, Treatment};
-use crate::workload::instance::Instance;
-use crate::workload::launcher::{self, Job, Launched, Launcher, LauncherError};
-use crate::workload::member::{MemberDuring, MemberSeen, Raise};
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::enter_root::EnterRoot;
-use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
+use weigh_workload::instance::Instance;
+use weigh_workload::launcher::{self, Job, Launched, Launcher, LauncherError};
+use weigh_workload::member::{MemberDuring, MemberSeen, Raise};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::enter_root::EnterRoot;
+use weigh_workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
 
 /// A server that stores what it holds when it ends gets so long for it.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);

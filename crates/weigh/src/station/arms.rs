@@ -15,14 +15,14 @@ use crate::fixture::is_server;
 use crate::treatment::{
     Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
 };
-use crate::workload::launcher::{Job, Launched, LauncherError};
-use crate::workload::member::MemberDuring;
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::enter_root::EnterRoot;
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_workload::launcher::{Job, Launched, LauncherError};
+use weigh_workload::member::MemberDuring;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::enter_root::EnterRoot;
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {

@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, TcpListener};
 use crate::fixture::Away;
 use crate::treatment::elsewhere::{Ssh, Visit};
 use crate::treatment::{Bench, TreatmentError};
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_model::described::line;
 use weigh_model::kind::Parameter;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::whereabouts::Whereabouts;
 
 /// As it is written.
 const FORM: &str = "--client USER@HOST";

@@ -15,14 +15,14 @@ use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
-use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_host::chance;
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_model::printable::brief;
+use weigh_workload::launcher::{Job, Launched, Launcher, LauncherError};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
+use weigh_workload::setup::kind::whereabouts::Whereabouts;
 
 /// Where a worker finds who does its work.
 const VARIABLE: &str = "WEIGH_CLIENT";

@@ -5,8 +5,8 @@ use std::fs;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 
 /// With fewer, either would have less than it needs.
 const ENOUGH: usize = 4;

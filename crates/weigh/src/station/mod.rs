@@ -21,14 +21,14 @@ use fitness::AuditSeen;
 
 use crate::fixture::Circumstances;
 use crate::treatment::{Bench, Commons, Named, undoings};
-use crate::workload::executable::Executable;
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
 use weigh_host::machine::file_system::file_system;
 use weigh_host::undo::claim::{AUDIT, claim, only_one_at_a_time};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::left_behind::{put_back_what_was_claimed, put_back_what_was_left};
 use weigh_model::facts::Facts;
+use weigh_workload::executable::Executable;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
 
 /// Until it is closed, this process alone measures for this user, and holds what it claimed.
 pub struct Station {

@@ -1,10 +1,10 @@
 //! Where the two samples of a pair begin: on one CPU, which both arms may use.
 
 use super::arms::Arms;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
-use crate::workload::setup::kind::control_group::ControlGroup;
-use crate::workload::start_cpu::StartCpu;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
+use weigh_workload::setup::kind::control_group::ControlGroup;
+use weigh_workload::start_cpu::StartCpu;
 
 impl Arms<'_> {
     /// How the worker of `own` begins, for a pair with the arm `other`. `chance` is the pair's, and

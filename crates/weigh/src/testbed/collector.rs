@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::hosts::Hosts;
 use super::{BlackBox, TestbedReady};
-use crate::workload::setup::kind::join_network::JoinNetwork;
+use weigh_workload::setup::kind::join_network::JoinNetwork;
 
 /// That of audisp-remote.
 const PORT: u16 = 60;

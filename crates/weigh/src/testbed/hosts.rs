@@ -15,8 +15,8 @@ use super::addresses::{IPV4_PREFIX, IPV6_PREFIX, LAN, MTU, QUEUE_PACKETS, WIRE, 
 use super::outward::{self, be_reached, reach};
 use super::own_address::interface_of;
 use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, Via};
-use crate::workload::setup::kind::join_network::JoinNetwork;
 use weigh_host::user_namespace;
+use weigh_workload::setup::kind::join_network::JoinNetwork;
 
 /// What TCP remembers of a peer must not pass from one measurement to the next. And what a killed process
 /// has not sent is not sent again for a minute: its socket keeps the namespace, which answers for the

@@ -4,7 +4,7 @@
 //! A hidden role of `weigh` (`__testbed`) holds all of it by file descriptors alone: network namespaces,
 //! devices, the threads that carry packets. However it ends, nothing is left. It is asked by lines of JSON;
 //! [`Testbed`] is the asking side. A host is joined by a launcher's set-up step
-//! ([`JoinNetwork`](crate::workload::setup::kind::join_network::JoinNetwork)).
+//! ([`JoinNetwork`](weigh_workload::setup::kind::join_network::JoinNetwork)).
 //!
 //! Where the black boxes are other machines (`weigh net --active`), each machine has a testbed of its own
 //! part ([`Extent`]), with the same addresses.
@@ -32,7 +32,7 @@ use wire::{DroppedPacket, Impairment, LinkCounters};
 pub use asking::{Testbed, TestbedError};
 pub use collector::Collector;
 
-use crate::workload::setup::kind::join_network::JoinNetwork;
+use weigh_workload::setup::kind::join_network::JoinNetwork;
 
 /// The hidden subcommand that turns `weigh` into a testbed.
 pub const SUBCOMMAND: &str = "__testbed";

@@ -6,13 +6,13 @@ use super::{
     Bench, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError, build,
     not_elsewhere,
 };
-use crate::workload::instance::Instance;
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Term;
 use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_workload::instance::Instance;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
 
 /// The treatments of one arm, in the order written, each with the name of its kind.
 pub struct Combined {
@@ -187,9 +187,9 @@ mod tests {
 
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
-    use crate::workload::setup::kind::login_uid::LoginUid;
-    use crate::workload::setup::kind::planted_share::PlantedShare;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::kind::login_uid::LoginUid;
+    use weigh_workload::setup::kind::planted_share::PlantedShare;
 
     /// Writes down what is asked of it; its proof fails where there is a reason.
     struct Witness {

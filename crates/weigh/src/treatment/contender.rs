@@ -2,10 +2,10 @@
 //! one of each command.
 
 use super::{Launch, Treatment, TreatmentError};
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::run_command::RunCommand;
-use crate::workload::setup::look::{COMMAND_LINE, is_command_line};
 use weigh_model::evidence::Evidence;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::run_command::RunCommand;
+use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
 
 /// An arm whose processes run this.
 pub struct Contender {
@@ -47,7 +47,7 @@ impl Treatment for Contender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     #[test]
     fn a_sample_of_another_command_is_refused() {

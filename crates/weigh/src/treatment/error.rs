@@ -1,6 +1,6 @@
 //! Why a treatment could not do what it was asked to.
 
-use crate::workload::launcher::NotSeen;
+use weigh_workload::launcher::NotSeen;
 
 /// Each is a sentence, and says what it costs: the row, the sample, or the experiment.
 #[derive(Debug, thiserror::Error)]

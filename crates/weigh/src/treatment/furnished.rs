@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use super::tuned::tune;
 use super::{Bench, Kind, Launch, Treatment, TreatmentError};
 use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
-use crate::workload::executable::Executable;
-use crate::workload::instance::Instance;
 use weigh_host::chance;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
@@ -17,6 +15,8 @@ use weigh_host::undo::scratch::SCRATCH;
 use weigh_model::evidence::Evidence;
 use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label::Parameters;
+use weigh_workload::executable::Executable;
+use weigh_workload::instance::Instance;
 
 impl Kind for &'static dyn FixtureKind {
     fn name(&self) -> &'static str {

@@ -18,12 +18,6 @@ use serde_json::Value;
 
 use crate::fixture::{Circumstances, FIXTURES, FixtureKind};
 use crate::testbed::Collector;
-use crate::workload::catalogue::near_or_all;
-use crate::workload::instance::Instance;
-use crate::workload::launcher::{Launched, NotSeen, status_number};
-use crate::workload::member::MemberDuring;
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::journal::{EntryOwner, Undoing};
 use weigh_host::undo::running::CurrentCommand;
@@ -34,6 +28,12 @@ pub use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label;
 use weigh_model::label::{ArmLabel, Parameters, Term};
 use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_workload::catalogue::near_or_all;
+use weigh_workload::instance::Instance;
+use weigh_workload::launcher::{Launched, NotSeen, status_number};
+use weigh_workload::member::MemberDuring;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
 
 pub mod audit;
 pub mod boot;

@@ -215,8 +215,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::workload::launcher::Launched;
-    use crate::workload::setup::Setup;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::Setup;
 
     fn file(root: &Path, name: &str) -> PathBuf {
         root.join(name)

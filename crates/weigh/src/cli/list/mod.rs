@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::{Context, output};
 use crate::fixture::FIXTURES;
 use crate::treatment::{KINDS, Kind, Parameter};
-use crate::workload::catalogue::Workload;
-use crate::workload::executable::Executable;
 use weigh_host::undo::scratch;
 use weigh_model::workload::mix;
 use weigh_model::workload::mix::JobMix;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::Suite;
 use weigh_report::text::wrap;
+use weigh_workload::catalogue::Workload;
+use weigh_workload::executable::Executable;
 
 const EXAMPLES: &str = "\
 Examples:

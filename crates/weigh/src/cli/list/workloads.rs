@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::workload::catalogue::Workload;
 use weigh_model::format::NONE;
 use weigh_report::text::wrap;
+use weigh_workload::catalogue::Workload;
 
 /// Names by group, each sweep and each pair of placements as one word.
 pub fn overview(workloads: &[Workload], width: usize) -> String {

@@ -11,11 +11,11 @@ use crate::experiment::platform::{SampleError, Stop};
 use crate::experiment::request::Audience;
 use crate::experiment::work::Work;
 use crate::treatment::Named;
-use crate::workload::launcher::Job;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::canary::Canary;
-use crate::workload::setup::kind::noted::Noted;
-use crate::workload::stdout_use::StdoutUse;
+use weigh_workload::launcher::Job;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::canary::Canary;
+use weigh_workload::setup::kind::noted::Noted;
+use weigh_workload::stdout_use::StdoutUse;
 
 /// After an interrupt, what cleans up gets no longer.
 const AFTER_INTERRUPT_MS: u64 = 10_000;

@@ -10,12 +10,12 @@ use crate::experiment::outcome::failure_of;
 use crate::experiment::platform::{SampleError, Stop};
 use crate::experiment::request::Printout;
 use crate::experiment::work::Work;
-use crate::workload::launcher::{Job, LauncherError};
-use crate::workload::stdout_use::StdoutUse;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
 use weigh_model::record::Startup;
 use weigh_model::result::versus::SHELL_START_NS;
+use weigh_workload::launcher::{Job, LauncherError};
+use weigh_workload::stdout_use::StdoutUse;
 
 /// So many starts of a shell tell how long one takes.
 const SHELL_STARTS: usize = 10;

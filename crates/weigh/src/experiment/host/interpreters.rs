@@ -3,7 +3,7 @@
 use super::{ArmsError, Host, Stop};
 use crate::experiment::interpreters::{self, InterpreterBuild};
 use crate::experiment::request::Audience;
-use crate::workload::launcher::LauncherError;
+use weigh_workload::launcher::LauncherError;
 
 impl Host<'_> {
     /// Has the interpreter of every language tell in each arm how it was built, and stores what it told, with

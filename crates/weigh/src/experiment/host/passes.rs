@@ -7,13 +7,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Host, SampleError, Slot, padding, padding_bytes};
 use crate::experiment::wrong::WrongAnswers;
-use crate::workload::executable::Length;
 use weigh_host::machine::held::Held;
 use weigh_host::machine::process::process_start;
 use weigh_host::orphans::wait_until;
 use weigh_model::record::Measured;
 use weigh_model::workload::metric::Direction;
 use weigh_model::workload::sample::OwnReading;
+use weigh_workload::executable::Length;
 
 /// By which a process knows its visits from those of the passes before (workloads/web/cookie.c).
 const PASS: &str = "WEIGH_PASS";

@@ -14,14 +14,14 @@ use crate::experiment::outcome::failure_of;
 use crate::experiment::perf_report::kernel_symbols;
 use crate::experiment::platform::{SampleError, Slot, Stop};
 use crate::experiment::work::{LoadRole, UserLoad, Work};
-use crate::workload::executable::Length;
-use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
-use crate::workload::stdout_use::StdoutUse;
 use trust::program;
 use weigh_host::orphans::descendants_of;
 use weigh_host::said::end_of;
 use weigh_model::result::profiled::{HotSymbol, ProfiledArm};
 use weigh_model::shell::command_line;
+use weigh_workload::executable::Length;
+use weigh_workload::launcher::{Job, Launched, Launcher, LauncherError};
+use weigh_workload::stdout_use::StdoutUse;
 
 /// How long a workload is looked at that can be of any length.
 const LOOKED_AT_MS: u64 = 3000;

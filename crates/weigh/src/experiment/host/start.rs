@@ -5,7 +5,7 @@ use crate::experiment::order::{chance_of_pair, cpu_chance};
 use crate::experiment::platform::{SampleError, Slot};
 use crate::station::arms::ArmsError;
 use crate::treatment::PairDraw;
-use crate::workload::start_cpu::StartCpu;
+use weigh_workload::start_cpu::StartCpu;
 
 impl Host<'_> {
     /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.

@@ -18,13 +18,13 @@ use crate::experiment::row::Unit;
 use crate::experiment::work::Work;
 use crate::station::arms::{LaunchOfPairError, Proved};
 use crate::treatment::Named;
-use crate::workload::executable::Length;
-use crate::workload::launcher::{Job, Launched};
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
 use weigh_model::record::OLD_SET;
 use weigh_model::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
 use weigh_model::workload::sample::{OwnReading, Sample};
+use weigh_workload::executable::Length;
+use weigh_workload::launcher::{Job, Launched};
 
 /// What the two share; `workloads/driver/turns.c` uses the first bytes of it.
 const SHARED_BYTES: u64 = 4096;

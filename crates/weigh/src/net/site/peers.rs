@@ -7,10 +7,10 @@ use crate::net::ftp::{FTP_PORT, Vsftpd};
 use crate::net::peer::raise_peer;
 use crate::net::site_error::SiteError;
 use crate::testbed::{BlackBox, Via};
-use crate::workload::launcher::{Launcher, LauncherError};
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
+use weigh_workload::launcher::{Launcher, LauncherError};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 
 const OWN_FTP: &str = "FTP is served by our own server";
 

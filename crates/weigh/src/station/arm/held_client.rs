@@ -2,7 +2,7 @@
 
 use super::{Arm, ArmsError, LaunchedArm, of_member};
 use crate::treatment::Launch;
-use crate::workload::launcher::Job;
+use weigh_workload::launcher::Job;
 
 impl Arm {
     /// A workload that asks no server has nothing for a client on another machine to do.

@@ -2,10 +2,10 @@
 
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, setup, system};
 use crate::treatment::{Bench, TreatmentError};
-use crate::workload::executable::Length;
-use crate::workload::launcher::{self, Job, Launcher};
-use crate::workload::stdout_use::StdoutUse;
 use weigh_model::workload::sample::Sample;
+use weigh_workload::executable::Length;
+use weigh_workload::launcher::{self, Job, Launcher};
+use weigh_workload::stdout_use::StdoutUse;
 
 /// How many times as long `getppid` takes in an ordinary new process as in one that a `never,task`
 /// rule exempts, in kernel instructions where the PMU counts them. The rule must be loaded.

@@ -10,13 +10,13 @@ use super::state::Snapshot;
 use super::watch::Watch;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, setup, system};
 use crate::treatment::{Bench, Launch, Occupied, Role, Treatment, TreatmentError};
-use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use weigh_host::undo::claim;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_workload::setup::Setup;
 
 /// The rules of the host itself.
 pub struct HostRules {

@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::TreatmentError;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::canary::Canary;
-use crate::workload::setup::kind::login_uid::LoginUid;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::canary::Canary;
+use weigh_workload::setup::kind::login_uid::LoginUid;
 
 pub mod arm_rules;
 pub mod configuration;

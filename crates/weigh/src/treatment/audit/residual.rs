@@ -7,13 +7,13 @@ use super::host::{CONTEXT_RATIO, HostAuditing, look_at_host};
 use super::state::Snapshot;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, setup, system};
 use crate::treatment::{Bench, Launch, Occupied, Treatment, TreatmentError};
-use crate::workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::AuditSetting;
 use weigh_host::undo::claim;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_workload::setup::Setup;
 
 /// `audit:residual`: auditing was enabled and is off again.
 #[derive(Default)]

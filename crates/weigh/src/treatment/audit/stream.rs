@@ -14,7 +14,6 @@ use super::wait::{SEND_AGAIN_EVERY, Wait};
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use crate::testbed::Collector;
 use crate::treatment::{Bench, TreatmentError};
-use crate::workload::setup::kind::allowed_cpus::AllowedCpus;
 use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
 use linux_audit::tally::RecordCounts;
@@ -23,6 +22,7 @@ use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::machine::cpu_time;
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
+use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 
 const LOOK_UP: Duration = Duration::from_millis(100);
 

@@ -11,12 +11,12 @@ use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
 use super::{BASELINE_LOGINUID, needs, system, untouched};
 use crate::treatment::{Bench, Launch, TreatmentError};
-use crate::workload::setup::kind::login_uid::LoginUid;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{Status, jiffies_to_s};
 use linux_audit::tally::RecordCounts;
 use weigh_model::evidence::Evidence;
+use weigh_workload::setup::kind::login_uid::LoginUid;
 
 /// What is watched from the moment that auditing is on.
 pub struct Watch {

@@ -7,7 +7,7 @@ use super::kernel::BootKernel;
 use super::normal::{NormalBoot, of_kernel};
 use crate::treatment::digest::digest_of_file;
 use crate::treatment::guest::options::{GuestOptions, SelinuxMode};
-use crate::workload::setup::kind::guest_state::GuestSeen;
+use weigh_workload::setup::kind::guest_state::GuestSeen;
 
 /// In every boot of an experiment: what brings the machine back where it fails. A watchdog that was set
 /// before is left on as the machine goes down, and its driver keeps it quiet for so many seconds, not for

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::executable::Executable;
-use crate::workload::setup::kind::whereabouts::Whereabouts;
 use weigh_model::facts::Facts;
+use weigh_workload::executable::Executable;
+use weigh_workload::setup::kind::whereabouts::Whereabouts;
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__arrival";

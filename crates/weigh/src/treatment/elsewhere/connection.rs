@@ -12,8 +12,6 @@ use super::arrival::{Arrival, SUBCOMMAND};
 use super::lease::Lease;
 use super::ssh::Ssh;
 use crate::treatment::TreatmentError;
-use crate::workload::launcher;
-use crate::workload::place::LaunchPlace;
 use weigh_host::lines::LinesError;
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
@@ -21,6 +19,8 @@ use weigh_host::said;
 use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::shell::command_line;
 use weigh_model::workload::clock::PlaceClock;
+use weigh_workload::launcher;
+use weigh_workload::place::LaunchPlace;
 
 /// A Unix socket's path is limited (unix(7)), and ssh adds to it while it makes one.
 const MAX_SOCKET_BYTES: usize = 85;

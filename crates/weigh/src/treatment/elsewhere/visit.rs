@@ -59,7 +59,7 @@ impl Visit {
         self.connection.as_mut().is_none_or(Connection::is_lost)
     }
 
-    /// Where its processes are, in the words of [`Whereabouts`](crate::workload::setup::kind::whereabouts).
+    /// Where its processes are, in the words of [`Whereabouts`](weigh_workload::setup::kind::whereabouts).
     pub fn whereabouts(&self) -> Option<&str> {
         self.connection.as_ref().map(|connection| connection.arrival.whereabouts.as_str())
     }

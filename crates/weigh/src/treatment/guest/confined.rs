@@ -21,10 +21,10 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::programs::NOBODY;
-use crate::workload::keeper::become_user;
 use trust::program::follow_parent;
 use trust::start::{self, Inherited};
 use weigh_host::own_program::be_signalled_as_usual;
+use weigh_workload::keeper::become_user;
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__confined";

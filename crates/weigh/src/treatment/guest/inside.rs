@@ -17,10 +17,10 @@ use super::machine::PORT;
 use super::port::{ARRIVAL, BEGIN, END, LAUNCHER};
 use super::{SCRATCH, initramfs};
 use crate::treatment::elsewhere::arrival;
-use crate::workload::launcher_process;
 use trust::start::{self, Inherited};
 use weigh_host::orphans::wait_until;
 use weigh_host::said;
+use weigh_workload::launcher_process;
 
 /// The hidden subcommand, which the kernel gives to its first process.
 pub const SUBCOMMAND: &str = "__guest";

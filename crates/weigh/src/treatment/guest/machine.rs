@@ -13,13 +13,13 @@ use super::guest_files::{BootPlan, GuestFiles};
 use super::{QEMU, SCRATCH, fresh, port, program};
 use crate::treatment::TreatmentError;
 use crate::treatment::elsewhere::arrival::Arrival;
-use crate::workload::place::LaunchPlace;
 use trust::program::end_with_us;
 use weigh_host::lines::LinesError;
 use weigh_host::orphans;
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
 use weigh_host::said;
+use weigh_workload::place::LaunchPlace;
 
 /// The name of its serial port, as it sees it.
 pub const PORT: &str = "weigh";

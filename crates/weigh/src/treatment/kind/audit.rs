@@ -23,7 +23,7 @@ use crate::treatment::audit::{BASELINE_LOGINUID, needs, quantities, setup, syste
 use crate::treatment::{
     Bench, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
 };
-use crate::workload::setup::Setup;
+use weigh_workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};

@@ -14,8 +14,8 @@ use weigh_model::kind::{Parameter, Probe};
 use crate::treatment::rebuild::compiler::Compiler;
 use crate::treatment::rebuild::{LINKS, Link, build, digest_of_sources};
 use crate::treatment::{Bench, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError};
-use crate::workload::place::LaunchPlace;
-use crate::workload::sources::{COMPILER, FLAGS};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::sources::{COMPILER, FLAGS};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -259,9 +259,9 @@ impl Treatment for Rebuilt {
 mod tests {
     use super::*;
     use crate::treatment::parameters_of;
-    use crate::workload::executable::Executable;
-    use crate::workload::launcher::Launched;
-    use crate::workload::setup::Setup;
+    use weigh_workload::executable::Executable;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::Setup;
 
     fn refused(label: &str) -> String {
         KIND.build(&parameters_of(label)).err().unwrap()

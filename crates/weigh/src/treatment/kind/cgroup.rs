@@ -6,9 +6,9 @@ use rustix::fs::{Access, access};
 
 use crate::treatment::control_group::{PlannedGroup, remove};
 use crate::treatment::{Bench, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError};
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::allowed_cpus::cpus_of;
-use crate::workload::setup::kind::control_group::ControlGroup;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::cpus_of;
+use weigh_workload::setup::kind::control_group::ControlGroup;
 use weigh_host::machine::hierarchies::Hierarchies;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     #[test]
     fn a_process_outside_of_the_group_is_no_evidence() {

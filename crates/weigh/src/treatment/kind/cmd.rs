@@ -204,8 +204,8 @@ impl Treatment for Commanded {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
-    use crate::workload::setup::Setup;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::Setup;
     use weigh_host::undo::state_dir::StateDir;
 
     #[test]

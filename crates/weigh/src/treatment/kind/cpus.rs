@@ -1,8 +1,8 @@
 //! `cpus`: the CPUs on which the workload may run.
 
 use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -110,7 +110,7 @@ fn shown(cpus: &[usize]) -> String {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     #[test]
     fn a_sample_on_other_cpus_is_no_evidence() {

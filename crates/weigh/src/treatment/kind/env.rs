@@ -6,9 +6,9 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use crate::workload::executable::FILE_NAME;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::variables::Variables;
+use weigh_workload::executable::FILE_NAME;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::variables::Variables;
 use trust::allowed::executable_or_absent;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
@@ -145,7 +145,7 @@ impl Treatment for Environment {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     fn is_believed(is_treated: bool, of_arm: &[(&str, &str)], seen: Option<&str>) -> bool {
         let mut treatment = parse("env:A=1,B=\"x y\"").unwrap().treatment;

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::landlock_layers::LandlockLayers;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::landlock_layers::LandlockLayers;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -91,7 +91,7 @@ impl Treatment for Layers {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     #[test]
     fn a_process_that_can_gain_privileges_is_in_no_layer() {

@@ -3,8 +3,8 @@
 use crate::treatment::{
     Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, only_word,
 };
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::nice_level::NiceLevel;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::nice_level::NiceLevel;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -94,7 +94,7 @@ impl Treatment for Niceness {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     fn launched(seen: [&str; 2]) -> Launched {
         let seen = NiceLevel::SEEN.into_iter().zip(seen).map(|(n, v)| (n.into(), v.into()));

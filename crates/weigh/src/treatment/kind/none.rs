@@ -2,8 +2,8 @@
 //! same path (an A/A experiment): what it calls different is a false alarm.
 
 use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use crate::workload::setup::kind::planted_share::PlantedShare;
-use crate::workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh_workload::setup::kind::planted_share::PlantedShare;
+use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -62,8 +62,8 @@ impl Treatment for Nothing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::launcher::Launched;
-    use crate::workload::setup::Setup;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::Setup;
 
     #[test]
     fn an_arm_with_a_filter_or_planted_work_is_not_nothing() {

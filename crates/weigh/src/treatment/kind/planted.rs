@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 
 use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::planted_share::PlantedShare;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::planted_share::PlantedShare;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -177,7 +177,7 @@ impl Treatment for Planting {
 mod tests {
     use super::*;
     use crate::treatment::parameters_of;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     #[test]
     fn shares_are_percentages_within_what_can_be_planted() {

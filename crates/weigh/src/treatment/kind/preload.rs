@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::treatment::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError, only_word};
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::preloaded::Preloaded;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::preloaded::Preloaded;
 use trust::{allowed, user_file};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
@@ -156,7 +156,7 @@ impl Treatment for Preloading {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     #[test]
     fn a_process_without_the_library_is_no_evidence() {

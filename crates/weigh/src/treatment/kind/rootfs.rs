@@ -8,10 +8,10 @@ use crate::treatment::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::treatment::{
     Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
 };
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::enter_root;
-use crate::workload::setup::kind::root_seen::{RootSeen, SEEN};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::enter_root;
+use weigh_workload::setup::kind::root_seen::{RootSeen, SEEN};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
@@ -284,8 +284,8 @@ fn where_it_writes() -> String {
 mod tests {
     use super::*;
     use crate::treatment::parameters_of;
-    use crate::workload::launcher::Launched;
-    use crate::workload::member::{MemberDuring, MemberSeen};
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::member::{MemberDuring, MemberSeen};
 
     /// Whether a sample is believed whose worker and member saw these marks, in this arm: that of root 7, of
     /// root 8, or of none.

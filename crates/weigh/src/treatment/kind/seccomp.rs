@@ -10,9 +10,9 @@ use crate::treatment::seccomp::oci_profile::{self, Compiled};
 use crate::treatment::{
     Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute,
 };
-use crate::workload::launcher::status_number;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh_workload::launcher::status_number;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -169,8 +169,8 @@ fn own_seccomp() -> (u32, Option<u32>) {
 mod tests {
     use super::*;
     use crate::treatment::parameters_of;
-    use crate::workload::launcher::Launched;
-    use crate::workload::member::{MemberDuring, MemberSeen};
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::member::{MemberDuring, MemberSeen};
 
     #[test]
     fn parameters_that_make_no_sense_are_refused() {

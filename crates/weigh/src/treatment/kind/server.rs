@@ -113,9 +113,9 @@ impl Treatment for ServersAsked {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
-    use crate::workload::member::{MemberDuring, MemberSeen};
-    use crate::workload::setup::Setup;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::member::{MemberDuring, MemberSeen};
+    use weigh_workload::setup::Setup;
 
     #[test]
     fn what_no_server_takes_is_refused() {

@@ -2,11 +2,11 @@
 
 use crate::treatment::digest::digest_of_file;
 use crate::treatment::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use crate::workload::executable::Executable;
-use crate::workload::place::LaunchPlace;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::filled_command::FilledCommand;
-use crate::workload::setup::look::{COMMAND_LINE, is_command_line};
+use weigh_workload::executable::Executable;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::filled_command::FilledCommand;
+use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
@@ -134,7 +134,7 @@ fn found_from_anywhere(value: &str, is_here: bool) -> String {
 mod tests {
     use super::*;
     use crate::treatment::parse;
-    use crate::workload::launcher::Launched;
+    use weigh_workload::launcher::Launched;
 
     #[test]
     fn a_sample_of_another_command_line_is_no_evidence() {

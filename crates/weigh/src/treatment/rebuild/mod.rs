@@ -17,11 +17,11 @@ use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
 use super::TreatmentError;
-use crate::workload::executable::{Executable, FILE_NAME};
-use crate::workload::sources::SOURCES;
 use compiler::Compiler;
 use jobs::Jobs;
 use recipe::{Recipe, mark_source, output};
+use weigh_workload::executable::{Executable, FILE_NAME};
+use weigh_workload::sources::SOURCES;
 
 /// How many there are to draw from.
 pub const LINKS: usize = 16;

@@ -5,8 +5,8 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use super::compiler::Compiler;
-use crate::workload::sources::RECIPE;
 use weigh_model::shell::words;
+use weigh_workload::sources::RECIPE;
 
 /// As seen from the directory of the sources.
 const OBJECTS: &str = "../objects";

@@ -17,10 +17,6 @@ use std::time::{Duration, Instant};
 use rustix::fs::statvfs;
 
 use super::{Bench, TreatmentError};
-use crate::workload::executable::Executable;
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
-use crate::workload::setup::kind::root_seen::{MARK, RootSeen};
 pub use source::{RootForm, RootSource};
 use squashfs::MountedImage;
 use tried::TriedRoot;
@@ -28,6 +24,10 @@ use weigh_archive::{ArchiveError, Packed, Unpacking, unpack_image, unpack_tar};
 use weigh_host::chance;
 use weigh_host::interruption::has_come;
 use weigh_model::printable;
+use weigh_workload::executable::Executable;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
+use weigh_workload::setup::kind::root_seen::{MARK, RootSeen};
 
 /// What has to stay free for the experiment's own files, and for others.
 const RESERVED_BYTES: u64 = 256 << 20;

@@ -13,11 +13,11 @@ use trust::start::{self, Inherited};
 use trust::{program, user_file};
 
 use super::{Filled, Room};
-use crate::workload::setup::kind::enter_root::own_mounts;
 use weigh_archive::{ArchiveError, MOST_FILES};
 use weigh_host::said;
 use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::printable;
+use weigh_workload::setup::kind::enter_root::own_mounts;
 
 /// What says that some files could not be made, such as devices without root.
 const NOT_ALL: i32 = 2;

@@ -2,12 +2,12 @@
 //! whose libc it is.
 
 use crate::treatment::{Bench, TreatmentError};
-use crate::workload::executable::{Executable, FILE_NAME};
-use crate::workload::launcher::{Job, Launched, Launcher, LauncherError};
-use crate::workload::setup::Setup;
-use crate::workload::setup::kind::root_facts::{DISTRIBUTION, LIBC, RootFacts};
-use crate::workload::setup::kind::root_seen::SEEN;
-use crate::workload::stdout_use::StdoutUse;
+use weigh_workload::executable::{Executable, FILE_NAME};
+use weigh_workload::launcher::{Job, Launched, Launcher, LauncherError};
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::root_facts::{DISTRIBUTION, LIBC, RootFacts};
+use weigh_workload::setup::kind::root_seen::SEEN;
+use weigh_workload::stdout_use::StdoutUse;
 
 const LIMIT_MS: u64 = 30_000;
 

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
-use crate::workload::stamp::map_shared;
+use crate::setup::Act;
+use crate::stamp::map_shared;
 
 /// A file that lies above each root of ours, with its number in hexadecimal.
 pub const MARK: &str = ".weigh-root";

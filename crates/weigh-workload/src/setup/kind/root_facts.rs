@@ -6,7 +6,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 use weigh_model::facts::LONGEST_FACT;
 
 /// What it found is called so.

@@ -4,7 +4,7 @@ use rustix::process::geteuid;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 use weigh_host::user_namespace;
 
 /// An IPC namespace of the launcher's, in which its processes are born.

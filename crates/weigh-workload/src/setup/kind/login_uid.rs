@@ -7,7 +7,7 @@ use std::io;
 use rustix::process::{Signal, getpid};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 use trust::program::follow_parent;
 
 /// Under which name a process's login uid is seen.

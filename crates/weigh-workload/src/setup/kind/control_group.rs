@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::{Act, look};
+use crate::setup::{Act, look};
 
 /// It enters these, one of each hierarchy; with none, those of its launcher are only looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

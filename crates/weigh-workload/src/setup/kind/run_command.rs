@@ -5,7 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::{Act, look};
+use crate::setup::{Act, look};
 
 /// A command, word by word.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

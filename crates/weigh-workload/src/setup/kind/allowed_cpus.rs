@@ -7,7 +7,7 @@ use std::io;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::{Act, look};
+use crate::setup::{Act, look};
 
 /// On these, in order; with none those that it was born with, by the same call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

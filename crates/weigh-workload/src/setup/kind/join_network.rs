@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
-use crate::workload::stamp::map_shared;
+use crate::setup::Act;
+use crate::stamp::map_shared;
 
 /// What the launcher shares with its workers, since it took its set-up.
 static SHARED: OnceLock<&'static SeenNetwork> = OnceLock::new();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 
 /// That file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

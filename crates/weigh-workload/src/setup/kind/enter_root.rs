@@ -13,7 +13,7 @@ use rustix::process::{geteuid, pivot_root};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 use weigh_host::chance;
 use weigh_host::user_namespace;
 

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 use trust::program;
 use trust::start::{self, Inherited};
 use weigh_host::machine::file_system::{ext4_errors, file_system};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::{Act, look};
+use crate::setup::{Act, look};
 
 /// Each name with its value; with none, what was executed is only looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::thread::set_no_new_privs;
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 
 /// All rights of the first version, and the one of them that is not given: to make a device of blocks. One of
 /// characters would do as well, but Linux 6.1 and 6.12 let that be made beside a rule that does not allow it.

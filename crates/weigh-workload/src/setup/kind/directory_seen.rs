@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 
 /// Where they look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

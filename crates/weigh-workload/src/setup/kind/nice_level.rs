@@ -6,7 +6,7 @@ use std::io;
 use rustix::process::{Pid, WaitOptions, getpriority_process, setpriority_process, waitpid};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::{Act, look};
+use crate::setup::{Act, look};
 
 /// It takes this level; with none the one that it was born with, by the same call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

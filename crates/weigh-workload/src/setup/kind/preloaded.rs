@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::kind::variables::Variables;
-use crate::workload::setup::{Act, look};
+use crate::setup::kind::variables::Variables;
+use crate::setup::{Act, look};
 
 /// The loader is done with it within moments of its start, in seconds where many others want the CPU.
 const LIMIT: Duration = Duration::from_secs(20);

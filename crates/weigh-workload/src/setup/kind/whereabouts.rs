@@ -5,7 +5,7 @@ use std::{env, fs, io};
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 
 /// As the launcher sees them: its workers are its own children.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
-use crate::workload::setup::kind::enter_root::EnterRoot;
+use crate::setup::Act;
+use crate::setup::kind::enter_root::EnterRoot;
 use trust::program;
 use trust::start::{self, Inherited};
 use weigh_host::own_program;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::executable::FILE_NAME;
-use crate::workload::setup::Act;
+use crate::executable::FILE_NAME;
+use crate::setup::Act;
 
 /// So many millionths; with 0 it says that it did none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use linux_audit::netlink::Client;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 
 /// What a process may not become under an enforcing policy that confines nobody else.
 const FORBIDDEN_CONTEXT: &str = "system_u:system_r:init_t:s0";

@@ -5,7 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::{Act, look};
+use crate::setup::{Act, look};
 
 /// These are added; with none, its environment is only looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 
 /// The four fields of `struct sock_filter` per instruction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

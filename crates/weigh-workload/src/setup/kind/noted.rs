@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::setup::Act;
+use crate::setup::Act;
 use weigh_host::machine::process::process_life;
 use weigh_host::undo::running::{MARK, NotedCommand};
 
