@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 use tempfile::TempDir;
-use weigh::fixture::{FIXTURES, Fixture};
+use weigh_fixture::{FIXTURES, Fixture};
 use weigh_model::label::arm;
 use weigh_workload::instance::Instance;
 use weigh_workload::launcher::Job;

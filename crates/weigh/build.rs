@@ -1,4 +1,4 @@
-//! Lists what is found by a glob: grids, kinds of treatment and fixture. Adding one of these is adding one file;
+//! Lists what is found by a glob: grids and kinds of treatment. Adding one of these is adding one file;
 //! nothing here or elsewhere names it.
 
 use file_lists::{Modules, list_modules, list_texts, workspace};
@@ -11,18 +11,9 @@ const KINDS: Modules = Modules {
     output: "treatments.rs",
 };
 
-const FIXTURES: Modules = Modules {
-    directory: "src/fixture/kind",
-    item: "KIND",
-    type_name: "dyn crate::fixture::FixtureKind",
-    list: "FIXTURES",
-    output: "fixtures.rs",
-};
-
 fn main() {
     let root = workspace();
     println!("cargo:rustc-env=WORKSPACE={}", root.display());
     list_texts(&root.join("suites/net"), "grids.rs");
     list_modules(&KINDS);
-    list_modules(&FIXTURES);
 }

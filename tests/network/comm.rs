@@ -18,7 +18,7 @@ use rustix::net::{
 };
 use rustix::process::Signal;
 use serde_json::Value;
-use weigh::fixture::listener;
+use weigh_fixture::listener;
 
 const LONG: Duration = Duration::from_secs(30);
 /// `struct peer_message` of workloads/driver/comm.h.

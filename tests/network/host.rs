@@ -13,7 +13,7 @@ use crate::support::servers::{has, open_home};
 use crate::support::sshd::{self, SSHD, Sshd, can_have_sshd};
 use crate::support::{Home, Running, SETTINGS, Turn, first_pairs, hard, program, row, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
-use weigh::fixture::listener::free_port;
+use weigh_fixture::listener::free_port;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::support::{Home, NOBODY, is_root, program, roots, skip, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
-use weigh::testbed::{
+use weigh_testbed::{
     BlackBox, Extent, Heading, HostName, SUBCOMMAND, Testbed, TestbedError, TestbedSetup, Via,
 };
 use weigh_workload::launcher::{Job, Launched, Launcher};

@@ -13,7 +13,7 @@
 
 #define VARIABLE "WEIGH_WEB"
 #define HOST "WEIGH_WEB_HOST"
-/* As crates/weigh/src/fixture/web_page.rs has it: a line of two bytes for each request. */
+/* As crates/weigh-fixture/src/web_page.rs has it: a line of two bytes for each request. */
 #define STRANGERS "/strangers"
 
 enum { LONGEST_LINE = 4096, SILENCE_S = 10, PAUSE_US = 100000, BYTES_PER_STRANGER = 2 };

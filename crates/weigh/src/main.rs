@@ -9,7 +9,7 @@ use std::sync::Arc;
 use linux_audit::sink;
 use weigh::attribution::{prober, prober_process};
 use weigh::cli;
-use weigh::testbed;
+use weigh_testbed as testbed;
 use weigh::treatment;
 use weigh::treatment::audit::stream;
 use weigh::treatment::elsewhere::{arrival, lease};

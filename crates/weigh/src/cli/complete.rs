@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, Args, Command};
 
 use super::{Context, list, output};
-use crate::fixture::FIXTURES;
+use weigh_fixture::FIXTURES;
 use crate::treatment;
 use weigh_model::workload::{mix, suite};
 use weigh_report::dialect;

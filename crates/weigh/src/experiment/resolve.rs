@@ -9,7 +9,7 @@ use super::net_work::{NetPart, NetWork};
 use super::ramp::default_points;
 use super::surroundings::Surroundings;
 use super::work::{LoadRole, UserLoad, Work};
-use crate::fixture::{FIXTURES, FixtureKind, Service, services};
+use weigh_fixture::{FIXTURES, FixtureKind, Service, services};
 use crate::net::activity::BesideLoad;
 use crate::net::grid::Grid;
 use crate::station::client::WhoIsTreated;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::fixture::{FIXTURES, FixtureKind, is_server};
+use weigh_fixture::{FIXTURES, FixtureKind, is_server};
 use crate::treatment::read_label;
 use weigh_model::result::work_name::{APP, BESIDE};
 

@@ -6,7 +6,7 @@ use super::beside::Beside;
 use super::contest::Contest;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
-use crate::fixture::Service;
+use weigh_fixture::Service;
 use weigh_model::format;
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::versus::WORK;

@@ -4,7 +4,7 @@ use super::activity::BesideLoad;
 use super::cell::{Cell, CellSize, Component, FurtherKind};
 use super::grid::Grid;
 use super::link::GridLink;
-use crate::testbed::{BlackBox, Via};
+use weigh_testbed::{BlackBox, Via};
 
 /// Longer than a link holds packets, and than it takes to look.
 const QUIET_MS: u64 = 200;

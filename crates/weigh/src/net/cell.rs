@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wire::Patterns;
 
-use crate::testbed::{BlackBox, Via};
+use weigh_testbed::{BlackBox, Via};
 
 /// The paper's test suite (equation 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::peer::{peer_socket, raise_peer};
 use super::site_error::SiteError;
-use crate::testbed::own_address::{interface_of, own_address_towards};
-use crate::testbed::{self, BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
+use weigh_testbed::own_address::{interface_of, own_address_towards};
+use weigh_testbed::{self as testbed, BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
 use crate::treatment::elsewhere::Ssh;
 use crate::treatment::elsewhere::connection::Connection;
 use weigh_host::lines::PROMPTLY;

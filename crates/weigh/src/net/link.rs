@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wire::{Choice, Impairment};
 
 use super::cell::{Cell, LinkSetting};
-use crate::testbed::Via;
+use weigh_testbed::Via;
 
 /// Both directions, as the wire itself has them: docs/link.md.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

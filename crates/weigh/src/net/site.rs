@@ -17,7 +17,7 @@ use super::grid::Grid;
 use super::link::GridLink;
 use super::peer::NONCE;
 use super::site_error::SiteError;
-use crate::testbed::{
+use weigh_testbed::{
     Addresses, BlackBox, Collector, Extent, Heading, LinkCount, Testbed, TestbedError,
     TestbedSetup, Via,
 };
@@ -215,7 +215,7 @@ impl NetSite {
 
     /// What processes of W_test have, of whatever arm.
     pub fn test_setup(&self) -> Setup {
-        let join = self.testbed.ready.host(crate::testbed::HostName::Test);
+        let join = self.testbed.ready.host(weigh_testbed::HostName::Test);
         let setup = Setup::default().with(AllowedCpus { cpus: self.test_cpus.clone() });
         join.into_iter().fold(setup, |setup, host| setup.with(host.join.clone()))
     }

@@ -1,6 +1,6 @@
 //! Why cells cannot be measured.
 
-use crate::testbed::TestbedError;
+use weigh_testbed::TestbedError;
 use crate::treatment::TreatmentError;
 use weigh_workload::launcher::LauncherError;
 

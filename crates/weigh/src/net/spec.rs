@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cpus::{allowed, halves};
 use super::grid::Grid;
-use crate::testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
+use weigh_testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
 use trust::user_file;
 use weigh_model::workload::toml_problem;
 

@@ -11,7 +11,7 @@ use super::arm::{Arm, Exempt};
 use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
 use super::cpu_shares::CpuShares;
-use crate::fixture::is_server;
+use weigh_fixture::is_server;
 use crate::treatment::{
     Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
 };

@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use crate::fixture::Away;
+use weigh_fixture::Away;
 use crate::treatment::elsewhere::{Ssh, Visit};
 use crate::treatment::{Bench, TreatmentError};
 use weigh_model::described::line;

@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 
 use fitness::AuditSeen;
 
-use crate::fixture::Circumstances;
+use weigh_fixture::Circumstances;
 use crate::treatment::{Bench, Commons, Named, undoings};
 use weigh_host::machine::file_system::file_system;
 use weigh_host::undo::claim::{AUDIT, claim, only_one_at_a_time};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::tuned::tune;
 use super::{Bench, Kind, Launch, Treatment, TreatmentError};
-use crate::fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
+use weigh_fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use weigh_host::chance;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;

@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
-use crate::fixture::{Circumstances, FIXTURES, FixtureKind};
-use crate::testbed::Collector;
+use weigh_fixture::{Circumstances, FIXTURES, FixtureKind};
+use weigh_testbed::Collector;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::journal::{EntryOwner, Undoing};
 use weigh_host::undo::running::CurrentCommand;

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Context, output};
-use crate::fixture::FIXTURES;
+use weigh_fixture::FIXTURES;
 use crate::treatment::{KINDS, Kind, Parameter};
 use weigh_host::undo::scratch;
 use weigh_model::workload::mix;

@@ -6,7 +6,7 @@ use super::NetSite;
 use crate::net::ftp::{FTP_PORT, Vsftpd};
 use crate::net::peer::raise_peer;
 use crate::net::site_error::SiteError;
-use crate::testbed::{BlackBox, Via};
+use weigh_testbed::{BlackBox, Via};
 use weigh_workload::launcher::{Launcher, LauncherError};
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::needs;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
-use crate::testbed::Collector;
+use weigh_testbed::Collector;
 use crate::treatment::TreatmentError;
 use linux_audit::auditd::Auditd;
 use linux_audit::netlink::Client;

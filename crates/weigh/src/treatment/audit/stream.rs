@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::receiver::Receiver;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
-use crate::testbed::Collector;
+use weigh_testbed::Collector;
 use crate::treatment::{Bench, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};

@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use super::accel::Accel;
 use super::confined::{self, Confinement};
 use super::{GuestKernel, Image, Initramfs, fresh};
-use crate::fixture::programs::NOBODY;
+use weigh_fixture::programs::NOBODY;
 use trust::start::{self, Inherited};
 use weigh_host::own_program;
 

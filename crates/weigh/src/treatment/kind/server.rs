@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::fixture::tuning::{self, Tuning};
-use crate::fixture::{FIXTURES, FixtureKind};
+use weigh_fixture::tuning::{self, Tuning};
+use weigh_fixture::{FIXTURES, FixtureKind};
 use crate::treatment::digest::digest_of_file;
 use crate::treatment::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
 use weigh_model::evidence::Evidence;

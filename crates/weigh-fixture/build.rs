@@ -1,0 +1,16 @@
+//! Lists the kinds of fixture, which are found by a glob. Adding one is adding one file; nothing here or elsewhere
+//! names it.
+
+use file_lists::{Modules, list_modules};
+
+const FIXTURES: Modules = Modules {
+    directory: "src/kind",
+    item: "KIND",
+    type_name: "dyn crate::FixtureKind",
+    list: "FIXTURES",
+    output: "fixtures.rs",
+};
+
+fn main() {
+    list_modules(&FIXTURES);
+}
