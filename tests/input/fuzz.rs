@@ -13,7 +13,7 @@ use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleSet;
 use linux_audit::status::Status;
 use linux_audit::tally::RecordTally;
-use weigh::treatment;
+use weigh_treatment as treatment;
 use weigh_host::undo::journal::Journal;
 use weigh_model::label;
 use weigh_model::profile::SyscallProfile;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weigh::treatment::{KINDS, find, read_label};
+use weigh_treatment::{KINDS, find, read_label};
 use weigh_model::kind::check_parameters;
 use weigh_model::label;
 

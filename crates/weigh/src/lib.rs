@@ -10,4 +10,3 @@ pub mod experiment;
 pub mod net;
 pub mod profile;
 pub mod station;
-pub mod treatment;

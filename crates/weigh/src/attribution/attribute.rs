@@ -18,7 +18,7 @@ use super::cost_meter::{
 use super::loaded_rules::RuleId;
 use super::measurements::{Attribution, Question};
 use super::outliers::{self, LeftOut, slack};
-use crate::treatment::TreatmentError;
+use weigh_treatment::TreatmentError;
 use weigh_model::result::rules::{CostInterval, Standing};
 
 /// What is surely no more than this, in the metric, is nothing.

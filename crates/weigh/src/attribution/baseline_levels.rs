@@ -4,7 +4,7 @@ use super::cost_meter::centre;
 use super::loaded_rules::RuleId;
 use super::operation::Operation;
 use super::rig::{CostUnit, Rig};
-use crate::treatment::TreatmentError;
+use weigh_treatment::TreatmentError;
 use weigh_model::result::rules::CostInterval;
 
 const ROUNDS: usize = 16;

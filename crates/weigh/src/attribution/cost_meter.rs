@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::loaded_rules::RuleId;
-use crate::treatment::TreatmentError;
+use weigh_treatment::TreatmentError;
 use paired::estimate::hodges_lehmann;
 use paired::student::two_sided_quantile;
 use paired::wilcoxon::signed_rank_interval;

@@ -1,7 +1,7 @@
 //! The rules of a session by their ids: which of them the kernel holds at the moment, and in which order.
 
-use crate::treatment::TreatmentError;
-use crate::treatment::audit::{needs, untouched};
+use weigh_treatment::TreatmentError;
+use weigh_treatment::audit::{needs, untouched};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::Status;

@@ -9,8 +9,8 @@ use super::operation::Operation;
 use super::prober_process::OperationBatch;
 use super::rig::Rig;
 use super::session::RulesSession;
-use crate::treatment::TreatmentError;
-use crate::treatment::audit::BASELINE_LOGINUID;
+use weigh_treatment::TreatmentError;
+use weigh_treatment::audit::BASELINE_LOGINUID;
 use linux_audit::rule::Rule;
 use linux_audit::rule_fields::{Action, Decoded, RuleList};
 

@@ -9,7 +9,7 @@ use super::cost_meter::{sum, weighted_sum};
 use super::loaded_rules::RuleId;
 use super::mix::{self, Mix};
 use super::operation::Operation;
-use crate::treatment::TreatmentError;
+use weigh_treatment::TreatmentError;
 use linux_audit::rule::Rule;
 use linux_audit::rule_fields::Decoded;
 use linux_audit::rule_set;

@@ -43,8 +43,8 @@ use rig::CostUnit;
 use session::RulesSession;
 
 use crate::station::Station;
-use crate::treatment::audit::system;
-use crate::treatment::{Bench, TreatmentError};
+use weigh_treatment::audit::system;
+use weigh_treatment::{Bench, TreatmentError};
 use linux_audit::rule_fields::{Action, RuleList};
 use linux_audit::rule_set::RuleSet;
 use weigh_host::undo::claim::AUDIT;

@@ -10,7 +10,7 @@ use super::cost_class::{BlockId, RuleCosts};
 use super::cost_meter::{CostMeter, Differences, ProgressFn, centre, centre_at, weighted_sum};
 use super::loaded_rules::RuleId;
 use super::measurements::Question;
-use crate::treatment::TreatmentError;
+use weigh_treatment::TreatmentError;
 use paired::estimate::{mad, median};
 use weigh_model::result::rules::CostInterval;
 

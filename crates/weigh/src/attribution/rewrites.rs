@@ -9,7 +9,7 @@ use super::match_detection::{detect_matches, non_matching_clones};
 use super::measurements::{MeasuredRule, RuleMeasurements};
 use super::mix::fork_calls;
 use super::session::RulesSession;
-use crate::treatment::{Bench, TreatmentError};
+use weigh_treatment::{Bench, TreatmentError};
 use linux_audit::rewrite::{Proposal, proposals};
 use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleLine;

@@ -8,8 +8,8 @@ use super::loaded_rules::{LoadedRules, RuleId};
 use super::operation::Operation;
 use super::prober::Prober;
 use super::prober_process::OperationBatch;
-use crate::treatment::TreatmentError;
-use crate::treatment::audit::stream::Stream;
+use weigh_treatment::TreatmentError;
+use weigh_treatment::audit::stream::Stream;
 use linux_audit::tally::RecordCounts;
 
 /// A measurement is made of this many batches per operation: the lower quartile of them is taken, as a

@@ -6,7 +6,7 @@ use super::subject::burst;
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
 use crate::experiment::work::Work;
-use crate::treatment::audit::needs;
+use weigh_treatment::audit::needs;
 use linux_audit::status::{AuditSetting, Status, jiffies_to_s};
 use weigh_model::result::budget::{Backlog, Common, PerOperation, Tried};
 

@@ -9,7 +9,7 @@ use super::backlog::drained;
 use super::load::{paced_file, read};
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
-use crate::treatment::audit::needs;
+use weigh_treatment::audit::needs;
 use linux_audit::netlink::Client;
 use linux_audit::status::AuditSetting;
 use weigh_host::machine::facts::unreclaimable_slab_bytes;

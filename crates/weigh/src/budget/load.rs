@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::treated::Treated;
 use crate::experiment::platform::Stop;
-use crate::treatment::audit::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOST, RECORDS, SINK_CPU};
+use weigh_treatment::audit::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOST, RECORDS, SINK_CPU};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::budget::{KeptUp, Load, PerOperation, judge};
 use weigh_workload::launcher::Launched;

@@ -8,7 +8,7 @@ use crate::experiment::platform::Stop;
 use crate::experiment::request::build_treatments;
 use crate::experiment::work::Work;
 use crate::station::Station;
-use crate::treatment::{Bench, read_label, with_parameter};
+use weigh_treatment::{Bench, read_label, with_parameter};
 use weigh_host::undo::guard::Guard;
 use weigh_model::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
 

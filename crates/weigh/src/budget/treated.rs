@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::experiment::platform::Stop;
 use crate::station::arms::{Arms, Proved, Serving};
-use crate::treatment::audit::needs;
-use crate::treatment::{Bench, parse};
+use weigh_treatment::audit::needs;
+use weigh_treatment::{Bench, parse};
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
 use weigh_host::undo::guard::Guard;

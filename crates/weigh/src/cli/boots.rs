@@ -14,14 +14,14 @@ use crate::experiment::boots::{due, in_next_boot};
 use crate::experiment::origin::Origin;
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, execute};
-use crate::treatment::boot::going_down::{WayDown, go_down};
-use crate::treatment::boot::hook::Hook;
-use crate::treatment::boot::state::{is_in_one, seconds_now};
-use crate::treatment::boot::{
+use weigh_treatment::boot::going_down::{WayDown, go_down};
+use weigh_treatment::boot::hook::Hook;
+use weigh_treatment::boot::state::{is_in_one, seconds_now};
+use weigh_treatment::boot::{
     BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot,
     services_stop_within, watchdog,
 };
-use crate::treatment::digest::digest_of_bytes;
+use weigh_treatment::digest::digest_of_bytes;
 use paired::judge::MIN_PAIRS;
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::machine;

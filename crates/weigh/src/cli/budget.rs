@@ -10,7 +10,7 @@ use super::documents::Documents;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use crate::budget::{BudgetRequest, Subject, execute};
 use crate::profile::file as profile_file;
-use crate::treatment::undoings;
+use weigh_treatment::undoings;
 use trust::allowed::executable;
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::undo::left_behind::put_back_what_was_left;

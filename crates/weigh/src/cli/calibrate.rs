@@ -18,7 +18,7 @@ use crate::experiment::calibration::{calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
 use crate::station::client::WhoIsTreated;
-use crate::treatment::kind::planted;
+use weigh_treatment::kind::planted;
 use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;

@@ -7,7 +7,7 @@ use clap::{Arg, Args, Command};
 
 use super::{Context, list, output};
 use weigh_fixture::FIXTURES;
-use crate::treatment;
+use weigh_treatment as treatment;
 use weigh_model::workload::{mix, suite};
 use weigh_report::dialect;
 use weigh_store::Store;

@@ -18,7 +18,7 @@ use trust::start::{self, Inherited};
 
 use super::{Context, output};
 use crate::station::fitness::probe;
-use crate::treatment::undoings;
+use weigh_treatment::undoings;
 use weigh_host::machine::Probes;
 use weigh_host::machine::check::check;
 use weigh_host::machine::fix::{Setting, plan};

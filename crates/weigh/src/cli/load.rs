@@ -16,7 +16,7 @@ use crate::experiment::around::Around;
 use crate::experiment::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use crate::experiment::request::{Plan, Request};
 use crate::station::client::WhoIsTreated;
-use crate::treatment;
+use weigh_treatment as treatment;
 use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;

@@ -13,8 +13,8 @@ use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on,
 use crate::experiment::request::Request;
 use crate::experiment::session::{Done, More, execute};
 use crate::experiment::summarise::summarise;
-use crate::treatment;
-use crate::treatment::boot::are_boots;
+use weigh_treatment as treatment;
+use weigh_treatment::boot::are_boots;
 use paired::Verdict;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::output;
-use crate::treatment::boot;
-use crate::treatment::boot::state::is_in_one;
-use crate::treatment::undoings;
+use weigh_treatment::boot;
+use weigh_treatment::boot::state::is_in_one;
+use weigh_treatment::undoings;
 use weigh_host::undo::left_behind::{LeftBehind, restore_left_behind};
 
 const EXAMPLES: &str = "\

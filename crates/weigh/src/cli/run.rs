@@ -15,7 +15,7 @@ use crate::experiment::length::LONG_START_MS;
 use crate::experiment::request::{Plan, Request};
 use crate::station::away;
 use crate::station::client::WhoIsTreated;
-use crate::treatment;
+use weigh_treatment as treatment;
 use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;

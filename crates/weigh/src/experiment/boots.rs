@@ -14,7 +14,7 @@ use super::origin::Origin;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Request};
 use super::session::{Done, conduct};
-use crate::treatment::boot::{BootState, DueBoot};
+use weigh_treatment::boot::{BootState, DueBoot};
 use weigh_model::record::Stored;
 use weigh_store::Store;
 

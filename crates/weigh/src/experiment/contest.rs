@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::treatment::Named;
-use crate::treatment::contender::Contender;
+use weigh_treatment::Named;
+use weigh_treatment::contender::Contender;
 use weigh_model::shell::{command_line, words};
 use weigh_workload::launcher::Launched;
 

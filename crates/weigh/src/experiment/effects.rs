@@ -6,7 +6,7 @@
 //! arms go in step: whether an arm has a pair in a round must not depend on what another had in it.
 
 use super::row::{self, RowState};
-use crate::treatment;
+use weigh_treatment as treatment;
 use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::Judgement;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::work::Work;
-use crate::treatment::Named;
+use weigh_treatment::Named;
 use trust::allowed::executable_or_absent;
 use weigh_workload::interpreted::Language;
 use weigh_workload::setup::kind::filled_command::FilledCommand;
@@ -90,7 +90,7 @@ fn values(named: &Named) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::treatment::parse;
+    use weigh_treatment::parse;
     use weigh_workload::interpreted::Interpreted;
 
     fn check(command: Option<&str>, labels: &[&str]) -> Result<(), String> {

@@ -30,7 +30,7 @@ use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
 use crate::station::arms::{Arms, ArmsError, Proved};
-use crate::treatment::TreatmentError;
+use weigh_treatment::TreatmentError;
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;
 use weigh_host::orphans::wait_until;

@@ -17,7 +17,7 @@
 
 use std::time::Duration;
 
-use crate::treatment::Named;
+use weigh_treatment::Named;
 use paired::estimate::{deviation, hodges_lehmann, median};
 use weigh_model::workload::sample::Sample;
 use weigh_workload::executable::Length;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::contest::Contest;
 use super::origin::program_file;
 use super::request::Request;
-use crate::treatment::{Named, Reach};
+use weigh_treatment::{Named, Reach};
 use trust::start::{self, Inherited};
 use weigh_host::said::{Heard, Keep};
 use weigh_model::format::quoted;

@@ -17,7 +17,7 @@ use super::surroundings::Surroundings;
 use crate::net::far_host::FarHosts;
 use crate::net::grid::Grid;
 use crate::station::client::WhoIsTreated;
-use crate::treatment::{self, Named, Occupied};
+use weigh_treatment::{self as treatment, Named, Occupied};
 use paired::design::Design;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::scheme::Scheme;

@@ -19,7 +19,7 @@ use super::stored_effects;
 use super::stored_guards::{guard, scheme_of};
 use super::surroundings::Surroundings;
 use super::times;
-use crate::treatment::differences::differences;
+use weigh_treatment::differences::differences;
 use paired::betting::Betting;
 use paired::design::Design;
 use paired::estimate::median;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use weigh_fixture::{FIXTURES, FixtureKind, is_server};
-use crate::treatment::read_label;
+use weigh_treatment::read_label;
 use weigh_model::result::work_name::{APP, BESIDE};
 
 /// The kinds of server that each arm has for all its workloads.

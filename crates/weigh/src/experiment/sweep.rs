@@ -19,7 +19,7 @@ use super::work::Work;
 use crate::net::cell::Cell;
 use crate::net::grid::{FURTHER_TURNS, Grid};
 use crate::net::site::NetSite;
-use crate::treatment::Bench;
+use weigh_treatment::Bench;
 use paired::looks;
 use weigh_model::format;
 use weigh_model::record::Stored;

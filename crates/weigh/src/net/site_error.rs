@@ -1,7 +1,7 @@
 //! Why cells cannot be measured.
 
 use weigh_testbed::TestbedError;
-use crate::treatment::TreatmentError;
+use weigh_treatment::TreatmentError;
 use weigh_workload::launcher::LauncherError;
 
 /// Why there is no site, or no cell.

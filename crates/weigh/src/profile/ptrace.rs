@@ -8,7 +8,7 @@ use std::process::Command;
 
 use libc::{c_int, c_long, c_void, pid_t};
 
-use crate::treatment::seccomp::bpf::NATIVE_ARCHITECTURE;
+use weigh_treatment::seccomp::bpf::NATIVE_ARCHITECTURE;
 use weigh_model::profile::runs::Counts;
 
 /// The signal of a stop before or after a system call, by PTRACE_O_TRACESYSGOOD.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::away::AwayClient;
 use super::client::{ExemptClient, WhoIsTreated};
 use super::cpu_shares::CpuShares;
-use crate::treatment::{self, Named, PairDraw, Treatment};
+use weigh_treatment::{self as treatment, Named, PairDraw, Treatment};
 use weigh_workload::instance::Instance;
 use weigh_workload::launcher::{self, Job, Launched, Launcher, LauncherError};
 use weigh_workload::member::{MemberDuring, MemberSeen, Raise};

@@ -12,7 +12,7 @@ use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
 use super::cpu_shares::CpuShares;
 use weigh_fixture::is_server;
-use crate::treatment::{
+use weigh_treatment::{
     Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
 };
 use weigh_host::lines::{LinesError, PROMPTLY};

@@ -4,8 +4,8 @@
 use std::net::{Ipv4Addr, TcpListener};
 
 use weigh_fixture::Away;
-use crate::treatment::elsewhere::{Ssh, Visit};
-use crate::treatment::{Bench, TreatmentError};
+use weigh_treatment::elsewhere::{Ssh, Visit};
+use weigh_treatment::{Bench, TreatmentError};
 use weigh_model::described::line;
 use weigh_model::kind::Parameter;
 use weigh_workload::place::LaunchPlace;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::treatment::guest;
+use weigh_treatment::guest;
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
 use weigh_host::machine::check::AUDITING;

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use fitness::AuditSeen;
 
 use weigh_fixture::Circumstances;
-use crate::treatment::{Bench, Commons, Named, undoings};
+use weigh_treatment::{Bench, Commons, Named, undoings};
 use weigh_host::machine::file_system::file_system;
 use weigh_host::undo::claim::{AUDIT, claim, only_one_at_a_time};
 use weigh_host::undo::guard::Guard;

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use super::{LOOK_EVERY, Signals, exit_code};
 use crate::cli::{ask, output};
 use weigh_fixture::{FIXTURES, FixtureKind};
-use crate::treatment::{guest, undoings};
+use weigh_treatment::{guest, undoings};
 use trust::program;
 use trust::start::{self, Inherited};
 use weigh_host::undo::guard::Guard;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Context, output};
 use weigh_fixture::FIXTURES;
-use crate::treatment::{KINDS, Kind, Parameter};
+use weigh_treatment::{KINDS, Kind, Parameter};
 use weigh_host::undo::scratch;
 use weigh_model::workload::mix;
 use weigh_model::workload::mix::JobMix;

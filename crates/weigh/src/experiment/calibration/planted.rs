@@ -8,7 +8,7 @@ use crate::experiment::log_ratio::percent;
 use crate::experiment::pairs::{Measurements, gather};
 use crate::experiment::stored_design::design;
 use crate::experiment::summarise::summarise;
-use crate::treatment::kind::planted::{PERIODIC_EVERY, PERIODIC_PPM, true_effect};
+use weigh_treatment::kind::planted::{PERIODIC_EVERY, PERIODIC_PPM, true_effect};
 use paired::Verdict;
 use paired::betting::Betting;
 use paired::binomial::Share;

@@ -2,7 +2,7 @@
 
 use super::planted::planted_experiments;
 use super::*;
-use crate::treatment::kind::planted;
+use weigh_treatment::kind::planted;
 use paired::simulated::{Machine, Noise};
 use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
 use weigh_model::result::summary::State;

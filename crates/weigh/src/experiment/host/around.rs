@@ -10,7 +10,7 @@ use crate::experiment::outcome::failure_of;
 use crate::experiment::platform::{SampleError, Stop};
 use crate::experiment::request::Audience;
 use crate::experiment::work::Work;
-use crate::treatment::Named;
+use weigh_treatment::Named;
 use weigh_workload::launcher::Job;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::canary::Canary;

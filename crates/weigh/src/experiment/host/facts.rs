@@ -2,7 +2,7 @@
 
 use super::{Host, SampleError, Site, Stop};
 use crate::experiment::request::Audience;
-use crate::treatment::PairDraw;
+use weigh_treatment::PairDraw;
 
 impl Host<'_> {
     /// Stores what the treatments say of themselves and of the baseline.

@@ -4,7 +4,7 @@ use super::Host;
 use crate::experiment::order::{chance_of_pair, cpu_chance};
 use crate::experiment::platform::{SampleError, Slot};
 use crate::station::arms::ArmsError;
-use crate::treatment::PairDraw;
+use weigh_treatment::PairDraw;
 use weigh_workload::start_cpu::StartCpu;
 
 impl Host<'_> {

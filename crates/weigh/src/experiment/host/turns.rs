@@ -17,7 +17,7 @@ use crate::experiment::platform::{
 use crate::experiment::row::Unit;
 use crate::experiment::work::Work;
 use crate::station::arms::{LaunchOfPairError, Proved};
-use crate::treatment::Named;
+use weigh_treatment::Named;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
 use weigh_model::record::OLD_SET;

@@ -1,7 +1,7 @@
 //! What an exempt client has to be that did the work of an arm's job.
 
 use super::{Arm, ArmsError, LaunchedArm, of_member};
-use crate::treatment::Launch;
+use weigh_treatment::Launch;
 use weigh_workload::launcher::Job;
 
 impl Arm {

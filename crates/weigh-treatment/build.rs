@@ -1,0 +1,17 @@
+//! Lists the kinds of treatment, which are found by a glob. Adding one is adding one file; nothing here or
+//! elsewhere names it.
+
+use file_lists::{Modules, list_modules, workspace};
+
+const KINDS: Modules = Modules {
+    directory: "src/kind",
+    item: "KIND",
+    type_name: "dyn crate::Kind",
+    list: "KINDS",
+    output: "treatments.rs",
+};
+
+fn main() {
+    println!("cargo:rustc-env=WORKSPACE={}", workspace().display());
+    list_modules(&KINDS);
+}

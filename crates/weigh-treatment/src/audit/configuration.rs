@@ -1,0 +1,289 @@
+//! The kernel's one audit configuration, as the arms of an experiment share it.
+//!
+//! One snapshot of the host, one rule that exempts the baseline, one sink, one canary; of the arms'
+//! rules and limits those are in force whose turn it is. They are changed before a launch, and the
+//! records of that are out of the kernel's queue before it begins.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::PathBuf;
+use std::rc::{Rc, Weak};
+
+use super::arm_rules::ArmRules;
+use super::grace;
+use super::host::{HostAuditing, look_at_host};
+use super::limits::{Limits, Wanted};
+use super::sink_choice::SinkChoice;
+use super::state::Snapshot;
+use super::watch::Watch;
+use super::{needs, system, treated_loginuid};
+use crate::{Bench, Launch, Role, TreatmentError};
+use linux_audit::netlink::Client;
+use linux_audit::status::AuditSetting;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::started;
+use weigh_model::evidence::Evidence;
+
+/// Where the arms of an experiment find the configuration: it lives as long as one of them has it.
+#[derive(Default)]
+pub struct Shared(RefCell<Weak<RefCell<Configuration>>>);
+
+impl Shared {
+    /// The configuration, and what is to be said where this is the first arm that asks for it.
+    ///
+    /// # Errors
+    /// Where this host's configuration may not be changed, or another arm wants another sink.
+    pub fn join(
+        &self,
+        bench: &Bench,
+        guard: &mut Guard,
+        sink: SinkChoice,
+    ) -> Result<(Rc<RefCell<Configuration>>, Vec<String>), TreatmentError> {
+        if let Some(configuration) = self.0.borrow().upgrade() {
+            return match configuration.borrow().sink == sink {
+                true => Ok((Rc::clone(&configuration), Vec::new())),
+                false => Err(TreatmentError::Unavailable(
+                    "all arms of an experiment share the receiver of the audit records: give all of them \
+                     the same `sink=` and `flush=`, or use two experiments"
+                        .into(),
+                )),
+            };
+        }
+        let configuration = Configuration::take(bench, guard, sink)?;
+        let sentence = configuration.host.sentence();
+        let configuration = Rc::new(RefCell::new(configuration));
+        *self.0.borrow_mut() = Rc::downgrade(&configuration);
+        Ok((configuration, vec![sentence]))
+    }
+}
+
+/// Whatever is the same for all arms.
+pub struct Configuration {
+    host: HostAuditing,
+    snapshot: Snapshot,
+    client: Client,
+    sink: SinkChoice,
+    /// From the moment that the first arm is applied.
+    watch: Option<Watch>,
+    /// In the order of the experiment's.
+    arms: Vec<ArmSetup>,
+    /// Whose rules are loaded.
+    turn: usize,
+    /// Whether rules are deleted fast, as the arms take turns.
+    is_expedited: bool,
+    /// Whether the launch is of one of the arms, which then needs its own rules and no other's.
+    is_of_arm: bool,
+    evidence: Evidence,
+}
+
+struct ArmSetup {
+    loginuid: u32,
+    rules: ArmRules,
+    limits: Limits,
+}
+
+impl Configuration {
+    fn take(
+        bench: &Bench,
+        guard: &mut Guard,
+        sink: SinkChoice,
+    ) -> Result<Configuration, TreatmentError> {
+        let mut client = Client::open().map_err(needs)?;
+        let mut snapshot = Snapshot::take(&mut client)?;
+        sink.check(snapshot.healthy_daemon())?;
+        let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
+        Ok(Configuration {
+            host,
+            snapshot,
+            client,
+            sink,
+            watch: None,
+            arms: Vec::new(),
+            turn: 0,
+            is_expedited: false,
+            is_of_arm: false,
+            evidence: Evidence::default(),
+        })
+    }
+
+    /// Learns what the rules are that `load` loads, and leaves them loaded: it is their turn now.
+    /// Gives the arm's number, by which it asks for its turn.
+    ///
+    /// # Errors
+    /// Where they cannot be loaded; the guard's journal undoes what was done.
+    pub fn add_arm(
+        &mut self,
+        bench: &Bench,
+        guard: &mut Guard,
+        wanted: Wanted,
+        load: impl FnOnce(&mut Client, &Watch) -> Result<(), TreatmentError>,
+    ) -> Result<usize, TreatmentError> {
+        if !self.arms.is_empty() && !self.is_expedited {
+            self.is_expedited = grace::expedite(guard);
+        }
+        let daemon = self.snapshot.healthy_daemon();
+        self.snapshot.has_switched = true;
+        self.snapshot.added = None;
+        self.snapshot.write_down(guard)?;
+        let watch = match &mut self.watch {
+            Some(watch) => watch,
+            None => {
+                let receiver = self.sink.start(bench, guard, &mut self.client, daemon)?;
+                self.watch.insert(Watch::start(bench, receiver)?)
+            }
+        };
+        if let Some(arm) = self.arms.get(self.turn) {
+            arm.rules.unload(&mut self.client).map_err(needs)?;
+        }
+        let before = self.client.rules().map_err(needs)?;
+        let limits = wanted.limits(&self.snapshot.status, daemon.is_some());
+        limits.set(&mut self.client).map_err(needs)?;
+        let as_set = self.client.status().map_err(needs)?;
+        let loaded = load(&mut self.client, watch);
+        // First: what a line has done to the host is why the next was not loaded.
+        self.snapshot.check_loaded(&mut self.client, &as_set)?;
+        loaded?;
+        let loginuid = self.next_loginuid()?;
+        let rules = ArmRules::learn(&before, self.client.rules().map_err(needs)?);
+        let listed = rules.listed.clone();
+        self.turn = self.arms.len();
+        self.arms.push(ArmSetup { loginuid, rules, limits });
+        // Whoever undoes it finds one arm's rules, and does not know whose.
+        let own = self.arms.iter().flat_map(|arm| arm.rules.own());
+        self.snapshot.added = Some(Snapshot::ours(own));
+        self.snapshot.write_down(guard)?;
+        self.client.set(AuditSetting::Enabled(1)).map_err(needs)?;
+        self.watch()?.begin(listed, loginuid)?;
+        Ok(self.turn)
+    }
+
+    /// The login uid of the processes of the arm that is added next.
+    ///
+    /// # Errors
+    /// Where there are too many.
+    pub fn next_loginuid(&self) -> Result<u32, TreatmentError> {
+        treated_loginuid(self.arms.len())
+    }
+
+    /// Before a launch; asked by every arm, in their order.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
+    pub fn before(&mut self, arm: usize, role: Role) -> Result<(), TreatmentError> {
+        self.is_of_arm &= arm != 0;
+        // Before the first of a pair, whichever that is: so both come equally often after a change.
+        if role == Role::Treated || (role == Role::Paired && !self.is_of_arm) {
+            self.turn_to(arm)?;
+        }
+        self.is_of_arm |= role == Role::Treated;
+        self.watch()?.before()
+    }
+
+    /// Before a pair of the one arm that there is, whose launches live at the same time.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
+    pub fn before_pair(&mut self, arm: usize, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        roles.into_iter().try_for_each(|role| self.before(arm, role))?;
+        self.watch()?.before_pair();
+        Ok(())
+    }
+
+    /// After a launch; asked by every arm, in their order. The first asks for all.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NotInForce`] with what was found.
+    pub fn after(&mut self, arm: usize, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        if arm == 0 {
+            self.evidence = self.watch()?.after(launch)?;
+        }
+        Ok(if launch.is_treated { self.evidence.clone() } else { Evidence::default() })
+    }
+
+    fn turn_to(&mut self, arm: usize) -> Result<(), TreatmentError> {
+        if arm == self.turn {
+            return Ok(());
+        }
+        let (old, new) = (&self.arms[self.turn], &self.arms[arm]);
+        let mut changes = 0;
+        if !old.rules.is_same(&new.rules) {
+            let exchanged = old.rules.unload(&mut self.client);
+            exchanged.and_then(|()| new.rules.load(&mut self.client)).map_err(not_exchanged)?;
+            changes += old.rules.count() + new.rules.count();
+        }
+        if old.limits != new.limits {
+            changes += new.limits.set(&mut self.client).map_err(needs)?;
+        }
+        let (listed, limits, loginuid) = (new.rules.listed.clone(), new.limits, new.loginuid);
+        self.turn = arm;
+        self.watch()?.expect(listed, limits, loginuid, changes)
+    }
+
+    fn watch(&mut self) -> Result<&mut Watch, TreatmentError> {
+        self.watch.as_mut().ok_or_else(|| system("sample before apply"))
+    }
+
+    /// The file that every worker opens.
+    pub fn canary(&self) -> Option<PathBuf> {
+        self.watch.as_ref().map(|watch| watch.canary.clone())
+    }
+
+    /// What is to be said of this arm's limits; by the first of them, also what concerns all.
+    pub fn facts(&self, arm: usize) -> Vec<String> {
+        let mut facts = self.arms[arm].limits.facts();
+        if self.arms.len() > 1 {
+            facts.push(format!(
+                "The arms take turns: while this one is measured, only its own rules are loaded ({}, \
+                 including the canary's).",
+                self.arms[arm].rules.count()
+            ));
+        }
+        if arm == 0 {
+            facts.extend(self.is_expedited.then(|| grace::FACT.to_owned()));
+            facts.extend(self.watch.iter().map(Watch::fact));
+            facts.push(
+                "Baseline processes are exempted by a `never,task` rule on their login UID, and carry no \
+                 audit context."
+                    .into(),
+            );
+            facts.push(self.host.sentence());
+        }
+        facts
+    }
+
+    /// Whether this host records something, so that rules which would take from it have to be confined.
+    pub fn is_host_audited(&self) -> bool {
+        self.snapshot.is_audited()
+    }
+
+    /// Puts everything back; for the last arm that leaves.
+    ///
+    /// # Errors
+    /// A sentence that says what is left, or what somebody else had changed since the last sample.
+    pub fn restore(mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
+        let untouched = match self.watch {
+            Some(_) => self.snapshot.check_host(&mut self.client),
+            None => Ok(()),
+        };
+        if self.watch.is_some() {
+            // First off, then the sink: without one, the kernel prints records to its console.
+            let enabled = AuditSetting::Enabled(self.snapshot.status.enabled);
+            self.client.set(enabled).map_err(needs)?;
+        }
+        // It ends with the watch.
+        let auditd = self.watch.take().and_then(|watch| watch.own_auditd());
+        if let Some(pid) = auditd {
+            started::forget(guard, pid).map_err(TreatmentError::Unavailable)?;
+        }
+        Snapshot::put_back(guard)?;
+        grace::put_back(guard).map_err(TreatmentError::Unavailable)?;
+        untouched
+    }
+}
+
+fn not_exchanged(error: io::Error) -> TreatmentError {
+    TreatmentError::NotInForce(format!(
+        "the audit rules of one arm could not be replaced by those of another ({error}): the rules were \
+         changed during the measurement, or a file that one of them watches was removed"
+    ))
+}

@@ -1,0 +1,65 @@
+//! Whether auditing was in use on this host before: what a baseline would be without our care.
+
+use super::context::cost_of_context;
+use super::state::Snapshot;
+use super::{BASELINE_LOGINUID, needs};
+use crate::{Bench, TreatmentError};
+use linux_audit::netlink::Client;
+use linux_audit::rule::Rule;
+use weigh_host::undo::guard::Guard;
+
+/// A process with an audit context takes 1.6 to 2.2 times as long for `getppid`; identical ones
+/// differ by a few per cent at most.
+pub const CONTEXT_RATIO: f64 = 1.15;
+
+/// Whether auditing was in use here before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HostAuditing {
+    /// New processes carry no audit context: auditing was never enabled since boot.
+    Clean,
+    /// Auditing is off, but new processes still carry a context, which makes `getppid` this many
+    /// times as long.
+    Residual { ratio: f64 },
+    /// Auditing is on.
+    Audited,
+}
+
+/// Finds out what state this host is in; loads the rule that exempts the baseline on the way.
+///
+/// # Errors
+/// Where the rule cannot be loaded, or the login uid not set.
+pub fn look_at_host(
+    bench: &Bench,
+    guard: &mut Guard,
+    client: &mut Client,
+    snapshot: &mut Snapshot,
+) -> Result<HostAuditing, TreatmentError> {
+    snapshot.added = Some(Snapshot::ours([]));
+    snapshot.write_down(guard)?;
+    client.add_rule(&Rule::never_task(BASELINE_LOGINUID)).map_err(needs)?;
+    if snapshot.status.enabled != 0 {
+        return Ok(HostAuditing::Audited);
+    }
+    let ratio = cost_of_context(bench)?;
+    Ok(if ratio > CONTEXT_RATIO { HostAuditing::Residual { ratio } } else { HostAuditing::Clean })
+}
+
+impl HostAuditing {
+    /// What a person must know before, and a reader after.
+    pub fn sentence(&self) -> String {
+        match self {
+            HostAuditing::Clean => "Auditing has not been enabled on this host since it booted. Enabling \
+                it leaves an audit context in every process started later, a cost that remains until the \
+                next boot; `weigh compare audit:residual` measures it."
+                .into(),
+            HostAuditing::Residual { ratio } => format!(
+                "Auditing has been enabled since this host booted, so its processes carry an audit context \
+                 even with auditing off: getppid takes {ratio:.2} times as long as without. The baseline \
+                 here has none."
+            ),
+            HostAuditing::Audited => {
+                "Auditing was already on; the rules of this host stay in force.".into()
+            }
+        }
+    }
+}

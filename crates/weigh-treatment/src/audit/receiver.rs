@@ -1,0 +1,145 @@
+//! Who receives the records while we measure: ourselves, an audit daemon of the host, one that we
+//! started, or nobody.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::needs;
+use super::wait::{SEND_AGAIN_EVERY, Wait};
+use weigh_testbed::Collector;
+use crate::TreatmentError;
+use linux_audit::auditd::Auditd;
+use linux_audit::netlink::Client;
+use weigh_host::machine::cpu_time;
+
+/// Beyond [`Receiver::Own`], our own process only listens and counts.
+pub enum Receiver {
+    /// Our own process, which writes a log as auditd does by default.
+    Own,
+    /// The same, which ships them to W_passive and waits until that has them.
+    Remote(Collector),
+    /// The audit daemon that this host had before.
+    Host(u32),
+    /// An auditd that we started.
+    Auditd(Auditd),
+    /// The kernel prints them to its own log.
+    Nobody,
+}
+
+/// With `flush = sync` and a slow disk a full backlog takes minutes.
+const AUDITD_LIMIT: Duration = Duration::from_secs(300);
+/// A full default backlog drains in well under a second.
+const LIMIT: Duration = Duration::from_secs(30);
+
+impl Receiver {
+    /// Whether it is our own process, and the kernel's only one.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Receiver::Own | Receiver::Remote(_))
+    }
+
+    /// How long it may take to write out what waits.
+    pub fn drain_limit(&self) -> Duration {
+        if matches!(self, Receiver::Auditd(_)) { AUDITD_LIMIT } else { LIMIT }
+    }
+
+    /// The process that receives the records, `own` where that is ours.
+    pub fn pid(&self, own: u32) -> Option<u32> {
+        match self {
+            Receiver::Own | Receiver::Remote(_) => Some(own),
+            Receiver::Host(pid) => Some(*pid),
+            Receiver::Auditd(auditd) => Some(auditd.pid()),
+            Receiver::Nobody => None,
+        }
+    }
+
+    /// Waits until an auditd of ours has done all its work up to this marker, which the kernel has sent
+    /// already: the log written, the plugin's pipe read.
+    ///
+    /// # Errors
+    /// [`TreatmentError::NotInForce`] where it does not come to that.
+    pub fn wait_until_written(
+        &mut self,
+        client: &mut Client,
+        marker: &str,
+        interrupted: &AtomicBool,
+    ) -> Result<(), TreatmentError> {
+        const LOOK_EVERY: Duration = Duration::from_micros(500);
+        let Receiver::Auditd(auditd) = self else { return Ok(()) };
+        let mut wait = Wait::new(interrupted, AUDITD_LIMIT);
+        let mut sent = Instant::now();
+        // The kernel writes the text between quotes, so that 1 is not found in 12.
+        let quoted = format!("{marker}'");
+        let unreadable = |error: io::Error| {
+            TreatmentError::NotInForce(format!("what auditd has written is not known: {error}"))
+        };
+        while !auditd.has_written(&quoted).map_err(unreadable)? {
+            if auditd.has_ended() {
+                return Err(TreatmentError::NotInForce(
+                    "auditd ended during the measurement".into(),
+                ));
+            }
+            if !wait.goes_on()? {
+                return Err(TreatmentError::NotInForce(
+                    "auditd no longer writes: its disk may be full, or it was stopped".into(),
+                ));
+            }
+            if sent.elapsed() > SEND_AGAIN_EVERY {
+                client.send_text(marker).map_err(needs)?;
+                sent = Instant::now();
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let family = cpu_time::family(auditd.pid());
+        let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid)).sum::<u64>();
+        // A dispatcher and a plugin that wait for each other rest in turns, so a look is not enough.
+        loop {
+            let before = used();
+            std::thread::sleep(LOOK_EVERY * 4);
+            if family.iter().all(|pid| cpu_time::is_at_rest(*pid)) && used() == before {
+                return Ok(());
+            }
+            if !wait.goes_on()? {
+                return Err(TreatmentError::NotInForce("auditd does not become idle".into()));
+            }
+        }
+    }
+
+    /// For the report.
+    pub fn fact(&self) -> String {
+        match self {
+            Receiver::Own => {
+                "The records are drained and written to a file as auditd does by default.".into()
+            }
+            Receiver::Remote(collector) => format!(
+                "The records are drained by a process on W_test's CPUs, and shipped over the LAN to {}, \
+                 W_passive, which writes them to a file; with every sample it says how many it has.",
+                collector.address
+            ),
+            Receiver::Host(pid) => format!(
+                "The audit daemon of this host (process {pid}) drains and stores the records; ours are \
+                 counted beside it. {COPIES}"
+            ),
+            Receiver::Auditd(auditd) => {
+                let configuration = auditd.configuration();
+                let plugin = match configuration.has_plugin {
+                    true => "a dispatcher whose one plugin reads the records and discards them",
+                    false => "no plugin",
+                };
+                format!(
+                    "The records go to an auditd of our own (process {}): log_format = RAW, flush = {}, \
+                     {plugin}; those of the workloads are counted beside it. {COPIES}",
+                    auditd.pid(),
+                    configuration.flush.word(),
+                )
+            }
+            Receiver::Nobody => format!(
+                "No process receives the records: the kernel prints what its message rate limit lets \
+                 through and drops the rest, without counting it as lost; weigh only counts. {COPIES}"
+            ),
+        }
+    }
+}
+
+const COPIES: &str = "For that the kernel's thread kauditd makes a copy of each record, which is part of \
+                      its CPU time; the CPU time of our counting is not shown.";

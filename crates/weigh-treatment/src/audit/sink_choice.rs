@@ -1,0 +1,191 @@
+//! `sink=` and `flush=`: which receiver of the records the user wants.
+
+use super::receiver::Receiver;
+use super::system;
+use crate::{Bench, Parameter, TreatmentError};
+use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, find_auditd};
+use linux_audit::netlink::Client;
+use weigh_host::orphans;
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::started::write_down;
+use weigh_model::label::Parameters;
+
+/// The parameters as they are explained.
+pub const SINK: Parameter = Parameter {
+    form: "sink=NAME",
+    help: "who receives the records: own (default), auditd, auditd+dispatcher, none, or with net: remote",
+};
+pub const FLUSH: Parameter = Parameter {
+    form: "flush=WORD",
+    help: "with sink=auditd: none, incremental, incremental_async (default), data or sync",
+};
+
+/// What the user wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SinkChoice {
+    /// Nothing: ourselves, or the audit daemon that this host has.
+    #[default]
+    Usual,
+    Own,
+    /// Ours, which ships them to W_passive.
+    Remote,
+    Auditd {
+        flush: Flush,
+        has_plugin: bool,
+    },
+    Nobody,
+}
+
+impl SinkChoice {
+    /// Reads `sink=` and `flush=`.
+    ///
+    /// # Errors
+    /// A sentence that says what they take.
+    pub fn parse(parameters: &Parameters) -> Result<SinkChoice, String> {
+        let flush = parameters.value("flush").map(parse_flush).transpose()?;
+        let choice = match parameters.value("sink") {
+            None => SinkChoice::Usual,
+            Some("own") => SinkChoice::Own,
+            Some("remote") => SinkChoice::Remote,
+            Some("none") => SinkChoice::Nobody,
+            Some(name @ ("auditd" | "auditd+dispatcher")) => SinkChoice::Auditd {
+                flush: flush.unwrap_or(Flush::IncrementalAsync),
+                has_plugin: name != "auditd",
+            },
+            Some(other) => {
+                return Err(format!(
+                    "sink={other}: takes own, auditd, auditd+dispatcher, remote or none"
+                ));
+            }
+        };
+        if flush.is_some() && !matches!(choice, SinkChoice::Auditd { .. }) {
+            return Err("flush= sets how auditd writes its log, so it needs sink=auditd".into());
+        }
+        Ok(choice)
+    }
+
+    /// Whether this host can give it, before anything is changed.
+    ///
+    /// # Errors
+    /// [`TreatmentError::Unavailable`]
+    pub fn check(self, daemon: Option<u32>) -> Result<(), TreatmentError> {
+        match (self, daemon) {
+            (SinkChoice::Usual, _) => Ok(()),
+            (_, Some(pid)) => Err(TreatmentError::Unavailable(format!(
+                "this host has an audit daemon (process {pid}), and the kernel sends the records to it \
+                 alone: leave `sink=` out to weigh with it, or stop it first"
+            ))),
+            (SinkChoice::Auditd { .. }, None) => {
+                find_auditd().map(drop).map_err(TreatmentError::Unavailable)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts it, where it is not our own.
+    ///
+    /// # Errors
+    /// Where auditd does not start.
+    pub fn start(
+        self,
+        bench: &Bench,
+        guard: &mut Guard,
+        client: &mut Client,
+        daemon: Option<u32>,
+    ) -> Result<Receiver, TreatmentError> {
+        match (self, daemon) {
+            (_, Some(pid)) => Ok(Receiver::Host(pid)),
+            (SinkChoice::Usual | SinkChoice::Own, None) => Ok(Receiver::Own),
+            (SinkChoice::Remote, None) => {
+                bench.collector.clone().map(Receiver::Remote).ok_or_else(no_collector)
+            }
+            (SinkChoice::Nobody, None) => Ok(Receiver::Nobody),
+            (SinkChoice::Auditd { flush, has_plugin }, None) => {
+                // A set of its own has a directory of its own.
+                let directory = tempfile::Builder::new()
+                    .prefix("auditd-")
+                    .tempdir_in(&bench.place.scratch)
+                    .map_err(system)?
+                    .keep();
+                let configuration = AuditdConfiguration::new(directory, flush, has_plugin);
+                start_auditd(configuration, guard, client).map(Receiver::Auditd)
+            }
+        }
+    }
+}
+
+/// Starts an auditd that the guard knows of, and waits until it has the records.
+///
+/// # Errors
+/// A sentence with what it said.
+pub fn start_auditd(
+    configuration: AuditdConfiguration,
+    guard: &mut Guard,
+    client: &mut Client,
+) -> Result<Auditd, TreatmentError> {
+    let program = find_auditd().map_err(TreatmentError::Unavailable)?;
+    let mut auditd = Auditd::spawn(&program, configuration).map_err(system)?;
+    orphans::keep(auditd.pid());
+    write_down(guard, auditd.pid()).map_err(system)?;
+    auditd.wait_until_registered(client).map_err(system)?;
+    Ok(auditd)
+}
+
+fn no_collector() -> TreatmentError {
+    TreatmentError::Unavailable(
+        "sink=remote ships the records to W_passive, which only `net:` workloads have around them: `weigh \
+         compare audit:sink=remote -w net:btu-quick`"
+            .into(),
+    )
+}
+
+fn parse_flush(word: &str) -> Result<Flush, String> {
+    Flush::ALL.into_iter().find(|flush| flush.word() == word).ok_or_else(|| {
+        let words = Flush::ALL.map(Flush::word);
+        format!("flush={word}: takes {}", words.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters_of;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<SinkChoice, String> {
+        SinkChoice::parse(&parameters_of(text))
+    }
+
+    #[test]
+    fn sinks_and_ways_to_flush_have_auditds_own_words() {
+        let of = |flush, has_plugin| Ok(SinkChoice::Auditd { flush, has_plugin });
+        assert_eq!(parse("audit"), Ok(SinkChoice::Usual));
+        assert_eq!(parse("audit:sink=own"), Ok(SinkChoice::Own));
+        assert_eq!(parse("audit:sink=none"), Ok(SinkChoice::Nobody));
+        assert_eq!(parse("audit:sink=remote"), Ok(SinkChoice::Remote));
+        assert_eq!(parse("audit:sink=auditd"), of(Flush::IncrementalAsync, false));
+        assert_eq!(parse("audit:sink=auditd+dispatcher,flush=sync"), of(Flush::Sync, true));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert!(parse("audit:sink=rsyslog").unwrap_err().contains("auditd+dispatcher"));
+        assert!(parse("audit:sink=auditd,flush=often").unwrap_err().contains("incremental_async"));
+        assert!(parse("audit:flush=sync").unwrap_err().contains("sink=auditd"));
+        assert!(parse("audit:sink=none,flush=data").unwrap_err().contains("sink=auditd"));
+    }
+
+    #[test]
+    fn beside_a_daemon_of_the_host_there_is_no_choice() {
+        assert!(SinkChoice::Usual.check(Some(7)).is_ok());
+        let refused = SinkChoice::Nobody.check(Some(7)).unwrap_err().to_string();
+        assert!(refused.contains("process 7"), "{refused}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_are_taken_or_refused(sink in "[a-z+]{1,20}", flush in "[a-z_]{1,20}") {
+            let _ = parse(&format!("audit:sink=\"{sink}\",flush={flush}"));
+        }
+    }
+}

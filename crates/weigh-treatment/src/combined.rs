@@ -1,0 +1,283 @@
+//! Several treatments in one arm, as `audit+seccomp`: all of them in force at once, each proved with every
+//! sample, and taken back in reverse order.
+
+use super::kind::none;
+use super::{
+    Bench, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError, build,
+    not_elsewhere,
+};
+use weigh_host::undo::guard::Guard;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Term;
+use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_workload::instance::Instance;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+
+/// The treatments of one arm, in the order written, each with the name of its kind.
+pub struct Combined {
+    parts: Vec<(String, Box<dyn Treatment>)>,
+}
+
+impl Combined {
+    /// # Errors
+    /// A sentence that says which of them exclude each other, or what is wrong with one.
+    pub fn build(terms: &[Term]) -> Result<Combined, String> {
+        for (index, Term { name, .. }) in terms.iter().enumerate() {
+            if name == none::KIND.name() {
+                return Err(format!(
+                    "`{name}` is no change: leave it out of the other treatments' arm"
+                ));
+            }
+            if terms[..index].iter().any(|other| other.name == *name) {
+                return Err(format!(
+                    "`{name}` is twice in one arm: weigh them in two arms, with a blank in place of the `+`"
+                ));
+            }
+        }
+        let build = |term: &Term| Ok((term.name.clone(), build(term)?));
+        let parts: Vec<_> = terms.iter().map(build).collect::<Result<_, String>>()?;
+        for (index, (name, part)) in parts.iter().enumerate() {
+            for (other, their) in &parts[..index] {
+                let theirs = their.occupies();
+                let is_theirs = |own: &Occupied| theirs.iter().any(|their| their.what == own.what);
+                if let Some(both) = part.occupies().into_iter().find(is_theirs) {
+                    return Err(format!(
+                        "`{other}` and `{name}` cannot be in one arm: both change {}",
+                        both.what
+                    ));
+                }
+            }
+        }
+        let of = |reach| parts.iter().find(|(_, part)| part.reach() == reach);
+        let elsewhere = of(Reach::Guest).or_else(|| of(Reach::Elsewhere));
+        if let Some(((there, _), (name, _))) = elsewhere.zip(of(Reach::System)) {
+            return Err(not_elsewhere(there, name));
+        }
+        Ok(Combined { parts })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &dyn Treatment> {
+        self.parts.iter().map(|(_, part)| &**part)
+    }
+}
+
+impl Treatment for Combined {
+    fn occupies(&self) -> Vec<Occupied> {
+        self.all().flat_map(|part| part.occupies()).collect()
+    }
+
+    fn sets_in_late(&self) -> bool {
+        self.all().any(|part| part.sets_in_late())
+    }
+
+    fn lets_take_turns(&self) -> bool {
+        self.all().all(|part| part.lets_take_turns())
+    }
+
+    fn was_quiet(&self, evidence: &Evidence) -> bool {
+        self.all().all(|part| part.was_quiet(evidence))
+    }
+
+    fn takes_time(&self) -> Option<String> {
+        let all: Vec<String> = self.all().filter_map(|part| part.takes_time()).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        let mut sentences = Vec::new();
+        for (_, part) in &mut self.parts {
+            sentences.extend(part.prepare(bench, guard)?);
+        }
+        Ok(sentences)
+    }
+
+    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.apply(bench, guard))
+    }
+
+    fn place(&self, place: LaunchPlace) -> LaunchPlace {
+        self.all().fold(place, |place, part| part.place(place))
+    }
+
+    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        self.parts.iter_mut().try_fold(place, |place, (_, part)| part.vary(place, draw))
+    }
+
+    fn reach(&self) -> Reach {
+        self.all().map(|part| part.reach()).max().unwrap_or(Reach::Processes)
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        let setups = self.all().map(|part| part.setup(is_treated));
+        setups.fold(Setup::default(), Setup::overridden_by)
+    }
+
+    fn instance(&mut self) -> Result<Instance, TreatmentError> {
+        let mut parts = self.parts.iter_mut();
+        parts.try_fold(Instance::default(), |all, (_, part)| Ok(all.joined(part.instance()?)))
+    }
+
+    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.before(role))
+    }
+
+    fn before_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.before_pair(roles))
+    }
+
+    fn ask(&mut self) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.ask())
+    }
+
+    fn hold_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.hold_exempt(launch))
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let mut evidence = Evidence::default();
+        for (_, part) in &mut self.parts {
+            evidence = evidence.joined(part.after(launch)?);
+        }
+        Ok(evidence)
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let contents: Vec<_> =
+            self.parts.iter().map(|(name, part)| (name, part.content())).collect();
+        format!("{contents:?}").into_bytes()
+    }
+
+    fn quantities(&self) -> Vec<EvidenceQuantity> {
+        self.all().flat_map(|part| part.quantities()).collect()
+    }
+
+    fn facts(&self) -> Vec<String> {
+        self.all().flat_map(|part| part.facts()).collect()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.all().flat_map(|part| part.warnings()).collect()
+    }
+
+    fn state(&self, is_treated: bool) -> Option<&'static str> {
+        self.all().find_map(|part| part.state(is_treated))
+    }
+
+    fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
+        let parts = self.parts.iter_mut().rev();
+        // One that cannot be taken back keeps none of the others from it.
+        let mut errors: Vec<TreatmentError> =
+            parts.filter_map(|(_, part)| part.restore(guard).err()).collect();
+        match errors.len() {
+            0 => Ok(()),
+            1 => Err(errors.remove(0)),
+            _ => {
+                let left: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                Err(TreatmentError::Unavailable(left.join("\n")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::parse;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::kind::login_uid::LoginUid;
+    use weigh_workload::setup::kind::planted_share::PlantedShare;
+
+    /// Writes down what is asked of it; its proof fails where there is a reason.
+    struct Witness {
+        name: &'static str,
+        fails: Option<&'static str>,
+        log: Rc<RefCell<Vec<String>>>,
+    }
+
+    impl Treatment for Witness {
+        fn setup(&self, is_treated: bool) -> Setup {
+            match self.name {
+                "one" => {
+                    Setup::default().with(LoginUid { launcher: 0, workers: u32::from(is_treated) })
+                }
+                _ => Setup::default().with(PlantedShare::evenly(7)),
+            }
+        }
+
+        fn before(&mut self, _: Role) -> Result<(), TreatmentError> {
+            self.log.borrow_mut().push(format!("before {}", self.name));
+            Ok(())
+        }
+
+        fn after(&mut self, _: &Launch) -> Result<Evidence, TreatmentError> {
+            self.log.borrow_mut().push(format!("after {}", self.name));
+            if let Some(why) = self.fails {
+                return Err(TreatmentError::NotInForce(why.into()));
+            }
+            let mut evidence = Evidence::default();
+            evidence.amounts.set(self.name, "was there");
+            Ok(evidence)
+        }
+
+        fn content(&self) -> Vec<u8> {
+            self.name.into()
+        }
+
+        fn facts(&self) -> Vec<String> {
+            vec![self.name.into()]
+        }
+    }
+
+    fn combined(fails: [Option<&'static str>; 2]) -> (Combined, Rc<RefCell<Vec<String>>>) {
+        let log = Rc::default();
+        let parts = ["one", "two"].into_iter().zip(fails).map(|(name, fails)| {
+            let part: Box<dyn Treatment> = Box::new(Witness { name, fails, log: Rc::clone(&log) });
+            (name.into(), part)
+        });
+        (Combined { parts: parts.collect() }, log)
+    }
+
+    #[test]
+    fn all_parts_are_told_and_asked_and_their_setups_and_evidence_are_one() {
+        let (mut both, log) = combined([None, None]);
+        let setup = both.setup(true);
+        let login_uid = |setup: &Setup| setup.get::<LoginUid>().map(|uid| uid.workers);
+        assert_eq!((login_uid(&setup), login_uid(&both.setup(false))), (Some(1), Some(0)));
+        assert_eq!(setup.get::<PlantedShare>(), Some(&PlantedShare::evenly(7)));
+        both.before(Role::Treated).unwrap();
+        let launched = Launched::default();
+        let launch = Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
+        let evidence = both.after(&launch).unwrap();
+        let told: Vec<_> = evidence.amounts.texts().map(|(name, _)| name).collect();
+        assert_eq!(told, ["one", "two"]);
+        assert_eq!(*log.borrow(), ["before one", "before two", "after one", "after two"]);
+        assert_eq!(both.facts(), ["one", "two"]);
+        let content = String::from_utf8(both.content()).unwrap();
+        assert!(content.contains("one") && content.contains("two"), "{content}");
+    }
+
+    #[test]
+    fn a_sample_counts_only_where_both_are_in_force() {
+        for fails in [[Some("no"), None], [None, Some("no")]] {
+            let (mut both, _) = combined(fails);
+            let (setup, launched) = (both.setup(true), Launched::default());
+            let launch =
+                Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
+            assert!(matches!(both.after(&launch), Err(TreatmentError::NotInForce(_))));
+        }
+    }
+
+    #[test]
+    fn what_excludes_each_other_is_refused() {
+        let refused = |label: &str| parse(label).err().unwrap();
+        assert!(refused("seccomp:compares=1+seccomp").contains("`seccomp` is twice in one arm"));
+        assert!(refused("audit:backlog=64+audit:live").contains("in two arms"));
+        assert!(refused("seccomp+none").contains("leave it out"));
+        assert!(refused("seccomp+audti").contains("there is no treatment `audti`"));
+        assert!(parse("audit:backlog=64+seccomp+planted:share=1%").is_ok());
+    }
+}

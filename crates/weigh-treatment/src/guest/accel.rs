@@ -1,0 +1,141 @@
+//! How a guest's CPU is made: by the hardware, which gives time, or by an emulator that counts
+//! instructions, which gives path length. A guest that is tried decides which: a `/dev/kvm` may be there and
+//! hang.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::{BootPlan, Guest};
+use crate::TreatmentError;
+use weigh_host::machine::boot_id;
+use weigh_model::workload::clock::PlaceClock;
+
+const DEVICE: &str = "/dev/kvm";
+/// With KVM a guest is up in two or three seconds.
+const TRIED_FOR: Duration = Duration::from_secs(30);
+/// What is known of this boot, so that it is tried once.
+const KNOWN: &str = "kvm";
+/// As `shift` says: its clock goes on by 2¹ ns for an instruction.
+const NS_EACH: u32 = 2;
+
+/// What it means for a result.
+pub const MEANING: &str = "guests count instructions, and all results are path lengths \
+     (instructions per operation), not times. They see no caches, TLBs, mitigations or waits for memory, \
+     and each step of a repeated string instruction counts as one.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accel {
+    Kvm,
+    Counting,
+}
+
+impl Accel {
+    /// What qemu is told.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Accel::Kvm => &["-accel", "kvm", "-cpu", "host"],
+            Accel::Counting => &[
+                "-accel",
+                "tcg,thread=single",
+                "-cpu",
+                "max",
+                "-icount",
+                // An idle guest waits for its disk: with `sleep=off` its clock would leap from one timer to
+                // the next meanwhile, hours ahead, and all its limits of time would be over.
+                "shift=1,sleep=on,align=off",
+                "-rtc",
+                "base=2026-01-01T00:00:00,clock=vm",
+            ],
+        }
+    }
+
+    /// What a guest's command line has besides. Where instructions are counted, how the pages of a process
+    /// lie decides how often it faults and how much of its tables a fork copies: that is no property of a
+    /// boot.
+    pub fn command_line(self) -> &'static str {
+        match self {
+            Accel::Kvm => "",
+            Accel::Counting => " norandmaps",
+        }
+    }
+
+    /// What a guest's clock counts.
+    pub fn clock(self) -> PlaceClock {
+        match self {
+            Accel::Kvm => PlaceClock::Time,
+            Accel::Counting => PlaceClock::Instructions { ns_each: NS_EACH },
+        }
+    }
+}
+
+/// Why there is no KVM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kvm {
+    Works,
+    Not(String),
+}
+
+/// Whether it works here. `plan` is booted with it where that is not known of this boot of the machine, and
+/// without where that fails: it may be the guest's own fault. `directory` keeps it, and `announce` is told
+/// before.
+///
+/// # Errors
+/// Where the user gave up, or the guest boots neither way.
+pub fn find(
+    plan: &mut BootPlan,
+    directory: &Path,
+    interrupted: &AtomicBool,
+    announce: &dyn Fn(&str),
+) -> Result<Kvm, TreatmentError> {
+    if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
+        return Ok(Kvm::Not(format!("{DEVICE}: {error}")));
+    }
+    let file = directory.join(KNOWN);
+    let known = std::fs::read_to_string(&file).unwrap_or_default();
+    let boot = boot_id().map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
+    if let Some(found) = known_of(&known, &boot) {
+        return Ok(found);
+    }
+    announce(&format!(
+        "Trying whether a guest boots with KVM (at most {} s).",
+        TRIED_FOR.as_secs()
+    ));
+    let (found, text) = match Guest::start(plan)?.arrive(interrupted, Some(TRIED_FOR)) {
+        Ok(_) => (Kvm::Works, "works".to_owned()),
+        Err(TreatmentError::Interrupted) => return Err(TreatmentError::Interrupted),
+        Err(_) => {
+            announce("It does not. Trying whether it boots without KVM.");
+            plan.accel = Accel::Counting;
+            Guest::start(plan)?.arrive(interrupted, None)?;
+            let why = format!(
+                "{DEVICE} is there, but a guest boots only without it; to try it again, remove {}",
+                file.display()
+            );
+            (Kvm::Not(why.clone()), why)
+        }
+    };
+    // Not to know it costs half a minute the next time.
+    let _ = std::fs::write(file, format!("{boot} {text}\n"));
+    Ok(found)
+}
+
+/// What was kept, where it is of this boot of the machine.
+fn known_of(kept: &str, boot: &str) -> Option<Kvm> {
+    let found = kept.trim_end().strip_prefix(boot)?.strip_prefix(' ')?;
+    Some(if found == "works" { Kvm::Works } else { Kvm::Not(found.to_owned()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_holds_for_one_boot_of_the_machine() {
+        assert_eq!(known_of("a works\n", "a"), Some(Kvm::Works));
+        assert_eq!(known_of("a it hangs\n", "a"), Some(Kvm::Not("it hangs".into())));
+        assert_eq!(known_of("a works\n", "b"), None);
+        assert_eq!(known_of("", "a"), None);
+    }
+}

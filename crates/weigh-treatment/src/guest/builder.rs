@@ -1,0 +1,226 @@
+//! What is built once and kept: in a directory below that of the state, each thing under a name that says
+//! what went in. It is made in a directory beside, which the guard removes, and gets its name when it is
+//! whole.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{statvfs, sync};
+
+use super::program;
+use crate::TreatmentError;
+use trust::start::{self, Inherited};
+use weigh_host::said;
+use weigh_host::said::{Heard, KEPT_BYTES, Keep};
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::scratch;
+use weigh_host::undo::scratch::SCRATCH;
+use weigh_host::undo::state_dir::StateDir;
+use weigh_model::printable;
+
+/// A step that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(1200);
+/// The same of one that only looks.
+const LOOKS_WITHIN: Duration = Duration::from_secs(60);
+/// Who waits longer is told for what.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+/// A root file system twice, as a tree and as an image, with the packages that it is made of.
+const ROOM_BYTES: u64 = 2 << 30;
+/// What a package manager lists is long.
+const MOST_PRINTED: usize = 16 << 20;
+/// So much of what a step says is told.
+const TOLD_LINES: usize = 4;
+
+pub struct Workshop<'a> {
+    directory: PathBuf,
+    guard: &'a mut Guard,
+    interrupted: &'a AtomicBool,
+}
+
+impl<'a> Workshop<'a> {
+    /// Below the directory of the state.
+    ///
+    /// # Errors
+    /// Where that cannot be written to.
+    pub fn open(
+        guard: &'a mut Guard,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Workshop<'a>, TreatmentError> {
+        let directory = StateDir::open().map_err(unavailable)?.path("vm");
+        if !directory.is_dir() {
+            scratch::create(&directory).map_err(|error| within(&directory, &error))?;
+        }
+        Ok(Workshop { directory, guard, interrupted })
+    }
+
+    /// Where all of it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The directory of this name, which is made where it is not there: `make` is given an empty one.
+    ///
+    /// # Errors
+    /// Where it cannot be made; nothing is left then.
+    pub fn have(
+        &mut self,
+        name: &str,
+        make: impl FnOnce(&BuildStep, &Path) -> Result<(), TreatmentError>,
+    ) -> Result<PathBuf, TreatmentError> {
+        let wanted = self.directory.join(name);
+        if wanted.is_dir() {
+            return Ok(wanted);
+        }
+        let status = statvfs(&self.directory).map_err(|error| unavailable(error.into()))?;
+        let free = status.f_bavail.saturating_mul(status.f_frsize);
+        if free < ROOM_BYTES {
+            return Err(TreatmentError::Unavailable(format!(
+                "a virtual machine takes {} MiB in {} while it is built, and {} MiB are free: set \
+                 XDG_STATE_HOME to a directory with more",
+                ROOM_BYTES >> 20,
+                self.directory.display(),
+                free >> 20
+            )));
+        }
+        let beside = self.directory.join(scratch::name(std::process::id()).map_err(unavailable)?);
+        let instance = beside.display().to_string();
+        let state = serde_json::to_value(&beside).map_err(|error| unavailable(error.into()))?;
+        self.guard.write_down(SCRATCH, &instance, state).map_err(unavailable)?;
+        scratch::create(&beside).map_err(|error| within(&beside, &error))?;
+        let whole = beside.join("whole");
+        let made = fs::create_dir(&whole).map_err(|error| within(&whole, &error));
+        let step = BuildStep { interrupted: self.interrupted, beside: &beside };
+        let made = made.and_then(|()| make(&step, &whole)).and_then(|()| {
+            // It has its name only when all of it is on disk.
+            sync();
+            fs::rename(&whole, &wanted).map_err(|error| within(&wanted, &error))
+        });
+        let removed = self.guard.undo(SCRATCH, &instance).map_err(TreatmentError::Unavailable);
+        made.and(removed).map(|()| wanted)
+    }
+}
+
+/// What a step of building has.
+pub struct BuildStep<'a> {
+    interrupted: &'a AtomicBool,
+    /// For what is not kept.
+    pub beside: &'a Path,
+}
+
+impl BuildStep<'_> {
+    /// Runs a program in mount and process namespaces of its own, so that nothing of it outlives it; `what`
+    /// is told while it takes. Gives what it printed.
+    ///
+    /// # Errors
+    /// With its last words.
+    pub fn run(&self, what: &str, words: &[&str]) -> Result<String, TreatmentError> {
+        let refused = |problem: String| TreatmentError::Unavailable(format!("{what}: {problem}"));
+        let system = |error: io::Error| refused(error.to_string());
+        let unshare = program("unshare").map_err(refused)?;
+        let mut command = start::command(unshare, Inherited::Fixed);
+        command.args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--"]);
+        command.args(words).env("LC_ALL", "C").env("TMPDIR", self.beside);
+        command
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .current_dir(self.beside)
+            .stdin(Stdio::null());
+        let mut heard = Heard::start_joined(command, Keep::Last(KEPT_BYTES)).map_err(system)?;
+        let (began, mut told) = (Instant::now(), Instant::now());
+        let ended = heard.wait(LIMIT, |_| {
+            if told.elapsed() > TELL_EVERY {
+                told = Instant::now();
+                let seconds = began.elapsed().as_secs();
+                let line = printable::line(&format!("{what}: {seconds} s"));
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+            !self.interrupted.load(Ordering::Relaxed)
+        });
+        self.goes_on()?;
+        let text = heard.stdout.text();
+        match ended.map_err(system)?.success() {
+            true => Ok(text),
+            false => Err(refused(last_words(&text))),
+        }
+    }
+
+    /// Refuses to go on where the user gave up.
+    ///
+    /// # Errors
+    /// [`TreatmentError::Interrupted`]
+    pub fn goes_on(&self) -> Result<(), TreatmentError> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(TreatmentError::Interrupted),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What a program printed that only looks, and whether it succeeded.
+///
+/// # Errors
+/// A sentence, where it cannot be started or does not end.
+pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bool), String> {
+    let say = |error: io::Error| format!("{}: {error}", program.display());
+    let mut command = start::command(program, Inherited::Fixed);
+    command.args(words).env("LC_ALL", "C").stdin(Stdio::null());
+    let keep = [Keep::First(MOST_PRINTED), Keep::First(0)];
+    let mut heard = Heard::start(command, keep).map_err(say)?;
+    let status = heard.wait(LOOKS_WITHIN, |_| true).map_err(say)?;
+    match heard.stdout.is_cut() {
+        true => Err(format!("{} prints more than was asked for", program.display())),
+        false => Ok((heard.stdout.bytes().to_owned(), status.success())),
+    }
+}
+
+/// What a program said last, with what to do about it.
+fn last_words(printed: &str) -> String {
+    let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = said::words(lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n").as_bytes());
+    let advice = if printed.contains("No space left on device") {
+        ". There is no room: set XDG_STATE_HOME to a directory with 2 GiB"
+    } else if [
+        "Temporary failure resolving",
+        "Could not resolve",
+        "Could not connect",
+        "Unable to connect",
+    ]
+    .iter()
+    .any(|words| printed.contains(words))
+    {
+        ". The distribution's mirror cannot be reached: connect this machine, or name a root file system and \
+         a kernel that are here (vm:root=PATH,kernel=PATH)"
+    } else if printed.contains("Unable to locate package") || printed.contains("No packages found")
+    {
+        ". apt's lists may be missing or old: apt-get update"
+    } else {
+        ""
+    };
+    format!("{}{advice}", last.trim_end_matches('.'))
+}
+
+pub(super) fn unavailable(error: io::Error) -> TreatmentError {
+    TreatmentError::Unavailable(error.to_string())
+}
+
+pub(super) fn within(path: &Path, error: &io::Error) -> TreatmentError {
+    TreatmentError::Unavailable(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_follows_what_a_program_said() {
+        let of = |said: &str| last_words(&format!("one\ntwo\n\nthree\nfour\n{said}\n"));
+        assert_eq!(of("five."), "two; three; four; five");
+        assert!(of("write: No space left on device").contains("XDG_STATE_HOME"));
+        assert!(of("Temporary failure resolving 'deb.debian.org'").contains("cannot be reached"));
+        assert!(of("E: Unable to locate package x").ends_with("apt-get update"));
+    }
+}

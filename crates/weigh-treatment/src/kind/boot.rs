@@ -1,0 +1,133 @@
+//! `boot`: a boot of this very machine, again and again: a security module, a kernel, an option of its
+//! command line. Each half of a pair is measured in a boot of its own; `experiment/boots.rs` has them come.
+
+use weigh_model::kind::{Parameter, Probe};
+use crate::boot::{BootEntry, BootState, NAME, NormalBoot, may_boot};
+use crate::guest::options::GuestOptions;
+use crate::{Bench, Kind, Launch, Treatment, TreatmentError};
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
+use weigh_host::machine;
+use weigh_host::undo::guard::Guard;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+
+pub static KIND: MachineBoot = MachineBoot;
+
+pub struct MachineBoot;
+
+impl Kind for MachineBoot {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        "boots of this machine, which it reboots for: SELinux, kernels, boot options"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter { form: "selinux", help: "SELinux with the policy that is here, enforcing" },
+            Parameter { form: "selinux=permissive", help: "the same, but nothing is denied" },
+            Parameter { form: "apparmor", help: "AppArmor, with the profiles that are here" },
+            Parameter { form: "bpf-lsm", help: "the security module for BPF, with no program" },
+            Parameter { form: "audit", help: "auditing from the boot on (audit=1)" },
+            Parameter { form: "cmdline=WORDS", help: "more words for the kernel's command line" },
+            Parameter { form: "kernel=PATH", help: "a vmlinuz, its initramfs beside it" },
+        ]
+    }
+
+    fn probe(&self) -> Probe {
+        match may_boot() {
+            Ok(()) => Probe::Available,
+            Err(problem) if !rustix::process::geteuid().is_root() => Probe::NeedsRoot(problem),
+            Err(problem) => Probe::Broken(problem),
+        }
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let options = GuestOptions::of(parameters)?;
+        Ok(Box::new(OneArm { options, entry: None, mark: String::new(), boot_id: String::new() }))
+    }
+}
+
+struct OneArm {
+    options: GuestOptions,
+    entry: Option<BootEntry>,
+    /// Of the boot that is due.
+    mark: String,
+    boot_id: String,
+}
+
+impl OneArm {
+    fn entry_by(&self, state: Option<&BootState>) -> Result<BootEntry, String> {
+        let normal = state.map_or_else(NormalBoot::read, |state| Ok(state.normal.clone()))?;
+        BootEntry::of(&self.options, &normal)
+    }
+
+    fn check(&self, seen: &GuestSeen) -> Result<(), String> {
+        let entry = self.entry.as_ref().ok_or("it was never made ready")?;
+        if seen.boot != self.boot_id {
+            return Err(format!("it ran in another boot ({})", seen.boot));
+        }
+        entry.check(seen, &self.mark)
+    }
+}
+
+impl Treatment for OneArm {
+    fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        let state = BootState::read().map_err(TreatmentError::Unavailable)?;
+        let entry = self.entry_by(state.as_ref()).map_err(TreatmentError::Unavailable)?;
+        self.entry = Some(entry);
+        self.mark = state.map(|state| state.mark()).unwrap_or_default();
+        self.boot_id =
+            machine::boot_id().map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
+        Ok(Vec::new())
+    }
+
+    fn setup(&self, _: bool) -> Setup {
+        Setup::default().with(GuestState {})
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        // What runs in another arm runs in another boot, and that arm proves which.
+        if !launch.is_treated {
+            return Ok(Evidence::default());
+        }
+        let wrong = |problem: String| {
+            TreatmentError::NotInForce(format!("the boot is not as it should be: {problem}"))
+        };
+        let read = |name: &str| -> Result<GuestSeen, TreatmentError> {
+            let seen = launch.seen(name)?;
+            serde_json::from_str(seen[0]).map_err(|error| wrong(error.to_string()))
+        };
+        let (before, after) = (read(GuestState::BEFORE)?, read(GuestState::AFTER)?);
+        self.check(&before).and_then(|()| self.check(&after)).map_err(wrong)?;
+        match self.options.selinux.is_some() && after.avc_lookups == before.avc_lookups {
+            true => Err(wrong("SELinux looked up no permission meanwhile".into())),
+            false => Ok(Evidence::default()),
+        }
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let state = BootState::read().ok().flatten();
+        let digests = self.entry_by(state.as_ref()).and_then(|entry| entry.digests());
+        digests.unwrap_or_else(|problem| problem).into_bytes()
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let Some(entry) = &self.entry else { return Vec::new() };
+        vec![
+            format!(
+                "Each sample of this arm is of a one-shot boot of its own of this machine: Linux {}. The \
+                 interval is about the next boot.",
+                entry.kernel.release
+            ),
+            format!("Its kernel's command line, but for the number of the boot: {}", entry.line),
+        ]
+    }
+
+    fn state(&self, _: bool) -> Option<&'static str> {
+        Some("a boot of its own")
+    }
+}

@@ -1,0 +1,264 @@
+//! `cmd`: whatever weigh does not know, by three commands of the user's.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use crate::{Bench, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError};
+use weigh_host::undo::guard::Guard;
+use weigh_host::undo::running::CurrentCommand;
+use weigh_host::undo::undo_command;
+use weigh_host::undo::undo_command::UserCommand;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+
+pub static KIND: Cmd = Cmd;
+
+pub struct Cmd;
+
+impl Kind for Cmd {
+    fn name(&self) -> &'static str {
+        "cmd"
+    }
+
+    fn summary(&self) -> &'static str {
+        "whatever else: shell commands that change something, undo it, and prove it"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter { form: "apply=COMMAND", help: "changes it, before treated samples" },
+            Parameter {
+                form: "undo=COMMAND",
+                help: "undoes it, before others and at the end; also where apply did nothing or half of it",
+            },
+            Parameter {
+                form: "verify=COMMAND",
+                help: "ends with 0 where it is in force, and with another status where it is not",
+            },
+        ]
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::Available
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let directory =
+            std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?;
+        let command = |name: &str, what: &str| match parameters.value(name) {
+            Some(line) if !line.trim().is_empty() && !line.contains('\0') => {
+                Ok(UserCommand { line: line.to_owned(), directory: directory.clone() })
+            }
+            _ => Err(format!("`cmd` needs {name}=\"COMMAND\", which {what}")),
+        };
+        Ok(Box::new(Commanded {
+            apply: command("apply", "changes what is weighed")?,
+            undo: command("undo", "undoes that; the guard runs it, too, if weigh dies")?,
+            verify: command(
+                "verify",
+                "ends with status 0 where the change is in force, and only there",
+            )?,
+            turn: Rc::default(),
+            arm: 0,
+            running: None,
+        }))
+    }
+}
+
+/// Whose change is in force.
+#[derive(Default)]
+struct CommandTurn {
+    arms: Cell<usize>,
+    holder: RefCell<Option<(usize, UserCommand)>>,
+}
+
+struct Commanded {
+    apply: UserCommand,
+    undo: UserCommand,
+    verify: UserCommand,
+    turn: Rc<CommandTurn>,
+    arm: usize,
+    /// Known when it is prepared.
+    running: Option<Rc<CurrentCommand>>,
+}
+
+impl Commanded {
+    fn is_held_by_us(&self) -> bool {
+        self.turn.holder.borrow().as_ref().is_some_and(|(arm, _)| *arm == self.arm)
+    }
+
+    fn is_held(&self) -> bool {
+        self.turn.holder.borrow().is_some()
+    }
+
+    fn running(&self) -> Result<&CurrentCommand, String> {
+        self.running.as_deref().ok_or_else(|| "`cmd` was not prepared".to_owned())
+    }
+
+    /// Applies it; the change of another arm is undone first.
+    fn switch_on(&self) -> Result<(), String> {
+        if self.is_held_by_us() {
+            return Ok(());
+        }
+        self.switch_off()?;
+        self.turn.holder.replace(Some((self.arm, self.undo.clone())));
+        self.apply.change(self.running()?)
+    }
+
+    fn switch_off(&self) -> Result<(), String> {
+        let held = self.turn.holder.borrow().clone();
+        let running = self.running()?;
+        let undone = held.map_or(Ok(()), |(_, undo)| undo.undo(running));
+        undone.map(|()| drop(self.turn.holder.take()))
+    }
+
+    fn prove(&self, is_wanted: bool, when: &str) -> Result<(), TreatmentError> {
+        let verified = self.verify.ask().map_err(TreatmentError::NotInForce)?;
+        match (is_wanted, verified) {
+            (true, Err(problem)) => Err(TreatmentError::NotInForce(format!(
+                "{when}, the change should have been in force, but {problem}"
+            ))),
+            (false, Ok(())) => Err(TreatmentError::NotInForce(format!(
+                "{when}, the change should not have been in force, but `{}` ended with status 0: it does not \
+                 tell, or `{}` does not undo it",
+                self.verify.line, self.undo.line
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Treatment for Commanded {
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        self.turn = bench.commons.of();
+        self.running = Some(Rc::clone(guard.running()));
+        self.arm = self.turn.arms.replace(self.turn.arms.get() + 1);
+        match self.verify.ask().map_err(TreatmentError::Unavailable)? {
+            Err(_) => Ok(Vec::new()),
+            Ok(()) => Err(TreatmentError::Unavailable(format!(
+                "`{}` ends with status 0 before anything was changed: the change is in force already, or the \
+                 command does not tell",
+                self.verify.line
+            ))),
+        }
+    }
+
+    /// Once, and undone twice: as the guard may, which does not know what was done.
+    fn apply(&mut self, _: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+        undo_command::write_down(&self.undo, guard).map_err(TreatmentError::Unavailable)?;
+        self.switch_on().map_err(TreatmentError::Unavailable)?;
+        self.prove(true, "after it was applied")?;
+        self.switch_off().map_err(TreatmentError::Unavailable)?;
+        self.prove(false, "after it was undone")?;
+        let running = self.running().map_err(TreatmentError::Unavailable)?;
+        let Err(problem) = self.undo.undo(running) else { return Ok(()) };
+        // The guard would fail in the same way, and there is nothing to undo.
+        undo_command::strike_out(&self.undo, guard).map_err(TreatmentError::Unavailable)?;
+        Err(TreatmentError::Unavailable(format!(
+            "undo= has to succeed also where there is nothing to undo: {problem}"
+        )))
+    }
+
+    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+        if role == Role::Treated {
+            self.switch_on().map_err(TreatmentError::NotInForce)?;
+            return self.prove(true, "before a treated sample");
+        }
+        if self.is_held_by_us() {
+            self.switch_off().map_err(TreatmentError::NotInForce)?;
+        }
+        match self.is_held() {
+            true => Ok(()),
+            false => self.prove(false, "before a sample without it"),
+        }
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        // Another arm's change may be seen by this one's command.
+        if launch.is_treated {
+            self.prove(true, "after a treated sample")?;
+        } else if !self.is_held() {
+            self.prove(false, "after a sample without it")?;
+        }
+        Ok(Evidence::default())
+    }
+
+    fn facts(&self) -> Vec<String> {
+        vec![format!(
+            "Before a treated sample `{}` was run where it was not in force, before another `{}` where it \
+             was; around each, `{}` told which.",
+            self.apply.line, self.undo.line, self.verify.line
+        )]
+    }
+
+    fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
+        if self.is_held_by_us() {
+            self.switch_off().map_err(TreatmentError::Unavailable)?;
+        }
+        self.prove(false, "at the end")?;
+        undo_command::strike_out(&self.undo, guard).map_err(TreatmentError::Unavailable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::Setup;
+    use weigh_host::undo::state_dir::StateDir;
+
+    #[test]
+    fn all_three_commands_are_needed() {
+        for (label, name) in [
+            ("cmd", "apply"),
+            ("cmd:apply=a,verify=b", "undo"),
+            ("cmd:apply=a,undo=b", "verify"),
+            ("cmd:apply=a,undo=b,verify=\" \"", "verify"),
+        ] {
+            let said = parse(label).err().unwrap();
+            assert!(said.contains(&format!("`cmd` needs {name}=\"COMMAND\"")), "{said}");
+        }
+        assert!(parse("cmd:apply=\"a, b\",undo=c,verify=d").is_ok());
+    }
+
+    fn arm(number: usize, turn: &Rc<CommandTurn>, directory: &std::path::Path) -> Commanded {
+        let running = CurrentCommand::of(&StateDir::at(directory).unwrap(), "7.journal");
+        let command = |line: String| UserCommand { line, directory: directory.to_owned() };
+        Commanded {
+            apply: command(format!("echo {number} > it")),
+            undo: command("rm -f it".into()),
+            verify: command(format!("[ \"$(cat it)\" = {number} ]")),
+            turn: Rc::clone(turn),
+            arm: number,
+            running: Some(Rc::new(running)),
+        }
+    }
+
+    #[test]
+    fn two_arms_that_change_the_same_take_turns() {
+        let directory = tempfile::tempdir().unwrap();
+        let turn = Rc::default();
+        let mut arms = [1, 2].map(|number| arm(number, &turn, directory.path()));
+        let (setup, launched) = (Setup::default(), Launched::default());
+        for (arm, treated) in [(1, 1), (0, 1), (2, 2), (1, 1), (2, 2), (0, 2), (0, 1)] {
+            for (index, one) in arms.iter_mut().enumerate() {
+                one.before(Role::of(index + 1, arm, treated)).unwrap();
+            }
+            let found = std::fs::read_to_string(directory.path().join("it")).unwrap_or_default();
+            assert_eq!(found.trim(), if arm == 0 { String::new() } else { arm.to_string() });
+            for (index, one) in arms.iter_mut().enumerate() {
+                let is_treated = index + 1 == arm;
+                let (setup, launched) = (&setup, &launched);
+                one.after(&Launch { is_treated, setup, launched, members: &[] }).unwrap();
+            }
+        }
+        // From outside, in either direction.
+        std::fs::write(directory.path().join("it"), "1").unwrap();
+        assert!(arms[0].before(Role::Paired).unwrap_err().to_string().contains("should not have"));
+        arms[0].before(Role::Treated).unwrap();
+        std::fs::remove_file(directory.path().join("it")).unwrap();
+        let launch = Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
+        assert!(arms[0].after(&launch).unwrap_err().to_string().contains("should have been"));
+    }
+}

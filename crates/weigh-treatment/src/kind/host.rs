@@ -1,0 +1,144 @@
+//! `host`: the arm is measured on another machine, reached by ssh.
+
+use weigh_model::kind::{Parameter, Probe};
+use crate::elsewhere::connection::Connection;
+use crate::elsewhere::{PARAMETERS, Ssh, Visit};
+use crate::{Bench, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::whereabouts::Whereabouts;
+use trust::program;
+use weigh_host::undo::guard::Guard;
+use weigh_model::described::{line, machine_changes};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+use weigh_model::printable::brief;
+
+pub static KIND: OtherHost = OtherHost;
+
+pub struct OtherHost;
+
+impl Kind for OtherHost {
+    fn name(&self) -> &'static str {
+        "host"
+    }
+
+    fn summary(&self) -> &'static str {
+        "another machine, reached by ssh: the two side by side"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn is_place(&self) -> bool {
+        true
+    }
+
+    fn probe(&self) -> Probe {
+        match program::find("ssh") {
+            Ok(Some(_)) => Probe::Available,
+            Ok(None) => Probe::Broken("there is no ssh here (package openssh-client)".into()),
+            Err(problem) => Probe::Broken(problem),
+        }
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        Ok(Box::new(OnHost { visit: Visit::to(Ssh::of(parameters, "host:USER@HOST")?) }))
+    }
+}
+
+struct OnHost {
+    visit: Visit,
+}
+
+impl Treatment for OnHost {
+    fn reach(&self) -> Reach {
+        Reach::Elsewhere
+    }
+
+    fn takes_time(&self) -> Option<String> {
+        Some(format!("Copying weigh to {}.", self.visit.ssh.destination))
+    }
+
+    fn prepare(&mut self, bench: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        self.visit.begin(bench)?;
+        Ok(Vec::new())
+    }
+
+    fn place(&self, place: LaunchPlace) -> LaunchPlace {
+        self.visit.connection.as_ref().map_or(place, |connection| connection.place.clone())
+    }
+
+    fn vary(&mut self, place: LaunchPlace, _: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        if !self.visit.is_lost() {
+            return Ok(place);
+        }
+        self.visit.come_back()?;
+        Ok(self.place(place))
+    }
+
+    fn setup(&self, _: bool) -> Setup {
+        Setup::default().with(Whereabouts {})
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let there = self.visit.whereabouts();
+        let seen = launch.seen(Whereabouts::SEEN)?;
+        // The connection is part of it: it is another than that of any other arm.
+        let is_there = |found: &&str| there == Some(*found);
+        if seen.iter().all(|found| is_there(found) == launch.is_treated) {
+            return Ok(Evidence::default());
+        }
+        Err(TreatmentError::NotInForce(format!(
+            "a process of the {} arm ran at `{}`, and {} is `{}`",
+            if launch.is_treated { "treated" } else { "other" },
+            brief(&seen.join("`, `")),
+            self.visit.ssh.destination,
+            there.unwrap_or_default()
+        )))
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let Some(Connection { arrival, .. }) = &self.visit.connection else { return Vec::new() };
+        let there = &arrival.machine;
+        let mut facts = vec![format!(
+            "The processes of this arm run on `{}`, reached by ssh as {}: {}. Boot {}.",
+            there.hostname,
+            self.visit.ssh.destination,
+            line(there),
+            there.boot_id
+        )];
+        let changes = machine_changes(&weigh_host::machine::facts::read(), there);
+        let shown = changes.iter().map(|change| {
+            let known = |value: &str| if value.is_empty() { "not known" } else { value }.to_owned();
+            format!(
+                "{} (here {}, there {})",
+                change.fact,
+                known(&change.before),
+                known(&change.after)
+            )
+        });
+        let shown: Vec<String> = shown.collect();
+        facts.push(match shown.is_empty() {
+            true => "These two machines, this boot: no fact of them differs.".into(),
+            false => format!(
+                "These two machines, this boot: the effect is of all that differs between them, as {}.",
+                shown.join("; ")
+            ),
+        });
+        if arrival.executable.is_static {
+            facts.push("There the workloads are statically linked.".into());
+        }
+        facts
+    }
+
+    fn state(&self, is_treated: bool) -> Option<&'static str> {
+        Some(if is_treated { "another machine" } else { "this machine" })
+    }
+
+    fn restore(&mut self, _: &mut Guard) -> Result<(), TreatmentError> {
+        self.visit.connection = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! `landlock`: each process is in layers of Landlock that allow what it does, and check it.
+
+use std::io;
+
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::landlock_layers::LandlockLayers;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+
+pub static KIND: Landlock = Landlock;
+
+/// As many as the kernel allows.
+const MOST_LAYERS: u32 = 16;
+
+pub struct Landlock;
+
+impl Kind for Landlock {
+    fn name(&self) -> &'static str {
+        "landlock"
+    }
+
+    fn summary(&self) -> &'static str {
+        "layers of Landlock around the workload, which allow what it does"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter { form: "layers=N", help: "how many, each inside the other; 1 by default" }]
+    }
+
+    fn probe(&self) -> Probe {
+        match LandlockLayers::version() {
+            Ok(_) => Probe::Available,
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                Probe::Broken("Landlock is not among the kernel's security modules (lsm=)".into())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                Probe::Broken("this kernel has no Landlock (Linux 5.13)".into())
+            }
+            Err(error) => Probe::Broken(format!("Landlock: {error}")),
+        }
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let layers = parameters.number("layers", 1..=MOST_LAYERS)?.unwrap_or(1);
+        Ok(Box::new(Layers { layers }))
+    }
+}
+
+struct Layers {
+    layers: u32,
+}
+
+impl Treatment for Layers {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        Setup::default().with(LandlockLayers { layers: if is_treated { self.layers } else { 0 } })
+    }
+
+    /// No program was executed that was not denied what the layers deny: the step itself tries that. That it
+    /// cannot gain privileges is left of it in `/proc/PID/status`.
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let layers = launch.setup.get::<LandlockLayers>().map_or(0, |step| step.layers);
+        let is_set_up = !launch.is_treated || layers == self.layers;
+        let is_held = layers == 0 || launch.status_numbers("NoNewPrivs").all(|set| set == Some(1));
+        match is_set_up && is_held {
+            true => Ok(Evidence::default()),
+            false => Err(TreatmentError::NotInForce(format!(
+                "the {} process should have been in {layers} layers of Landlock, and was not",
+                launch.whose()
+            ))),
+        }
+    }
+
+    fn facts(&self) -> Vec<String> {
+        vec![format!(
+            "The processes of this arm are in {} of Landlock, with one rule for the whole tree each.",
+            if self.layers == 1 { "a layer".to_owned() } else { format!("{} layers", self.layers) }
+        )]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+    use weigh_workload::launcher::Launched;
+
+    #[test]
+    fn a_process_that_can_gain_privileges_is_in_no_layer() {
+        let mut treatment = parse("landlock:layers=2").unwrap().treatment;
+        let mut is_believed = |is_treated, layers, status: &str| {
+            let setup = Setup::default().with(LandlockLayers { layers });
+            let launched = Launched { status: status.into(), ..Launched::default() };
+            let launch = Launch { is_treated, setup: &setup, launched: &launched, members: &[] };
+            treatment.after(&launch).is_ok()
+        };
+        assert!(is_believed(true, 2, "NoNewPrivs:\t1\n"));
+        assert!(!is_believed(true, 2, "NoNewPrivs:\t0\n") && !is_believed(true, 2, ""));
+        assert!(!is_believed(true, 0, "NoNewPrivs:\t1\n"));
+        assert!(is_believed(false, 0, "") && is_believed(false, 1, "NoNewPrivs:\t1\n"));
+        assert!(parse("landlock:layers=17").err().unwrap().contains("from 1 to 16"));
+    }
+}

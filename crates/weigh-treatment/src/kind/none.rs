@@ -1,0 +1,81 @@
+//! `none`: nothing at all, so that `weigh compare none` weighs two identical arms through the very
+//! same path (an A/A experiment): what it calls different is a false alarm.
+
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use weigh_workload::setup::kind::planted_share::PlantedShare;
+use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+
+pub static KIND: None = None;
+
+pub struct None;
+
+impl Kind for None {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn summary(&self) -> &'static str {
+        "no change: two identical arms (an A/A test), where every difference found is a false alarm"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::Available
+    }
+
+    fn build(&self, _: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        Ok(Box::new(Nothing))
+    }
+}
+
+struct Nothing;
+
+impl Treatment for Nothing {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
+    /// That the arm was set up as one without a filter and without planted work. Of the process itself
+    /// nothing can be asked: a command may well filter its own system calls. Whatever else another arm
+    /// has, its treatment proves that this one has not.
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let has_filter = launch.setup.get::<SeccompFilter>().is_some();
+        let is_planted = launch.setup.get::<PlantedShare>().is_some_and(|share| share.ppm > 0);
+        match launch.is_treated && (has_filter || is_planted) {
+            false => Ok(Evidence::default()),
+            true => Err(TreatmentError::NotInForce(
+                "the arm without a treatment was set up as one that has one".into(),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::setup::Setup;
+
+    #[test]
+    fn an_arm_with_a_filter_or_planted_work_is_not_nothing() {
+        let is_believed = |is_treated, setup: Setup| {
+            let launch =
+                Launch { is_treated, setup: &setup, launched: &Launched::default(), members: &[] };
+            Nothing.after(&launch).is_ok()
+        };
+        let planted = |ppm| Setup::default().with(PlantedShare::evenly(ppm));
+        let filtered = || Setup::default().with(SeccompFilter { program: Vec::new() });
+        assert!(is_believed(true, Setup::default()) && is_believed(true, planted(0)));
+        assert!(!is_believed(true, filtered()) && !is_believed(true, planted(1000)));
+        assert!(is_believed(false, filtered()), "another arm");
+    }
+}

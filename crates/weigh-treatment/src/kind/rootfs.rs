@@ -1,0 +1,356 @@
+//! `rootfs`: a place. The arm's processes have another root file system: with its loader, its libc, and its
+//! programs.
+
+use std::rc::Rc;
+
+use weigh_archive::Packed;
+use crate::rootfs::{Root, RootForm, RootSource, Roots};
+use crate::{
+    Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
+};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::enter_root;
+use weigh_workload::setup::kind::root_seen::{RootSeen, SEEN};
+use weigh_host::undo::guard::Guard;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+
+pub static KIND: Rootfs = Rootfs;
+
+pub struct Rootfs;
+
+impl Kind for Rootfs {
+    fn name(&self) -> &'static str {
+        "rootfs"
+    }
+
+    fn summary(&self) -> &'static str {
+        "another root file system: a directory, a tar, an image of a container or of a squashfs"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                form: "PATH",
+                help: "a directory, a tar (also by gzip, xz, zstd or bzip2), an OCI layout, what `docker \
+                       save` wrote, a squashfs; / for this system's own, the default baseline",
+            },
+            Parameter {
+                form: "path=PATH",
+                help: "the same, where the path has a `,`, `:`, `+` or `=`",
+            },
+        ]
+    }
+
+    fn is_place(&self) -> bool {
+        true
+    }
+
+    /// This system's own root under the same overlay.
+    fn placebo(&self, _: &Parameters) -> Placebo {
+        let possible = match RootSource::programs_apart() {
+            Err(error) => Err(format!("/proc/self/mountinfo: {error}")),
+            Ok(apart) if apart.is_empty() => in_child(enter_root::try_over_host),
+            Ok(apart) => {
+                let paths = apart.iter().map(|path| path.display().to_string());
+                let paths = paths.collect::<Vec<_>>().join(", ");
+                Err(format!("an overlay over / lacks the file systems mounted at {paths}"))
+            }
+        };
+        match possible {
+            Ok(()) => Placebo::Of(Parameters::of_words(["/"].into_iter())),
+            Err(problem) => {
+                Placebo::Impossible(format!("`rootfs:/` cannot be had here ({problem})"))
+            }
+        }
+    }
+
+    fn probe(&self) -> Probe {
+        let is_root = rustix::process::geteuid().is_root();
+        match in_child(enter_root::own_mounts) {
+            Ok(()) => Probe::Available,
+            Err(problem) if is_root => Probe::Broken(problem),
+            Err(problem) => Probe::NeedsRoot(problem),
+        }
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let mut paths = parameters.iter().map(|(key, value)| value.unwrap_or(key));
+        let path = paths.next().filter(|path| !path.is_empty());
+        let path = path.ok_or("rootfs takes the path of a root file system: rootfs:PATH")?;
+        if let Some(other) = paths.next() {
+            return Err(format!(
+                "rootfs takes one path, and `{other}` is another: put a path with a `,` between quotes, \
+                 rootfs:path=\"PATH\""
+            ));
+        }
+        Ok(Box::new(Elsewhere { source: RootSource::look(path)?, raised: None }))
+    }
+}
+
+/// What a child of ours finds out, in which this process is not changed.
+fn in_child(find_out: fn() -> Result<(), String>) -> Result<(), String> {
+    let (read, write) = rustix::pipe::pipe().map_err(|error| error.to_string())?;
+    // SAFETY: the child makes system calls and small allocations, writes to the pipe and ends at once. The
+    // allocator of this libc may be used after a fork of a program with several threads.
+    match unsafe { libc::fork() } {
+        -1 => Err(std::io::Error::last_os_error().to_string()),
+        0 => {
+            let problem = find_out().err().unwrap_or_default();
+            let _ = rustix::io::write(&write, problem.as_bytes());
+            // SAFETY: ends the child at once, without the parent's clean-up.
+            unsafe { libc::_exit(0) }
+        }
+        child => {
+            drop(write);
+            let mut problem = String::new();
+            let heard = std::io::Read::read_to_string(&mut std::fs::File::from(read), &mut problem);
+            // SAFETY: a status is not asked for.
+            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+            match heard {
+                Ok(0) => Ok(()),
+                Ok(_) => Err(problem),
+                Err(error) => Err(error.to_string()),
+            }
+        }
+    }
+}
+
+struct Elsewhere {
+    source: RootSource,
+    /// Since it was applied.
+    raised: Option<(Rc<Roots>, Rc<Root>)>,
+}
+
+impl Treatment for Elsewhere {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
+    fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        Ok(self.what_is_absent().into_iter().collect())
+    }
+
+    fn apply(&mut self, bench: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
+        let roots = bench.commons.of::<Roots>();
+        let root = roots.raise(&self.source, bench)?;
+        self.raised = Some((roots, root));
+        Ok(())
+    }
+
+    fn place(&self, mut place: LaunchPlace) -> LaunchPlace {
+        let other = self.raised.as_ref().and_then(|(roots, _)| roots.static_build());
+        if let Some(executable) = other {
+            place.executable = executable;
+        }
+        place
+    }
+
+    fn vary(&mut self, place: LaunchPlace, _: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        self.source.check_now_and_then().map_err(|problem| self.is_another(&problem))?;
+        Ok(place)
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        let own = self.raised.as_ref().filter(|_| is_treated).map(|(_, root)| root.setup());
+        own.unwrap_or_default().with(RootSeen {})
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let shown = self.source.shown();
+        let Some((_, root)) = &self.raised else {
+            return Err(TreatmentError::NotInForce(format!("{shown} was never made ready")));
+        };
+        // Another arm may be in the same root.
+        let is_wanted = root.is_entered_by(launch.setup);
+        let own = format!("{:016x}", root.number);
+        let seen = launch.seen(SEEN)?;
+        let wrong = seen.iter().find(|mark| (**mark == own) != is_wanted);
+        if wrong.is_none() && is_wanted >= launch.is_treated {
+            return Ok(Evidence::default());
+        }
+        Err(TreatmentError::NotInForce(format!(
+            "the {} process should {} had the root file system {shown}, but {}",
+            launch.whose(),
+            if is_wanted { "have" } else { "not have" },
+            match wrong {
+                None | Some(&"") => "its own has no mark of ours",
+                Some(mark) if *mark == own => "had it",
+                Some(_) => "its own has another mark",
+            }
+        )))
+    }
+
+    fn content(&self) -> Vec<u8> {
+        match self.source.digest() {
+            Ok(digest) => digest.into(),
+            Err(problem) => problem.into_bytes(),
+        }
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let Some((roots, root)) = &self.raised else { return Vec::new() };
+        let mut facts = vec![self.what_it_is(root)];
+        facts.extend(self.what_is_absent());
+        facts.extend([which_build(roots), where_it_writes()]);
+        facts.extend(roots.first_before(root).map(|first| root.beside(&first)));
+        facts
+    }
+
+    fn restore(&mut self, _: &mut Guard) -> Result<(), TreatmentError> {
+        let Some((roots, _)) = self.raised.take() else { return Ok(()) };
+        roots.lower()?;
+        self.source.check_at_the_end().map_err(|problem| self.is_another(&problem))
+    }
+}
+
+impl Elsewhere {
+    fn is_another(&self, problem: &str) -> TreatmentError {
+        TreatmentError::NotInForce(format!(
+            "the root file system {} is not what it was when the experiment began: {problem}",
+            self.source.shown()
+        ))
+    }
+
+    fn what_is_absent(&self) -> Option<String> {
+        let mounted = self.source.mounted_in_it();
+        let paths: Vec<String> = mounted.iter().map(|path| path.display().to_string()).collect();
+        (!paths.is_empty()).then(|| {
+            format!(
+                "What is mounted in {} is absent in the arm: {}. It has the directories beneath.",
+                self.source.shown(),
+                paths.join(", ")
+            )
+        })
+    }
+
+    fn what_it_is(&self, root: &Root) -> String {
+        let form = match (self.source.form, root.packed) {
+            (RootForm::Host, _) => "this system's own, under an overlay",
+            (RootForm::Directory, _) => "a directory",
+            (RootForm::Squashfs, _) => "a squashfs",
+            (RootForm::ImageDirectory, _) => "a directory with a container's image",
+            (RootForm::Tar, Some(Packed::Image)) => "a tar archive of a container's image",
+            (RootForm::Tar, _) => "a tar archive",
+        };
+        let digest = match self.source.form {
+            RootForm::Host | RootForm::Directory | RootForm::ImageDirectory => String::new(),
+            _ => format!(", SHA-256 {}", self.source.digest().unwrap_or("unknown")),
+        };
+        let files = root.files.map_or(String::new(), |files| format!(", {files} files"));
+        let devices = match root.devices {
+            0 => String::new(),
+            number => format!(" {number} device nodes in it are left out."),
+        };
+        let lacks = root.lacks.as_ref().map(|why| format!(" It lacks files: {why}."));
+        let name =
+            |name: &Option<String>, none: &str| name.clone().unwrap_or_else(|| none.to_owned());
+        format!(
+            "The processes of this arm have the root file system {} ({form}{digest}{files}): {}, \
+             {}.{devices}{}",
+            self.source.shown(),
+            name(&root.tried.distribution, "a system without a name (os-release)"),
+            name(&root.tried.libc, "no libc that weigh knows"),
+            lacks.unwrap_or_default(),
+        )
+    }
+}
+
+fn which_build(roots: &Roots) -> String {
+    match roots.why_static() {
+        None => "The workloads are the same dynamic build in all arms: they have the loader and the libc of \
+                 their root."
+            .into(),
+        Some((file, why)) => format!(
+            "The workloads are the static build in all arms, with a libc of their own: the dynamic one does \
+             not run in {file} ({why})."
+        ),
+    }
+}
+
+fn where_it_writes() -> String {
+    let user = match rustix::process::geteuid().is_root() {
+        true => "",
+        false => " All files in it belong to the user, in a user namespace that has no other.",
+    };
+    format!(
+        "An overlay in memory lies above it, new for each pair, so it stays as it is; the directory for the \
+         workloads' files is the host's.{user}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters_of;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::member::{MemberDuring, MemberSeen};
+
+    /// Whether a sample is believed whose worker and member saw these marks, in this arm: that of root 7, of
+    /// root 8, or of none.
+    fn is_believed(is_treated: bool, entered: u64, worker: Option<&str>, member: &str) -> bool {
+        let source = RootSource::look("/proc").unwrap();
+        let root = Rc::new(Root::made_up(7, "/scratch/root-7"));
+        let mut treatment = Elsewhere { source, raised: Some((Rc::default(), Rc::clone(&root))) };
+        let setup = match entered {
+            7 => root.setup(),
+            8 => Root::made_up(8, "/scratch/root-8").setup(),
+            _ => Setup::default(),
+        };
+        let named = |mark: &str| [(SEEN.to_owned(), mark.to_owned())].into();
+        let seen = worker.map(named).unwrap_or_default();
+        let launched = Launched { seen, ..Launched::default() };
+        let seen = MemberSeen { seen: named(member), ..MemberSeen::default() };
+        let members = &[MemberDuring { before: seen.clone(), after: seen }];
+        treatment.after(&Launch { is_treated, setup: &setup, launched: &launched, members }).is_ok()
+    }
+
+    #[test]
+    fn only_the_mark_of_the_root_is_evidence() {
+        const OWN: &str = "0000000000000007";
+        const OTHER: &str = "0000000000000008";
+        assert!(is_believed(true, 7, Some(OWN), OWN));
+        assert!(is_believed(false, 0, Some(""), ""));
+        assert!(is_believed(false, 8, Some(OTHER), OTHER));
+        assert!(is_believed(false, 7, Some(OWN), OWN), "two arms in one root");
+        assert!(!is_believed(true, 7, Some(""), OWN) && !is_believed(true, 7, Some(OTHER), OWN));
+        assert!(!is_believed(true, 7, None, OWN) && !is_believed(false, 0, None, ""));
+        assert!(!is_believed(true, 7, Some(OWN), ""), "a server that is not in it");
+        assert!(!is_believed(false, 0, Some(OWN), "") && !is_believed(false, 8, Some(OWN), OTHER));
+        assert!(!is_believed(true, 0, Some(""), ""), "an arm without the step");
+    }
+
+    #[test]
+    fn what_differs_between_two_roots_is_told() {
+        let root = |number, libc: &str, digest: &str| {
+            let mut root = Root::made_up(number, "/old.tar");
+            root.tried.libc = Some(libc.into());
+            root.digest = digest.into();
+            root
+        };
+        let (old, new) = (root(1, "musl 1", "a"), root(2, "musl 2", "b"));
+        assert_eq!(
+            new.beside(&old),
+            "It differs from /old.tar in: libc musl 2 in place of musl 1. The effect is that of all that \
+             differs, together."
+        );
+        assert!(root(3, "musl 1", "c").beside(&old).contains("in: contents."));
+        assert_eq!(root(4, "musl 1", "a").beside(&old), "/old.tar has the same content.");
+    }
+
+    #[test]
+    fn a_path_is_one_word_or_one_value() {
+        let refused = |text: &str| KIND.build(&parameters_of(text)).err().unwrap();
+        assert!(refused("rootfs").contains("rootfs:PATH"));
+        assert!(refused("rootfs:a,b").contains("`b` is another"));
+        assert!(refused("rootfs:/no/such").contains("there is no such directory or archive"));
+        assert!(refused("rootfs:path=\"/no, such\"").contains("rootfs:/no, such: there is no"));
+    }
+
+    #[test]
+    fn what_a_child_finds_out_is_heard() {
+        assert_eq!(in_child(|| Ok(())), Ok(()));
+        assert_eq!(in_child(|| Err("forbidden".into())), Err("forbidden".into()));
+    }
+}

@@ -1,0 +1,235 @@
+//! `seccomp`: a system-call filter that every treated process installs on itself; needs no root.
+//!
+//! The default filter reads an argument and compares it. One that looked at numbers only would
+//! cost almost nothing: the kernel precomputes those it always allows (`seccomp_cache_prepare()`).
+
+use std::path::{Path, PathBuf};
+
+use crate::seccomp::bpf::{self, Instruction};
+use crate::seccomp::oci_profile::{self, Compiled};
+use crate::{
+    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute,
+};
+use weigh_workload::launcher::status_number;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+
+pub static KIND: Seccomp = Seccomp;
+
+/// About what a container's profile makes of the average system call.
+const DEFAULT_COMPARES: u32 = 50;
+/// `SECCOMP_MODE_FILTER`.
+const FILTER_MODE: u32 = 2;
+
+pub struct Seccomp;
+
+impl Kind for Seccomp {
+    fn name(&self) -> &'static str {
+        "seccomp"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a seccomp filter that reads an argument of every system call, or your own profile"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                form: "compares=N",
+                help: "comparisons per system call, 1 to 2000; default 50",
+            },
+            Parameter {
+                form: "profile=FILE",
+                help: "a profile in the OCI's JSON format, as used for containers",
+            },
+        ]
+    }
+
+    fn probe(&self) -> Probe {
+        // Asking for the action's availability changes nothing, where installing a filter would.
+        let action: u32 = libc::SECCOMP_RET_ALLOW;
+        // SAFETY: the operation reads one u32 at the address given.
+        let status = unsafe {
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+        };
+        if status == 0 {
+            return Probe::Available;
+        }
+        let error = std::io::Error::last_os_error();
+        Probe::Broken(format!(
+            "this kernel has no seccomp filters (CONFIG_SECCOMP_FILTER): {error}"
+        ))
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let compares = parameters.number("compares", 1..=2000)?;
+        let filter = match parameters.value("profile") {
+            Some(_) if compares.is_some() => {
+                return Err("seccomp takes compares= or profile=, not both".into());
+            }
+            Some(path) => Filter::Profile(oci_profile::read(Path::new(path))?, absolute(path)?),
+            None => Filter::Compares(compares.unwrap_or(DEFAULT_COMPARES)),
+        };
+        Ok(Box::new(Filtering { filter, own: own_seccomp() }))
+    }
+}
+
+enum Filter {
+    Compares(u32),
+    Profile(Compiled, PathBuf),
+}
+
+struct Filtering {
+    filter: Filter,
+    /// Mode and number of filters of `weigh` itself, which every worker inherits. Kernels before
+    /// 5.9 do not tell the number.
+    own: (u32, Option<u32>),
+}
+
+impl Filtering {
+    fn program(&self) -> Vec<Instruction> {
+        match &self.filter {
+            Filter::Compares(compares) => bpf::compare_first_argument(*compares),
+            Filter::Profile(compiled, _) => compiled.program.clone(),
+        }
+    }
+}
+
+impl Treatment for Filtering {
+    fn lets_take_turns(&self) -> bool {
+        true
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        match is_treated {
+            true => Setup::default().with(SeccompFilter { program: self.program() }),
+            false => Setup::default(),
+        }
+    }
+
+    fn content(&self) -> Vec<u8> {
+        format!("{:?}", self.program()).into_bytes()
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let (own_mode, own_filters) = self.own;
+        // The other arm may have a filter too: of another treatment, or of the baseline.
+        let has_filter = launch.setup.get::<SeccompFilter>().is_some();
+        let mode = if has_filter { FILTER_MODE } else { own_mode };
+        let filters = own_filters.map(|own| own + u32::from(has_filter));
+        let numbers = |name| launch.status_numbers(name);
+        let mut found = numbers("Seccomp").zip(numbers("Seccomp_filters"));
+        let differing = found.find(|found| *found != (Some(mode), filters));
+        if has_filter >= launch.is_treated && differing.is_none() {
+            let mut evidence = Evidence::default();
+            if let Some(filters) = filters.filter(|_| launch.is_treated) {
+                evidence.amounts.set("seccomp_filters", &*filters.to_string());
+            }
+            return Ok(evidence);
+        }
+        let show = |number: Option<u32>| number.map_or("unknown".into(), |n: u32| n.to_string());
+        Err(TreatmentError::NotInForce(format!(
+            "the {} process should have had seccomp mode {mode} with {} filters, but had mode {} with {}",
+            if launch.is_treated { "treated" } else { "other" },
+            show(filters),
+            show(differing.and_then(|found| found.0)),
+            show(differing.and_then(|found| found.1)),
+        )))
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let what = match &self.filter {
+            Filter::Compares(compares) => format!(
+                "Every system call of the treated processes passes a filter that compares its first \
+                 argument {compares} times and allows it."
+            ),
+            Filter::Profile(compiled, path) => format!(
+                "Every system call of the treated processes passes the filter of {}: {}.",
+                path.display(),
+                compiled.description
+            ),
+        };
+        vec![what, format!("The filter has {} BPF instructions.", self.program().len())]
+    }
+}
+
+fn own_seccomp() -> (u32, Option<u32>) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let number = |name| status_number(&status, name);
+    (number("Seccomp").unwrap_or(0), number("Seccomp_filters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters_of;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::member::{MemberDuring, MemberSeen};
+
+    #[test]
+    fn parameters_that_make_no_sense_are_refused() {
+        let build = |text| KIND.build(&parameters_of(text)).err();
+        assert!(build("seccomp:compares=0").unwrap().contains("from 1 to 2000"));
+        assert!(build("seccomp:compares=5,profile=x").unwrap().contains("not both"));
+        assert!(build("seccomp:profile=/nonexistent").unwrap().contains("/nonexistent"));
+        assert!(build("seccomp").is_none());
+    }
+
+    fn launched(mode: Option<u32>, filters: Option<u32>) -> Launched {
+        let line = |(name, number): (&str, u32)| format!("{name}:\t{number}\n");
+        let lines = [("Seccomp", mode), ("Seccomp_filters", filters)].into_iter();
+        let status = lines.filter_map(|(name, number)| Some(line((name, number?)))).collect();
+        Launched { status, ..Launched::default() }
+    }
+
+    #[test]
+    fn a_sample_without_the_filter_is_no_evidence() {
+        let treatment = |own| Filtering { filter: Filter::Compares(1), own };
+        let is_believed = |own, is_treated, seccomp_mode, seccomp_filters| {
+            let mut treatment = treatment(own);
+            let setup = treatment.setup(is_treated);
+            let launched = launched(seccomp_mode, seccomp_filters);
+            treatment
+                .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
+                .is_ok()
+        };
+        let (none, unknown) = ((0, Some(0)), (0, None));
+        assert!(is_believed(none, true, Some(2), Some(1)));
+        assert!(!is_believed(none, true, Some(0), Some(0)));
+        assert!(!is_believed(none, false, Some(2), Some(1)));
+        assert!(is_believed(none, false, Some(0), Some(0)));
+        assert!(!is_believed(none, true, None, None));
+        assert!(is_believed(unknown, true, Some(2), None), "a kernel before 5.9");
+        assert!(!is_believed((2, Some(1)), true, Some(2), Some(1)), "only what was inherited");
+    }
+
+    #[test]
+    fn a_server_without_the_filter_is_no_evidence_either() {
+        let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
+        let (setup, launched) = (treatment.setup(true), launched(Some(2), Some(1)));
+        let mut is_believed = |status: &str| {
+            let status = status.to_owned();
+            let seen = MemberSeen { status, ..MemberSeen::default() };
+            let members = &[MemberDuring { before: seen.clone(), after: seen }];
+            let (setup, launched) = (&setup, &launched);
+            treatment.after(&Launch { is_treated: true, setup, launched, members }).is_ok()
+        };
+        assert!(is_believed("Seccomp:\t2\nSeccomp_filters:\t1\n"));
+        assert!(!is_believed("Seccomp:\t0\nSeccomp_filters:\t0\n"));
+    }
+
+    #[test]
+    fn the_baseline_may_have_a_filter_of_its_own() {
+        let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
+        let setup = treatment.setup(true);
+        let launched = launched(Some(2), Some(1));
+        let launch = Launch { is_treated: false, setup: &setup, launched: &launched, members: &[] };
+        assert!(treatment.after(&launch).is_ok());
+    }
+}

@@ -1,0 +1,145 @@
+//! `server`: settings, a file of configuration, or another build of the servers of its arm. The fixtures of
+//! the arm start them so, and prove it by asking the server (`fixture/tuning.rs`); this proves that there
+//! was one.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use weigh_fixture::tuning::{self, Tuning};
+use weigh_fixture::{FIXTURES, FixtureKind};
+use crate::digest::digest_of_file;
+use crate::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+
+pub static KIND: ServerKind = ServerKind;
+
+pub struct ServerKind;
+
+impl Kind for ServerKind {
+    fn name(&self) -> &'static str {
+        "server"
+    }
+
+    fn summary(&self) -> &'static str {
+        "settings, a configuration file or another build of the servers that workloads ask"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter {
+            form: "SERVER.NAME=VALUE",
+            help: "one or several: mariadb.max_connections=20, postgres.work_mem=8MB, \
+                   mariadb.config=FILE, apache.binary=PATH",
+        }]
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::Available
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        let asked = parameters.named_values()?;
+        if asked.is_empty() {
+            return Err(
+                "`server` needs something to ask of one: server:mariadb.max_connections=20".into(),
+            );
+        }
+        let known = servers();
+        let mut servers = BTreeSet::new();
+        for (key, _) in &asked {
+            let server = key.split_once('.').map_or(&**key, |(server, _)| server);
+            let Some(server) = known.get(server) else {
+                return Err(format!(
+                    "`server:{key}=…`: there is no server `{server}`; there are {}, as in \
+                     server:mariadb.max_connections=20",
+                    known.iter().copied().collect::<Vec<_>>().join(", ")
+                ));
+            };
+            servers.insert(*server);
+        }
+        for server in &servers {
+            Tuning::of(parameters, server)?;
+        }
+        Ok(Box::new(ServersAsked { asked, servers }))
+    }
+}
+
+/// Those of which a fixture takes anything.
+fn servers() -> BTreeSet<&'static str> {
+    let forms = FIXTURES.iter().flat_map(|kind| FixtureKind::parameters(*kind));
+    forms.filter_map(|known| known.form.split_once('.')).map(|(server, _)| server).collect()
+}
+
+struct ServersAsked {
+    asked: Vec<(String, String)>,
+    servers: BTreeSet<&'static str>,
+}
+
+impl ServersAsked {
+    /// Each file that is named, with its digest.
+    fn files(&self) -> impl Iterator<Item = (&str, String)> {
+        let files = self.asked.iter().filter(|(key, _)| tuning::is_file(key));
+        files.filter_map(|(_, path)| Some((&**path, digest_of_file(Path::new(path)).ok()?)))
+    }
+}
+
+impl Treatment for ServersAsked {
+    /// What is in force, the fixtures with these servers have proved.
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let has = |server: &str| launch.members.iter().any(|member| member.after.name == server);
+        match self.servers.iter().find(|server| launch.is_treated && !has(server)) {
+            None => Ok(Evidence::default()),
+            Some(missing) => Err(TreatmentError::NoInstance(format!(
+                "it asks no `{missing}`, so `server:{missing}.…` would change nothing for it"
+            ))),
+        }
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let lines = self.files().map(|(path, digest)| format!("{path} {digest}\n"));
+        lines.collect::<String>().into_bytes()
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let asked: Vec<String> =
+            self.asked.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let files = self.files().map(|(path, digest)| format!("{path} has the SHA-256 {digest}."));
+        let first = format!("Servers of this arm were started with {}.", asked.join(", "));
+        std::iter::once(first).chain(files).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+    use weigh_workload::launcher::Launched;
+    use weigh_workload::member::{MemberDuring, MemberSeen};
+    use weigh_workload::setup::Setup;
+
+    #[test]
+    fn what_no_server_takes_is_refused() {
+        let refused = |label: &str| parse(label).err().unwrap();
+        assert!(refused("server").contains("server:mariadb.max_connections=20"));
+        let unknown = refused("server:oracle.sga=1");
+        assert!(unknown.contains("no server `oracle`; there are apache, mariadb"), "{unknown}");
+        assert!(refused("server:mariadb=5").contains("mariadb.NAME=VALUE"));
+        assert!(refused("server:mariadb.socket=/x").contains("weigh's own"));
+        assert!(refused("server:mariadb.a;b=1").contains("no name of a setting"));
+        assert!(refused("server:apache.Timeout=1").contains("apache.config=FILE"));
+        assert!(refused("server:mariadb.config=\"\"").contains("takes the path"));
+    }
+
+    #[test]
+    fn a_sample_without_the_server_is_no_evidence() {
+        let mut treatment = parse("server:mariadb.max_connections=20").unwrap().treatment;
+        let mut is_believed = |is_treated, name: &str| {
+            let seen = MemberSeen { name: name.into(), ..MemberSeen::default() };
+            let members = [MemberDuring { before: seen.clone(), after: seen }];
+            let (setup, launched) = (&Setup::default(), &Launched::default());
+            treatment.after(&Launch { is_treated, setup, launched, members: &members }).is_ok()
+        };
+        assert!(is_believed(true, "mariadb") && is_believed(false, "redis"));
+        assert!(!is_believed(true, "redis"));
+    }
+}

@@ -1,0 +1,418 @@
+//! `vm`: a place. The arm is measured in a virtual machine of its own, which is booted anew for every round:
+//! what takes a boot, as SELinux, another kernel, or an option of its command line.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use weigh_model::kind::{Parameter, Probe};
+use crate::elsewhere::arrival::Arrival;
+use crate::guest::accel::{self, Accel, Kvm};
+use crate::guest::options::{GuestOptions, SelinuxMode};
+use crate::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
+use crate::{Bench, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
+use weigh_host::undo::guard::Guard;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
+use weigh_model::printable::brief;
+use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
+
+pub static KIND: VirtualMachine = VirtualMachine;
+
+/// A guest that is lost so often is none to measure in.
+const LOSSES: usize = 5;
+
+/// Permissions that the kernel looked up in SELinux's cache, of any process of the guest.
+const AVC_LOOKUPS: EvidenceQuantity = EvidenceQuantity::new(
+    "avc_lookups",
+    "AVC lookups",
+    QuantityUnit::Count,
+    QuantityKind::Made,
+    None,
+);
+/// Those that were not in it.
+const AVC_MISSES: EvidenceQuantity = EvidenceQuantity::new(
+    "avc_misses",
+    "AVC misses",
+    QuantityUnit::Count,
+    QuantityKind::Made,
+    None,
+);
+
+pub struct VirtualMachine;
+
+impl Kind for VirtualMachine {
+    fn name(&self) -> &'static str {
+        "vm"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a virtual machine, booted anew for every round: SELinux, kernels, boot options"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter { form: "selinux", help: "Debian's policy, enforcing" },
+            Parameter { form: "selinux=permissive", help: "the same, but nothing is denied" },
+            Parameter { form: "apparmor", help: "AppArmor, with no profile for what is measured" },
+            Parameter { form: "bpf-lsm", help: "the security module for BPF, with no program" },
+            Parameter { form: "audit", help: "auditing from the boot on (audit=1), without rules" },
+            Parameter { form: "cmdline=WORDS", help: "more words for the kernel's command line" },
+            Parameter {
+                form: "kernel=NAME",
+                help: "a vmlinuz with its modules, or a package's name",
+            },
+            Parameter { form: "root=PATH", help: "a root file system, as `rootfs` takes it" },
+        ]
+    }
+
+    fn is_place(&self) -> bool {
+        true
+    }
+
+    fn probe(&self) -> Probe {
+        let lacking = lacking();
+        if !lacking.is_empty() {
+            return Probe::Broken(format!(
+                "it needs packages that are not here: apt-get install --no-install-recommends {}",
+                lacking.join(" ")
+            ));
+        }
+        match rustix::process::geteuid().is_root() {
+            true => Probe::Available,
+            false => Probe::NeedsRoot("the files of a guest belong to its own root".into()),
+        }
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+        Ok(Box::new(GuestVisit {
+            options: GuestOptions::of(parameters)?,
+            plan: None,
+            guest: None,
+            next: None,
+            round: None,
+            version: None,
+            is_static: None,
+            losses: 0,
+            interrupted: Arc::default(),
+        }))
+    }
+}
+
+struct GuestVisit {
+    options: GuestOptions,
+    plan: Option<BootPlan>,
+    /// The one that is measured in, and what it says of itself.
+    guest: Option<(Guest, Arrival)>,
+    /// Where a boot disturbs no measurement: the one of the next round, which boots meanwhile.
+    next: Option<Guest>,
+    /// Whose boot it is.
+    round: Option<(usize, usize)>,
+    /// What the kernel of its first boot says of itself.
+    version: Option<String>,
+    /// Whether the workloads of its first boot are linked statically: another build is another program.
+    is_static: Option<bool>,
+    losses: usize,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// What all arms find out once.
+type KvmFound = OnceCell<Kvm>;
+
+impl GuestVisit {
+    fn plan(&self) -> Result<&BootPlan, TreatmentError> {
+        let none = || TreatmentError::Unavailable("the guest was never made ready".into());
+        self.plan.as_ref().ok_or_else(none)
+    }
+
+    fn boot(&mut self) -> Result<(), TreatmentError> {
+        self.guest = None;
+        let waiting = self.next.take().and_then(Guest::living);
+        let mut guest = waiting.map_or_else(|| Guest::start(self.plan()?), Ok)?;
+        guest.thaw();
+        let arrival = guest.arrive(&self.interrupted, None)?;
+        let is_static = arrival.executable.is_static;
+        if *self.is_static.get_or_insert(is_static) != is_static {
+            return Err(TreatmentError::NotInForce(
+                "in this boot the workloads are linked otherwise than in the boots before".into(),
+            ));
+        }
+        self.guest = Some((guest, arrival));
+        if self.plan()?.accel == Accel::Counting {
+            self.next = Some(Guest::start(self.plan()?)?);
+        }
+        Ok(())
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.guest.as_mut().is_none_or(|(guest, _)| guest.has_ended())
+    }
+
+    /// What a worker of this arm has to show.
+    fn check(&self, seen: &GuestSeen) -> Result<(), String> {
+        let (Ok(plan), Some((_, arrival))) = (self.plan(), &self.guest) else {
+            return Err("there is no guest".into());
+        };
+        if seen.boot != arrival.machine.boot_id {
+            return Err(format!("it ran in another boot ({})", seen.boot));
+        }
+        check_version(&seen.version, &plan.kernel.release, self.version.as_deref())?;
+        if seen.cmdline != plan.command_line {
+            return Err(format!("its kernel was started with `{}`", seen.cmdline));
+        }
+        let wanted: Vec<String> = self.options.modules().split(',').map(str::to_owned).collect();
+        // The kernel puts `capability` first, and adds what it is never without.
+        if let Some(missing) = wanted.iter().find(|name| !seen.modules.contains(name)) {
+            return Err(format!("`{missing}` is none of its security modules"));
+        }
+        let majors = ["selinux", "apparmor", "bpf"];
+        let is_extra = |name: &&String| majors.contains(&name.as_str()) && !wanted.contains(name);
+        if let Some(extra) = seen.modules.iter().find(is_extra) {
+            return Err(format!("`{extra}` is one of its security modules"));
+        }
+        let enforces = self.options.selinux.map(|mode| mode == SelinuxMode::Enforcing);
+        if seen.enforces != enforces {
+            return Err(format!("SELinux: enforcing is {:?}, not {enforces:?}", seen.enforces));
+        }
+        if enforces.is_some() && !seen.context.contains(":unconfined_t:") {
+            return Err(format!("its SELinux context is `{}`", seen.context));
+        }
+        if self.options.has_apparmor && seen.context != "unconfined" {
+            return Err(format!("AppArmor calls it `{}`", seen.context));
+        }
+        let audits = seen.audit.unwrap_or(0) != 0;
+        if audits != self.options.has_audit {
+            return Err(format!("auditing is {}", if audits { "on" } else { "off" }));
+        }
+        Ok(())
+    }
+
+    fn check_selinux(&self, launch: &Launch, lookups: u64) -> Result<(), String> {
+        let Some(mode) = self.options.selinux else { return Ok(()) };
+        let canary = launch.seen(GuestState::CANARY).map_err(|missing| missing.to_string())?;
+        let is_denied = canary[0] == GuestState::DENIED;
+        if is_denied != (mode == SelinuxMode::Enforcing) {
+            return Err(format!("a step that the policy forbids was {}", canary[0]));
+        }
+        match lookups {
+            0 => Err("SELinux looked up no permission meanwhile".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a kernel that says this of itself is the one that was to be booted, and that of the boots before.
+fn check_version(seen: &str, release: &str, first: Option<&str>) -> Result<(), String> {
+    let own = seen.strip_prefix("Linux version ").and_then(|rest| rest.split(' ').next());
+    if own != Some(release) {
+        return Err(format!("its kernel is `{seen}`, not Linux {release}"));
+    }
+    match first {
+        Some(first) if first != seen => {
+            Err(format!("its kernel is `{seen}`, and in a boot before it was `{first}`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Treatment for GuestVisit {
+    fn reach(&self) -> Reach {
+        Reach::Guest
+    }
+
+    fn takes_time(&self) -> Option<String> {
+        Some("Booting a guest, which is built before if there is none yet.".into())
+    }
+
+    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+        self.interrupted = Arc::clone(bench.interrupted);
+        let known = bench.commons.of::<KvmFound>();
+        let (plan, kvm) = make(&self.options, bench, guard, &known)?;
+        let is_first = known.get().is_none();
+        let kvm = known.get_or_init(|| kvm);
+        self.plan = Some(plan);
+        let Kvm::Not(why) = kvm else { return Ok(Vec::new()) };
+        if let Some(problem) = self.options.unseen_by_path_length() {
+            return Err(TreatmentError::Unavailable(problem));
+        }
+        Ok(is_first
+            .then(|| format!("There is no KVM here ({why}): {}", accel::MEANING))
+            .into_iter()
+            .collect())
+    }
+
+    fn apply(&mut self, _: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
+        self.boot()
+    }
+
+    fn place(&self, place: LaunchPlace) -> LaunchPlace {
+        match (&self.guest, &self.plan) {
+            (Some((guest, arrival)), Some(plan)) => guest.place(arrival, plan),
+            _ => place,
+        }
+    }
+
+    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
+        if self.is_lost() {
+            self.losses += 1;
+            if self.losses > LOSSES {
+                let problem = format!("the guest ended by itself {LOSSES} times");
+                return Err(TreatmentError::Unavailable(problem));
+            }
+        } else if self.round == Some(draw.round) {
+            // It takes a new launcher.
+            self.guest.iter().for_each(|(guest, _)| guest.thaw());
+            return Ok(place);
+        }
+        self.round = Some(draw.round);
+        self.boot()?;
+        Ok(self.place(place))
+    }
+
+    fn setup(&self, _: bool) -> Setup {
+        Setup::default().with(GuestState {})
+    }
+
+    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+        if let Some((guest, _)) = &self.guest {
+            match role {
+                Role::Treated => guest.thaw(),
+                Role::Paired | Role::Other => guest.freeze(),
+            }
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let read = |name: &str| -> Result<GuestSeen, TreatmentError> {
+            let seen = launch.seen(name)?;
+            serde_json::from_str(seen[0]).map_err(|error| {
+                TreatmentError::NotInForce(format!(
+                    "what was seen in the guest is unreadable: {}",
+                    brief(&error.to_string())
+                ))
+            })
+        };
+        let (before, after) = (read(GuestState::BEFORE)?, read(GuestState::AFTER)?);
+        let own = self.guest.as_ref().map(|(_, arrival)| arrival.machine.boot_id.as_str());
+        if !launch.is_treated {
+            return match [&before, &after].iter().any(|seen| own == Some(seen.boot.as_str())) {
+                false => Ok(Evidence::default()),
+                true => Err(TreatmentError::NotInForce(
+                    "a process of another arm ran in the guest of this one".into(),
+                )),
+            };
+        }
+        let lookups = after.avc_lookups.saturating_sub(before.avc_lookups);
+        let found = self.check(&before).and_then(|()| {
+            // It has ended, and so has no context.
+            let after = GuestSeen { context: before.context.clone(), ..after.clone() };
+            self.check(&after)
+        });
+        found.and_then(|()| self.check_selinux(launch, lookups)).map_err(|problem| {
+            TreatmentError::NotInForce(format!(
+                "a process of the guest is not as it should be: {problem}"
+            ))
+        })?;
+        self.version.get_or_insert_with(|| before.version.clone());
+        let misses = after.avc_misses.saturating_sub(before.avc_misses);
+        let is_counted = self.options.selinux.is_some();
+        Ok(Evidence::default()
+            .with(&AVC_LOOKUPS, is_counted.then_some(lookups))
+            .with(&AVC_MISSES, is_counted.then_some(misses)))
+    }
+
+    fn content(&self) -> Vec<u8> {
+        // What cannot be told is a sentence, which is not what another session finds.
+        let told = |found: Result<String, String>| found.unwrap_or_else(|problem| problem);
+        let kernel = told(GuestKernel::identity(self.options.kernel.as_deref()));
+        let root = told(Image::identity(self.options.root.as_deref()));
+        format!("{kernel}\n{root}\n").into_bytes()
+    }
+
+    fn quantities(&self) -> Vec<EvidenceQuantity> {
+        match self.options.selinux {
+            Some(_) => vec![AVC_LOOKUPS, AVC_MISSES],
+            None => Vec::new(),
+        }
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let (Some(plan), Some((_, arrival))) = (&self.plan, &self.guest) else { return Vec::new() };
+        let mut facts = vec![
+            format!(
+                "The processes of this arm run in a virtual machine: Linux {}, {} (image {}), one CPU. It is \
+                 booted anew for every round: the interval is about the next boot.",
+                plan.kernel.release, plan.image.shown, plan.image.digest
+            ),
+            format!("Its kernel's command line: {}", plan.command_line),
+            format!("Its security modules: {}.", arrival.machine.lsm.join(", ")),
+        ];
+        facts.push(match plan.accel {
+            Accel::Counting => format!("There is no KVM here: {}", accel::MEANING),
+            Accel::Kvm => {
+                let states = &arrival.machine.mitigations;
+                let shown = states.iter().map(|(name, state)| format!("{name}: {state}"));
+                format!(
+                    "It runs on this CPU (KVM). Vulnerabilities: {}.",
+                    shown.collect::<Vec<_>>().join("; ")
+                )
+            }
+        });
+        if arrival.executable.is_static {
+            facts.push("There the workloads are statically linked.".into());
+        }
+        facts
+    }
+
+    fn state(&self, _: bool) -> Option<&'static str> {
+        Some("a guest")
+    }
+
+    fn restore(&mut self, _: &mut Guard) -> Result<(), TreatmentError> {
+        self.guest = None;
+        self.next = None;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::parameters_of;
+
+    #[test]
+    fn a_guest_with_another_kernel_is_none_of_this_arm() {
+        let seen = "Linux version 6.1.0-56-cloud-amd64 (a@b) #1 SMP 6.1.1";
+        let check = |release: &str, first| check_version(seen, release, first);
+        assert_eq!(check("6.1.0-56-cloud-amd64", None), Ok(()));
+        assert_eq!(check("6.1.0-56-cloud-amd64", Some(seen)), Ok(()));
+        assert!(check("6.1.0-56", None).unwrap_err().ends_with("not Linux 6.1.0-56"));
+        let first = seen.replace("6.1.1", "6.1.2");
+        let problem = check("6.1.0-56-cloud-amd64", Some(&first)).unwrap_err();
+        assert!(problem.contains("in a boot before it was"), "{problem}");
+        assert!(check_version("", "", None).is_err());
+    }
+
+    #[test]
+    fn another_root_or_kernel_is_another_content() {
+        let home = tempfile::tempdir().unwrap();
+        let (root, kernel) = (home.path().join("root"), home.path().join("vmlinuz"));
+        fs::create_dir(&root).unwrap();
+        fs::write(&kernel, "one").unwrap();
+        let label = format!("vm:root={},kernel={}", root.display(), kernel.display());
+        let content = || KIND.build(&parameters_of(&label)).unwrap().content();
+        let first = content();
+        assert_eq!(content(), first);
+        fs::write(root.join("file"), "").unwrap();
+        let second = content();
+        assert_ne!(second, first);
+        fs::write(&kernel, "two").unwrap();
+        assert_ne!(content(), second);
+    }
+}
