@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* crates/weigh/src/net/far_host.rs sends one that is too old, to see whether a peer answers. */
+/* crates/weigh-net/src/far_host.rs sends one that is too old, to see whether a peer answers. */
 _Static_assert(sizeof(struct peer_request) == 128, "INVALID_REQUEST of far_host.rs has this size");
 
 static const struct workload peer = {.name = "comm-peer"};

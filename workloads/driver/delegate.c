@@ -1,6 +1,6 @@
 /* A worker whose work is done by another process, which is exempt from what is weighed: it asks for that at a
  * Unix socket, waits, prints what the other printed, and ends with its status. All that the treatment meets
- * of it is this. The other side is weigh's (crates/weigh/src/station/client.rs). */
+ * of it is this. The other side is weigh's (crates/weigh-station/src/client.rs). */
 #include "driver.h"
 
 #include <errno.h>

@@ -7,6 +7,4 @@ pub mod attribution;
 pub mod budget;
 pub mod cli;
 pub mod experiment;
-pub mod net;
 pub mod profile;
-pub mod station;

@@ -42,7 +42,7 @@ use rewrites::measure_rewrites;
 use rig::CostUnit;
 use session::RulesSession;
 
-use crate::station::Station;
+use weigh_station::Station;
 use weigh_treatment::audit::system;
 use weigh_treatment::{Bench, TreatmentError};
 use linux_audit::rule_fields::{Action, RuleList};

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use crate::experiment::platform::Stop;
 use crate::experiment::request::build_treatments;
 use crate::experiment::work::Work;
-use crate::station::Station;
+use weigh_station::Station;
 use weigh_treatment::{Bench, read_label, with_parameter};
 use weigh_host::undo::guard::Guard;
 use weigh_model::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};

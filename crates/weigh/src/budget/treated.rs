@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::experiment::platform::Stop;
-use crate::station::arms::{Arms, Proved, Serving};
+use weigh_station::arms::{Arms, Proved, Serving};
 use weigh_treatment::audit::needs;
 use weigh_treatment::{Bench, parse};
 use linux_audit::netlink::Client;

@@ -17,7 +17,7 @@ use crate::experiment::calibration::planted::planted_experiments;
 use crate::experiment::calibration::{calibration, history};
 use crate::experiment::request::{Plan, Request};
 use crate::experiment::session::execute;
-use crate::station::client::WhoIsTreated;
+use weigh_station::client::WhoIsTreated;
 use weigh_treatment::kind::planted;
 use paired::design::Design;
 use weigh_host::chance;

@@ -17,7 +17,7 @@ use trust::program::end_with_us;
 use trust::start::{self, Inherited};
 
 use super::{Context, output};
-use crate::station::fitness::probe;
+use weigh_station::fitness::probe;
 use weigh_treatment::undoings;
 use weigh_host::machine::Probes;
 use weigh_host::machine::check::check;

@@ -15,7 +15,7 @@ use super::{Context, value};
 use crate::experiment::around::Around;
 use crate::experiment::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use crate::experiment::request::{Plan, Request};
-use crate::station::client::WhoIsTreated;
+use weigh_station::client::WhoIsTreated;
 use weigh_treatment as treatment;
 use paired::design::Design;
 use weigh_host::chance;

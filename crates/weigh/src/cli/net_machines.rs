@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::net::far_host::FarHosts;
+use weigh_net::far_host::FarHosts;
 
 /// Machines of both black boxes. Without these options both run on this machine.
 #[derive(Debug, Args)]

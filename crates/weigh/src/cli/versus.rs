@@ -9,7 +9,7 @@ use super::hooks::{AROUND, Hooks};
 use super::pairing::Pairing;
 use crate::experiment::contest::{Contest, ExpectedExit, distinct};
 use crate::experiment::request::{Plan, Request};
-use crate::station::client::WhoIsTreated;
+use weigh_station::client::WhoIsTreated;
 use weigh_model::record::ExperimentKind;
 use weigh_model::shell;
 use weigh_model::workload::mix::JobSizes;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::net::cell::Cell;
+use weigh_net::cell::Cell;
 use paired::estimate::{deviation, median};
 use weigh_model::record::{Detailed, Stored};
 use weigh_model::result::net_cells::Abnormal;

@@ -1,7 +1,7 @@
 //! What is to be measured, as a user named it.
 
 use super::surroundings::Surroundings;
-use crate::station::client::WhoIsTreated;
+use weigh_station::client::WhoIsTreated;
 use weigh_model::workload::mix::{JobSizes, MixFromFile};
 use weigh_model::workload::suite::FromFile;
 

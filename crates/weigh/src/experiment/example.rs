@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::request::{Plan, Request};
-use crate::station::client::WhoIsTreated;
+use weigh_station::client::WhoIsTreated;
 use weigh_model::facts::Facts;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::summary::State;

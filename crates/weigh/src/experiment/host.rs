@@ -29,7 +29,7 @@ use super::platform::{
 use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
-use crate::station::arms::{Arms, ArmsError, Proved};
+use weigh_station::arms::{Arms, ArmsError, Proved};
 use weigh_treatment::TreatmentError;
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::net::cell::{Cell, FurtherKind};
-use crate::net::grid::{ApplicationClass, Grid};
+use weigh_net::cell::{Cell, FurtherKind};
+use weigh_net::grid::{ApplicationClass, Grid};
 use paired::estimate::median;
 use paired::histogram::Histogram;
 use weigh_model::record::Stored;

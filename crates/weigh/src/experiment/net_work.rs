@@ -1,7 +1,7 @@
 //! What is launched for the cells of a grid: each by itself, or all of them as one sample of a comparison.
 
-use crate::net::cell::Cell;
-use crate::net::grid::Grid;
+use weigh_net::cell::Cell;
+use weigh_net::grid::Grid;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::sample::Sample;
 

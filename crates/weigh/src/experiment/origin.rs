@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::net_cells::failed_of_score;
 use super::request::{Plan, Request};
-use crate::net::grid::Grid;
+use weigh_net::grid::Grid;
 use weigh_treatment::Named;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::digest::{digest_of_bytes, digest_of_file};

@@ -22,7 +22,7 @@ use super::resolve::{cells_of, resolve};
 use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
-use crate::station::Station;
+use weigh_station::Station;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{Named, Reach, not_elsewhere};
 use weigh_model::format;

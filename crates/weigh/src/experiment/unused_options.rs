@@ -3,7 +3,7 @@
 
 use super::request::{Plan, Request};
 use super::work::Work;
-use crate::station::client::WhoIsTreated;
+use weigh_station::client::WhoIsTreated;
 use weigh_model::result::work_name::APP;
 
 /// # Errors

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::{Host, SampleError};
 use crate::experiment::platform::Stop;
-use crate::net::cell::{Cell, CellSize, FurtherKind};
-use crate::net::grid::Grid;
-use crate::net::link::GridLink;
+use weigh_net::cell::{Cell, CellSize, FurtherKind};
+use weigh_net::grid::Grid;
+use weigh_net::link::GridLink;
 
 /// How much a cell moves, and about how long that takes where nothing is treated.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::Host;
 use crate::experiment::order::{chance_of_pair, cpu_chance};
 use crate::experiment::platform::{SampleError, Slot};
-use crate::station::arms::ArmsError;
+use weigh_station::arms::ArmsError;
 use weigh_treatment::PairDraw;
 use weigh_workload::start_cpu::StartCpu;
 

@@ -15,8 +15,8 @@ use crate::experiment::net_answers::{
 use crate::experiment::net_work::{BITS, NetWork};
 use crate::experiment::order::{chance_of_pair, padding_bytes};
 use crate::experiment::platform::{PairError, PairSlot, Platform, Readings, Slot, Stop};
-use crate::net::cell::Cell;
-use crate::net::grid::{CELL_START, Grid};
+use weigh_net::cell::Cell;
+use weigh_net::grid::{CELL_START, Grid};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::btu::{Btu, ScoredCell};
 use weigh_model::workload::metric::{Direction, Metric};

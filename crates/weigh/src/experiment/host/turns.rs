@@ -16,7 +16,7 @@ use crate::experiment::platform::{
 };
 use crate::experiment::row::Unit;
 use crate::experiment::work::Work;
-use crate::station::arms::{LaunchOfPairError, Proved};
+use weigh_station::arms::{LaunchOfPairError, Proved};
 use weigh_treatment::Named;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_version_is_that_of_the_protocol() {
-        let header = include_str!("../../../../workloads/driver/comm.h");
+        let header = include_str!("../../../workloads/driver/comm.h");
         assert!(header.contains(&format!("COMM_VERSION = {COMM_VERSION},")));
     }
 }

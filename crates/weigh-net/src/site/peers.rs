@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 
 use super::NetSite;
-use crate::net::ftp::{FTP_PORT, Vsftpd};
-use crate::net::peer::raise_peer;
-use crate::net::site_error::SiteError;
+use crate::ftp::{FTP_PORT, Vsftpd};
+use crate::peer::raise_peer;
+use crate::site_error::SiteError;
 use weigh_testbed::{BlackBox, Via};
 use weigh_workload::launcher::{Launcher, LauncherError};
 use weigh_workload::place::LaunchPlace;

@@ -93,7 +93,7 @@ fn quiet_ms(grid: &Grid) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::cell::LinkSetting;
+    use crate::cell::LinkSetting;
 
     #[test]
     fn what_is_shared_among_connections_adds_up() {

@@ -1,5 +1,8 @@
 //! `weigh net`: grids of network cells, and what they are measured in. docs/net.md describes it.
 
+// Tests start what they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod activity;
 pub mod arguments;
 pub mod cell;

@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn the_file_is_what_the_client_expects() {
-        let client = include_str!("../../../../workloads/activity/ftp.c");
+        let client = include_str!("../../../workloads/activity/ftp.c");
         assert!(client.contains("SIZE = 1 << 20,"));
         assert!(client.contains("RETR payload-%d"));
-        let server = include_str!("../../../../workloads/shared/ftp.c");
+        let server = include_str!("../../../workloads/shared/ftp.c");
         assert!(server.contains("(uint32_t)(offset + i) * 2246822519u;"));
         let content = content();
         assert_eq!(content.len(), 1 << 20);
