@@ -15,7 +15,7 @@ use std::time::Instant;
 use paired::simulated::{Machine, Noise};
 use rusqlite::{Connection, params};
 use support::end;
-use weigh::experiment::summarise::summarise;
+use weigh_engine::summarise::summarise;
 use weigh_model::record::{ExperimentKind, Header, StoredWork};
 use weigh_model::result::summary::State;
 use weigh_model::workload::metric::Metric;

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use paired::betting::DEFAULT_SCALE;
 use paired::design::margin_from_percent;
 use paired::{Design, Verdict};
-use weigh::experiment::engine::{fresh_rows, run_set};
-use weigh::experiment::order::Coins;
-use weigh::experiment::platform::{
+use weigh_engine::engine::{fresh_rows, run_set};
+use weigh_engine::order::Coins;
+use weigh_engine::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
 };
-use weigh::experiment::row::{RowState, Unit};
+use weigh_engine::row::{RowState, Unit};
 
 /// Runs a program once and gives its rate.
 pub type Contestant<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;

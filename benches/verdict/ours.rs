@@ -6,12 +6,12 @@ use std::time::Duration;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::margin_from_percent;
 use paired::{Design, Verdict};
-use weigh::experiment::engine::{fresh_rows, run_set};
-use weigh::experiment::order::Coins;
-use weigh::experiment::platform::{
+use weigh_engine::engine::{fresh_rows, run_set};
+use weigh_engine::order::Coins;
+use weigh_engine::platform::{
     Observer, PairError, PairSlot, Platform, Readings, Slot, Stop, one_after_the_other,
 };
-use weigh::experiment::row::{RowState, Unit};
+use weigh_engine::row::{RowState, Unit};
 
 use crate::machine::Machine;
 

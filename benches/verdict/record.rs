@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use paired::judge::MIN_PAIRS;
-use weigh::experiment::asked_for::AskedFor;
-use weigh::experiment::pairs::{Measurements, gather};
-use weigh::experiment::resolve::resolve;
+use weigh_engine::asked_for::AskedFor;
+use weigh_engine::pairs::{Measurements, gather};
+use weigh_engine::resolve::resolve;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;

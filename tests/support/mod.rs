@@ -47,13 +47,7 @@ pub fn program() -> &'static Path {
     })
 }
 
-/// How often, or how long: what every change is tested with, or what `make check-hard` takes hours for.
-pub fn hard(usual: u64, hard: u64) -> u64 {
-    match std::env::var_os("WEIGH_HARD") {
-        Some(_) => hard,
-        None => usual,
-    }
-}
+pub use needs::repetitions as hard;
 
 /// A number that a hard test takes from the environment.
 pub fn number(variable: &str, default: usize) -> usize {

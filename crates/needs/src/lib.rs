@@ -1,4 +1,5 @@
-//! Skips tests that cannot run on this machine, and records each: `scripts/run-tests` lists them at the end.
+//! What tests share: skipping what cannot run on this machine, each of which `scripts/run-tests` lists at the end,
+//! and how often to simulate.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -30,4 +31,12 @@ pub fn root() -> bool {
         skip("root", "needs root");
     }
     is_root
+}
+
+/// How often something is simulated in every test run, and how often in `make check-hard`.
+pub fn repetitions(usual: u64, hard: u64) -> u64 {
+    match env::var_os("WEIGH_HARD") {
+        Some(_) => hard,
+        None => usual,
+    }
 }

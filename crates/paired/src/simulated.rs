@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::betting::{Betting, DEFAULT_SCALE};
+use crate::design::Design;
 
 /// How the rate of one workload wanders from sample to sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,4 +149,11 @@ pub fn white_pairs(effect: f64, pairs: usize, seed: u64) -> Vec<f64> {
 pub fn white_row(effect: f64, pairs: usize, seed: u64) -> Betting {
     Betting::from_log_ratios(&white_pairs(effect, pairs, seed), DEFAULT_SCALE)
         .expect("a machine's are finite")
+}
+
+/// The highest rate of errors that chance explains: α and three standard errors of a rate that was counted in
+/// this many repetitions.
+pub fn allowed(repetitions: u64) -> f64 {
+    let alpha = Design::default().alpha;
+    alpha + 3.0 * (alpha * (1.0 - alpha) / repetitions as f64).sqrt()
 }

@@ -6,5 +6,4 @@
 pub mod attribution;
 pub mod budget;
 pub mod cli;
-pub mod experiment;
 pub mod profile;

@@ -250,7 +250,8 @@ mod tests {
     use super::*;
     use crate::attribution::cost_class::CostClasses;
     use crate::attribution::cost_meter::MAX_PAIRS;
-    use crate::experiment::simulation::{allowed, repetitions};
+    use needs::repetitions;
+    use paired::simulated::allowed;
     use paired::simulated::{Machine, Noise};
 
     /// Two operations, of which a rule costs the second twice as much; now and then one is interrupted.

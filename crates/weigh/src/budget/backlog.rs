@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::subject::burst;
 use super::treated::Treated;
-use crate::experiment::platform::Stop;
-use crate::experiment::work::Work;
+use weigh_engine::platform::Stop;
+use weigh_engine::work::Work;
 use weigh_treatment::audit::needs;
 use linux_audit::status::{AuditSetting, Status, jiffies_to_s};
 use weigh_model::result::budget::{Backlog, Common, PerOperation, Tried};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::backlog::drained;
 use super::load::{paced_file, read};
 use super::treated::Treated;
-use crate::experiment::platform::Stop;
+use weigh_engine::platform::Stop;
 use weigh_treatment::audit::needs;
 use linux_audit::netlink::Client;
 use linux_audit::status::AuditSetting;

@@ -8,7 +8,7 @@ use super::backlog::drained;
 use super::load::{self, paced_file};
 use super::small_disk::SmallDisk;
 use super::treated::Treated;
-use crate::experiment::platform::Stop;
+use weigh_engine::platform::Stop;
 use weigh_treatment::audit::sink_choice::start_auditd;
 use weigh_treatment::{Bench, with_parameter};
 use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};

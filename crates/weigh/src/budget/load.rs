@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::treated::Treated;
-use crate::experiment::platform::Stop;
+use weigh_engine::platform::Stop;
 use weigh_treatment::audit::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOST, RECORDS, SINK_CPU};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::budget::{KeptUp, Load, PerOperation, judge};

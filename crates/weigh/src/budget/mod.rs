@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::experiment::platform::Stop;
-use crate::experiment::request::build_treatments;
-use crate::experiment::work::Work;
+use weigh_engine::platform::Stop;
+use weigh_engine::request::build_treatments;
+use weigh_engine::work::Work;
 use weigh_station::Station;
 use weigh_treatment::{Bench, read_label, with_parameter};
 use weigh_host::undo::guard::Guard;

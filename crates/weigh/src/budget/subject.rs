@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::treated::Treated;
-use crate::experiment::asked_for::AskedFor;
-use crate::experiment::evidence::Sums;
-use crate::experiment::outcome::hold_unit;
-use crate::experiment::platform::Stop;
-use crate::experiment::resolve::resolve;
-use crate::experiment::work::Work;
+use weigh_engine::asked_for::AskedFor;
+use weigh_engine::evidence::Sums;
+use weigh_engine::outcome::hold_unit;
+use weigh_engine::platform::Stop;
+use weigh_engine::resolve::resolve;
+use weigh_engine::work::Work;
 use weigh_treatment::Bench;
 use weigh_treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use weigh_model::evidence::Evidence;

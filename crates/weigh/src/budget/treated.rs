@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::experiment::platform::Stop;
+use weigh_engine::platform::Stop;
 use weigh_station::arms::{Arms, Proved, Serving};
 use weigh_treatment::audit::needs;
 use weigh_treatment::{Bench, parse};

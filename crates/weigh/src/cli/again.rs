@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, parse};
-    use crate::experiment::simulation::repetitions;
+    use needs::repetitions;
 
     /// A command, its positionals, and what may stand after `--`. Its options are what clap says.
     type Known = (&'static str, &'static [&'static str], &'static [&'static str]);

@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::ColorChoice;
 
 use super::output;
-use crate::experiment::log_ratio::{bound, percent, preliminary};
-use crate::experiment::platform::Observer;
-use crate::experiment::request::{Audience, Printout, Sampled};
-use crate::experiment::row::RowState;
-use crate::experiment::run_progress::Progress;
+use weigh_engine::log_ratio::{bound, percent, preliminary};
+use weigh_engine::platform::Observer;
+use weigh_engine::request::{Audience, Printout, Sampled};
+use weigh_engine::row::RowState;
+use weigh_engine::run_progress::Progress;
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::work_name::WorkName;

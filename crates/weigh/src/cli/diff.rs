@@ -5,9 +5,9 @@ use std::io;
 use clap::Args;
 
 use super::{ABOVE_LIMIT, Context, ERROR, output, value};
-use crate::experiment::diff::diff;
-use crate::experiment::diff_imported;
-use crate::experiment::summarise::summarise;
+use weigh_engine::diff::diff;
+use weigh_engine::diff_imported;
+use weigh_engine::summarise::summarise;
 use weigh_model::format::{label, plural};
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::diff::Diff;

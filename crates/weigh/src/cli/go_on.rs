@@ -2,9 +2,9 @@
 
 use super::Context;
 use super::audience::Terminal;
-use crate::experiment::origin::Origin;
-use crate::experiment::request::Request;
-use crate::experiment::session::{Done, More, go_on};
+use weigh_engine::origin::Origin;
+use weigh_engine::request::Request;
+use weigh_engine::session::{Done, More, go_on};
 use weigh_host::interruption::listen_for_signals;
 use weigh_store::Store;
 

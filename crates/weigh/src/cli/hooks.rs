@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::experiment::around::Around;
+use weigh_engine::around::Around;
 
 /// The heading of these options, and of `--prepare`, which one command has once and the other for each of its
 /// commands.

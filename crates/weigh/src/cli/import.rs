@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::again::Again;
 use super::{Context, output};
-use crate::experiment::diff_imported;
+use weigh_engine::diff_imported;
 use trust::user_file;
 use weigh_model::format;
 use weigh_model::result::summary::Summary;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::documents::{self, Documents};
 use super::{Context, output};
-use crate::experiment::run_report;
+use weigh_engine::run_report;
 use trust::user_file;
 use weigh_model::result::net_rank::{Candidate, NetRank, RunDocument};
 use weigh_store::Store;

@@ -5,8 +5,8 @@ use std::io;
 use clap::Args;
 
 use super::{Context, output};
-use crate::experiment::run_report;
-use crate::experiment::summarise::summarise;
+use weigh_engine::run_report;
+use weigh_engine::summarise::summarise;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::rules::RuleReport;
 use weigh_model::result::summary::Summary;

@@ -1,0 +1,269 @@
+//! The effects of a full factorial design (`result/factorial.rs`): claims on the contrasts of rounds.
+//!
+//! In a round each arm of a workload has a pair. Given what the machine does, its log-ratio is symmetric
+//! about the arm's effect, by the coin that orders it; so a weighted sum of those of one round is symmetric
+//! about the weighted sum of the effects, and the bets on it are fair as those on a pair are. For that the
+//! arms go in step: whether an arm has a pair in a round must not depend on what another had in it.
+
+use super::row::{self, RowState};
+use weigh_treatment as treatment;
+use paired::design::Design;
+use paired::doubt::Doubt;
+use paired::judge::Judgement;
+use paired::{Verdict, Withheld};
+use weigh_model::result::factorial::{Effect, Factorial};
+
+/// The design that the arms of these labels are, if they are one.
+pub fn factorial(arms: &[String]) -> Option<Factorial> {
+    let sets: Option<Vec<Vec<String>>> =
+        arms.iter().map(|label| treatment::differences::factors(label)).collect();
+    Factorial::of(&sets?)
+}
+
+/// How many claims on effects there are in an experiment of so many workloads.
+pub fn claims(arms: &[String], works: usize) -> usize {
+    factorial(arms).map_or(0, |design| design.effects().len() * works)
+}
+
+/// Gives the last row of each workload the claims on its effects, where all its arms are measured.
+pub fn attach(rows: &mut [RowState], arms: &[String], design: &Design) {
+    let Some(factorial) = factorial(arms) else { return };
+    for row in 0..rows.len() {
+        let of_work = of_work(rows, rows[row].unit.work);
+        if of_work.len() == arms.len() - 1 && of_work.last() == Some(&row) {
+            rows[row].claim_effects(&factorial, design);
+        }
+    }
+}
+
+/// The rows of a workload, by their arms.
+fn of_work(rows: &[RowState], work: usize) -> Vec<usize> {
+    let mut of_work: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].unit.work == work).collect();
+    of_work.sort_by_key(|i| rows[*i].unit.treated_arm);
+    of_work
+}
+
+/// Judges all rows together, and the effects with them.
+pub fn judge(rows: &mut [RowState], design: &Design) {
+    for row in 0..rows.len() {
+        if rows[row].effects.is_empty() {
+            continue;
+        }
+        let of_work = of_work(rows, rows[row].unit.work);
+        if of_work.iter().any(|row| rows[*row].failure.is_some()) {
+            rows[row].effects.clear();
+            continue;
+        }
+        let mut effects = std::mem::take(&mut rows[row].effects);
+        let series: Vec<&[f64]> = of_work.iter().map(|row| rows[*row].betting.values()).collect();
+        for claim in &mut effects {
+            let known = claim.betting.pairs();
+            for d in contrasts(&claim.factorial, claim.effect, &series).skip(known) {
+                // A sum of finite numbers that is none is no evidence.
+                let _ = claim.betting.push(d);
+            }
+        }
+        rows[row].effects = effects;
+    }
+    row::judge(rows, design);
+    for row in 0..rows.len() {
+        let of_work = of_work(rows, rows[row].unit.work);
+        let of_arms: Vec<Judgement> =
+            of_work.iter().map(|row| rows[*row].judgement.clone()).collect();
+        for claim in &mut rows[row].effects {
+            withhold(&mut claim.judgement, of_arms.iter());
+        }
+    }
+}
+
+/// The contrast of each round, from the log-ratios of each arm.
+pub fn contrasts<'a>(
+    factorial: &'a Factorial,
+    effect: Effect,
+    series: &'a [&'a [f64]],
+) -> impl Iterator<Item = f64> + 'a {
+    let rounds = series.iter().map(|of_arm| of_arm.len()).min().unwrap_or(0);
+    (0..rounds).map(move |round| {
+        let log_ratios: Vec<f64> = series.iter().map(|of_arm| of_arm[round]).collect();
+        factorial.contrast(effect, &log_ratios)
+    })
+}
+
+/// An effect is made of its arms' pairs: where the sample before matters to one of them, nothing is claimed.
+pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a Judgement>) {
+    // Fewer pairs than a favourable verdict takes do not speak against an unfavourable one.
+    let is_slower = effect.verdict == Verdict::Slower;
+    let speaks_against = |because| match because {
+        Doubt::CarryOver | Doubt::OrderMatters | Doubt::ClaimsDisagree | Doubt::WorksOutside => {
+            true
+        }
+        _ => !is_slower,
+    };
+    let doubts = arms.into_iter().filter_map(|arm| arm.withheld.map(|withheld| withheld.because));
+    let Some(because) = doubts.into_iter().find(|because| speaks_against(*because)) else { return };
+    if effect.verdict != Verdict::Inconclusive {
+        effect.withheld = Some(Withheld { verdict: effect.verdict, because });
+        effect.verdict = Verdict::Inconclusive;
+        effect.within_margin = false;
+    }
+}
+
+/// What was chosen to be measured, with all arms of each workload that has effects, or none.
+pub fn in_step(rows: &[RowState], chosen: Vec<usize>) -> Vec<usize> {
+    let has_effects =
+        |work: usize| rows.iter().any(|row| row.unit.work == work && !row.effects.is_empty());
+    let (in_step, mut others): (Vec<usize>, Vec<usize>) =
+        chosen.into_iter().partition(|row| has_effects(rows[*row].unit.work));
+    let mut works: Vec<usize> = in_step.iter().map(|row| rows[*row].unit.work).collect();
+    works.sort_unstable();
+    works.dedup();
+    others.extend(works.into_iter().flat_map(|work| of_work(rows, work)));
+    others.sort_unstable();
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::engine::{fresh_rows, run_set};
+    use super::super::order::Coins;
+    use super::super::platform::{
+        Observer, PairError, PairSlot, Platform, Readings, Slot, Stop, one_after_the_other,
+    };
+    use super::super::row::Unit;
+    use needs::repetitions;
+    use super::*;
+    use paired::betting::DEFAULT_SCALE;
+    use paired::simulated::{Machine, Noise};
+
+    const SAMPLE: Duration = Duration::from_millis(20);
+
+    /// A noisy machine on which each arm has an effect on the log of the rate.
+    struct Planted {
+        machine: Machine,
+        of_arms: [f64; 4],
+        now: Duration,
+        /// The arm of each pair.
+        pairs: Vec<usize>,
+    }
+
+    impl Platform for Planted {
+        fn elapsed(&self) -> Duration {
+            self.now
+        }
+
+        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+            self.pairs.push(slot.unit.treated_arm);
+            one_after_the_other(slot, |slot: &Slot| {
+                self.now += SAMPLE;
+                Ok(Readings::of_rate((self.machine.sample() + self.of_arms[slot.arm]).exp()))
+            })
+        }
+
+        fn failed(&mut self, _: &Slot, reason: &str) -> Result<(), Stop> {
+            panic!("{reason}");
+        }
+    }
+
+    /// What was ever wrongly said of the effects, at the end of any round.
+    struct Witness {
+        truths: [f64; 3],
+        missed: [bool; 3],
+        alarmed: bool,
+    }
+
+    impl Observer for Witness {
+        fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
+
+        fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
+            for (i, claim) in rows.iter().flat_map(|row| &row.effects).enumerate() {
+                let (truth, interval) = (self.truths[i], claim.judgement.interval);
+                self.missed[i] |= truth < interval.low || truth > interval.high;
+                self.alarmed |= match claim.judgement.verdict {
+                    Verdict::Slower => truth >= 0.0,
+                    Verdict::Faster => truth <= 0.0,
+                    Verdict::Equivalent | Verdict::Inconclusive => false,
+                };
+            }
+        }
+    }
+
+    /// An experiment with these effects of A, of B, and of both beyond that.
+    fn experiment(
+        seed: u64,
+        noise: Noise,
+        [a, b, both]: [f64; 3],
+    ) -> (Vec<RowState>, Planted, Witness) {
+        let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
+        let design = Design::default();
+        let units: Vec<Unit> = (1..4)
+            .map(|treated_arm| Unit { work: 0, treated_arm, start_scale: DEFAULT_SCALE.into() })
+            .collect();
+        let mut rows = fresh_rows(&units, &design);
+        attach(&mut rows, &labels, &design);
+        let mut platform = Planted {
+            machine: Machine::new(noise, seed),
+            of_arms: [0.0, a, b, a + b + both],
+            now: Duration::ZERO,
+            pairs: Vec::new(),
+        };
+        // A main effect is the mean over both settings of the other factor.
+        let truths = [a + both / 2.0, b + both / 2.0, both];
+        let mut witness = Witness { truths, missed: [false; 3], alarmed: false };
+        let coins = Coins::new(seed, 0, 0);
+        let deadline = |_: &[RowState]| SAMPLE * 6 * 60;
+        let (rows, result) =
+            run_set(rows, &design, coins, 0, &deadline, &mut platform, &mut witness);
+        result.expect("nothing stops a simulated machine");
+        (rows, platform, witness)
+    }
+
+    #[test]
+    fn planted_effects_come_back_and_all_arms_go_in_step() {
+        let (rows, platform, witness) = experiment(1, Noise::White, [-0.2, 0.1, -0.3]);
+        assert_eq!(witness.missed, [false; 3]);
+        for round in platform.pairs.chunks(3) {
+            let mut arms = round.to_vec();
+            arms.sort_unstable();
+            assert_eq!(arms, [1, 2, 3]);
+        }
+        let claims = &rows[2].effects;
+        let verdicts: Vec<Verdict> = claims.iter().map(|claim| claim.judgement.verdict).collect();
+        // 0.1 − 0.15: what B does depends on A, and in the mean it makes it slower.
+        assert_eq!(verdicts, [Verdict::Slower, Verdict::Slower, Verdict::Slower]);
+        let estimates: Vec<f64> = claims.iter().map(|claim| claim.judgement.estimate).collect();
+        for (estimate, truth) in estimates.iter().zip([-0.35, -0.05, -0.3]) {
+            assert!((estimate - truth).abs() < 0.05, "{estimates:?}");
+        }
+    }
+
+    #[test]
+    fn what_adds_up_is_no_interaction_whatever_the_noise() {
+        let often = repetitions(12, 24);
+        for noise in Noise::ALL {
+            let (mut alarms, mut misses) = (0, [0; 3]);
+            for seed in 0..often {
+                let witness = experiment(seed, noise, [-0.1, 0.0, 0.0]).2;
+                alarms += u64::from(witness.alarmed);
+                for (count, missed) in misses.iter_mut().zip(witness.missed) {
+                    *count += u64::from(missed);
+                }
+            }
+            // 5 % and three standard errors.
+            let allowed = often / 20 + often / 6;
+            assert!(alarms <= allowed, "{noise:?}: {alarms} of {often}");
+            assert!(misses.iter().all(|missed| *missed <= allowed), "{noise:?}: {misses:?}");
+        }
+    }
+
+    #[test]
+    fn only_whole_designs_have_effects() {
+        let labels = ["none", "nice:1", "nice:2", "nice:1+cpus:0"].map(String::from);
+        assert!(factorial(&labels).is_none());
+        let labels = ["none", "nice:1", "cpus:0", "cpus:0+nice:1"].map(String::from);
+        let design = factorial(&labels).expect("in any order");
+        assert_eq!(design.factors, ["nice:1", "cpus:0"]);
+        assert_eq!(claims(&labels, 5), 15);
+    }
+}

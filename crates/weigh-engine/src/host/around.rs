@@ -1,0 +1,136 @@
+//! Running what the user has run around his command: by a launcher of its own, whose processes no arm's
+//! treatment concerns. Like a worker it is killed when its time is over, with all that it left running.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Host;
+use crate::contest::ExpectedExit;
+use crate::length::SampleLength;
+use crate::outcome::failure_of;
+use crate::platform::{SampleError, Stop};
+use crate::request::Audience;
+use crate::work::Work;
+use weigh_treatment::Named;
+use weigh_workload::launcher::Job;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::canary::Canary;
+use weigh_workload::setup::kind::noted::Noted;
+use weigh_workload::stdout_use::StdoutUse;
+
+/// After an interrupt, what cleans up gets no longer.
+const AFTER_INTERRUPT_MS: u64 = 10_000;
+
+/// The set-up of processes that are of no arm.
+pub(super) fn neutral<'t>(treatments: impl Iterator<Item = &'t Named>) -> Setup {
+    let setup = treatments
+        .fold(Setup::default(), |setup, named| setup.overridden_by(named.treatment.setup(false)));
+    setup.without::<Canary>()
+}
+
+impl Host<'_> {
+    /// Runs `--setup`.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn run_setup(&mut self) -> Result<(), Stop> {
+        let line = self.site.around.setup.clone();
+        self.run_line("--setup", line).map_err(into_stop)
+    }
+
+    /// Runs `--cleanup`, also after an interrupt. A failure is reported and kept as a warning: whatever it
+    /// is, the results stand.
+    ///
+    /// # Errors
+    /// Where the warning cannot be kept.
+    pub fn clean_up(&mut self, audience: &mut dyn Audience) -> Result<(), Stop> {
+        let Err(problem) = self.run_cleanup() else { return Ok(()) };
+        audience.announce(&problem);
+        Ok(self.site.store.add_warning(self.site.id, &problem)?)
+    }
+
+    /// By a new launcher after an interrupt, as the old one may still run what was given up on.
+    fn run_cleanup(&mut self) -> Result<(), String> {
+        let Some(line) = self.site.around.cleanup.clone() else { return Ok(()) };
+        let failed = |stop: Stop| format!("`--cleanup` ({line}) did not run: {}", reason(stop));
+        if self.arms.bench.interrupted.load(Ordering::Relaxed) {
+            self.neutral = None;
+            // Before another command is noted in its place.
+            self.arms.bench.running.stop().map_err(|problem| failed(Stop::Failed(problem)))?;
+            self.start_neutral(&AtomicBool::new(false)).map_err(failed)?;
+        }
+        match self.run_line("--cleanup", Some(line.clone())) {
+            Err(SampleError::Workload(problem)) => Err(problem),
+            other => other.map_err(|error| failed(into_stop(error))),
+        }
+    }
+
+    pub(super) fn prepare(&mut self, arm: usize) -> Result<(), SampleError> {
+        let line = self.site.around.prepare_of(arm).cloned();
+        self.run_line("--prepare", line)
+    }
+
+    /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
+    pub(super) fn warm_up(&mut self, work: usize, arm: usize) -> Result<(), SampleError> {
+        self.try_contender(work, arm)?;
+        for _ in 0..self.site.around.warm_ups {
+            self.prepare(arm)?;
+            let length = SampleLength::new(None, false).wanted();
+            let job = self.site.works[work].job(self.arms.place(arm), length, 0);
+            let (launched, ..) = self.launch(arm, arm, &job)?;
+            self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
+        }
+        Ok(())
+    }
+
+    fn run_line(&mut self, option: &str, line: Option<String>) -> Result<(), SampleError> {
+        let (Some(launcher), Some(line)) = (&mut self.neutral, line) else { return Ok(()) };
+        let Some(directory) = self.site.works.first().and_then(Work::directory) else {
+            return Ok(());
+        };
+        let is_interrupted = self.arms.bench.interrupted.load(Ordering::Relaxed);
+        let limit =
+            self.site.timeout.map_or(Work::COMMAND_TIMEOUT_MS, |time| time.as_millis() as u64);
+        let job = Job {
+            argv: vec!["/bin/sh".into(), "-c".into(), line.clone()],
+            environment: Vec::new(),
+            directory: directory.to_owned(),
+            timeout_ms: if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit },
+            stdout: StdoutUse::KeepEnd,
+            start: None,
+        };
+        let never = AtomicBool::new(false);
+        let interrupted = if is_interrupted { &never } else { &**self.arms.bench.interrupted };
+        let launched = launcher.run(&job, interrupted)?;
+        self.arms.bench.running.forget();
+        match failure_of(&launched, &ExpectedExit::default()) {
+            Some(problem) => Err(SampleError::Workload(format!("`{option}` ({line}): {problem}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts one where there is something to run.
+    pub(super) fn start_neutral(&mut self, interrupted: &AtomicBool) -> Result<(), Stop> {
+        let around = self.site.around;
+        if around.has_lines() || around.profiler.is_some() || self.shell().is_some() {
+            let place = self.arms.bench.running.note_place();
+            let (file, mark) = place.map_err(|error| Stop::Failed(error.to_string()))?;
+            let setup = neutral(self.arms.treatments()).with(Noted { file, mark });
+            self.neutral = Some(self.arms.bench.place.start_launcher(&setup, interrupted)?);
+        }
+        Ok(())
+    }
+}
+
+fn reason(stop: Stop) -> String {
+    match stop {
+        Stop::Failed(problem) | Stop::NotKept(problem) => problem,
+        Stop::Interrupted | Stop::NextBoot => "it was interrupted".to_owned(),
+    }
+}
+
+fn into_stop(error: SampleError) -> Stop {
+    match error {
+        SampleError::Stop(stop) => stop,
+        SampleError::Workload(problem) | SampleError::Lost(problem) => Stop::Failed(problem),
+    }
+}

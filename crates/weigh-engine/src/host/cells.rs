@@ -1,0 +1,256 @@
+//! Cells of a grid on this host, one by one.
+
+use std::path::Path;
+
+use super::around::neutral;
+use super::cell_sizes::SizesOfGrids;
+use super::{Host, SampleError, padding};
+use crate::abnormal::{DROPPED, DROPPED_BY_QUEUE};
+use crate::net_answers::LOST_PACKETS;
+use crate::net_work::{NetPart, NetWork};
+use crate::order::padding_bytes;
+use crate::outcome::cell_sample;
+use crate::platform::{Platform, Slot, Stop};
+use crate::work::Work;
+use weigh_net::cell::{Cell, CellSize};
+use weigh_net::ftp::FTP_ACTIVITY;
+use weigh_net::grid::Grid;
+use weigh_net::link::GridLink;
+use weigh_net::site::{Losses, NetSite};
+use weigh_net::site_error::SiteError;
+use trust::owner;
+use weigh_model::disturbance::Disturbance;
+use weigh_model::evidence::Evidence;
+use weigh_model::record::{Detailed, Measured};
+use weigh_model::workload::detail::Detail;
+use weigh_model::workload::metric::Direction;
+use weigh_model::workload::sample::{OwnReading, Sample};
+
+/// What cells are measured in, and how much each moves once that is known.
+pub struct NetBench {
+    pub site: NetSite,
+    /// The same for all arms, and for all sets of a session.
+    pub sizes: SizesOfGrids,
+}
+
+/// Drops that are drawn, of a connection.
+const MOST_DROPS: usize = 1000;
+
+pub(super) struct OfCell {
+    pub(super) sample: Sample,
+    /// What it told besides, where it did.
+    detail: Option<Detail>,
+    pub(super) evidence: Evidence,
+    disturbance: Disturbance,
+}
+
+impl Host<'_> {
+    /// Starts the peers, where there are cells; what the arms are is known by now.
+    pub(super) fn start_peers(&mut self) -> Result<(), Stop> {
+        let setup = neutral(self.arms.treatments());
+        let wants_ftp = |work: &Work| match work {
+            Work::Net(net) => net.grid.activities.iter().any(|name| name == FTP_ACTIVITY),
+            _ => false,
+        };
+        let has_ftp = self.site.works.iter().any(wants_ftp);
+        let Some(net) = &mut self.site.net else { return Ok(()) };
+        Ok(net.site.start_peers(self.arms.bench.place, &setup, has_ftp)?)
+    }
+
+    /// What the cells are measured in, in whole sentences.
+    pub(super) fn net_facts(&self) -> &[String] {
+        self.site.net.as_ref().map_or(&[], |net| net.site.facts())
+    }
+
+    /// A new launcher for a sweep over cells of one arm.
+    ///
+    /// # Errors
+    /// Where none starts.
+    pub fn renew_for_sweep(&mut self, slot: &Slot) -> Result<(), SampleError> {
+        self.renew(slot)
+    }
+
+    /// Measures one cell and keeps it.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    pub fn cell(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        let (measured, detail) = self.measured_cell(slot).map_err(|error| self.settle(error))?;
+        let rate = measured.sample.rate();
+        let (store, id) = (self.site.store, self.site.id);
+        store.add_sample(id, &measured).map_err(|error| SampleError::Stop(error.into()))?;
+        if let Some(detail) = detail {
+            let Slot { arm, pair, position, .. } = *slot;
+            let (work, treated_arm) = (slot.unit.work, slot.unit.treated_arm);
+            let detailed = Detailed { work, arm, treated_arm, pair, position, detail };
+            store.add_detail(id, &detailed).map_err(|error| SampleError::Stop(error.into()))?;
+        }
+        Ok(rate)
+    }
+
+    fn measured_cell(&mut self, slot: &Slot) -> Result<(Measured, Option<Detail>), SampleError> {
+        let Some((net, NetPart::Cell { number, cell })) = self.net_work(slot.unit.work) else {
+            return Err(SampleError::Workload("it is no cell".into()));
+        };
+        let size = self.size_of(&net.grid, number)?;
+        let padding_bytes = padding_bytes(self.site.seed, slot);
+        let started_s = self.elapsed().as_secs_f64();
+        let arms = (slot.arm, slot.unit.treated_arm);
+        let is_watched = cell.component.is_some();
+        let OfCell { sample, detail, evidence, disturbance } =
+            self.run_cell(arms, &net.grid, &cell, size, (padding_bytes, is_watched))?;
+        net.check(&sample).map_err(SampleError::Workload)?;
+        let proof = (evidence, Some(disturbance));
+        Ok((measured(slot, started_s, padding_bytes, sample, proof), detail))
+    }
+
+    /// A cell once more, with what W_test's interfaces carried in this file; it is not kept. How many packets
+    /// were missed.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    pub fn traced_cell(&mut self, slot: &Slot, path: &Path) -> Result<u64, SampleError> {
+        let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
+        net.site.begin_trace()?;
+        let measured = self.measured_cell(slot).map_err(|error| self.settle(error));
+        let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
+        let (file, missed) = net.site.end_trace()?;
+        measured?;
+        let copied = std::fs::read(&file).and_then(|bytes| owner::write(path, &bytes));
+        copied.map_err(|error| {
+            SampleError::Workload(format!("cannot write {}: {error}", path.display()))
+        })?;
+        Ok(missed)
+    }
+
+    pub(super) fn net_work(&self, work: usize) -> Option<(NetWork, NetPart)> {
+        match &self.site.works[work] {
+            Work::Net(net) => Some(((**net).clone(), net.part.clone())),
+            _ => None,
+        }
+    }
+
+    pub(super) fn size_of(&self, grid: &Grid, number: usize) -> Result<CellSize, SampleError> {
+        let net = self.site.net.as_ref();
+        match net.and_then(|net| net.sizes.get(&grid.hash())?.get(&number)) {
+            Some(Ok(sized)) => Ok(sized.size),
+            Some(Err(problem)) => Err(SampleError::Workload(problem.clone())),
+            None => Err(SampleError::Workload("its size is not known".into())),
+        }
+    }
+
+    /// Measures a cell. It has not failed if a machine was lost meanwhile: that ends the experiment.
+    pub(super) fn run_cell(
+        &mut self,
+        arms: (usize, usize),
+        grid: &Grid,
+        cell: &Cell,
+        size: CellSize,
+        padding: (usize, bool),
+    ) -> Result<OfCell, SampleError> {
+        let measured = self.try_cell(arms, grid, cell, size, padding);
+        if let (Err(SampleError::Workload(_)), Some(net)) = (&measured, &mut self.site.net) {
+            net.site.check_machines()?;
+        }
+        measured
+    }
+
+    fn try_cell(
+        &mut self,
+        (arm, treated_arm): (usize, usize),
+        grid: &Grid,
+        cell: &Cell,
+        size: CellSize,
+        (padding_bytes, is_watched): (usize, bool),
+    ) -> Result<OfCell, SampleError> {
+        let place = self.arms.place(arm).clone();
+        let Some(net) = &mut self.site.net else {
+            return Err(SampleError::Workload("there is no testbed".into()));
+        };
+        net.site.set_links(grid, cell)?;
+        let mut job = net.site.job(grid, cell, size, is_watched, &place);
+        job.environment.push(padding(padding_bytes));
+        let (launched, evidence, disturbance) = self.launch(arm, treated_arm, &job)?;
+        let mut sample = cell_sample(&launched).map_err(SampleError::Workload)?;
+        let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
+        net.site.prove(&launched).map_err(|problem| SampleError::Stop(Stop::Failed(problem)))?;
+        let losses = net.site.losses()?;
+        sample.readings.extend(of_links(grid, cell, losses));
+        let mut detail = Detail::parse(&launched.stdout)
+            .filter(|detail| detail.latencies.is_some() || detail.watch.is_some());
+        if let Some(detail) = &mut detail {
+            detail.check(launched.wall_ns).map_err(SampleError::Workload)?;
+            detail.check_watch().map_err(SampleError::Workload)?;
+        }
+        if let (Some(watch), Some(component)) =
+            (detail.as_mut().and_then(|detail| detail.watch.as_mut()), cell.component)
+        {
+            for (connection, drops) in watch.connections.iter_mut().zip(net.site.drops(component)?)
+            {
+                let since = drops.iter().map(|at| at.saturating_sub(watch.opened_ns) / 1000);
+                connection.drops_us = since.take(MOST_DROPS).collect();
+            }
+        }
+        Ok(OfCell { sample, detail, evidence, disturbance })
+    }
+}
+
+/// What the links did, as readings.
+fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
+    let count = |name: &str, value: u64| OwnReading {
+        name: name.into(),
+        value: value as f64,
+        unit: "packets".into(),
+        better: Direction::Lower,
+    };
+    let mut readings = vec![count(LOST_PACKETS, losses.not_meant)];
+    if GridLink::is_over_wire(grid.link.as_ref(), cell) {
+        readings.push(count(DROPPED, losses.meant));
+        readings.push(count(DROPPED_BY_QUEUE, losses.by_queue));
+        readings.push(count("overruns", losses.overruns));
+    }
+    readings
+}
+
+pub(super) fn measured(
+    slot: &Slot,
+    started_s: f64,
+    padding_bytes: usize,
+    sample: Sample,
+    (evidence, disturbance): (Evidence, Option<Disturbance>),
+) -> Measured {
+    Measured {
+        work: slot.unit.work,
+        arm: slot.arm,
+        treated_arm: slot.unit.treated_arm,
+        set: slot.set,
+        pair: slot.pair,
+        position: slot.position,
+        started_s,
+        padding_bytes,
+        cpu: None,
+        sample,
+        evidence,
+        disturbance,
+    }
+}
+
+fn gone() -> Stop {
+    Stop::Failed("the testbed is gone".into())
+}
+
+impl From<SiteError> for Stop {
+    fn from(error: SiteError) -> Stop {
+        match error {
+            SiteError::Interrupted => Stop::Interrupted,
+            SiteError::Failed(problem) => Stop::Failed(problem),
+            SiteError::Lost(problem) => Stop::NotKept(problem),
+        }
+    }
+}
+
+impl From<SiteError> for SampleError {
+    fn from(error: SiteError) -> SampleError {
+        SampleError::Stop(error.into())
+    }
+}

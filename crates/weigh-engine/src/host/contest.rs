@@ -1,0 +1,108 @@
+//! What commands against each other need besides: what the first one writes, for the others to be held
+//! against, what they print, and how long their shell takes to start.
+
+use std::path::PathBuf;
+
+use super::Host;
+use crate::contest::{Contest, ExpectedExit};
+use crate::length::SampleLength;
+use crate::outcome::failure_of;
+use crate::platform::{SampleError, Stop};
+use crate::request::Printout;
+use crate::work::Work;
+use paired::estimate::median;
+use weigh_model::evidence::Evidence;
+use weigh_model::record::Startup;
+use weigh_model::result::versus::SHELL_START_NS;
+use weigh_workload::launcher::{Job, LauncherError};
+use weigh_workload::stdout_use::StdoutUse;
+
+/// So many starts of a shell tell how long one takes.
+const SHELL_STARTS: usize = 10;
+const SHELL_TIMEOUT_MS: u64 = 10_000;
+
+impl Host<'_> {
+    fn contest(&self) -> Option<&Contest> {
+        self.site.works.first().and_then(Work::contest)
+    }
+
+    pub(super) fn shell(&self) -> Option<&[String]> {
+        self.contest().map(|contest| &*contest.shell).filter(|shell| !shell.is_empty())
+    }
+
+    /// What becomes of the stdout of a launch, once the first was kept.
+    pub(super) fn stdout_of(&self, work: usize) -> StdoutUse {
+        match self.site.works[work].contest() {
+            Some(contest) if contest.same_output => StdoutUse::CompareWith(self.expected_output()),
+            _ => StdoutUse::KeepEnd,
+        }
+    }
+
+    fn expected_output(&self) -> PathBuf {
+        self.arms.place(0).scratch.join("expected-output")
+    }
+
+    /// Launches a command once, where its output is compared or shown; it is no sample.
+    pub(super) fn try_contender(&mut self, work: usize, arm: usize) -> Result<(), SampleError> {
+        let Some(contest) = self.site.works[work].contest() else { return Ok(()) };
+        let (same_output, show_output) = (contest.same_output, contest.show_output);
+        if !same_output && !show_output {
+            return Ok(());
+        }
+        self.prepare(arm)?;
+        let length = SampleLength::new(None, false).wanted();
+        let mut job = self.site.works[work].job(self.arms.place(arm), length, 0);
+        job.stdout = match arm {
+            0 if same_output => StdoutUse::SaveTo(self.expected_output()),
+            _ => self.stdout_of(work),
+        };
+        let (launched, ..) = self.launch(arm, arm, &job)?;
+        if show_output {
+            let (stdout, stderr) = (launched.stdout.clone(), launched.stderr.clone());
+            self.shown.push(Printout { arm: self.arms.label(arm).to_owned(), stdout, stderr });
+        }
+        self.site.works[work].read(&launched).map_err(SampleError::Workload).map(drop)
+    }
+
+    /// Measures how long the shell takes to start and to end, which is part of every sample.
+    ///
+    /// # Errors
+    /// Where it cannot run an empty command.
+    pub fn measure_shell(&mut self) -> Result<(), Stop> {
+        let Some(shell) = self.shell().map(<[String]>::to_vec) else { return Ok(()) };
+        let (Some(launcher), Some(directory)) = (&mut self.neutral, self.site.works[0].directory())
+        else {
+            return Ok(());
+        };
+        let job = Job {
+            argv: shell.iter().cloned().chain([String::new()]).collect(),
+            environment: Vec::new(),
+            directory: directory.to_owned(),
+            timeout_ms: SHELL_TIMEOUT_MS,
+            stdout: StdoutUse::KeepEnd,
+            start: None,
+        };
+        let mut times_ns = Vec::new();
+        for _ in 0..SHELL_STARTS {
+            let launched = launcher.run(&job, self.arms.bench.interrupted);
+            let problem = match &launched {
+                Ok(launched) => failure_of(launched, &ExpectedExit::default()),
+                Err(LauncherError::Refused(problem)) => Some(problem.clone()),
+                Err(_) => None,
+            };
+            if let Some(problem) = problem {
+                return Err(Stop::Failed(format!(
+                    "the shell `{}` does not run an empty command: {problem}. Name another with --shell, or \
+                     use -N for none",
+                    shell.join(" ")
+                )));
+            }
+            times_ns.push(launched?.wall_ns as f64);
+            self.arms.bench.running.forget();
+        }
+        let mut evidence = Evidence::default();
+        evidence.amounts.set(SHELL_START_NS, median(&times_ns).unwrap_or_default());
+        let startup = Startup { work: 0, arm: 0, operations: 1.0, evidence };
+        Ok(self.site.store.add_startup(self.site.id, &startup)?)
+    }
+}

@@ -1,0 +1,56 @@
+//! A launch of the detail pass on this machine: like that of a sample, but for what is kept of it.
+
+use super::{Host, padding, padding_bytes};
+use crate::detail::{DetailPlatform, Look};
+use crate::platform::{SampleError, Slot, Stop};
+use weigh_model::record::Detailed;
+use weigh_model::workload::detail::Detail;
+
+impl DetailPlatform for Host<'_> {
+    fn detail(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
+        self.look_closer(slot, look).map_err(|error| self.settle(error))
+    }
+
+    fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        let work = self.site.works[slot.unit.work].name();
+        let warning = format!(
+            "The detail pass of {work} was abandoned under {}: {reason}. Its rates are not affected.",
+            self.arms.label(slot.arm)
+        );
+        Ok(self.site.store.add_warning(self.site.id, &warning)?)
+    }
+}
+
+impl Host<'_> {
+    fn look_closer(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
+        if slot.position == 0 {
+            self.renew(slot)?;
+        }
+        let work = &self.site.works[slot.unit.work];
+        let Some(mut job) = work.detail_job(self.arms.place(slot.arm), look) else {
+            return Ok(false);
+        };
+        job.environment.push(padding(padding_bytes(self.site.seed, slot)));
+        job.start = self.start(slot);
+        let (launched, ..) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
+        work.read(&launched).map_err(SampleError::Workload)?;
+        let none = || SampleError::Workload("it printed no latencies".into());
+        let detail = Detail::parse(&launched.stdout).ok_or_else(none)?;
+        detail.check(launched.wall_ns).map_err(SampleError::Workload)?;
+        match look {
+            Look::Latencies if detail.latencies.is_none() => return Err(none()),
+            Look::Counters if !detail.is_counted() => return Ok(false),
+            _ => {}
+        }
+        let detailed = Detailed {
+            work: slot.unit.work,
+            arm: slot.arm,
+            treated_arm: slot.unit.treated_arm,
+            pair: slot.pair,
+            position: slot.position,
+            detail,
+        };
+        let kept = self.site.store.add_detail(self.site.id, &detailed);
+        kept.map(|()| true).map_err(|error| SampleError::Stop(error.into()))
+    }
+}

@@ -1,0 +1,82 @@
+//! What the arms of a host say of themselves, for the report.
+
+use super::{Host, SampleError, Site, Stop};
+use crate::request::Audience;
+use weigh_treatment::PairDraw;
+
+impl Host<'_> {
+    /// Stores what the treatments say of themselves and of the baseline.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn store_facts(&self) -> Result<(), Stop> {
+        let Site { store, id, .. } = &self.site;
+        for (arm, named) in self.arms.treatments().enumerate() {
+            let facts = self.facts(arm);
+            store.set_facts(id, arm, &facts, &named.treatment.quantities())?;
+        }
+        let state = (self.arms.treatments().enumerate())
+            .find_map(|(index, named)| named.treatment.state(index == 0));
+        Ok(store.set_baseline_state(id, state)?)
+    }
+
+    /// Tells what the treatments could not do as asked, and keeps it as warnings.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn tell_warnings(&self, audience: &mut dyn Audience) -> Result<(), Stop> {
+        for named in self.arms.treatments() {
+            for warning in named.treatment.warnings() {
+                let warning = format!("`{}`: {warning}", named.label);
+                audience.announce(&warning);
+                self.site.store.add_warning(self.site.id, &warning)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Servers of their own for passes over a work.
+    ///
+    /// # Errors
+    /// Where they do not start.
+    pub fn begin_passes(&mut self, work: usize) -> Result<(), SampleError> {
+        self.arms.need(0, &self.site.works[work].needs());
+        Ok(self.arms.renew(0, PairDraw::default())?)
+    }
+
+    /// Stores a sentence with what is said of the arm.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn add_fact(&mut self, fact: String) -> Result<(), Stop> {
+        self.found.push(fact);
+        self.store_facts()
+    }
+
+    /// What is said of an arm; of what is the same in all arms, the first says it.
+    pub(super) fn facts(&self, arm: usize) -> Vec<String> {
+        let of_treatment = self.arms.treatments().nth(arm).map(|named| named.treatment.facts());
+        let mut facts = of_treatment.unwrap_or_default();
+        if arm == 0 {
+            facts.extend(self.net_facts().iter().cloned());
+            facts.extend(self.arms.server_facts(arm));
+            facts.extend(self.found.iter().cloned());
+        } else {
+            let common = self.arms.server_facts(0);
+            let own = self.arms.server_facts(arm).into_iter();
+            facts.extend(own.filter(|fact| !common.contains(fact)));
+        }
+        facts
+    }
+
+    /// What the treatments say of themselves now and did not say when the experiment began, per arm; as
+    /// sentences.
+    pub fn differences(&self, then: &[Vec<String>]) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (named, then) in self.arms.treatments().zip(then) {
+            let new = named.treatment.facts().into_iter().filter(|fact| !then.contains(fact));
+            differences.extend(new.map(|fact| format!("`{}`: {fact}", named.label)));
+        }
+        differences
+    }
+}

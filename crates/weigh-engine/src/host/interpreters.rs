@@ -1,0 +1,61 @@
+//! The interpreters of an experiment, asked in every arm what they are.
+
+use super::{ArmsError, Host, Stop};
+use crate::interpreters::{self, InterpreterBuild};
+use crate::request::Audience;
+use weigh_workload::launcher::LauncherError;
+
+impl Host<'_> {
+    /// Has the interpreter of every language tell in each arm how it was built, and stores what it told, with
+    /// what differs. Of works that are `broken`, a work and an arm each, it is not asked.
+    ///
+    /// # Errors
+    /// Where a treatment was not in force, or nothing can be stored.
+    pub fn ask_interpreters(
+        &mut self,
+        broken: &[(usize, usize)],
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let mut facts: Vec<Vec<String>> =
+            (0..self.arms.count()).map(|arm| self.facts(arm)).collect();
+        let works = self.site.works.iter().enumerate();
+        let works = works.filter(|(work, _)| !broken.contains(&(*work, 0))).map(|(_, work)| work);
+        let languages = interpreters::languages(works);
+        if languages.is_empty() {
+            return Ok(());
+        }
+        for language in languages {
+            let mut baseline: Option<InterpreterBuild> = None;
+            for (arm, facts) in facts.iter_mut().enumerate() {
+                self.arms.need(arm, &[]);
+                let job = interpreters::job(language, self.arms.place(arm));
+                let launched = match self.arms.launch(arm, arm, &job) {
+                    Ok(proved) => proved.launched,
+                    // The programs themselves tell what is wrong with it.
+                    Err(ArmsError::Launcher(LauncherError::Refused(_))) => continue,
+                    Err(error) => return Err(error.into()),
+                };
+                let Some(own) = interpreters::read(&launched) else { continue };
+                let Some(first) = &baseline else {
+                    facts.push(interpreters::sentence(language, &own));
+                    baseline = Some(own);
+                    continue;
+                };
+                let Some((sentence, warning)) = interpreters::difference(language, first, &own)
+                else {
+                    continue;
+                };
+                facts.extend([interpreters::sentence(language, &own), sentence]);
+                if let Some(warning) = warning {
+                    let warning = format!("`{}`: {warning}.", self.arms.label(arm));
+                    audience.announce(&warning);
+                    self.site.store.add_warning(self.site.id, &warning)?;
+                }
+            }
+        }
+        for ((arm, named), facts) in self.arms.treatments().enumerate().zip(facts) {
+            self.site.store.set_facts(self.site.id, arm, &facts, &named.treatment.quantities())?;
+        }
+        Ok(())
+    }
+}

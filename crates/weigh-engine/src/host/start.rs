@@ -1,0 +1,63 @@
+//! How the samples of a pair begin: with new launchers, on one CPU.
+
+use super::Host;
+use crate::order::{chance_of_pair, cpu_chance};
+use crate::platform::{SampleError, Slot};
+use weigh_station::arms::ArmsError;
+use weigh_treatment::PairDraw;
+use weigh_workload::start_cpu::StartCpu;
+
+impl Host<'_> {
+    /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
+    pub(super) fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
+        let chance = chance_of_pair(self.site.seed, slot);
+        let draw = PairDraw { chance, round: (slot.set, slot.pair) };
+        let needs = self.site.works[slot.unit.work].needs();
+        for arm in order_of_launchers(slot) {
+            self.arms.need(arm, &needs);
+            self.arms.renew(arm, draw).map_err(|error| match error {
+                ArmsError::Launcher(error) => SampleError::Stop(error.into()),
+                other => other.into(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Where the worker of a sample begins; `None` for one of a run, which has no pairs.
+    pub(super) fn start(&self, slot: &Slot) -> Option<StartCpu> {
+        let treated = slot.unit.treated_arm;
+        let other = if slot.arm == 0 { treated } else { 0 };
+        let is_of_one_cpu = self.site.works[slot.unit.work].is_of_one_cpu();
+        let chance = cpu_chance(self.site.seed, slot);
+        (treated != 0).then(|| self.arms.start(slot.arm, other, chance, is_of_one_cpu))
+    }
+}
+
+/// The arms of a pair, in the order in which their launchers are started: the arm that is measured first, and
+/// the coin chose that. A program that the younger of two launchers starts is slower (`exec` by 1 to
+/// 3 %), so a fixed order would look like an effect of the treatment.
+fn order_of_launchers(first: &Slot) -> Vec<usize> {
+    let treated = first.unit.treated_arm;
+    let other = if first.arm == 0 { treated } else { 0 };
+    let mut order = vec![first.arm, other];
+    order.dedup();
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Unit;
+
+    fn slot(arm: usize, treated_arm: usize) -> Slot {
+        let unit = Unit { work: 0, treated_arm, start_scale: 0.1.into() };
+        Slot { unit, set: 0, pair: 0, arm, position: 0 }
+    }
+
+    #[test]
+    fn the_launcher_of_the_arm_that_is_measured_first_is_started_first() {
+        assert_eq!(order_of_launchers(&slot(0, 2)), [0, 2]);
+        assert_eq!(order_of_launchers(&slot(2, 2)), [2, 0]);
+        assert_eq!(order_of_launchers(&slot(0, 0)), [0]);
+    }
+}

@@ -1,0 +1,315 @@
+//! A pair whose two processes live at the same time and take turns on one CPU, every 125 µs.
+//!
+//! What disturbs a machine lasts about a millisecond and more, so it meets slices that lie next to each
+//! other in the same way. The reading of such a pair is the median of ln(treated / baseline) over its
+//! slices. Who has the first turn is the coin's: for a pair of equal arms it is as likely to be above zero
+//! as below.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use super::{BesidesSample, Host};
+use crate::late::AGE;
+use crate::platform::{
+    PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop,
+};
+use crate::row::Unit;
+use crate::work::Work;
+use weigh_station::arms::{LaunchOfPairError, Proved};
+use weigh_treatment::Named;
+use paired::estimate::median;
+use weigh_model::evidence::Evidence;
+use weigh_model::record::OLD_SET;
+use weigh_model::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
+use weigh_model::workload::sample::{OwnReading, Sample};
+use weigh_workload::executable::Length;
+use weigh_workload::launcher::{Job, Launched};
+
+/// What the two share; `workloads/driver/turns.c` uses the first bytes of it.
+const SHARED_BYTES: u64 = 4096;
+/// The exit status of a process whose partner is gone (`workloads/driver/main.c`).
+const LEFT_ALONE: i32 = 3;
+
+/// How long both are timed where nobody says so: twenty slices each, which is precise enough. On a busy
+/// machine a pair takes many times its CPU time.
+const TURNS_MS: u64 = 10;
+/// Longer samples than this are not interleaved. With the fixed 20 ms of `--pairs` they still are.
+const LONGEST_SAMPLE_MS: u64 = 20;
+
+/// Slices are clipped at so many times the median slice.
+const CLIPPED_AT: f64 = 3.0;
+/// An interleaved pair has eight slices of each process at least, and a slice one operation. With `shell8`,
+/// of 28 ms, that takes 1.3 to 1.7 s, a sequential pair 0.26 s; with `shell1`, of 3 ms, interleaved pairs
+/// find −1 % in a fifth of the time (docs/verdicts.md).
+const LONGEST_OPERATION_NS: f64 = 10e6;
+const RECORDS: &str = "the treatment makes records while the workload runs, and the kernel works on them \
+                       in the partner's slices";
+
+/// A sample of the pair that failed, by its position.
+type Failed = (usize, SampleError);
+
+impl Host<'_> {
+    /// Whether the pairs of a row can take turns.
+    pub fn can_take_turns(&self, unit: &Unit) -> bool {
+        self.site.works[unit.work].lets_take_turns()
+            && self.arms_let_take_turns()
+            && self.fits_in_slices(unit.work)
+    }
+
+    /// A hundred slices are the most: longer samples, which were asked for, would be cut to that.
+    fn fits_in_slices(&self, work: usize) -> bool {
+        self.site.sample_ms[work].is_none_or(|sample_ms| sample_ms <= LONGEST_SAMPLE_MS)
+    }
+
+    fn arms_let_take_turns(&self) -> bool {
+        let is_here = |arm| self.arms.place(arm).is_here();
+        (0..self.arms.count()).all(is_here)
+            && obstacle(self.arms.treatments()).is_none()
+            && !self.site.around.has_prepare()
+    }
+
+    /// Where turns were asked for, what could not take turns and why.
+    pub fn about_turns(&self) -> Vec<String> {
+        if !self.site.metrics.contains(&Metric::AllTime) {
+            return Vec::new();
+        }
+        if let Some(named) = obstacle(self.arms.treatments()) {
+            return vec![format!(
+                "Nothing took turns, and samples were taken one after the other: two processes under `{}` \
+                 and without it cannot live at the same time and differ by that alone.",
+                named.label
+            )];
+        }
+        if !self.arms_let_take_turns() {
+            return vec![
+                "Nothing took turns, and samples were taken one after the other: an arm is on another \
+                 machine."
+                    .into(),
+            ];
+        }
+        if let Some(work) = (0..self.site.works.len()).find(|work| !self.fits_in_slices(*work)) {
+            return vec![format!(
+                "Nothing took turns, and samples were taken one after the other: samples of {} ms are longer \
+                 than {LONGEST_SAMPLE_MS} ms (--sample).",
+                self.site.sample_ms[work].unwrap_or_default()
+            )];
+        }
+        let others = self.site.works.iter().filter(|work| !work.lets_take_turns());
+        let names: Vec<String> = others.map(|work| format!("`{}`", work.name())).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        vec![format!(
+            "Samples of {} were taken one after the other: only workloads that stay on one CPU, with nothing \
+             beside them, take turns.",
+            names.join(", ")
+        )]
+    }
+
+    /// Measures a pair in turns.
+    ///
+    /// # Errors
+    /// [`PairError`]
+    pub(super) fn pair_in_turns(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+        let slots = slot.slots();
+        let file = self.arms.bench.place.scratch.join("turns");
+        let measured = self.measure_in_turns(&slots, &file);
+        let _ = fs::remove_file(&file);
+        let readings =
+            measured.map_err(|(position, error)| self.settle(error).of_pair(position))?;
+        let [first, second] = readings;
+        Ok(if slots[0].arm == 0 { [first, second] } else { [second, first] })
+    }
+
+    /// The readings in the order of the slots.
+    fn measure_in_turns(
+        &mut self,
+        slots: &[Slot; 2],
+        file: &PathBuf,
+    ) -> Result<[Readings; 2], Failed> {
+        self.renew(&slots[0]).map_err(|error| (0, error))?;
+        make_shared(file).map_err(|error| (0, SampleError::Stop(error)))?;
+        let prepared = slots.map(|slot| {
+            let warm_up_ms = if slot.set == OLD_SET { AGE.as_millis() as u64 } else { 0 };
+            let length = Length { warm_up_ms, ..Length::of_ms(self.turns_ms(&slot)) };
+            let (mut job, padding_bytes) = self.job(&slot, length);
+            job.argv.extend(["--turns".into(), format!("{},{}", slot.position, file.display())]);
+            (job, padding_bytes)
+        });
+        let started_s = self.elapsed().as_secs_f64();
+        let jobs = [&prepared[0].0, &prepared[1].0];
+        let mut launched = self.launch_both(slots, jobs)?;
+        let mut samples = self.read_both(slots, &launched)?;
+        let log_ratio = log_ratio(slots, &samples).map_err(|reason| {
+            (1, SampleError::Workload(format!("its slices do not fit the other's: {reason}")))
+        })?;
+        add_readings(slots, &mut samples, log_ratio);
+        let mut readings = [Readings::default(), Readings::default()];
+        for (position, sample) in samples.into_iter().enumerate() {
+            let launched = launched[position].take().expect("it was read");
+            let padding_bytes = prepared[position].1;
+            let kept =
+                self.prove_and_keep(&slots[position], started_s, padding_bytes, (launched, sample));
+            readings[position] = kept.map_err(|error| (position, error))?;
+        }
+        Ok(readings)
+    }
+
+    fn launch_both(
+        &mut self,
+        slots: &[Slot; 2],
+        jobs: [&Job; 2],
+    ) -> Result<[Option<Launched>; 2], Failed> {
+        let arms = slots.map(|slot| slot.arm);
+        let limited = jobs.map(|job| self.limited(job));
+        let launched = self.arms.launch_both(arms, slots[0].unit.treated_arm, &limited);
+        launched.map_err(|LaunchOfPairError { position, error }| (position, error.into()))
+    }
+
+    /// One that was left alone is not to blame.
+    fn read_both(
+        &self,
+        slots: &[Slot; 2],
+        launched: &[Option<Launched>; 2],
+    ) -> Result<[Sample; 2], Failed> {
+        let work = &self.site.works[slots[0].unit.work];
+        let read = |position: usize| match &launched[position] {
+            Some(launched) => work.read(launched),
+            None => Err("it did not end when the other process of its pair had failed".into()),
+        };
+        let is_alone = |position: usize| {
+            let exit_code = launched[position].as_ref().map(|launched| launched.exit_code);
+            matches!(exit_code, None | Some(Some(LEFT_ALONE)))
+        };
+        let order = if is_alone(0) { [1, 0] } else { [0, 1] };
+        let mut samples = order.map(|position| {
+            read(position).map_err(|reason| (position, SampleError::Workload(reason)))
+        });
+        if order == [1, 0] {
+            samples.swap(0, 1);
+            // The one to blame comes first.
+            if let [_, Err(blamed)] = samples {
+                return Err(blamed);
+            }
+        }
+        let [first, second] = samples;
+        Ok([first?, second?])
+    }
+
+    fn prove_and_keep(
+        &mut self,
+        slot: &Slot,
+        started_s: f64,
+        padding_bytes: usize,
+        (launched, sample): (Launched, Sample),
+    ) -> Result<Readings, SampleError> {
+        let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
+        if self.look_for_records(slot, &evidence) {
+            return Err(SampleError::Workload(format!("{RECORDS} (--in-sequence)")));
+        }
+        let disturbance = self.disturbance(slot.arm, &launched);
+        let cpu = launched.cpu;
+        let found = BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance };
+        Ok(self.keep(slot, found, sample)?.0)
+    }
+
+    /// Whether a treatment made records meanwhile, which are worked on in the partner's slices.
+    pub(super) fn look_for_records(&mut self, slot: &Slot, evidence: &Evidence) -> bool {
+        let makes_records = !self.arms.was_quiet(slot.arm, evidence);
+        if makes_records {
+            self.is_not_in_turns(slot, RECORDS);
+        }
+        makes_records
+    }
+
+    /// One that takes many slices has nothing of short ones.
+    pub(super) fn look_for_long_operations(&mut self, slot: &Slot, sample: &Sample) {
+        if sample.cpu_ns_per_op().is_some_and(|cpu_ns| cpu_ns > LONGEST_OPERATION_NS) {
+            self.is_not_in_turns(slot, "one operation takes more than 10 ms of CPU time");
+        }
+    }
+
+    fn is_not_in_turns(&mut self, slot: &Slot, reason: &str) {
+        let row = (slot.unit.work, slot.unit.treated_arm);
+        self.not_in_turns.entry(row).or_insert_with(|| reason.to_owned());
+    }
+
+    fn turns_ms(&self, slot: &Slot) -> u64 {
+        self.site.sample_ms[slot.unit.work].unwrap_or(TURNS_MS)
+    }
+}
+
+/// The first treatment that keeps two arms from living at the same time: by itself, or as another one needs
+/// the same thing in the kernel.
+pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a Named> {
+    let mut occupied = Vec::new();
+    for named in treatments {
+        let own: Vec<_> = named.treatment.occupies().into_iter().map(|one| one.what).collect();
+        if !named.treatment.lets_take_turns() || own.iter().any(|what| occupied.contains(what)) {
+            return Some(named);
+        }
+        occupied.extend(own);
+    }
+    None
+}
+
+impl Work {
+    /// Whether a process of it can take turns with another, its own other processes standing still meanwhile.
+    /// Beside an activity it cannot: that is to be done for the time of a sample of one arm.
+    pub fn lets_take_turns(&self) -> bool {
+        match self {
+            Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {
+                // The processes of @same-cpu are where the turn is; others read what is not in memory, or
+                // need a second CPU.
+                let name = workload.name.strip_suffix("@same-cpu").unwrap_or(&workload.name);
+                !name.contains('@') && workload.group != "feel" && !workload.leaves_work
+            }
+            _ => false,
+        }
+    }
+}
+
+fn make_shared(file: &PathBuf) -> Result<(), Stop> {
+    let _ = fs::remove_file(file); // of a pair that was interrupted
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    made.and_then(|made| made.set_len(SHARED_BYTES))
+        .map_err(|error| Stop::Failed(format!("{}: {error}", file.display())))
+}
+
+/// The median over the slices of ln(treated / baseline).
+fn log_ratio(slots: &[Slot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
+    let [first, second] = [samples[0].slice_rates(), samples[1].slice_rates()];
+    if first.len() != second.len() {
+        return Err(format!("{} and {}", first.len(), second.len()));
+    }
+    let sign = if slots[0].arm == 0 { 1.0 } else { -1.0 };
+    let ratios: Vec<f64> =
+        first.iter().zip(&second).map(|(first, second)| sign * (second / first).ln()).collect();
+    median(&ratios).filter(|d| d.is_finite()).ok_or_else(|| "there are none".to_owned())
+}
+
+/// The baseline's reading is the rate of its median slice; the treated one's is as much more as the slices
+/// say. Beside it, the rate over all slices: clipped at three times the median of both processes' slices, or
+/// one stall would outweigh a cost that comes in every tenth slice. To swap the arms swaps the sign of both
+/// log-ratios.
+fn add_readings(slots: &[Slot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
+    let baseline = usize::from(slots[0].arm != 0);
+    let rate = median(&samples[baseline].slice_rates()).unwrap_or_default();
+    let all_ns: Vec<f64> = (samples.iter())
+        .flat_map(|sample| sample.slices_ns.iter().flatten().map(|ns| *ns as f64))
+        .collect();
+    let longest_ns =
+        CLIPPED_AT * median(&all_ns).expect("their ratio is known, so there are slices");
+    for (slot, sample) in slots.iter().zip(samples) {
+        let by_median = if slot.arm == 0 { rate } else { rate * log_ratio.exp() };
+        let readings = [(IN_TURNS, by_median), (CLIPPED, sample.clipped_rate(longest_ns))];
+        let unit = sample.unit.clone().unwrap_or_default();
+        sample.readings.extend(readings.map(|(name, value)| OwnReading {
+            name: name.to_owned(),
+            value,
+            unit: unit.clone(),
+            better: Direction::Higher,
+        }));
+    }
+}

@@ -1,0 +1,136 @@
+//! Which rows are measured next, with so much of the budget left.
+
+use std::time::Duration;
+
+use super::row::RowState;
+use paired::Verdict;
+use paired::design::Design;
+use paired::judge::MIN_PAIRS;
+
+/// The open rows that are worth a pair now, with so much of the budget left.
+///
+/// Where it lasts for all, those are all. Where it does not, it goes to those that will be decided
+/// soonest: shared out evenly it would leave every row a little short. When none is left that will
+/// probably be decided, all have their turns, as such estimates are rough: those without a verdict take
+/// half of them, and a row occurs more than once. Which row is measured next depends on the past only, so
+/// the promise stands.
+pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Vec<usize> {
+    let mut open: Vec<usize> = (0..rows.len())
+        .filter(|&row| !rows[row].is_done(design) && rows[row].can_begin_pair(left))
+        .collect();
+    if design.fixed_pairs.is_some() {
+        return open;
+    }
+    if open.iter().any(|row| rows[*row].comes_first()) {
+        open.retain(|row| rows[*row].comes_first());
+        return open;
+    }
+    let mut lacking = Duration::ZERO;
+    open.retain(|row| {
+        let lacks = rows[*row].lacks().unwrap_or_default();
+        let fits = lacks.is_zero() || lacking + lacks <= left;
+        lacking += if fits { lacks } else { Duration::ZERO };
+        fits
+    });
+    // A verdict comes before precision, and before either a row needs pairs to be judged by.
+    open.sort_by_key(|&row| {
+        let state = &rows[row];
+        let is_decided = state.judgement.verdict != Verdict::Inconclusive;
+        let has_pairs = state.betting.pairs() >= MIN_PAIRS;
+        (has_pairs, state.has_verdict(), is_decided, state.time_to_next_step())
+    });
+    let mut planned = Duration::ZERO;
+    let last = open
+        .iter()
+        .take_while(|&&row| {
+            planned = planned.saturating_add(rows[row].time_to_next_step());
+            rows[row].betting.pairs() < MIN_PAIRS || planned <= left
+        })
+        .count();
+    if last > 0 {
+        open.truncate(last);
+    } else {
+        let is_undecided = |&row: &usize| !rows[row].has_verdict();
+        let undecided: Vec<usize> = open.iter().copied().filter(is_undecided).collect();
+        let decided = open.len() - undecided.len();
+        let more = (decided / undecided.len().max(1)).saturating_sub(1);
+        open.extend(undecided.repeat(more));
+    }
+    open.sort_unstable();
+    open
+}
+
+/// The time that the open rows will probably take, or what is left of the budget.
+pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option<Duration> {
+    let open = rows.iter().filter(|row| !row.is_done(design));
+    let needed = open.map(RowState::time_left).fold(Duration::ZERO, Duration::saturating_add);
+    Some(needed.min(budget))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Unit;
+    use paired::simulated::white_row;
+
+    /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
+    fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
+        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01.into() };
+        let mut row = RowState::new(unit, &Design::default());
+        row.betting = white_row(0.0, MIN_PAIRS, 1);
+        (row.spent, row.measured) = (Duration::from_millis(100) * MIN_PAIRS as u32, MIN_PAIRS);
+        row.judgement.pairs_needed = Some(pairs_needed);
+        row.judgement.pairs_left = pairs_left;
+        row
+    }
+
+    #[test]
+    fn verdicts_in_reach_are_measured_first_whatever_their_precision_takes() {
+        let rows = [undecided(1000, 1000), undecided(10, 5000), undecided(20, 5000)];
+        let within =
+            |seconds| worth_measuring(&rows, &Design::default(), Duration::from_secs_f64(seconds));
+        assert_eq!(within(3.5), [1, 2]);
+        assert_eq!(within(2.5), [1]);
+        assert_eq!(within(0.5), [0, 1, 2], "none is in reach");
+        assert_eq!(within(500.0), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_comes_first_does_so_until_it_has_its_verdict() {
+        let chosen =
+            |rows: &[RowState]| worth_measuring(rows, &Design::default(), Duration::from_secs(600));
+        let mut decided = undecided(50, 5000).first();
+        assert_eq!(chosen(&[undecided(10, 10), undecided(50, 5000).first()]), [1]);
+        decided.judgement.verdict = Verdict::Slower;
+        assert_eq!(chosen(&[undecided(10, 10), decided]), [0, 1]);
+    }
+
+    #[test]
+    fn a_row_whose_pairs_are_known_is_begun_only_where_it_can_be_judged() {
+        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01.into() };
+        let new = |seconds| {
+            let pair = Some(Duration::from_secs(seconds));
+            RowState::new(unit, &Design::default()).expecting(pair)
+        };
+        let within = |rows: &[RowState], seconds| {
+            worth_measuring(rows, &Design::default(), Duration::from_secs(seconds))
+        };
+        // Eight pairs each.
+        assert_eq!(within(&[new(1), new(2)], 24), [0, 1]);
+        assert_eq!(within(&[new(1), new(2)], 23), [0]);
+        assert_eq!(within(&[new(1), new(2)], 7), [0; 0]);
+        assert_eq!(within(&[RowState::new(unit, &Design::default())], 0), [0]);
+    }
+
+    #[test]
+    fn what_is_out_of_reach_takes_half_of_the_turns() {
+        let decided = || {
+            let mut row = undecided(0, 5000);
+            row.judgement.verdict = Verdict::Slower;
+            row
+        };
+        let rows = [undecided(1000, 1000), decided(), decided(), decided()];
+        let chosen = worth_measuring(&rows, &Design::default(), Duration::from_secs(5));
+        assert_eq!(chosen, [0, 0, 0, 1, 2, 3]);
+    }
+}
