@@ -7,8 +7,8 @@ use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{AuditSetting, Status};
 use serde_json::Value;
-use weigh_treatment::audit::{BASELINE_LOGINUID, LOGINUIDS, TREATED_LOGINUID};
 use weigh_host::undo::claim::{AUDIT, claim};
+use weigh_treatment::audit::{BASELINE_LOGINUID, LOGINUIDS, TREATED_LOGINUID};
 
 use super::{Home, Turn, is_root, wait_until};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weigh_treatment::{KINDS, find, read_label};
 use weigh_model::kind::check_parameters;
 use weigh_model::label;
+use weigh_treatment::{KINDS, find, read_label};
 
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("WORKSPACE"));

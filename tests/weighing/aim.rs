@@ -11,7 +11,7 @@ use std::thread;
 use crate::support::build::make_workloads;
 use crate::support::{Turn, skip};
 use serde_json::Value;
-use weigh::profile::ptrace;
+use weigh_audit::profile::ptrace;
 
 /// A build with these flags, and with all sub-tests in turns as one more workload.
 fn build(name: &str, flags: &str) -> PathBuf {

@@ -14,7 +14,7 @@ use crate::support::build::embedded;
 use crate::support::{Turn, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use weigh::profile::ptrace;
+use weigh_audit::profile::ptrace;
 
 fn builds() -> &'static [PathBuf; 2] {
     static BUILDS: OnceLock<[PathBuf; 2]> = OnceLock::new();

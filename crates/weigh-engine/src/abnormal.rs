@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use weigh_net::cell::Cell;
 use paired::estimate::{deviation, median};
 use weigh_model::record::{Detailed, Stored};
 use weigh_model::result::net_cells::Abnormal;
 use weigh_model::samples::Point;
 use weigh_model::workload::metric::Metric;
+use weigh_net::cell::Cell;
 
 /// Of fewer samples no deviation is told.
 const LEAST_SAMPLES: usize = 5;

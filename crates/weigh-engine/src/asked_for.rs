@@ -1,9 +1,9 @@
 //! What is to be measured, as a user named it.
 
 use super::surroundings::Surroundings;
-use weigh_station::client::WhoIsTreated;
 use weigh_model::workload::mix::{JobSizes, MixFromFile};
 use weigh_model::workload::suite::FromFile;
+use weigh_station::client::WhoIsTreated;
 
 /// What a user named, with the files that this named, which were read already.
 #[derive(Clone)]

@@ -14,9 +14,9 @@ use super::origin::Origin;
 use super::platform::{Platform, SampleError, Slot, Stop};
 use super::request::{Audience, Request};
 use super::session::{Done, conduct};
-use weigh_treatment::boot::{BootState, DueBoot};
 use weigh_model::record::Stored;
 use weigh_store::Store;
+use weigh_treatment::boot::{BootState, DueBoot};
 
 /// Against arm 0.
 const TREATED: usize = 1;

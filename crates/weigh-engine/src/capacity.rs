@@ -285,8 +285,8 @@ fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Result<String, String> 
 
 #[cfg(test)]
 mod tests {
-    use needs::repetitions;
     use super::*;
+    use needs::repetitions;
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use weigh_model::shell::{command_line, words};
 use weigh_treatment::Named;
 use weigh_treatment::contender::Contender;
-use weigh_model::shell::{command_line, words};
 use weigh_workload::launcher::Launched;
 
 /// The commands, and what is asked of them.

@@ -6,12 +6,12 @@
 //! arms go in step: whether an arm has a pair in a round must not depend on what another had in it.
 
 use super::row::{self, RowState};
-use weigh_treatment as treatment;
 use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::Judgement;
 use paired::{Verdict, Withheld};
 use weigh_model::result::factorial::{Effect, Factorial};
+use weigh_treatment as treatment;
 
 /// The design that the arms of these labels are, if they are one.
 pub fn factorial(arms: &[String]) -> Option<Factorial> {
@@ -132,8 +132,8 @@ mod tests {
         Observer, PairError, PairSlot, Platform, Readings, Slot, Stop, one_after_the_other,
     };
     use super::super::row::Unit;
-    use needs::repetitions;
     use super::*;
+    use needs::repetitions;
     use paired::betting::DEFAULT_SCALE;
     use paired::simulated::{Machine, Noise};
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::request::{Plan, Request};
-use weigh_station::client::WhoIsTreated;
 use weigh_model::facts::Facts;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::summary::State;
 use weigh_model::samples::{Point, Samples};
 use weigh_model::workload::metric::Metric;
+use weigh_station::client::WhoIsTreated;
 
 /// A run without samples of works of these names and units.
 pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::work::Work;
-use weigh_treatment::Named;
 use trust::allowed::executable_or_absent;
+use weigh_treatment::Named;
 use weigh_workload::interpreted::Language;
 use weigh_workload::setup::kind::filled_command::FilledCommand;
 

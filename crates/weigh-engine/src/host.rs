@@ -29,8 +29,6 @@ use super::platform::{
 use super::request::Printout;
 use super::row::Unit;
 use super::work::Work;
-use weigh_station::arms::{Arms, ArmsError, Proved};
-use weigh_treatment::TreatmentError;
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;
 use weigh_host::orphans::wait_until;
@@ -43,7 +41,9 @@ use weigh_model::result::summary::Failure;
 use weigh_model::workload::clock::PlaceClock;
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::Sample;
+use weigh_station::arms::{Arms, ArmsError, Proved};
 use weigh_store::Store;
+use weigh_treatment::TreatmentError;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{self, Job, Launched, Launcher};
 

@@ -17,9 +17,9 @@
 
 use std::time::Duration;
 
-use weigh_treatment::Named;
 use paired::estimate::{deviation, hodges_lehmann, median};
 use weigh_model::workload::sample::Sample;
+use weigh_treatment::Named;
 use weigh_workload::executable::Length;
 
 /// Length of a sample before anything is known. Short ones resist drift best

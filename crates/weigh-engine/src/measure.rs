@@ -23,16 +23,16 @@ use super::run_progress::Progress;
 use super::schedule::Schedule;
 use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
+use paired::design::Design;
+use weigh_model::format;
+use weigh_model::record::{ChosenPeak, planned_rows};
 use weigh_net::site::NetSite;
 use weigh_station::Station;
 use weigh_station::arms::{Arms, Serving};
 use weigh_station::away::ClientLabel;
+use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{Bench, Named};
-use paired::design::Design;
-use weigh_model::format;
-use weigh_model::record::{ChosenPeak, planned_rows};
-use weigh_store::Store;
 
 /// An experiment that was begun.
 pub struct Session<'a> {

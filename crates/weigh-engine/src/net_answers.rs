@@ -6,13 +6,13 @@ use super::abnormal::abnormal;
 use super::net_cells::{READINGS, further, has_failed, measured};
 use super::origin::Origin;
 use super::request::Plan;
-use weigh_net::cell::{Cell, Component};
-use weigh_net::grid::{ApplicationClass, Grid};
 use weigh_model::record::Stored;
 use weigh_model::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
 use weigh_model::result::net::{NetAnswers, NetClass};
 use weigh_model::result::net_cells::NetCell;
 use weigh_model::workload::metric::Metric;
+use weigh_net::cell::{Cell, Component};
+use weigh_net::grid::{ApplicationClass, Grid};
 
 /// What is kept of each cell besides its rate.
 pub fn of_cells() -> Vec<Metric> {

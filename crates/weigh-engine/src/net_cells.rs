@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use weigh_net::cell::{Cell, FurtherKind};
-use weigh_net::grid::{ApplicationClass, Grid};
 use paired::estimate::median;
 use paired::histogram::Histogram;
 use weigh_model::record::Stored;
 use weigh_model::result::btu::Means;
 use weigh_model::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
+use weigh_net::cell::{Cell, FurtherKind};
+use weigh_net::grid::{ApplicationClass, Grid};
 
 pub const CPU_PER_GB: &str = "cpu_per_gb";
 pub const PEER_CPU_PER_GB: &str = "peer_cpu_per_gb";

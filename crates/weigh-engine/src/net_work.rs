@@ -1,9 +1,9 @@
 //! What is launched for the cells of a grid: each by itself, or all of them as one sample of a comparison.
 
-use weigh_net::cell::Cell;
-use weigh_net::grid::Grid;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::sample::Sample;
+use weigh_net::cell::Cell;
+use weigh_net::grid::Grid;
 
 /// The unit of COMM's rate, and that of an activity alone.
 pub const BITS: &str = "Mb/s";

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::net_cells::failed_of_score;
 use super::request::{Plan, Request};
+use weigh_model::facts::Facts;
+use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::result::summary::State;
 use weigh_net::grid::Grid;
 use weigh_treatment::Named;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::digest::{digest_of_bytes, digest_of_file};
-use weigh_model::facts::Facts;
-use weigh_model::record::{ExperimentKind, Stored};
-use weigh_model::result::summary::State;
 use weigh_workload::executable::Executable;
 
 /// What may not differ between two sessions, by its field in [`Facts`]: it would be another machine, or

@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::contest::Contest;
 use super::origin::program_file;
 use super::request::Request;
-use weigh_treatment::{Named, Reach};
 use trust::start::{self, Inherited};
 use weigh_host::said::{Heard, Keep};
 use weigh_model::format::quoted;
+use weigh_treatment::{Named, Reach};
 use weigh_workload::setup::kind::variables::Variables;
 
 /// What a command that was not found exits with, as all shells have it.

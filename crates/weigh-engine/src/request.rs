@@ -14,10 +14,6 @@ use super::ramp::RampPlan;
 use super::run_progress::Progress;
 use super::schedule::{Schedule, SchemePilot};
 use super::surroundings::Surroundings;
-use weigh_net::far_host::FarHosts;
-use weigh_net::grid::Grid;
-use weigh_station::client::WhoIsTreated;
-use weigh_treatment::{self as treatment, Named, Occupied};
 use paired::design::Design;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::scheme::Scheme;
@@ -25,7 +21,11 @@ use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::mix::{JobSizes, MixFromFile};
 use weigh_model::workload::suite::FromFile;
+use weigh_net::far_host::FarHosts;
+use weigh_net::grid::Grid;
+use weigh_station::client::WhoIsTreated;
 use weigh_store::names::Naming;
+use weigh_treatment::{self as treatment, Named, Occupied};
 
 /// What is to be measured. It is stored with the experiment, so that a later session can go on with it: a
 /// field that is added later needs `#[serde(default)]`.

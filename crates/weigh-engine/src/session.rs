@@ -22,16 +22,16 @@ use super::resolve::{cells_of, resolve};
 use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
-use weigh_station::Station;
-use weigh_treatment::boot::are_boots;
-use weigh_treatment::{Named, Reach, not_elsewhere};
 use weigh_model::format;
 use weigh_model::record;
 use weigh_model::record::{Header, Stored};
 use weigh_model::result::scheme::StartScales;
 use weigh_model::result::summary::State;
 use weigh_model::shell::command_line;
+use weigh_station::Station;
 use weigh_store::Store;
+use weigh_treatment::boot::are_boots;
+use weigh_treatment::{Named, Reach, not_elsewhere};
 use weigh_workload::executable::{Executable, VARIABLE};
 
 /// An experiment that was begun; whatever became of it is in the store.

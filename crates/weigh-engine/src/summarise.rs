@@ -19,7 +19,6 @@ use super::stored_effects;
 use super::stored_guards::{guard, scheme_of};
 use super::surroundings::Surroundings;
 use super::times;
-use weigh_treatment::differences::differences;
 use paired::betting::Betting;
 use paired::design::Design;
 use paired::estimate::median;
@@ -40,6 +39,7 @@ use weigh_model::result::summary::{
 use weigh_model::result::versus::Versus;
 use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
 use weigh_model::workload::metric::{Direction, Metric};
+use weigh_treatment::differences::differences;
 
 /// What a reader must know of it first.
 const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \

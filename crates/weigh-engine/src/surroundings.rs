@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use weigh_fixture::{FIXTURES, FixtureKind, is_server};
-use weigh_treatment::read_label;
 use weigh_model::result::work_name::{APP, BESIDE};
+use weigh_treatment::read_label;
 
 /// The kinds of server that each arm has for all its workloads.
 #[derive(Clone, Debug, Default)]

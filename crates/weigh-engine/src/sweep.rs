@@ -16,14 +16,14 @@ use super::request::Audience;
 use super::row::Unit;
 use super::run_progress::Progress;
 use super::work::Work;
-use weigh_net::cell::Cell;
-use weigh_net::grid::{FURTHER_TURNS, Grid};
-use weigh_net::site::NetSite;
-use weigh_treatment::Bench;
 use paired::looks;
 use weigh_model::format;
 use weigh_model::record::Stored;
 use weigh_model::samples::Point;
+use weigh_net::cell::Cell;
+use weigh_net::grid::{FURTHER_TURNS, Grid};
+use weigh_net::site::NetSite;
+use weigh_treatment::Bench;
 
 impl Session<'_> {
     /// What cells of a grid are measured in, where there are any.

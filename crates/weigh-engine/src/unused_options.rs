@@ -3,8 +3,8 @@
 
 use super::request::{Plan, Request};
 use super::work::Work;
-use weigh_station::client::WhoIsTreated;
 use weigh_model::result::work_name::APP;
+use weigh_station::client::WhoIsTreated;
 
 /// # Errors
 /// A sentence, where none of these works uses an option that was given.

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::peer::{peer_socket, raise_peer};
 use super::site_error::SiteError;
+use weigh_host::lines::PROMPTLY;
+use weigh_model::printable::brief;
+use weigh_model::{described, format};
 use weigh_testbed::own_address::{interface_of, own_address_towards};
 use weigh_testbed::{self as testbed, BlackBox, Extent, Testbed, TestbedError, TestbedSetup};
 use weigh_treatment::elsewhere::Ssh;
 use weigh_treatment::elsewhere::connection::Connection;
-use weigh_host::lines::PROMPTLY;
-use weigh_model::printable::brief;
-use weigh_model::{described, format};
 use weigh_workload::launcher::Launcher;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::whereabouts::Whereabouts;

@@ -17,13 +17,13 @@ use super::grid::Grid;
 use super::link::GridLink;
 use super::peer::NONCE;
 use super::site_error::SiteError;
+use weigh_host::chance;
+use weigh_model::format;
+use weigh_model::printable::brief;
 use weigh_testbed::{
     Addresses, BlackBox, Collector, Extent, Heading, LinkCount, Testbed, TestbedError,
     TestbedSetup, Via,
 };
-use weigh_host::chance;
-use weigh_model::format;
-use weigh_model::printable::brief;
 use weigh_workload::launcher::{Job, Launched, Launcher};
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cpus::{allowed, halves};
 use super::grid::Grid;
-use weigh_testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
 use trust::user_file;
 use weigh_model::workload::toml_problem;
+use weigh_testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
 
 const LONGEST_FILE: u64 = 1 << 20;
 /// Of the protocol between COMM and its peers: workloads/driver/comm.h.

@@ -12,12 +12,12 @@ use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
 use super::cpu_shares::CpuShares;
 use weigh_fixture::is_server;
-use weigh_treatment::{
-    Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
-};
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_treatment::{
+    Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
+};
 use weigh_workload::launcher::{Job, Launched, LauncherError};
 use weigh_workload::member::MemberDuring;
 use weigh_workload::place::LaunchPlace;

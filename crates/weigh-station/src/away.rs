@@ -4,10 +4,10 @@
 use std::net::{Ipv4Addr, TcpListener};
 
 use weigh_fixture::Away;
-use weigh_treatment::elsewhere::{Ssh, Visit};
-use weigh_treatment::{Bench, TreatmentError};
 use weigh_model::described::line;
 use weigh_model::kind::Parameter;
+use weigh_treatment::elsewhere::{Ssh, Visit};
+use weigh_treatment::{Bench, TreatmentError};
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::whereabouts::Whereabouts;

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use weigh_treatment::guest;
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
 use weigh_host::machine::check::AUDITING;
 use weigh_host::machine::probes::AuditProbe;
 use weigh_host::machine::{Probes, audit_contexts, check, disk_speed};
 use weigh_model::facts::Facts;
+use weigh_treatment::guest;
 
 /// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now, in
 /// whole sentences. `scratch` is [`Facts::scratch`].

@@ -23,12 +23,12 @@ use std::sync::atomic::AtomicBool;
 use fitness::AuditSeen;
 
 use weigh_fixture::Circumstances;
-use weigh_treatment::{Bench, Commons, Named, undoings};
 use weigh_host::machine::file_system::file_system;
 use weigh_host::undo::claim::{AUDIT, claim, only_one_at_a_time};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::left_behind::{put_back_what_was_claimed, put_back_what_was_left};
 use weigh_model::facts::Facts;
+use weigh_treatment::{Bench, Commons, Named, undoings};
 use weigh_workload::executable::Executable;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;

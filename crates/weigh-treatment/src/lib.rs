@@ -20,7 +20,6 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use weigh_fixture::{Circumstances, FIXTURES, FixtureKind};
-use weigh_testbed::Collector;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::journal::{EntryOwner, Undoing};
 use weigh_host::undo::running::CurrentCommand;
@@ -31,6 +30,7 @@ pub use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label;
 use weigh_model::label::{ArmLabel, Parameters, Term};
 use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_testbed::Collector;
 use weigh_workload::catalogue::near_or_all;
 use weigh_workload::instance::Instance;
 use weigh_workload::launcher::{Launched, NotSeen, status_number};

@@ -3,7 +3,4 @@
 // Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod attribution;
-pub mod budget;
 pub mod cli;
-pub mod profile;

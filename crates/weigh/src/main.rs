@@ -7,15 +7,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use linux_audit::sink;
-use weigh::attribution::{prober, prober_process};
 use weigh::cli;
+use weigh_audit::attribution::{prober, prober_process};
+use weigh_host::undo::guard;
+use weigh_model::printable;
 use weigh_testbed as testbed;
 use weigh_treatment as treatment;
 use weigh_treatment::audit::stream;
 use weigh_treatment::elsewhere::{arrival, lease};
 use weigh_treatment::guest::{confined, inside, port};
-use weigh_host::undo::guard;
-use weigh_model::printable;
 use weigh_workload::{inside_root, launcher, launcher_process, paced};
 
 fn main() -> ExitCode {

@@ -8,7 +8,6 @@ use crate::log_ratio::percent;
 use crate::pairs::{Measurements, gather};
 use crate::stored_design::design;
 use crate::summarise::summarise;
-use weigh_treatment::kind::planted::{PERIODIC_EVERY, PERIODIC_PPM, true_effect};
 use paired::Verdict;
 use paired::betting::Betting;
 use paired::binomial::Share;
@@ -18,6 +17,7 @@ use weigh_model::record::Stored;
 use weigh_model::result::calibration::{PeriodicExperiments, PlantedExperiments, PlantedWorkload};
 use weigh_model::result::summary::Failure;
 use weigh_model::result::work_name::WorkName;
+use weigh_treatment::kind::planted::{PERIODIC_EVERY, PERIODIC_PPM, true_effect};
 
 struct PlantedRow {
     workload: WorkName,

@@ -2,11 +2,11 @@
 
 use super::planted::planted_experiments;
 use super::*;
-use weigh_treatment::kind::planted;
 use paired::simulated::{Machine, Noise};
 use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
 use weigh_model::result::summary::State;
 use weigh_model::workload::metric::Metric;
+use weigh_treatment::kind::planted;
 
 /// A calibration whose treated arm is faster by `effect`: 0.1 s per sample, white noise of 1 %.
 fn calibration(store: &Store, seed: u64, effect: f64) {

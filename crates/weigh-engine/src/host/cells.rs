@@ -12,12 +12,6 @@ use crate::order::padding_bytes;
 use crate::outcome::cell_sample;
 use crate::platform::{Platform, Slot, Stop};
 use crate::work::Work;
-use weigh_net::cell::{Cell, CellSize};
-use weigh_net::ftp::FTP_ACTIVITY;
-use weigh_net::grid::Grid;
-use weigh_net::link::GridLink;
-use weigh_net::site::{Losses, NetSite};
-use weigh_net::site_error::SiteError;
 use trust::owner;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
@@ -25,6 +19,12 @@ use weigh_model::record::{Detailed, Measured};
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::metric::Direction;
 use weigh_model::workload::sample::{OwnReading, Sample};
+use weigh_net::cell::{Cell, CellSize};
+use weigh_net::ftp::FTP_ACTIVITY;
+use weigh_net::grid::Grid;
+use weigh_net::link::GridLink;
+use weigh_net::site::{Losses, NetSite};
+use weigh_net::site_error::SiteError;
 
 /// What cells are measured in, and how much each moves once that is known.
 pub struct NetBench {

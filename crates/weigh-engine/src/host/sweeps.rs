@@ -15,12 +15,12 @@ use crate::net_answers::{
 use crate::net_work::{BITS, NetWork};
 use crate::order::{chance_of_pair, padding_bytes};
 use crate::platform::{PairError, PairSlot, Platform, Readings, Slot, Stop};
-use weigh_net::cell::Cell;
-use weigh_net::grid::{CELL_START, Grid};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::btu::{Btu, ScoredCell};
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::{OwnReading, Sample};
+use weigh_net::cell::Cell;
+use weigh_net::grid::{CELL_START, Grid};
 
 /// What a pair of sweeps is, as far as that is known before the first.
 pub struct PairForecast {

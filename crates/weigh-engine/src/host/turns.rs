@@ -11,18 +11,16 @@ use std::path::PathBuf;
 
 use super::{BesidesSample, Host};
 use crate::late::AGE;
-use crate::platform::{
-    PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop,
-};
+use crate::platform::{PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop};
 use crate::row::Unit;
 use crate::work::Work;
-use weigh_station::arms::{LaunchOfPairError, Proved};
-use weigh_treatment::Named;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
 use weigh_model::record::OLD_SET;
 use weigh_model::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
 use weigh_model::workload::sample::{OwnReading, Sample};
+use weigh_station::arms::{LaunchOfPairError, Proved};
+use weigh_treatment::Named;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{Job, Launched};
 

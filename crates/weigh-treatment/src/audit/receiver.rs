@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::needs;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
-use weigh_testbed::Collector;
 use crate::TreatmentError;
 use linux_audit::auditd::Auditd;
 use linux_audit::netlink::Client;
 use weigh_host::machine::cpu_time;
+use weigh_testbed::Collector;
 
 /// Beyond [`Receiver::Own`], our own process only listens and counts.
 pub enum Receiver {

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use super::receiver::Receiver;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
-use weigh_testbed::Collector;
 use crate::{Bench, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
@@ -22,6 +21,7 @@ use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::machine::cpu_time;
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
+use weigh_testbed::Collector;
 use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 
 const LOOK_UP: Duration = Duration::from_millis(100);

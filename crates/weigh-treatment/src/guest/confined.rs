@@ -20,9 +20,9 @@ use rustix::process::{Signal, getppid, pivot_root, umask};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use weigh_fixture::programs::NOBODY;
 use trust::program::follow_parent;
 use trust::start::{self, Inherited};
+use weigh_fixture::programs::NOBODY;
 use weigh_host::own_program::be_signalled_as_usual;
 use weigh_workload::keeper::become_user;
 

@@ -14,8 +14,8 @@ use rustix::process::geteuid;
 use super::accel::Accel;
 use super::confined::{self, Confinement};
 use super::{GuestKernel, Image, Initramfs, fresh};
-use weigh_fixture::programs::NOBODY;
 use trust::start::{self, Inherited};
+use weigh_fixture::programs::NOBODY;
 use weigh_host::own_program;
 
 /// What a guest has. A workload with 64 MiB of its own, and all that is in memory file systems.

@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::ColorChoice;
 
 use super::output;
+use paired::Verdict;
 use weigh_engine::log_ratio::{bound, percent, preliminary};
 use weigh_engine::platform::Observer;
 use weigh_engine::request::{Audience, Printout, Sampled};
 use weigh_engine::row::RowState;
 use weigh_engine::run_progress::Progress;
-use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::work_name::WorkName;
 use weigh_report::display::{Display, stderr_size};

@@ -10,10 +10,18 @@ use clap::Args;
 use super::ask::ask;
 use super::audience::Terminal;
 use super::{Context, ERROR, INTERRUPTED, exit_status, output};
+use paired::judge::MIN_PAIRS;
 use weigh_engine::boots::{due, in_next_boot};
 use weigh_engine::origin::Origin;
 use weigh_engine::request::Request;
 use weigh_engine::session::{Done, execute};
+use weigh_host::interruption::listen_for_signals;
+use weigh_host::machine;
+use weigh_model::format;
+use weigh_model::printable;
+use weigh_model::record::Stored;
+use weigh_model::result::summary::State;
+use weigh_store::Store;
 use weigh_treatment::boot::going_down::{WayDown, go_down};
 use weigh_treatment::boot::hook::Hook;
 use weigh_treatment::boot::state::{is_in_one, seconds_now};
@@ -22,14 +30,6 @@ use weigh_treatment::boot::{
     services_stop_within, watchdog,
 };
 use weigh_treatment::digest::digest_of_bytes;
-use paired::judge::MIN_PAIRS;
-use weigh_host::interruption::listen_for_signals;
-use weigh_host::machine;
-use weigh_model::format;
-use weigh_model::printable;
-use weigh_model::record::Stored;
-use weigh_model::result::summary::State;
-use weigh_store::Store;
 use weigh_workload::executable;
 
 /// A boot that comes up otherwise so often, one after the other, ends the experiment. A power cut is no fault

@@ -8,16 +8,16 @@ use super::again::{Again, OUTPUT};
 use super::ask::answer;
 use super::documents::Documents;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
-use crate::budget::{BudgetRequest, Subject, execute};
-use crate::profile::file as profile_file;
-use weigh_treatment::undoings;
 use trust::allowed::executable;
+use weigh_audit::budget::{BudgetRequest, Subject, execute};
+use weigh_audit::profile::file as profile_file;
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_model::format;
 use weigh_model::printable;
 use weigh_model::shell::command_line;
 use weigh_report::budget::render;
+use weigh_treatment::undoings;
 
 const EXAMPLES: &str = "\
 Examples:

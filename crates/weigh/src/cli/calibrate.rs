@@ -12,14 +12,12 @@ use super::audience::Terminal;
 use super::documents::Documents;
 use super::naming::Names;
 use super::{Context, INTERRUPTED, copies, exit_status, output, value};
+use paired::design::Design;
 use weigh_engine::around::Around;
 use weigh_engine::calibration::planted::planted_experiments;
 use weigh_engine::calibration::{calibration, history};
 use weigh_engine::request::{Plan, Request};
 use weigh_engine::session::execute;
-use weigh_station::client::WhoIsTreated;
-use weigh_treatment::kind::planted;
-use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::record::{ExperimentKind, Stored};
@@ -29,7 +27,9 @@ use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::FromFile;
 use weigh_report::calibration as calibration_text;
+use weigh_station::client::WhoIsTreated;
 use weigh_store::Store;
+use weigh_treatment::kind::planted;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -16,17 +16,17 @@ use super::{Context, boots, copies, output, value};
 use weigh_engine::around::Around;
 use weigh_engine::boots::SAMPLE_MS;
 use weigh_engine::request::{Plan, Request};
-use weigh_station::away;
-use weigh_station::client::WhoIsTreated;
-use weigh_treatment as treatment;
-use weigh_treatment::boot::{Mechanism, are_boots};
-use weigh_treatment::placebo::DefaultBaseline;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::factorial::{MOST_FACTORS, subsets};
 use weigh_model::result::summary::NOTHING;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::suite;
+use weigh_station::away;
+use weigh_station::client::WhoIsTreated;
+use weigh_treatment as treatment;
+use weigh_treatment::boot::{Mechanism, are_boots};
+use weigh_treatment::placebo::DefaultBaseline;
 
 /// Each pair has a boot of each arm, beside which this costs little. In a sample of 20 ms a thread of the
 /// kernel that comes once is 0.3 % of the instructions.

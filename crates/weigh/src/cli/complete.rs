@@ -7,10 +7,10 @@ use clap::{Arg, Args, Command};
 
 use super::{Context, list, output};
 use weigh_fixture::FIXTURES;
-use weigh_treatment as treatment;
 use weigh_model::workload::{mix, suite};
 use weigh_report::dialect;
 use weigh_store::Store;
+use weigh_treatment as treatment;
 
 /// Print what the last word may become
 #[derive(Debug, Args)]

@@ -17,8 +17,6 @@ use trust::program::end_with_us;
 use trust::start::{self, Inherited};
 
 use super::{Context, output};
-use weigh_station::fitness::probe;
-use weigh_treatment::undoings;
 use weigh_host::machine::Probes;
 use weigh_host::machine::check::check;
 use weigh_host::machine::fix::{Setting, plan};
@@ -26,6 +24,8 @@ use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_host::undo::settings::Changed;
 use weigh_model::finding::Severity;
 use weigh_report::checks;
+use weigh_station::fitness::probe;
+use weigh_treatment::undoings;
 
 const EXAMPLES: &str = "\
 Examples:

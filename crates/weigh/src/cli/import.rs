@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::again::Again;
 use super::{Context, output};
-use weigh_engine::diff_imported;
 use trust::user_file;
+use weigh_engine::diff_imported;
 use weigh_model::format;
 use weigh_model::result::summary::Summary;
 use weigh_report::import::compare::summary;

@@ -12,12 +12,10 @@ use super::profiler::ProfilerOption;
 use super::run_output::RunOutput;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, value};
+use paired::design::Design;
 use weigh_engine::around::Around;
 use weigh_engine::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use weigh_engine::request::{Plan, Request};
-use weigh_station::client::WhoIsTreated;
-use weigh_treatment as treatment;
-use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::record::ExperimentKind;
@@ -26,6 +24,8 @@ use weigh_model::result::work_name::{MOST_USERS, WorkName};
 use weigh_model::workload::metric::{Metric, Percentile};
 use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
+use weigh_station::client::WhoIsTreated;
+use weigh_treatment as treatment;
 
 /// The most users of a ramp without a list of its own.
 const MOST_BY_DEFAULT: usize = 1 << 14;

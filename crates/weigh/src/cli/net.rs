@@ -13,14 +13,11 @@ use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
 use super::run_output::RunOutput;
 use super::{Context, go_on, output, value};
+use paired::design::Design;
 use weigh_engine::around::Around;
 use weigh_engine::net_answers::{ACTIVITY_SLOWDOWN, class_metric, of_cells};
 use weigh_engine::request::{Plan, Request};
 use weigh_engine::session::More;
-use weigh_net::grid::Grid;
-use weigh_net::spec::Spec;
-use weigh_station::client::WhoIsTreated;
-use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::printable;
@@ -28,6 +25,9 @@ use weigh_model::record::ExperimentKind;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::mix::JobSizes;
+use weigh_net::grid::Grid;
+use weigh_net::spec::Spec;
+use weigh_station::client::WhoIsTreated;
 
 /// To either side.
 const PRECISION: f64 = 0.05;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::documents::{self, Documents};
 use super::{Context, output};
-use weigh_engine::run_report;
 use trust::user_file;
+use weigh_engine::run_report;
 use weigh_model::result::net_rank::{Candidate, NetRank, RunDocument};
 use weigh_store::Store;
 

@@ -10,15 +10,13 @@ use super::audience::Terminal;
 use super::files::Files;
 use super::naming::Names;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on, output, value};
-use weigh_engine::request::Request;
-use weigh_engine::session::{Done, More, execute};
-use weigh_engine::summarise::summarise;
-use weigh_treatment as treatment;
-use weigh_treatment::boot::are_boots;
 use paired::Verdict;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
 use paired::multiplicity::Multiplicity;
+use weigh_engine::request::Request;
+use weigh_engine::session::{Done, More, execute};
+use weigh_engine::summarise::summarise;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::format;
@@ -29,6 +27,8 @@ use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
 use weigh_report::failed;
 use weigh_store::Store;
+use weigh_treatment as treatment;
+use weigh_treatment::boot::are_boots;
 
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]

@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{Context, ERROR, INTERRUPTED, output, value};
-use crate::profile::file;
-use crate::profile::keeper::{self, Ended};
-use crate::profile::run::{CommandRun, ProfiledCommand};
-use crate::profile::watch;
+use weigh_audit::profile::file;
+use weigh_audit::profile::keeper::{self, Ended};
+use weigh_audit::profile::run::{CommandRun, ProfiledCommand};
+use weigh_audit::profile::watch;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::profile::runs::ProfileRuns;
 use weigh_model::shell::command_line;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::output;
+use weigh_host::undo::left_behind::{LeftBehind, restore_left_behind};
 use weigh_treatment::boot;
 use weigh_treatment::boot::state::is_in_one;
 use weigh_treatment::undoings;
-use weigh_host::undo::left_behind::{LeftBehind, restore_left_behind};
 
 const EXAMPLES: &str = "\
 Example:

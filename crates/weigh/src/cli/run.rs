@@ -10,19 +10,19 @@ use super::mixes::Mixes;
 use super::naming::Names;
 use super::run_output::RunOutput;
 use super::{Context, value};
+use paired::design::Design;
 use weigh_engine::around::Around;
 use weigh_engine::length::LONG_START_MS;
 use weigh_engine::request::{Plan, Request};
-use weigh_station::away;
-use weigh_station::client::WhoIsTreated;
-use weigh_treatment as treatment;
-use paired::design::Design;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::format;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::suite;
+use weigh_station::away;
+use weigh_station::client::WhoIsTreated;
+use weigh_treatment as treatment;
 
 /// Of --for, where the user does not say.
 const LEAST_PASS: Duration = Duration::from_secs(5);

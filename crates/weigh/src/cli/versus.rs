@@ -9,10 +9,10 @@ use super::hooks::{AROUND, Hooks};
 use super::pairing::Pairing;
 use weigh_engine::contest::{Contest, ExpectedExit, distinct};
 use weigh_engine::request::{Plan, Request};
-use weigh_station::client::WhoIsTreated;
 use weigh_model::record::ExperimentKind;
 use weigh_model::shell;
 use weigh_model::workload::mix::JobSizes;
+use weigh_station::client::WhoIsTreated;
 
 const EXAMPLES: &str = "\
 Examples:

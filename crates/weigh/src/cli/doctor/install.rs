@@ -12,14 +12,14 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::{LOOK_EVERY, Signals, exit_code};
 use crate::cli::{ask, output};
-use weigh_fixture::{FIXTURES, FixtureKind};
-use weigh_treatment::{guest, undoings};
 use trust::program;
 use trust::start::{self, Inherited};
+use weigh_fixture::{FIXTURES, FixtureKind};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_host::undo::no_daemons;
 use weigh_host::undo::running::CurrentCommand;
+use weigh_treatment::{guest, undoings};
 
 /// What can be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::{Context, output};
 use weigh_fixture::FIXTURES;
-use weigh_treatment::{KINDS, Kind, Parameter};
 use weigh_host::undo::scratch;
 use weigh_model::workload::mix;
 use weigh_model::workload::mix::JobMix;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::Suite;
 use weigh_report::text::wrap;
+use weigh_treatment::{KINDS, Kind, Parameter};
 use weigh_workload::catalogue::Workload;
 use weigh_workload::executable::Executable;
 

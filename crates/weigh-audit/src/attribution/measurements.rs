@@ -9,7 +9,6 @@ use super::cost_meter::{sum, weighted_sum};
 use super::loaded_rules::RuleId;
 use super::mix::{self, Mix};
 use super::operation::Operation;
-use weigh_treatment::TreatmentError;
 use linux_audit::rule::Rule;
 use linux_audit::rule_fields::Decoded;
 use linux_audit::rule_set;
@@ -17,6 +16,7 @@ use weigh_model::facts::Facts;
 use weigh_model::result::rules::{
     CostInterval, CostMetric, Matched, NotMeasured, Rewrite, Standing,
 };
+use weigh_treatment::TreatmentError;
 
 /// What attribution is to find out.
 pub struct Question {

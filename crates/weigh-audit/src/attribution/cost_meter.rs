@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use super::loaded_rules::RuleId;
-use weigh_treatment::TreatmentError;
 use paired::estimate::hodges_lehmann;
 use paired::student::two_sided_quantile;
 use paired::wilcoxon::signed_rank_interval;
 use weigh_model::result::rules::CostInterval;
+use weigh_treatment::TreatmentError;
 
 pub const ALPHA: f64 = 0.05;
 

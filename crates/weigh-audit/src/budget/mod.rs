@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use weigh_engine::platform::Stop;
 use weigh_engine::request::build_treatments;
 use weigh_engine::work::Work;
-use weigh_station::Station;
-use weigh_treatment::{Bench, read_label, with_parameter};
 use weigh_host::undo::guard::Guard;
 use weigh_model::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
+use weigh_station::Station;
+use weigh_treatment::{Bench, read_label, with_parameter};
 
 mod backlog;
 mod backlog_memory;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use super::treated::Treated;
 use weigh_engine::platform::Stop;
-use weigh_treatment::audit::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOST, RECORDS, SINK_CPU};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::budget::{KeptUp, Load, PerOperation, judge};
+use weigh_treatment::audit::quantities::{BACKLOG_WAIT, KAUDITD_CPU, LOST, RECORDS, SINK_CPU};
 use weigh_workload::launcher::Launched;
 use weigh_workload::paced::{Pace, Paced};
 

@@ -8,16 +8,16 @@ use super::backlog::drained;
 use super::load::{self, paced_file};
 use super::small_disk::SmallDisk;
 use super::treated::Treated;
-use weigh_engine::platform::Stop;
-use weigh_treatment::audit::sink_choice::start_auditd;
-use weigh_treatment::{Bench, with_parameter};
 use linux_audit::auditd::{AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
 use linux_audit::status::jiffies_to_s;
+use weigh_engine::platform::Stop;
 use weigh_host::machine::process::process_start;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::started;
 use weigh_model::result::budget::DiskFull;
+use weigh_treatment::audit::sink_choice::start_auditd;
+use weigh_treatment::{Bench, with_parameter};
 use weigh_workload::paced::Pace;
 
 /// Of `disk_full_action`; `single`, `halt` and `exec` would stop the machine or start who knows what.

@@ -9,10 +9,10 @@ use super::operation::Operation;
 use super::prober_process::OperationBatch;
 use super::rig::Rig;
 use super::session::RulesSession;
-use weigh_treatment::TreatmentError;
-use weigh_treatment::audit::BASELINE_LOGINUID;
 use linux_audit::rule::Rule;
 use linux_audit::rule_fields::{Action, Decoded, RuleList};
+use weigh_treatment::TreatmentError;
+use weigh_treatment::audit::BASELINE_LOGINUID;
 
 /// The operations that each of these rules makes records of, when it is the only one loaded: more records
 /// than the rules of the host alone make. One that exempts is not tried: it makes none, and may keep those

@@ -18,8 +18,8 @@ use super::cost_meter::{
 use super::loaded_rules::RuleId;
 use super::measurements::{Attribution, Question};
 use super::outliers::{self, LeftOut, slack};
-use weigh_treatment::TreatmentError;
 use weigh_model::result::rules::{CostInterval, Standing};
+use weigh_treatment::TreatmentError;
 
 /// What is surely no more than this, in the metric, is nothing.
 const NOTHING: f64 = 0.01;

@@ -13,12 +13,12 @@ use super::operation::{CALLS_OF_FORK, Operation};
 use super::prober_process::OperationBatch;
 use super::rig::Rig;
 use super::session::RulesSession;
-use weigh_treatment::TreatmentError;
-use weigh_treatment::audit::TREATED_LOGINUID;
 use linux_audit::rule::{Rule, field};
 use linux_audit::rule_fields::{Action, Decoded, RuleList};
 use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{Matched, ProfileRecords};
+use weigh_treatment::TreatmentError;
+use weigh_treatment::audit::TREATED_LOGINUID;
 
 /// Few enough events that the kernel's queue is never near its limit.
 const OPERATIONS: u64 = 12;

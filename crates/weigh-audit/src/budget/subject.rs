@@ -9,13 +9,13 @@ use weigh_engine::outcome::hold_unit;
 use weigh_engine::platform::Stop;
 use weigh_engine::resolve::resolve;
 use weigh_engine::work::Work;
-use weigh_treatment::Bench;
-use weigh_treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::budget::PerOperation;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::sample::Sample;
+use weigh_treatment::Bench;
+use weigh_treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use weigh_workload::executable::Length;
 
 const SAMPLES: usize = 5;

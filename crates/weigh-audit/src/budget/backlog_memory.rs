@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::backlog::drained;
 use super::load::{paced_file, read};
 use super::treated::Treated;
-use weigh_engine::platform::Stop;
-use weigh_treatment::audit::needs;
 use linux_audit::netlink::Client;
 use linux_audit::status::AuditSetting;
+use weigh_engine::platform::Stop;
 use weigh_host::machine::facts::unreclaimable_slab_bytes;
+use weigh_treatment::audit::needs;
 use weigh_workload::paced::Pace;
 
 /// So many records that what the kernel counts late (up to 125 pages for each CPU) is little beside them.

@@ -13,13 +13,6 @@ use super::loaded_rules::{LoadedRules, RuleId};
 use super::prober::Prober;
 use super::prober_process::ProberSetup;
 use super::rig::{Probers, Rig};
-use weigh_treatment::audit::grace;
-use weigh_treatment::audit::host::{HostAuditing, look_at_host};
-use weigh_treatment::audit::receiver::Receiver;
-use weigh_treatment::audit::state::Snapshot;
-use weigh_treatment::audit::stream::Stream;
-use weigh_treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
-use weigh_treatment::{Bench, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::rule_load::{Watcher, find_auditctl};
@@ -28,6 +21,13 @@ use linux_audit::status::AuditSetting;
 use weigh_host::machine::counter::Counter;
 use weigh_host::undo::guard::Guard;
 use weigh_model::result::rules::CostMetric;
+use weigh_treatment::audit::grace;
+use weigh_treatment::audit::host::{HostAuditing, look_at_host};
+use weigh_treatment::audit::receiver::Receiver;
+use weigh_treatment::audit::state::Snapshot;
+use weigh_treatment::audit::stream::Stream;
+use weigh_treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
+use weigh_treatment::{Bench, TreatmentError};
 
 /// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.
 const BACKLOG_LIMIT: u32 = 8192;

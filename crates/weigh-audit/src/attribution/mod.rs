@@ -42,9 +42,6 @@ use rewrites::measure_rewrites;
 use rig::CostUnit;
 use session::RulesSession;
 
-use weigh_station::Station;
-use weigh_treatment::audit::system;
-use weigh_treatment::{Bench, TreatmentError};
 use linux_audit::rule_fields::{Action, RuleList};
 use linux_audit::rule_set::RuleSet;
 use weigh_host::undo::claim::AUDIT;
@@ -52,6 +49,9 @@ use weigh_model::facts::Facts;
 use weigh_model::format;
 use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{CostMetric, RuleReport};
+use weigh_station::Station;
+use weigh_treatment::audit::system;
+use weigh_treatment::{Bench, TreatmentError};
 
 /// Each is left out in turn, which takes the longer the more there are: 350 take 40 s.
 const MOST_RULES: usize = 2000;

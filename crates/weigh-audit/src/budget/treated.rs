@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use linux_audit::netlink::Client;
+use linux_audit::status::Status;
 use weigh_engine::platform::Stop;
+use weigh_host::undo::guard::Guard;
+use weigh_model::evidence::Evidence;
 use weigh_station::arms::{Arms, Proved, Serving};
 use weigh_treatment::audit::needs;
 use weigh_treatment::{Bench, parse};
-use linux_audit::netlink::Client;
-use linux_audit::status::Status;
-use weigh_host::undo::guard::Guard;
-use weigh_model::evidence::Evidence;
 use weigh_workload::launcher::{Job, Launched};
 use weigh_workload::setup::kind::canary::Canary;
 

@@ -4,8 +4,8 @@ use super::cost_meter::centre;
 use super::loaded_rules::RuleId;
 use super::operation::Operation;
 use super::rig::{CostUnit, Rig};
-use weigh_treatment::TreatmentError;
 use weigh_model::result::rules::CostInterval;
+use weigh_treatment::TreatmentError;
 
 const ROUNDS: usize = 16;
 

@@ -9,11 +9,11 @@ use super::match_detection::{detect_matches, non_matching_clones};
 use super::measurements::{MeasuredRule, RuleMeasurements};
 use super::mix::fork_calls;
 use super::session::RulesSession;
-use weigh_treatment::{Bench, TreatmentError};
 use linux_audit::rewrite::{Proposal, proposals};
 use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleLine;
 use weigh_model::result::rules::Rewrite;
+use weigh_treatment::{Bench, TreatmentError};
 
 /// To learn what a pair takes.
 const FIRST_PAIRS: usize = 8;

@@ -10,9 +10,9 @@ use super::cost_class::{BlockId, RuleCosts};
 use super::cost_meter::{CostMeter, Differences, ProgressFn, centre, centre_at, weighted_sum};
 use super::loaded_rules::RuleId;
 use super::measurements::Question;
-use weigh_treatment::TreatmentError;
 use paired::estimate::{mad, median};
 use weigh_model::result::rules::CostInterval;
+use weigh_treatment::TreatmentError;
 
 /// What leaving a rule out gives back may be so much off what is shown of it, in the metric or as a share.
 const SLACK: f64 = 0.1;

@@ -8,9 +8,9 @@ use super::loaded_rules::{LoadedRules, RuleId};
 use super::operation::Operation;
 use super::prober::Prober;
 use super::prober_process::OperationBatch;
+use linux_audit::tally::RecordCounts;
 use weigh_treatment::TreatmentError;
 use weigh_treatment::audit::stream::Stream;
-use linux_audit::tally::RecordCounts;
 
 /// A measurement is made of this many batches per operation: the lower quartile of them is taken, as a
 /// batch may have been interrupted, and no batch is ever too short.

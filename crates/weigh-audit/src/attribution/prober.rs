@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use super::operation::Operation;
 use super::prober_process::{OperationBatch, Order, ProberSetup, Reply};
 use crate::profile::ptrace;
-use weigh_treatment::audit::{BASELINE_LOGINUID, system};
-use weigh_treatment::{Bench, TreatmentError};
 use weigh_host::lines::LinesError;
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
+use weigh_treatment::audit::{BASELINE_LOGINUID, system};
+use weigh_treatment::{Bench, TreatmentError};
 
 /// The hidden subcommand that turns `weigh` into a prober.
 pub const SUBCOMMAND: &str = "__prober";

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::subject::burst;
 use super::treated::Treated;
+use linux_audit::status::{AuditSetting, Status, jiffies_to_s};
 use weigh_engine::platform::Stop;
 use weigh_engine::work::Work;
-use weigh_treatment::audit::needs;
-use linux_audit::status::{AuditSetting, Status, jiffies_to_s};
 use weigh_model::result::budget::{Backlog, Common, PerOperation, Tried};
+use weigh_treatment::audit::needs;
 
 const TRIES: usize = 3;
 /// The longer a burst, the more it is a load; and a search takes forty of them.
