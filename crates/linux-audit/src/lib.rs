@@ -46,7 +46,7 @@
 //! Nothing here knows of experiments: Weighbridge's treatment `audit` does.
 
 #![warn(missing_docs)]
-#![cfg_attr(test, allow(clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod auditd;
 pub mod features;

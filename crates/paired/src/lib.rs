@@ -46,6 +46,7 @@
 //! names its source; why these were chosen, and what they were measured to do, is in Weighbridge's
 //! `docs/statistics.md`.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![warn(missing_docs)]
 
 pub mod betting;

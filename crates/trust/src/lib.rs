@@ -6,7 +6,7 @@
 //! Root follows names that its environment gives it: `TMPDIR`, `HOME`, `XDG_STATE_HOME`, `PATH`. After `sudo
 //! -E` or `su` these are another user's, who can replace whatever lies below them, also between two looks.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod allowed;
 pub mod caller;

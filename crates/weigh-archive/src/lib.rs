@@ -2,7 +2,6 @@
 //! images. Whatever an archive says, nothing is written outside of the directory that it is unpacked into, no
 //! link is followed, and no more is written than there is room for.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod below;

@@ -6,7 +6,6 @@
 //!
 //! Start with [`attribution`].
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod attribution;

@@ -1,7 +1,6 @@
 //! The one experiment engine: pairs in random order, judged while they are measured, until every
 //! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod abnormal;

@@ -1,6 +1,5 @@
 //! `weigh net`: grids of network cells, and what they are measured in. docs/net.md describes it.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod activity;

@@ -9,6 +9,8 @@
 //!
 //! Start with [`terminal`].
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 use weigh_model::record::Stored;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::{Row, Summary};

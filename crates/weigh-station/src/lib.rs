@@ -1,7 +1,6 @@
 //! What every command that measures opens first. What an earlier one left is put back, nobody else measures,
 //! what is occupied in the kernel is claimed, the guard stands by, and the workloads are unpacked.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod arm;

@@ -12,7 +12,6 @@
 //! Each black box has two ways to W_test: a *wire* (the crate `wire`), which delays, drops and limits, and
 //! a *LAN*, which is a plain pair of `veth`. Which of them is taken follows from the address.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod addresses;

@@ -7,7 +7,6 @@
 //!
 //! `prepare` and `apply` write down how to undo a change, in the [`guard::Guard`], before they make it.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 use std::fs::OpenOptions;

@@ -1,7 +1,6 @@
 //! Programs that repeat one kind of work and report how much they did: which there are, how they
 //! are launched, and how a sample is read. This room knows no other.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod catalogue;

@@ -1,6 +1,5 @@
 //! Weighbridge: what a change to a Linux system costs the programs that run on it.
 
-// Tests start what they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod cli;

@@ -38,6 +38,7 @@
 //!
 //! Nothing here knows of experiments: Weighbridge's testbed does.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![warn(missing_docs)]
 
 mod choice;
