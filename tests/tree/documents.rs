@@ -1,4 +1,5 @@
-//! Links within the documents lead somewhere, down to the heading, and README.md names every page.
+//! Links within the documents lead somewhere, down to the heading, and README.md or docs/README.md names
+//! every page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +13,9 @@ fn root() -> &'static Path {
 
 /// Paths relative to the root, with the text outside of blocks of code.
 fn documents() -> BTreeMap<PathBuf, String> {
-    let below_docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let directories =
+        ["docs", "docs/evidence"].map(|name| fs::read_dir(root().join(name)).unwrap());
+    let below_docs = directories.into_iter().flatten().map(|entry| entry.unwrap().path());
     let pages =
         below_docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
     let pages = pages.map(|path| path.strip_prefix(root()).unwrap().to_owned());
@@ -83,9 +86,10 @@ fn links_lead_somewhere() {
 #[test]
 fn every_page_is_in_the_index() {
     let documents = documents();
-    let readme = &documents[Path::new("README.md")];
-    let named: BTreeSet<PathBuf> = links(readme).map(PathBuf::from).collect();
-    let missing: Vec<_> =
-        documents.keys().filter(|path| **path != *"README.md" && !named.contains(*path)).collect();
-    assert!(missing.is_empty(), "README.md does not name {missing:?}");
+    let mut named: BTreeSet<PathBuf> = BTreeSet::from(["README.md".into()]);
+    for index in ["README.md", "docs/README.md"].map(Path::new) {
+        named.extend(links(&documents[index]).map(|link| normal(&index.with_file_name(link))));
+    }
+    let missing: Vec<_> = documents.keys().filter(|path| !named.contains(*path)).collect();
+    assert!(missing.is_empty(), "neither README.md nor docs/README.md names {missing:?}");
 }
