@@ -1,8 +1,9 @@
 //! What the driver of a load takes itself: users of a job that is next to nothing, one system call, in
-//! growing numbers. `docs/load.md` has the table. It fails where the cost of a user grows with their number.
+//! growing numbers. `docs/evidence/load.md` has the table. It fails if the cost of a user grows with their
+//! number.
 //!
 //! ```text
-//! cargo bench -p benches --bench load -- [--repeat N] [--write docs/load.md]
+//! cargo bench -p benches --bench load -- [--repeat N] [--write docs/evidence/load.md]
 //! ```
 
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
 //! COMM beside iperf3, nuttcp and netperf: the same transfer over the same pair of `veth`, in random order,
-//! with the CPU time of both ends. `docs/net.md` has the tables. It needs root; a tool that is not installed
-//! is left out, and said to be.
+//! with the CPU time of both ends. `docs/evidence/net-peers.md` has the tables. It needs root. It names each
+//! tool that is not installed, and leaves it out.
 //!
 //! ```text
-//! cargo bench -p benches --bench net_peers -- [--rounds N] [--seconds S] [--write docs/net.md]
+//! cargo bench -p benches --bench net_peers -- [--rounds N] [--seconds S] \
+//!     [--write docs/evidence/net-peers.md]
 //! ```
 
 #[path = "../../crates/wire/tests/support/hosts.rs"]

@@ -1,9 +1,9 @@
 //! The cost of a treatment by pairs in turns and by pairs in sequence, in one run: what each scheme says, and
-//! by how much they differ. `docs/statistics.md` explains.
+//! by how much they differ. `docs/evidence/statistics-interleaving.md` explains.
 //!
 //! ```text
 //! cargo bench -p benches --bench schemes -- [--rounds N] [--pairs N] [--only TEXT] \
-//!     [--write docs/statistics.md]
+//!     [--write docs/evidence/statistics-interleaving.md]
 //! ```
 //!
 //! As root, for the rules of auditing.

@@ -1,8 +1,8 @@
 //! What auditing costs on this kernel, measured by the `weigh` that is built here: the tables of
-//! docs/study-audit.md, which is to be read by people who have to decide about it.
+//! docs/evidence/study-audit.md, which is to be read by people who have to decide about it.
 //!
 //! ```text
-//! sudo cargo bench -p benches --bench study -- [--write docs/study-audit.md] [--quick]
+//! sudo cargo bench -p benches --bench study -- [--write docs/evidence/study-audit.md] [--quick]
 //! ```
 //!
 //! It takes about twenty-five minutes and needs root, auditd's example rules, and a machine that has nothing

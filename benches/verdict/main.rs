@@ -1,14 +1,13 @@
 //! What other tools' rules, and ours, make of the same noise: how often each calls two identical
-//! systems different, and how long it takes to find 1 % and 3 %. `docs/verdicts.md` explains.
+//! systems different, and how long it takes to find 1 % and 3 %. `docs/evidence/verdicts-quiet.md` explains.
 //!
 //! ```text
-//! cargo bench -p benches --bench verdict -- [--write docs/verdicts.md] [--seconds N] [--database FILE] \
-//!     [--quick]
-//!     [--hogs]
+//! cargo bench -p benches --bench verdict -- [--seconds N] [--database FILE] [--quick] [--hogs] \
+//!     [--write docs/evidence/verdicts-quiet.md]
 //! ```
 //!
 //! With `--hogs` each CPU has a neighbour that calculates while the traces are recorded, and nothing is
-//! simulated; the tables go to a part of their own.
+//! simulated; the tables go to docs/evidence/verdicts-neighbours.md.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -182,7 +182,7 @@ fn the_interval_covers_the_next_start_where_servers_start_with_the_pair() {
     }
 }
 
-/// Prints the table of "Servers that are drawn afresh" in docs/statistics.md.
+/// Prints the table of "Servers that are drawn afresh" in docs/evidence/statistics-simulations.md.
 #[test]
 #[ignore = "it prints a table"]
 fn print_the_table_of_starts() {
@@ -259,7 +259,7 @@ fn guests_that_are_booted_for_each_round_keep_the_promise() {
     }
 }
 
-/// Prints the table of "Guests that are drawn afresh" in docs/statistics.md.
+/// Prints the table of "Guests that are drawn afresh" in docs/evidence/statistics-simulations.md.
 #[test]
 #[ignore = "it prints a table"]
 fn print_the_table_of_boots() {
@@ -412,9 +412,9 @@ fn ten_thousand_pairs_do_not_overflow() {
     assert!(interval.half_width() < 1e-3);
 }
 
-/// Prints the table of `docs/statistics.md`; see there for the command.
+/// Prints the table of `docs/evidence/statistics-simulations.md`; see there for the command.
 #[test]
-#[ignore = "prints the table of docs/statistics.md, asserts nothing"]
+#[ignore = "prints the table of docs/evidence/statistics-simulations.md, asserts nothing"]
 fn print_the_calibration_table() {
     let edge = -Design::default().margin;
     for noise in NOISES {

@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(withheld.because, super::super::Doubt::NotYetConfirmed);
     }
 
-    /// Prints the table of "Few pairs" in docs/statistics.md.
+    /// Prints the table of "Few pairs" in docs/evidence/statistics-carry-over.md.
     #[test]
     #[ignore = "it prints a table"]
     fn print_the_table_of_few_pairs() {

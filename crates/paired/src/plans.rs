@@ -44,7 +44,7 @@ fn a_plan_after_the_pilot_keeps_the_promise_and_saves_pairs() {
     assert!(with <= 0.93 * without, "{with} pairs, {without} without a plan");
 }
 
-/// Prints the table of "Where n* cannot be known" in docs/statistics.md.
+/// Prints the table of "Where n* cannot be known" in docs/evidence/statistics-simulations.md.
 #[test]
 #[ignore = "it prints a table"]
 fn print_the_table_of_plans_after_the_pilot() {

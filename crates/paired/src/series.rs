@@ -231,7 +231,7 @@ mod tests {
         (fixed.into_iter().map(pct).collect(), stopped.map(pct))
     }
 
-    /// `cargo test -p paired --lib series -- --nocapture` prints the table of docs/net.md.
+    /// `cargo test -p paired --lib series -- --nocapture` prints the table of docs/evidence/net.md.
     #[test]
     fn the_interval_covers_the_median_of_dependent_and_wild_values_wherever_one_stops() {
         const FEW: [usize; 3] = [3, 5, 7];

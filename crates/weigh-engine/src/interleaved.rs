@@ -13,7 +13,7 @@ use paired::{Interval, Verdict, Withheld};
 use weigh_model::result::scheme::Scheme;
 
 /// Least number of pairs: 24 find 92 to 100 % of four planted costs outside the median slice, 16 find 62 to
-/// 100 % (docs/statistics.md).
+/// 100 % (docs/evidence/statistics-interleaving.md).
 pub const LEAST_PAIRS: usize = 24;
 /// Largest distance between claims (ln 1.03) before they contradict each other. CPU time and the rate of one
 /// effect differ by what a slice's clock takes.

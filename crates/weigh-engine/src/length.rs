@@ -23,7 +23,7 @@ use weigh_treatment::Named;
 use weigh_workload::executable::Length;
 
 /// Length of a sample before anything is known. Short ones resist drift best
-/// (`docs/statistics.md`).
+/// (`docs/interleaving.md`).
 const START_MS: u64 = 20;
 /// The same for what costs more after a while; and for an absolute rate, which no pair protects.
 pub const LONG_START_MS: u64 = 70;

@@ -10,7 +10,8 @@ use std::fmt::{Display, Formatter, Result as FmtResult};
 use paired::estimate::median;
 use weigh_model::workload::sample::Outside;
 
-/// Two equal processes differ by less in 44 of 45 pairs, at a load of 10 (docs/statistics.md).
+/// Two equal processes differ by less in 44 of 45 pairs, at a load of 10
+/// (docs/evidence/statistics-interleaving.md).
 const MOST_POINTS: f64 = 3.0;
 /// One pair alone may have had a bad moment.
 const LEAST_PAIRS: usize = 3;

@@ -186,9 +186,9 @@ fn what_equivalent_does_not_exclude_of_stalls_is_told() {
     }
 }
 
-/// Prints the tables of `docs/statistics.md`.
+/// Prints the tables of `docs/evidence/statistics-carry-over.md`.
 #[test]
-#[ignore = "prints the tables of docs/statistics.md, asserts nothing"]
+#[ignore = "prints the tables of docs/evidence/statistics-carry-over.md, asserts nothing"]
 fn print_what_is_said_of_the_planted() {
     let cost = PlantedNoise { effect: -0.01, ..PlantedNoise::default() };
     let both = PlantedNoise { on_baseline: -0.02, on_treated: -0.02, ..PlantedNoise::default() };

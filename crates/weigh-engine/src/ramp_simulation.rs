@@ -1,6 +1,6 @@
 //! Ramps on simulated machines whose peak is known: how often the points that are not told apart from the
 //! best one have all in them that are as good, and how often the interval of its jobs per minute holds the
-//! truth. `cargo test --lib ramp_simulation -- --nocapture` prints the tables of docs/load.md.
+//! truth. `cargo test --lib ramp_simulation -- --nocapture` prints the tables of docs/evidence/load.md.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -275,7 +275,7 @@ fn power(noise: Noise, effect: f64, pairs: u32, repetitions: u64) -> f64 {
 }
 
 /// Under noise of period two a random order finds little, and claims nothing: see
-/// `docs/statistics.md`.
+/// `docs/evidence/statistics-simulations.md`.
 #[test]
 fn three_percent_are_found_in_thirty_pairs_and_one_in_sixty() {
     for noise in Noise::ALL.into_iter().filter(|noise| *noise != Noise::Alternating) {

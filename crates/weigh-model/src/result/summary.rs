@@ -328,7 +328,7 @@ pub struct Pair {
     pub after_treated: bool,
     /// Which set of `--sets`, from 0.
     pub set: usize,
-    /// Whether others took the CPU while one of the two ran; `docs/statistics.md` has the thresholds.
+    /// Whether others took the CPU while one of the two ran; `docs/metrics.md` has the thresholds.
     pub is_disturbed: bool,
 }
 

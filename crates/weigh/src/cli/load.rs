@@ -41,7 +41,7 @@ Examples:
   weigh load fserver --to crossover --budget 20m
   weigh load shared --users 1,2,4,8,16,100..500:100
   weigh load ./workfile.mine --jobs 50
-      A workfile of re-aim, or a mix of your own in TOML (docs/load.md).
+      A workfile of re-aim, or a mix of your own in TOML (docs/load-mixes.md).
   weigh load --workfile workfile.shared --config reaim.config
       The same as re-aim reads them; --increment adaptive has its steps and its rule where to stop.
   weigh load disk --cold --disk-dir /mnt/a --disk-dir /mnt/b
