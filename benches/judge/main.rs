@@ -165,6 +165,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         is_classic: false,
         suites: Vec::new(),
         works: (0..WORKLOADS).map(work).collect(),
+        takes_old_pairs: false,
         origin: None,
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;
@@ -179,8 +180,9 @@ fn insert(database: &Path, id: &str, samples: usize) -> rusqlite::Result<()> {
     let mut machines: Vec<Machine> =
         (0..WORKLOADS as u64).map(|row| Machine::new(Noise::Drifting, row)).collect();
     let mut statement = transaction.prepare(
-        "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
-            started_s, sample, evidence) VALUES (?1, ?2, ?3, 1, 0, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO sample (experiment, work, arm, treated_arm, role, scheme, set_number, pair, position,
+            started_s, sample, evidence)
+         VALUES (?1, ?2, ?3, 1, 'compared', 'in_sequence', 0, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for number in 0..samples {
         let (pair, position) = (number / 2, number % 2);

@@ -1,4 +1,4 @@
-//! A home whose database an earlier weigh made.
+//! A home with a database of stored experiments.
 
 use std::fs;
 use std::io::Read;
@@ -14,7 +14,7 @@ pub fn fixtures() -> PathBuf {
 /// The directory's database, as if it had been used before.
 pub fn stored() -> Home {
     let home = Home::new();
-    let packed = fs::File::open(fixtures().join("version-7.db.gz")).unwrap();
+    let packed = fs::File::open(fixtures().join("experiments.db.gz")).unwrap();
     let mut database = Vec::new();
     flate2::read::GzDecoder::new(packed).read_to_end(&mut database).unwrap();
     fs::create_dir_all(home.database().parent().unwrap()).unwrap();

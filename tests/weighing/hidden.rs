@@ -36,7 +36,7 @@ fn equivalent_takes_a_pair_of_old_processes() {
     let compare = ["compare", "none", "-w", "getppid", "--margin", "45%", "--no-detail"];
     let outcome = home.run(&[&compare[..], &["--budget", "60s", "--json", "-"]].concat());
     assert_eq!(outcome.json()["results"][0]["verdict"], "equivalent", "{outcome:#?}");
-    let old = "SELECT CAST(count(*) AS TEXT) FROM sample WHERE set_number = 254";
+    let old = "SELECT CAST(count(*) AS TEXT) FROM sample WHERE role = 'aged'";
     assert_eq!(home.query_text(old), "2");
 }
 

@@ -1,4 +1,4 @@
-//! What an earlier weigh stored is shown with the same numbers. `version-7.db.gz` was made by the last weigh
+//! What an earlier weigh stored is shown with the same numbers. `experiments.db.gz` was made by the last weigh
 //! of that schema, with experiments of every kind; beside it is what it exported of each.
 
 use std::fs;

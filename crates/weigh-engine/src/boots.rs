@@ -141,7 +141,7 @@ impl Session<'_> {
         coins.shuffle(&mut works, |_| TREATED);
         for work in works {
             let unit = self.unit(work, TREATED);
-            let slot = Slot { unit, arm, set: 0, pair: round, position };
+            let slot = Slot { arm, position, ..Slot::alone(unit, round) };
             match host.half(&slot) {
                 Ok(_) => {}
                 Err(SampleError::Stop(stop)) => return Err(stop),

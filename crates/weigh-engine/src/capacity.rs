@@ -119,8 +119,7 @@ impl Session<'_> {
             let name = self.works[work].name().to_string();
             let mut rates = Vec::new();
             for search in 0..SEARCHES {
-                let slot =
-                    Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: search, position: 0 };
+                let slot = Slot::alone(self.unit(work, 0), search);
                 let number = format!("{name}, search {} of {SEARCHES}", search + 1);
                 match self.search(host, slot, limit_ns, &number, audience)? {
                     SearchFound::Bears(rate, measured) => {

@@ -10,10 +10,7 @@ use super::ramp::{Ramp, RampPlan, RampStep};
 use super::request::Audience;
 use paired::looks;
 use weigh_model::format;
-
-/// In which set fresh samples are stored, by their rounds: apart from those by which their points were
-/// chosen.
-pub const FRESH: usize = 1;
+use weigh_model::role::SampleRole;
 
 const POINTS_WIDE: &str = "The budget ended before the interval of every load point was narrow enough: give \
                            --budget more time.";
@@ -83,17 +80,21 @@ impl Session<'_> {
                 ramp.pass_over(point);
                 continue;
             }
-            let (set, pair) = match step {
-                RampStep::Fresh(_) => (FRESH, ramp.round()),
-                _ => (0, taken[point]),
+            let (role, number) = match step {
+                RampStep::Fresh(_) => (SampleRole::Remeasured, ramp.round()),
+                _ => (SampleRole::Compared, taken[point]),
             };
-            let slot = Slot { unit: self.unit(work, 0), arm: 0, set, pair, position: 0 };
+            let slot = Slot { role, ..Slot::alone(self.unit(work, 0), number) };
             let began = host.elapsed();
             match host.sample(&slot) {
                 Ok(readings) => {
                     taken[point] += 1;
                     costs[point] = Some(host.elapsed().saturating_sub(began));
-                    audience.load_point(&self.works[work].name(), readings.rate, set == FRESH);
+                    audience.load_point(
+                        &self.works[work].name(),
+                        readings.rate,
+                        role == SampleRole::Remeasured,
+                    );
                     ramp.add(step, readings.rate);
                 }
                 Err(SampleError::Stop(stop)) => return Err(stop),
@@ -117,7 +118,7 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let name = self.works[slot.unit.work].name();
         let stands = ramp.best().is_some();
-        let has_samples = slot.set == FRESH || slot.pair > 0;
+        let has_samples = slot.role == SampleRole::Remeasured || slot.pair > 0;
         if has_samples || !stands {
             host.failed(slot, reason)?;
         }

@@ -188,13 +188,8 @@ fn look_at_pair(
             if look == Look::Counters && is_uncounted {
                 continue;
             }
-            let slot = Slot {
-                unit: state.unit,
-                arm,
-                set: 0,
-                pair: state.had.next + state.pairs,
-                position,
-            };
+            let number = state.had.next + state.pairs;
+            let slot = Slot { arm, position, ..Slot::alone(state.unit, number) };
             match platform.detail(&slot, look) {
                 Ok(true) => {}
                 Ok(false) if look == Look::Counters => {

@@ -69,6 +69,8 @@ pub fn warning(rows: &[Row]) -> Option<String> {
 mod tests {
     use super::*;
     use weigh_model::disturbance::Disturbance;
+    use weigh_model::result::scheme::Scheme;
+    use weigh_model::role::SampleRole;
 
     fn sample(is_treated: bool, psi_cpu_us: u64, steal_ticks: u64) -> Point {
         let disturbance = Disturbance {
@@ -81,6 +83,8 @@ mod tests {
             cpu_ns_per_op: None,
             is_treated,
             is_first: !is_treated,
+            role: SampleRole::Compared,
+            scheme: Scheme::InSequence,
             after_treated: false,
             set: 0,
             pair: 0,

@@ -17,9 +17,10 @@ use super::stored_design::design;
 use super::work::Work;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
-use weigh_model::record::{ChosenPeak, Detailed, OLD_SET, SEARCH_SET, Stored};
+use weigh_model::record::{ChosenPeak, Detailed, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
+use weigh_model::role::SampleRole;
 use weigh_model::samples::{OfRow, Point};
 use weigh_model::workload::metric::Metric;
 
@@ -68,7 +69,9 @@ impl Earlier {
     pub fn of(stored: &Stored) -> Earlier {
         let is_one_set = stored.header.sets == 1;
         let points = || stored.samples.values().flat_map(|of_row| &of_row.points);
-        let points = || points().filter(|point| ![SEARCH_SET, OLD_SET].contains(&point.set));
+        let points = || {
+            points().filter(|point| ![SampleRole::Search, SampleRole::Aged].contains(&point.role))
+        };
         let measured = points().map(|point| point.set + 1).max().unwrap_or(0);
         let sets = match is_one_set {
             true => 0..1,
@@ -138,7 +141,7 @@ fn units(stored: &Stored) -> BTreeMap<usize, String> {
 fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
     let mut rows: BTreeMap<Key, Past> = BTreeMap::new();
     for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| *arm > 0) {
-        let points = of_row.points.iter().filter(|point| point.set != SEARCH_SET);
+        let points = of_row.points.iter().filter(|point| point.role != SampleRole::Search);
         let next_pair = points.map(|point| point.pair + 1).max().unwrap_or(0);
         // One without a whole pair has none of these, and needs them all the same.
         let nothing = |metric: &Metric| PastReading {
@@ -191,7 +194,7 @@ fn schedules(stored: &Stored) -> BTreeMap<Key, Schedule> {
 }
 
 fn searched(stored: &Stored) -> BTreeMap<Key, Vec<Point>> {
-    let is_of_search = |point: &&Point| point.set == SEARCH_SET;
+    let is_of_search = |point: &&Point| point.role == SampleRole::Search;
     let of_row = |(key, of_row): (&Key, &OfRow)| {
         (*key, of_row.points.iter().filter(is_of_search).copied().collect())
     };

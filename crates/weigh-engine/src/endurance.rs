@@ -59,7 +59,7 @@ impl Session<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
             }
-            let slot = Slot { unit: self.unit(work, 0), arm: 0, set: 0, pair: number, position: 0 };
+            let slot = Slot::alone(self.unit(work, 0), number);
             let pass = host.pass(&slot, length)?;
             let line = line(&name, number + 1, passes, &pass);
             audience.announce(&line);

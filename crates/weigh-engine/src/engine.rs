@@ -12,8 +12,8 @@ use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
 use paired::judge::MIN_PAIRS;
-use weigh_model::record::OLD_SET;
 use weigh_model::result::scheme::Scheme;
+use weigh_model::role::SampleRole;
 
 /// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
 /// deadline comes, which may depend on what the rows have taken. The rows may have pairs already. Returns
@@ -127,11 +127,11 @@ fn measure_pair(
 ) -> Result<(), Stop> {
     let started = platform.elapsed();
     let (pair, is_old) = (row.next_pair, row.wants_old_pair());
-    let (set, scheme) = match is_old {
-        true => (OLD_SET, row.schedule.main()),
-        false => (set, row.schedule.scheme(pair)),
+    let (role, scheme) = match is_old {
+        true => (SampleRole::Aged, row.schedule.main()),
+        false => row.schedule.next(pair),
     };
-    let slot = PairSlot { unit: row.unit, set, pair, baseline_first, scheme };
+    let slot = PairSlot { unit: row.unit, set, pair, baseline_first, role, scheme };
     let slots = slot.slots();
     row.next_pair += 1;
     let turn = Turn { baseline_first, after_treated: *after_treated };

@@ -8,7 +8,9 @@ use serde_json::json;
 use super::request::{Plan, Request};
 use weigh_model::facts::Facts;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
+use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
+use weigh_model::role::SampleRole;
 use weigh_model::samples::{Point, Samples};
 use weigh_model::workload::metric::Metric;
 use weigh_station::client::WhoIsTreated;
@@ -35,6 +37,7 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
         is_classic: false,
         suites: Vec::new(),
         works: works.into_iter().collect(),
+        takes_old_pairs: false,
         origin: Some(origin.to_string()),
     };
     Stored {
@@ -76,6 +79,8 @@ pub fn point(pair: usize, rate: f64) -> Point {
     Point {
         is_treated: false,
         is_first: true,
+        role: SampleRole::Compared,
+        scheme: Scheme::InSequence,
         after_treated: false,
         set: 0,
         pair,

@@ -35,9 +35,10 @@ use weigh_host::orphans::wait_until;
 use weigh_host::undo::guard::Guard;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
-use weigh_model::record::{Measured, OLD_SET, Startup};
+use weigh_model::record::{Measured, Startup};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
+use weigh_model::role::SampleRole;
 use weigh_model::workload::clock::PlaceClock;
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::Sample;
@@ -344,7 +345,7 @@ impl Host<'_> {
         let has_latencies =
             self.site.metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)));
         let wanted = self.lengths[slot.unit.work].wanted();
-        let growing_old_ms = if slot.set == OLD_SET { AGE.as_millis() as u64 } else { 0 };
+        let growing_old_ms = if slot.role == SampleRole::Aged { AGE.as_millis() as u64 } else { 0 };
         let warm_up_ms = wanted.warm_up_ms.max(growing_old_ms);
         let length = Length { has_latencies, warm_up_ms, ..wanted };
         let (job, padding_bytes) = self.job(slot, length);
@@ -360,7 +361,7 @@ impl Host<'_> {
         let found = BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance };
         let (readings, sample) = self.keep(slot, found, sample)?;
         self.look_for_long_operations(slot, &sample);
-        if slot.set != OLD_SET {
+        if slot.role != SampleRole::Aged {
             self.lengths[slot.unit.work].learn(&sample, started.elapsed());
         }
         Ok(readings)
@@ -406,6 +407,8 @@ impl Host<'_> {
             work: slot.unit.work,
             arm: slot.arm,
             treated_arm: slot.unit.treated_arm,
+            role: slot.role,
+            scheme: slot.scheme,
             set: slot.set,
             pair: slot.pair,
             position: slot.position,

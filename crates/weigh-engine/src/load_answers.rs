@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::climb::FRESH;
 use paired::betting::MAD_TO_SD;
 use paired::estimate::{mad, median};
 use weigh_model::record::Stored;
@@ -10,6 +9,7 @@ use weigh_model::result::alike::RampSample;
 use weigh_model::result::busy_machine::BusyMachine;
 use weigh_model::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
 use weigh_model::result::work_name::WorkName;
+use weigh_model::role::SampleRole;
 use weigh_model::samples::{OfRow, Point, Totals, Usage};
 use weigh_model::workload::metric::{Metric, Percentile};
 
@@ -77,7 +77,7 @@ pub fn samples_of(
 }
 
 fn is_fresh(point: &Point) -> bool {
-    point.set == FRESH
+    point.role == SampleRole::Remeasured
 }
 
 /// What the samples amount to that count, which are all of one arm; `totals` are that arm's. Of those at a
@@ -164,7 +164,7 @@ mod tests {
         };
         stored.samples.extend([of(0, 1), of(1, 2), of(2, 30)]);
         for point in &mut stored.samples.get_mut(&(2, 0)).unwrap().points {
-            point.set = FRESH;
+            point.role = SampleRole::Remeasured;
         }
         let users = |stored: &Stored| -> Vec<usize> {
             load_answers(stored)[0].points.iter().map(|point| point.users).collect()

@@ -427,7 +427,7 @@ impl Session<'_> {
                     host.set_length(work, sample_ms);
                 }
                 let unit = self.unit(work, 0);
-                let slot = Slot { unit, arm: 0, set: 0, pair: pass, position: 0 };
+                let slot = Slot::alone(unit, pass);
                 match host.sample(&slot) {
                     Ok(_) => {
                         progress.took(length_ms(work));

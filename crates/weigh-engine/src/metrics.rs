@@ -4,7 +4,6 @@ mod latency;
 mod tally;
 
 use super::log_ratio::{bound, percent};
-use super::taken::asked_for;
 use paired::Interval;
 use paired::judge::Judgement;
 use tally::Tally;
@@ -20,7 +19,7 @@ pub fn of_row(stored: &Stored, work: usize, arm: usize, alpha: f64) -> Metrics {
     else {
         return Metrics::default();
     };
-    let tally = Tally::new(of_row, asked_for(&stored.header).pilot_chooses_scheme);
+    let tally = Tally::new(of_row);
     let mean = tally.mean_ratio(alpha);
     let launches: Vec<_> = (stored.details.iter())
         .filter(|detailed| (detailed.work, detailed.treated_arm) == (work, arm))

@@ -67,7 +67,8 @@ pub fn cpu_chance(seed: u64, slot: &Slot) -> u64 {
 fn of_pair(seed: u64, slot: &Slot) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let [set, work, treated] = [slot.set, slot.unit.work, slot.unit.treated_arm].map(|n| n as u64);
-    generator.set_stream((set << 56) | (work << 40) | (treated << 32) | slot.pair as u64);
+    let place = ((slot.role as u64) << 28) | slot.pair as u64;
+    generator.set_stream((set << 56) | (work << 40) | (treated << 32) | place);
     generator
 }
 
@@ -96,7 +97,7 @@ mod tests {
         let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: 0.01.into() };
         let mut sizes = BTreeMap::new();
         for (seed, set, work) in [(7, 0, 0), (8, 0, 0), (7, 1, 0), (7, 0, 1)] {
-            let slot = |pair, arm| Slot { unit: unit(work, 1), arm, set, pair, position: 0 };
+            let slot = |pair, arm| Slot { arm, set, ..Slot::alone(unit(work, 1), pair) };
             let of_arm = |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, arm))).collect();
             let of_both: [Vec<usize>; 2] = [0, 1].map(of_arm);
             let swapped = Slot { position: 1, ..slot(9, 1) };
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn both_arms_of_a_pair_have_one_order_and_pairs_differ() {
         let unit = Unit { work: 3, treated_arm: 1, start_scale: 0.01.into() };
-        let slot = |arm, pair| Slot { unit, arm, set: 0, pair, position: arm };
+        let slot = |arm, pair| Slot { arm, position: arm, ..Slot::alone(unit, pair) };
         let cpus = |arm| (0..200).map(move |pair| cpu_chance(7, &slot(arm, pair)) % 2);
         assert!(cpus(0).eq(cpus(1)), "one CPU for both arms");
         assert!((70..=130).contains(&cpus(0).sum::<u64>()), "each pair draws anew");

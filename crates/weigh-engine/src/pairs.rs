@@ -4,7 +4,7 @@ use super::disturbed;
 use super::late::Late;
 use super::outside::OutsideUse;
 use super::schedule::{Schedule, plan};
-use super::taken::{PairsOfRequest, Sorted, Taken, asked_for, sort};
+use super::taken::{Sorted, Taken, sort};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
 use paired::estimate::median;
@@ -76,7 +76,6 @@ impl Measurements<'_> {
 /// Only whole pairs, of workloads that did not fail: a failed one has no result.
 pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     let arms = &stored.header.arms;
-    let PairsOfRequest { pilot_chooses_scheme, takes_old_pairs } = asked_for(&stored.header);
     let mut all = Vec::new();
     for (&(work, arm), of_row) in &stored.samples {
         let (Some(StoredWork { name, start_scale, sample_ms, .. }), 1.., Some(label), Some(totals)) =
@@ -88,10 +87,10 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .failures
             .iter()
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
-        let Sorted { counted, schedule, outside, old } = sort(of_row, pilot_chooses_scheme);
+        let Sorted { counted, schedule, outside, old } = sort(of_row);
         let [series, old] = [counted, old].map(|taken| pairs(of_row, &taken));
         let late = Late {
-            is_wanted: takes_old_pairs && sample_ms.is_some(),
+            is_wanted: stored.header.takes_old_pairs && sample_ms.is_some(),
             log_ratios: old.iter().map(Pair::log_ratio).filter(|d| d.is_finite()).collect(),
             ..Late::default()
         };
@@ -113,13 +112,14 @@ fn pairs(of_row: &OfRow, taken: &[Taken]) -> Vec<Pair> {
     let judge = disturbed::Judge::new(&of_row.points);
     taken
         .iter()
-        .map(|&Taken { first, both, scheme }| {
+        .map(|taken| {
+            let Taken { first, both } = *taken;
             let baseline_first = !both[0].is_treated;
             let (baseline, treated) =
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
-                first_s: first_s(both, scheme),
+                first_s: first_s(both, taken.scheme()),
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
                 rates_over_all: [baseline.rate_over_all, treated.rate_over_all],

@@ -1,5 +1,5 @@
 //! Seeking the peaks of mixes before they are compared: samples of both arms at more and more users, as
-//! `peak_search` chooses them. They are stored in a set of their own and are no evidence of an effect.
+//! `peak_search` chooses them. They have a role of their own and are no evidence of an effect.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,8 +14,9 @@ use super::request::Audience;
 use super::work::LoadRole;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
-use weigh_model::record::{ChosenPeak, SEARCH_SET};
+use weigh_model::record::ChosenPeak;
 use weigh_model::result::scheme::Scheme;
+use weigh_model::role::SampleRole;
 use weigh_model::samples::Point;
 
 /// So much of the budget the searches may take together.
@@ -24,6 +25,9 @@ const SHARE: u32 = 3;
 const PAIRS_OF_VERDICT: u32 = (MIN_PAIRS + 2) as u32;
 /// Of a point that was not measured yet there has to be time for so many samples: it may be the peak.
 const SAMPLES_OF_NEW_POINT: u32 = (Ramp::TO_CHOOSE + MIN_PAIRS + 2) as u32;
+
+/// The coins of a search are a stream of their own, which no set has.
+const COINS_OF_SEARCH: usize = 255;
 
 /// One mix under one treatment.
 struct Sought {
@@ -56,7 +60,7 @@ impl Session<'_> {
                 peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
             let share = sought.len().max(1) as u32;
             let time = self.request.budget / SHARE / share;
-            let mut coins = Coins::new(self.request.seed, SEARCH_SET, self.earlier.sessions);
+            let mut coins = Coins::new(self.request.seed, COINS_OF_SEARCH, self.earlier.sessions);
             let mut found = Vec::new();
             for (peak, treated_arm) in sought {
                 let name = works[peak].name().name;
@@ -113,7 +117,8 @@ impl Session<'_> {
             }
             let slot = PairSlot {
                 unit: self.unit(candidates[point], *treated_arm),
-                set: SEARCH_SET,
+                set: 0,
+                role: SampleRole::Search,
                 pair: taken[point],
                 baseline_first: coins.baseline_first(),
                 scheme: Scheme::InSequence,

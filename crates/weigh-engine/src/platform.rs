@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::row::{RowState, Unit};
 use weigh_model::result::scheme::Scheme;
+use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Outside;
 
@@ -12,6 +13,8 @@ use weigh_model::workload::sample::Outside;
 pub struct Slot {
     pub unit: Unit,
     pub arm: usize,
+    pub role: SampleRole,
+    pub scheme: Scheme,
     pub set: usize,
     pub pair: usize,
     /// 0 for the first of its pair.
@@ -26,15 +29,34 @@ pub struct PairSlot {
     pub pair: usize,
     /// What the coin said.
     pub baseline_first: bool,
+    pub role: SampleRole,
     pub scheme: Scheme,
+}
+
+impl Slot {
+    /// A sample that has no partner: the sample of this number in a run, or one beside the pairs.
+    pub fn alone(unit: Unit, number: usize) -> Slot {
+        Slot {
+            unit,
+            arm: 0,
+            role: SampleRole::Compared,
+            scheme: Scheme::InSequence,
+            set: 0,
+            pair: number,
+            position: 0,
+        }
+    }
 }
 
 impl PairSlot {
     /// Its samples, one after the other.
     pub fn slots(&self) -> [Slot; 2] {
-        let PairSlot { unit, set, pair, baseline_first, .. } = *self;
+        let PairSlot { unit, set, pair, baseline_first, role, scheme } = *self;
         let arms = if baseline_first { [0, unit.treated_arm] } else { [unit.treated_arm, 0] };
-        let slot = |position: usize| Slot { unit, arm: arms[position], set, pair, position };
+        let slot = |position: usize| {
+            let arm = arms[position];
+            Slot { unit, arm, role, scheme, set, pair, position }
+        };
         [slot(0), slot(1)]
     }
 }

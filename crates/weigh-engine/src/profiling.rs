@@ -46,7 +46,7 @@ impl Session<'_> {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
                 }
-                let slot = Slot { unit: *unit, arm, set: 0, pair: NO_PAIR, position: 0 };
+                let slot = Slot { arm, ..Slot::alone(*unit, NO_PAIR) };
                 match host.profiled(&slot, line)? {
                     Ok(profile) => found.last_mut().expect("pushed").arms.push(profile),
                     Err(problem) => {

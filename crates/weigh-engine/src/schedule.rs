@@ -15,6 +15,7 @@ use std::time::Duration;
 use paired::betting::PairPlan;
 use paired::estimate::deviation;
 use weigh_model::result::scheme::{Scheme, StartScales};
+use weigh_model::role::SampleRole;
 
 /// After so many pairs the scheme is chosen; four of them were in sequence.
 pub const PILOT_PAIRS: usize = 32;
@@ -55,12 +56,14 @@ struct TriedScheme {
 }
 
 impl Schedule {
-    /// That of the pair of this number.
-    pub fn scheme(&self, pair: usize) -> Scheme {
+    /// How the pair of this number is taken, and what for.
+    pub fn next(&self, pair: usize) -> (SampleRole, Scheme) {
         match self {
-            Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => *scheme,
-            Schedule::Open(_) if is_sequential_in_pilot(pair) => Scheme::InSequence,
-            Schedule::Open(_) => Scheme::InTurns,
+            Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => (SampleRole::Compared, *scheme),
+            Schedule::Open(_) if pair.is_multiple_of(SEQUENTIAL_EVERY) => {
+                (SampleRole::Pilot, Scheme::InSequence)
+            }
+            Schedule::Open(_) => (SampleRole::Compared, Scheme::InTurns),
         }
     }
 
@@ -118,11 +121,6 @@ pub fn plan(at_first: Option<f64>, after_pilot: Option<f64>) -> Option<PairPlan>
     at_first.map(PairPlan::AtFirst).or_else(|| after_pilot.map(PairPlan::AfterPilot))
 }
 
-/// Whether this pair of a pilot is sequential.
-pub fn is_sequential_in_pilot(pair: usize) -> bool {
-    pair.is_multiple_of(SEQUENTIAL_EVERY)
-}
-
 impl SchemePilot {
     /// Adds a pair that took `spent`.
     pub fn add(&mut self, scheme: Scheme, log_ratio: f64, spent: Duration) {
@@ -164,7 +162,7 @@ mod tests {
         let open = Schedule::Open(SchemePilot::default());
         let mut pilot = SchemePilot::default();
         for pair in 0..PILOT_PAIRS {
-            let scheme = open.scheme(pair);
+            let (_, scheme) = open.next(pair);
             let (spread, ms) = if scheme == Scheme::InTurns { in_turns } else { in_sequence };
             let log_ratio = spread * (pair / SEQUENTIAL_EVERY % 4) as f64;
             pilot.add(scheme, log_ratio, Duration::from_millis(ms));
@@ -190,13 +188,17 @@ mod tests {
     fn one_pair_in_eight_of_a_pilot_is_sequential() {
         let open = Schedule::Open(SchemePilot::default());
         let in_turns = |schedule: &Schedule, pairs: std::ops::Range<usize>| {
-            pairs.filter(|pair| schedule.scheme(*pair) == Scheme::InTurns).count()
+            pairs.filter(|pair| schedule.next(*pair).1 == Scheme::InTurns).count()
         };
         assert_eq!(in_turns(&open, 0..PILOT_PAIRS), 28);
         assert_eq!(in_turns(&Schedule::Chosen(Scheme::InTurns), 0..80), 80);
         assert_eq!(in_turns(&Schedule::Chosen(Scheme::InSequence), 0..80), 0);
         assert_eq!(in_turns(&Schedule::Fixed(Scheme::InTurns), 0..80), 80);
-        assert_eq!(open.scheme(0), Scheme::InSequence, "it tells whether there can be turns");
+        assert_eq!(
+            open.next(0),
+            (SampleRole::Pilot, Scheme::InSequence),
+            "it tells whether turns work"
+        );
     }
 
     #[test]

@@ -365,6 +365,7 @@ fn begin(
                 on_curve: work.on_curve(),
             })
             .collect(),
+        takes_old_pairs: request.takes_old_pairs,
         origin: Some(to_json(&origin)),
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;

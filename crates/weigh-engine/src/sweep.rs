@@ -101,7 +101,7 @@ impl Session<'_> {
                 return Err(Stop::Interrupted);
             }
             let unit = self.unit(work, 0);
-            let slot = Slot { unit, arm: 0, set: 0, pair: number, position: 0 };
+            let slot = Slot::alone(unit, number);
             let renewed = if at == 0 { host.renew_for_sweep(&slot) } else { Ok(()) };
             match renewed.and_then(|()| host.cell(&slot)) {
                 Ok(_) => progress.took(1),
@@ -132,7 +132,7 @@ impl Session<'_> {
                 return Err(Stop::Interrupted);
             }
             let unit = self.unit(work, 0);
-            let slot = Slot { unit, arm: 0, set: 0, pair: number, position: 0 };
+            let slot = Slot::alone(unit, number);
             let renewed = if at == 0 { host.renew_for_sweep(&slot) } else { Ok(()) };
             let path = directory.join(trace_name(&cells[work]));
             match renewed.and_then(|()| host.traced_cell(&slot, &path)) {
@@ -169,7 +169,7 @@ impl Session<'_> {
         }
         let mut told = BTreeSet::new();
         for unit in units.iter().filter(|unit| told.insert(unit.work)) {
-            let slot = Slot { unit: *unit, arm: 0, set, pair: 0, position: 0 };
+            let slot = Slot { set, ..Slot::alone(*unit, 0) };
             let Some(PairForecast { cells, lasts }) = host.forecast_pair(&slot)? else { continue };
             audience.announce(&format!(
                 "A pair of {} is {} in each arm, and lasts about {:.0} s, or more where the treatment makes \

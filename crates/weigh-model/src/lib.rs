@@ -6,6 +6,7 @@
 //! - [`workload`]: what a workload is made of and what it reports: metrics, a [`workload::sample::Sample`],
 //!   suites, mixes;
 //! - [`evidence`], [`facts`], [`disturbance`]: what was in force, on which machine, beside whom;
+//! - [`role`]: why a sample was taken;
 //! - [`record`] and [`samples`]: an experiment as it is stored, and what memory keeps of its samples;
 //! - [`result`]: what was found; [`profile`]: the system calls of a program;
 //! - [`format`], [`printable`], [`shell`]: how numbers, foreign text and commands are written.
@@ -29,6 +30,7 @@ pub mod printable;
 pub mod profile;
 pub mod record;
 pub mod result;
+pub mod role;
 pub mod samples;
 pub mod shell;
 pub mod workload;

@@ -9,9 +9,10 @@ use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
 use crate::result::quantity::EvidenceQuantity;
-use crate::result::scheme::StartScales;
+use crate::result::scheme::{Scheme, StartScales};
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::{APP, WorkName};
+use crate::role::SampleRole;
 use crate::samples::Samples;
 use crate::workload::detail::Detail;
 use crate::workload::metric::{Metric, Percentile};
@@ -107,6 +108,8 @@ pub struct Header {
     /// The user's own that were asked for: the files may be gone when a report is made.
     pub suites: Vec<FromFile>,
     pub works: Vec<StoredWork>,
+    /// Whether rows also need pairs of aged processes ([`SampleRole::Aged`]).
+    pub takes_old_pairs: bool,
     /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.
     pub origin: Option<String>,
 }
@@ -184,11 +187,6 @@ impl Header {
     }
 }
 
-/// The samples by which a peak is chosen are in a set of their own, which is no evidence of an effect.
-pub const SEARCH_SET: usize = 255;
-/// So are the pairs of processes that had lived for a while (`experiment/late.rs`).
-pub const OLD_SET: usize = 254;
-
 /// What the search of a mix's peak chose, for one treatment. Works are numbers of [`Header::works`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenPeak {
@@ -232,6 +230,8 @@ pub struct Measured {
     pub arm: usize,
     /// The arm of the treatment that this pair weighs; 0 in a run without one.
     pub treated_arm: usize,
+    pub role: SampleRole,
+    pub scheme: Scheme,
     pub set: usize,
     /// Counted from 0 within work and treatment.
     pub pair: usize,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
+use crate::result::scheme::Scheme;
+use crate::role::SampleRole;
 use crate::workload::metric::{Metric, MetricValue};
 use crate::workload::sample::{Outside, OwnReading};
 use crate::workload::times::Times;
@@ -33,6 +35,8 @@ pub struct OfRow {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub is_treated: bool,
+    pub role: SampleRole,
+    pub scheme: Scheme,
     /// Whether it is the first of its pair.
     pub is_first: bool,
     /// Whether the sample before it, of whatever row, was a treated one; not for the first of a set.
@@ -130,7 +134,8 @@ impl OfRow {
     pub fn pairs(&self) -> impl Iterator<Item = (usize, [&Point; 2])> {
         self.points.windows(2).enumerate().filter_map(|(index, both)| {
             let [first, second] = both else { return None };
-            let is_pair = (first.set, first.pair) == (second.set, second.pair)
+            let place = |point: &Point| (point.role, point.set, point.pair);
+            let is_pair = place(first) == place(second)
                 && first.is_first
                 && first.is_treated != second.is_treated;
             is_pair.then_some((index, [first, second]))
@@ -158,16 +163,18 @@ impl OfRow {
 #[derive(Default)]
 pub struct Gatherer {
     pub samples: Samples,
-    /// Of the sample before: its set, and whether it was treated.
-    before: Option<(usize, bool)>,
+    /// Of the sample before: its set, its role unless it was of the rounds, and whether it was treated.
+    before: Option<(usize, Option<SampleRole>, bool)>,
 }
 
 impl Gatherer {
     /// Adds the next sample, of whatever row.
     pub fn add(&mut self, mut kept: Kept) {
-        let Point { set, is_treated, .. } = kept.point;
-        kept.point.after_treated = self.before == Some((set, true));
-        self.before = Some((set, is_treated));
+        let Point { set, role, is_treated, .. } = kept.point;
+        // Pilots and compared pairs alternate in the rounds.
+        let apart = (role != SampleRole::Pilot && role != SampleRole::Compared).then_some(role);
+        kept.point.after_treated = self.before == Some((set, apart, true));
+        self.before = Some((set, apart, is_treated));
         self.samples.entry(kept.row).or_default().add(kept);
     }
 }

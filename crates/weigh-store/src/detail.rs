@@ -58,7 +58,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BEFORE_10, header, measured, samples};
+    use super::super::tests::header;
     use super::*;
 
     fn detailed(pair: usize) -> Detailed {
@@ -78,35 +78,5 @@ mod tests {
         store.add_detail(&id, &detailed(2)).unwrap();
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
         assert_eq!(stored.details, [detailed(0), detailed(2)]);
-    }
-
-    #[test]
-    fn a_database_of_version_2_is_brought_up_to_date() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("weigh.db");
-        let store = Store::open(&path).unwrap();
-        let id = store.begin(&header()).unwrap();
-        store.add_sample(&id, &measured(0, 0)).unwrap();
-        store.connection().execute_batch(BEFORE_10).unwrap();
-        store
-            .connection()
-            .execute_batch(
-                "DROP TABLE detail; DROP TABLE imported; ALTER TABLE work DROP COLUMN sample_ms;
-                 ALTER TABLE work DROP COLUMN series; ALTER TABLE work DROP COLUMN x;
-                 ALTER TABLE work DROP COLUMN x_unit;
-                 ALTER TABLE experiment DROP COLUMN multiplicity;
-                 ALTER TABLE experiment DROP COLUMN suites; ALTER TABLE experiment DROP COLUMN name;
-                 ALTER TABLE experiment DROP COLUMN origin; ALTER TABLE experiment DROP COLUMN sessions;
-                 ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
-                 ALTER TABLE experiment DROP COLUMN planned_pairs;
-            ALTER TABLE experiment DROP COLUMN metrics;
-            ALTER TABLE arm DROP COLUMN quantities; PRAGMA user_version = 2;",
-            )
-            .unwrap();
-        let store = Store::open(&path).unwrap();
-        store.add_detail(&id, &detailed(0)).unwrap();
-        let stored = store.load(&id).unwrap();
-        assert_eq!(stored.samples, samples([(0, 0)]));
-        assert_eq!(stored.details, [detailed(0)]);
     }
 }

@@ -2,6 +2,8 @@
 
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
+use weigh_model::result::scheme::Scheme;
+use weigh_model::role::SampleRole;
 use weigh_model::samples::{Kept, Point, PooledTimes, Told, Totals, Usage, Waits};
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::{all_time, cpu_ns_per_op, further_value, rate_in_turns};
@@ -13,6 +15,8 @@ pub(super) struct SampleKey {
     pub work: usize,
     pub arm: usize,
     pub treated_arm: usize,
+    pub role: SampleRole,
+    pub scheme: Scheme,
     pub set: usize,
     pub pair: usize,
     pub position: usize,
@@ -36,6 +40,8 @@ pub(super) fn keep(
     let point = Point {
         is_treated: place.arm != 0,
         is_first: place.position == 0,
+        role: place.role,
+        scheme: place.scheme,
         after_treated: false,
         set: place.set,
         pair: place.pair,
@@ -100,6 +106,8 @@ pub fn keep_measured(measured: weigh_model::record::Measured) -> Kept {
         work: measured.work,
         arm: measured.arm,
         treated_arm: measured.treated_arm,
+        role: measured.role,
+        scheme: measured.scheme,
         set: measured.set,
         pair: measured.pair,
         position: measured.position,

@@ -133,8 +133,10 @@ mod tests {
     use super::kept::keep_measured;
     use super::*;
     use weigh_model::record::*;
-    use weigh_model::result::summary::{Failure, State};
+    use weigh_model::result::scheme::Scheme;
+    use weigh_model::result::summary::State;
     use weigh_model::result::work_name::WorkName;
+    use weigh_model::role::SampleRole;
     use weigh_model::samples::{Gatherer, Samples};
     use weigh_model::workload::metric::Metric;
     use weigh_model::workload::suite::{FromFile, Suite, embedded};
@@ -178,6 +180,7 @@ mod tests {
                     x_unit: "bytes".into(),
                 }),
             }],
+            takes_old_pairs: false,
             origin: Some("{}".into()),
         }
     }
@@ -187,6 +190,8 @@ mod tests {
             work: 0,
             arm,
             treated_arm: 1,
+            role: SampleRole::Compared,
+            scheme: Scheme::InSequence,
             set: 0,
             pair,
             position: arm,
@@ -224,77 +229,6 @@ mod tests {
         assert!(store.load("zzzzzz").is_err());
     }
 
-    /// What version 10 added is not there yet.
-    pub const BEFORE_10: &str = "UPDATE work SET name = name || ' x 4' WHERE load_axis IS NOT NULL;
-        ALTER TABLE work DROP COLUMN load_axis; ALTER TABLE work DROP COLUMN load_value;
-        ALTER TABLE failure DROP COLUMN load_axis; ALTER TABLE failure DROP COLUMN load_value;
-        ALTER TABLE experiment DROP COLUMN asked_for; ALTER TABLE experiment DROP COLUMN classic;
-        ALTER TABLE experiment DROP COLUMN peaks;
-        ALTER TABLE experiment DROP COLUMN profiles;
-        ALTER TABLE experiment DROP COLUMN plans;
-        ALTER TABLE work DROP COLUMN turns_scale; ALTER TABLE experiment DROP COLUMN document;";
-
-    #[test]
-    fn the_load_is_taken_out_of_names_and_what_was_asked_for_out_of_commands() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("weigh.db");
-        let store = Store::open(&path).unwrap();
-        let work = |name: &str, syscalls_per_op| StoredWork {
-            name: name.into(),
-            syscalls_per_op,
-            ..header().works.remove(0)
-        };
-        let works = vec![
-            work("pipe", Some(1.0)),
-            work("make x 2", None),
-            work("a x b", Some(1.0)),
-            StoredWork { name: WorkName::of_copies("pipe", 16), ..work("", Some(1.0)) },
-        ];
-        let of = |command: &str, origin: Option<&str>| Header {
-            command: command.into(),
-            origin: origin.map(Into::into),
-            works: works.clone(),
-            ..header()
-        };
-        let origin = r#"{"request":{"workloads":["a b","unixbench"],"plan":{"Run":{"passes":3}}}}"#;
-        let classic = r#"{"request":{"workloads":["quick"],"plan":"Classic"}}"#;
-        let ids = [
-            of("weigh run \"a b\" unixbench --classic", None),
-            of("weigh run x --classic", Some(origin)),
-            of("weigh run quick", Some(classic)),
-        ]
-        .map(|header| store.begin(&header).unwrap());
-        for work in &works {
-            let workload = work.name.clone();
-            let failure = Failure { workload, arm: "none".into(), reason: "why".into() };
-            store.add_failure(&ids[0], &failure).unwrap();
-        }
-        let before = BEFORE_10.replace("x 4", "x 16").replacen(
-            "UPDATE",
-            "UPDATE failure SET
-            work = work || ' x 16' WHERE load_axis IS NOT NULL; UPDATE",
-            1,
-        );
-        let back = format!("{before} PRAGMA user_version = 9;");
-        store.connection().execute_batch(&back).unwrap();
-        let store = Store::open(&path).unwrap();
-        let [by_words, by_origin, is_classic] = ids.map(|id| store.load(&id).unwrap());
-        assert_eq!(by_words.header.works, works);
-        let failed: Vec<&WorkName> = by_words.failures.iter().map(|f| &f.workload).collect();
-        assert_eq!(failed, works.iter().map(|work| &work.name).collect::<Vec<_>>());
-        let asked_for = ["weigh", "run", "\"a", "b\"", "unixbench", "--classic"];
-        assert_eq!(
-            (by_words.header.is_classic, &*by_words.header.asked_for),
-            (true, &asked_for.map(String::from)[..])
-        );
-        let asked_for = ["a b", "unixbench"].map(String::from);
-        assert_eq!(
-            (by_origin.header.is_classic, &*by_origin.header.asked_for),
-            (false, &asked_for[..])
-        );
-        assert!(is_classic.header.is_classic);
-    }
-
     #[test]
     fn where_the_load_varies_it_is_a_curve() {
         let place = |names: &[&str]| -> Vec<Option<f64>> {
@@ -309,74 +243,6 @@ mod tests {
         assert_eq!(place(&["a", "a:copies=4", "b:copies=4"]), [Some(1.0), Some(4.0), None]);
         assert_eq!(place(&["a:copies=2", "a:copies=4"]), [Some(2.0), Some(4.0)]);
         assert_eq!(place(&["a", "b"]), [None, None]);
-    }
-
-    #[test]
-    fn a_database_of_version_1_is_brought_up_to_date() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("weigh.db");
-        let store = Store::open(&path).unwrap();
-        let id = store.begin(&header()).unwrap();
-        store.add_sample(&id, &measured(0, 0)).unwrap();
-        store.connection().execute_batch(BEFORE_10).unwrap();
-        store
-            .connection()
-            .execute_batch(
-                "ALTER TABLE work DROP COLUMN start_scale; ALTER TABLE work DROP COLUMN sample_ms;
-                 ALTER TABLE experiment DROP COLUMN multiplicity; ALTER TABLE work DROP COLUMN series;
-                 ALTER TABLE work DROP COLUMN x; ALTER TABLE work DROP COLUMN x_unit;
-                 ALTER TABLE experiment DROP COLUMN sets; DROP TABLE detail;
-                 ALTER TABLE experiment DROP COLUMN suites;
-                 ALTER TABLE experiment DROP COLUMN origin;
-                 ALTER TABLE experiment DROP COLUMN sessions;
-                 ALTER TABLE experiment DROP COLUMN name;
-                 ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag;
-                 ALTER TABLE experiment DROP COLUMN planned_pairs;
-            ALTER TABLE experiment DROP COLUMN metrics;
-            ALTER TABLE arm DROP COLUMN quantities;
-                 DROP TABLE imported;
-                 PRAGMA user_version = 1;",
-            )
-            .unwrap();
-        let stored = Store::open(&path).unwrap().load(&id).unwrap();
-        assert_eq!(stored.header.works[0].start_scale, 0.01.into());
-        assert_eq!(stored.samples, samples([(0, 0)]));
-        let id = store.begin(&header()).unwrap();
-        assert_eq!(store.load(&id).unwrap().header, header());
-    }
-
-    #[test]
-    fn a_database_of_version_3_is_brought_up_to_date() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("weigh.db");
-        let store = Store::open(&path).unwrap();
-        let id = store.begin(&header()).unwrap();
-        let back = "ALTER TABLE experiment DROP COLUMN suites;
-             ALTER TABLE experiment DROP COLUMN origin;
-             ALTER TABLE experiment DROP COLUMN planned_pairs;
-            ALTER TABLE experiment DROP COLUMN metrics;
-            ALTER TABLE arm DROP COLUMN quantities;
-             ALTER TABLE experiment DROP COLUMN sessions; ALTER TABLE experiment DROP COLUMN name;
-             ALTER TABLE experiment DROP COLUMN fail_above; DROP TABLE tag; PRAGMA user_version = 3;";
-        store.connection().execute_batch(BEFORE_10).unwrap();
-        store.connection().execute_batch(back).unwrap();
-        let store = Store::open(&path).unwrap();
-        let stored = store.load(&id).unwrap();
-        assert_eq!(
-            stored.header,
-            Header {
-                suites: vec![],
-                origin: None,
-                planned_pairs: None,
-                metrics: vec![Metric::Rate],
-                asked_for: ["weigh", "compare", "none"].map(Into::into).to_vec(),
-                is_classic: false,
-                ..header()
-            }
-        );
-        assert_eq!(stored.sessions, 1);
-        let id = store.begin(&header()).unwrap();
-        assert_eq!(store.load(&id).unwrap().header, header());
     }
 
     #[test]
@@ -412,10 +278,20 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_database_is_not_touched() {
+    fn a_database_of_another_version_is_refused_and_not_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("weigh.db");
-        Store::open(&path).unwrap().connection().pragma_update(None, "user_version", 99).unwrap();
-        assert!(Store::open(&path).err().unwrap().to_string().contains("newer"));
+        for (version, what) in [(99, "newer than this weigh's"), (13, "from before weigh 0.1.0")] {
+            let _ = std::fs::remove_file(&path);
+            let store = Store::open(&path).unwrap();
+            store.connection().pragma_update(None, "user_version", version).unwrap();
+            drop(store);
+            let before = std::fs::read(&path).unwrap();
+            for problem in [Store::open(&path).err(), Store::read(&path).err()] {
+                let problem = problem.unwrap().to_string();
+                assert!(problem.contains(what) && problem.contains("--database"), "{problem}");
+            }
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        }
     }
 }

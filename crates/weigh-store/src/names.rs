@@ -178,7 +178,7 @@ fn steps_before_latest(wanted: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BEFORE_10, header, measured};
+    use super::super::tests::{header, measured};
     use super::*;
 
     fn naming(name: &str, tags: &[&str]) -> Naming {
@@ -251,23 +251,5 @@ mod tests {
             let problem = store.forget(&[foreign.to_owned()]).unwrap_err().to_string();
             assert!(problem.contains("no id that weigh gives"), "{foreign}: {problem}");
         }
-    }
-
-    #[test]
-    fn a_database_of_version_5_is_brought_up_to_date() {
-        let (directory, store, ids) = store_of(1);
-        let back = "DROP TABLE tag; ALTER TABLE experiment DROP COLUMN name;
-            ALTER TABLE experiment DROP COLUMN fail_above;
-            ALTER TABLE experiment DROP COLUMN planned_pairs;
-            ALTER TABLE experiment DROP COLUMN metrics;
-            ALTER TABLE arm DROP COLUMN quantities; PRAGMA user_version = 5;";
-        store.connection().execute_batch(BEFORE_10).unwrap();
-        store.connection().execute_batch(back).unwrap();
-        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
-        store.set_naming(&ids[0], &naming("old", &["t"])).unwrap();
-        assert_eq!(store.find(Some("old")).unwrap(), ids[0]);
-        assert_eq!(store.load(&ids[0]).unwrap().fail_above, None);
-        store.set_fail_above(&ids[0], 0.03).unwrap();
-        assert_eq!(store.load(&ids[0]).unwrap().fail_above, Some(0.03));
     }
 }

@@ -11,14 +11,8 @@ use trust::{allowed, owner};
 
 use super::database::Database;
 use super::lost::{OpenedFile, beside};
-use super::{Error, Store, explain, schema};
-
-/// `PRAGMA application_id` of a database of ours: "Weig". Those made by earlier versions have none.
-const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
-/// What every version had in it.
-const TABLES: [&str; 6] = ["experiment", "arm", "work", "sample", "startup", "failure"];
-/// Columns of `experiment` by which it is told from another program's table of that name.
-const COLUMNS: [&str; 4] = ["budget_s", "pid_started", "boot_id", "baseline_state"];
+use super::schema::{self, APPLICATION_ID};
+use super::{Error, Store, explain};
 
 /// How a database is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,10 +152,6 @@ impl Store {
         let said = |error| explain(&place.written, &error);
         let database = place.connect(access).map_err(said)?;
         schema::prepare(&database.used(), &place.written)?;
-        if application_id(&database.used()).map_err(said)? == 0 {
-            let mark = |it: &Connection| it.pragma_update(None, "application_id", APPLICATION_ID);
-            mark(&database.used()).map_err(said)?;
-        }
         let file =
             OpenedFile::at(&place.path).map_err(|error| cannot_use(&place.written, &error))?;
         Ok(Store { database, path: place.path.clone(), access, file })
@@ -232,21 +222,11 @@ fn is_ours(connection: &Connection) -> rusqlite::Result<Option<Found>> {
         0 => {}
         _ => return Ok(None),
     }
-    let tables = "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
-    let tables: Vec<String> = connection
-        .prepare(tables)?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
+    let objects: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if tables.is_empty() && version == 0 {
-        // Whoever began it died at once.
-        return Ok(Some(Found::Nothing));
-    }
-    let has_table = |table: &&str| tables.iter().any(|name| name == table);
-    let has_column = |column: &&str| connection.column_exists(None, "experiment", column);
-    let is_ours =
-        TABLES.iter().all(has_table) && COLUMNS.iter().map(has_column).all(|has| has == Ok(true));
-    Ok(is_ours.then_some(Found::Ours))
+    // Whoever began it died at once.
+    Ok((objects == 0 && version == 0).then_some(Found::Nothing))
 }
 
 fn application_id(connection: &Connection) -> rusqlite::Result<i32> {
@@ -327,21 +307,6 @@ mod tests {
         fs::write(directory.path().join("empty.db"), "").unwrap();
         assert!(Store::read(&directory.path().join("empty.db")).unwrap().is_none());
         assert_eq!(fs::read(directory.path().join("empty.db")).unwrap(), b"");
-    }
-
-    /// Versions 1 to 4 had no `application_id`.
-    #[test]
-    fn a_database_of_before_is_known_by_its_tables_and_marked() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("weigh.db");
-        let store = Store::open(&path).unwrap();
-        let id = store.begin(&header()).unwrap();
-        assert_eq!(application_id(&store.connection()).unwrap(), APPLICATION_ID);
-        store.connection().pragma_update(None, "application_id", 0).unwrap();
-        drop(store);
-        let store = Store::read(&path).unwrap().unwrap();
-        assert_eq!(store.load(&id).unwrap().header, header());
-        assert_eq!(application_id(&store.connection()).unwrap(), APPLICATION_ID);
     }
 
     #[test]

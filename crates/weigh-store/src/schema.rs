@@ -6,7 +6,11 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::{Error, explain};
 
-const VERSION: i64 = 13;
+/// `PRAGMA application_id` of a database of ours: "Weig".
+pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
+
+/// Versions below it were those of databases before the first release.
+const VERSION: i64 = 14;
 
 const OWN_TABLES: [&str; 9] =
     ["experiment", "arm", "work", "sample", "startup", "failure", "detail", "imported", "tag"];
@@ -15,39 +19,62 @@ const TABLES: &str = "
 CREATE TABLE experiment (
     id TEXT PRIMARY KEY,
     kind TEXT NOT NULL,                -- compare, versus, run, calibrate, import, rules
+    name TEXT,                         -- the user's
     started TEXT NOT NULL,             -- RFC 3339, UTC
     elapsed_s REAL,
     state TEXT NOT NULL,               -- running, complete, interrupted, failed
     failure TEXT,
     command TEXT NOT NULL,
+    asked_for TEXT NOT NULL DEFAULT '[]', -- JSON: workloads, suites, files
+    suites TEXT NOT NULL DEFAULT '[]', -- JSON: suites of the user, whose files may be gone by now
+    classic INTEGER NOT NULL DEFAULT 0, -- measured as the suite's original
     seed INTEGER NOT NULL,             -- the bits of an unsigned number
     budget_s REAL NOT NULL,
     alpha REAL NOT NULL,
     margin REAL NOT NULL,              -- as a fraction
+    fail_above REAL,                   -- limit of the gate, as a fraction
     fixed_pairs INTEGER,
+    planned_pairs REAL,                -- n*, on which half of the capital bets
+    plans TEXT NOT NULL DEFAULT '[]',  -- JSON: n* of rows for which it was known after their pilot alone
+    takes_old_pairs INTEGER NOT NULL DEFAULT 0, -- rows also need pairs of aged processes
     multiplicity TEXT NOT NULL DEFAULT 'holm', -- holm, e-bh
+    metrics TEXT NOT NULL DEFAULT '[]', -- JSON: what is judged of each row
     sets INTEGER NOT NULL,
+    peaks TEXT NOT NULL DEFAULT '[]',  -- JSON: load points that were chosen as the peaks of mixes
+    profiles TEXT NOT NULL DEFAULT '[]', -- JSON: output of a profiler, from launches beside the samples
+    document TEXT,                     -- JSON: the whole result of an experiment without pairs
     machine TEXT NOT NULL,             -- JSON
     baseline_state TEXT,
     warnings TEXT NOT NULL,            -- JSON
+    origin TEXT,                       -- JSON: what a later session needs to go on with the experiment
+    sessions INTEGER NOT NULL DEFAULT 1,
     pid INTEGER NOT NULL,              -- whose process measures, while it is running
     pid_started INTEGER,               -- when that started, in ticks since boot: pids come again
     boot_id TEXT NOT NULL
+) STRICT;
+CREATE TABLE tag (
+    experiment TEXT NOT NULL REFERENCES experiment,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (experiment, tag)
 ) STRICT;
 CREATE TABLE arm (
     experiment TEXT NOT NULL REFERENCES experiment,
     number INTEGER NOT NULL,           -- 0 is the baseline
     label TEXT NOT NULL,
     facts TEXT NOT NULL,               -- JSON
+    quantities TEXT NOT NULL,          -- JSON: what its treatment produces
     PRIMARY KEY (experiment, number)
 ) STRICT;
 CREATE TABLE work (
     experiment TEXT NOT NULL REFERENCES experiment,
     number INTEGER NOT NULL,
     name TEXT NOT NULL,
+    load_axis TEXT,                    -- copies, users; none of a workload as it is
+    load_value REAL,
     unit TEXT NOT NULL,
     syscalls_per_op REAL,
-    start_scale REAL NOT NULL,         -- the spread of log-ratios expected before the first pair
+    start_scale REAL NOT NULL,         -- the spread of log-ratios expected of sequential pairs
+    turns_scale REAL,                  -- and of interleaved pairs
     sample_ms INTEGER,                 -- length of a sample; none where a command takes what it takes
     series TEXT,                       -- of which curve it is a point, where it is one
     x REAL,                            -- and where on it
@@ -60,8 +87,10 @@ CREATE TABLE sample (
     work INTEGER NOT NULL,
     arm INTEGER NOT NULL,
     treated_arm INTEGER NOT NULL,      -- which treatment this pair weighs
+    role TEXT NOT NULL,                -- compared, pilot, aged, search, remeasured
+    scheme TEXT NOT NULL,              -- in_sequence, in_turns
     set_number INTEGER NOT NULL,
-    pair INTEGER NOT NULL,             -- within work and treatment
+    pair INTEGER NOT NULL,             -- within work, treatment and role
     position INTEGER NOT NULL,         -- 0 was measured first
     started_s REAL NOT NULL,           -- from the start of the experiment
     sample TEXT NOT NULL,              -- JSON, as the workload printed it, and `disturbance`
@@ -79,14 +108,12 @@ CREATE TABLE startup (                 -- what a launch costs besides its operat
 CREATE TABLE failure (
     experiment TEXT NOT NULL REFERENCES experiment,
     work TEXT NOT NULL,
+    load_axis TEXT,
+    load_value REAL,
     arm TEXT NOT NULL,
     reason TEXT NOT NULL
 ) STRICT;
-";
-
-/// What each operation of a workload took: launches beside the samples; and what was not measured here.
-const NEW_IN_3: &str = "
-CREATE TABLE detail (
+CREATE TABLE detail (                  -- what each operation took: launches beside the samples
     number INTEGER PRIMARY KEY,        -- in the order measured
     experiment TEXT NOT NULL REFERENCES experiment,
     work INTEGER NOT NULL,
@@ -103,97 +130,7 @@ CREATE TABLE imported (                -- what was not measured here
 ) STRICT;
 ";
 
-/// JSON: suites of the user's own, whose files may be gone when a report is made.
-const NEW_IN_4: &str = "ALTER TABLE experiment ADD COLUMN suites TEXT NOT NULL DEFAULT '[]';";
-
-/// JSON: what a later session needs to go on with the experiment; and in how many it was measured.
-const NEW_IN_5: &str = "ALTER TABLE experiment ADD COLUMN origin TEXT;
-    ALTER TABLE experiment ADD COLUMN sessions INTEGER NOT NULL DEFAULT 1;";
-/// What the user calls an experiment, and the limit of its gate.
-const NEW_IN_6: &str = "
-ALTER TABLE experiment ADD COLUMN name TEXT;
-ALTER TABLE experiment ADD COLUMN fail_above REAL;         -- as a fraction
-CREATE TABLE tag (
-    experiment TEXT NOT NULL REFERENCES experiment,
-    tag TEXT NOT NULL,
-    PRIMARY KEY (experiment, tag)
-) STRICT;
-";
-
-/// n*, on which half of the capital bets; without it, an experiment is judged as it was then.
-const NEW_IN_7: &str = "ALTER TABLE experiment ADD COLUMN planned_pairs REAL;";
-
-/// JSON: what is judged of each row.
-const NEW_IN_8: &str =
-    r#"ALTER TABLE experiment ADD COLUMN metrics TEXT NOT NULL DEFAULT '["rate"]';"#;
-
-/// JSON: what an arm's treatment produces; of an experiment of before, what all were taken to produce.
-const NEW_IN_9: &str = concat!(
-    "ALTER TABLE arm ADD COLUMN quantities TEXT NOT NULL DEFAULT '",
-    include_str!("../../weigh-model/src/result/quantities_of_before.json"),
-    "';"
-);
-
-/// The load of a work, which stood in its name, as `pipe x 4`; and what was found by looking at the words of
-/// the command. A command may be called anything, so that only the names of workloads are looked at.
-const NEW_IN_10: &str = r#"
-ALTER TABLE work ADD COLUMN load_axis TEXT;                -- copies; none of a workload as it is
-ALTER TABLE work ADD COLUMN load_value REAL;
-ALTER TABLE failure ADD COLUMN load_axis TEXT;
-ALTER TABLE failure ADD COLUMN load_value REAL;
-CREATE TEMP TABLE renamed AS
-    SELECT experiment, name, rtrim(name, '0123456789') AS begins FROM work
-    WHERE syscalls_per_op IS NOT NULL AND name GLOB '?* x [0-9]*'
-        AND substr(rtrim(name, '0123456789'), -3) = ' x ';
-UPDATE failure SET load_axis = 'copies', load_value = substr(work, length(begins) + 1),
-    work = substr(begins, 1, length(begins) - 3)
-    FROM renamed WHERE renamed.experiment = failure.experiment AND renamed.name = failure.work;
-UPDATE work SET load_axis = 'copies', load_value = substr(work.name, length(begins) + 1),
-    name = substr(begins, 1, length(begins) - 3)
-    FROM renamed WHERE renamed.experiment = work.experiment AND renamed.name = work.name;
-DROP TABLE renamed;
-UPDATE work SET series = NULL, x = NULL, x_unit = NULL WHERE x_unit = 'copies';
-ALTER TABLE experiment ADD COLUMN asked_for TEXT NOT NULL DEFAULT '[]';  -- JSON: workloads, suites, files
-ALTER TABLE experiment ADD COLUMN classic INTEGER NOT NULL DEFAULT 0;    -- measured as the suite's original
-UPDATE experiment SET
-    asked_for = coalesce(json_extract(origin, '$.request.workloads'),
-        '[' || replace(json_quote(command), ' ', '","') || ']'),
-    classic = coalesce(json_extract(origin, '$.request.plan') = 'Classic',
-        instr(command || ' ', ' --classic ') > 0);
-"#;
-
-/// JSON: which load points were chosen as the peaks of mixes.
-const NEW_IN_11: &str = "ALTER TABLE experiment ADD COLUMN peaks TEXT NOT NULL DEFAULT '[]';";
-
-/// JSON: what a profiler told of launches beside the samples.
-const NEW_IN_12: &str = "ALTER TABLE experiment ADD COLUMN profiles TEXT NOT NULL DEFAULT '[]';";
-
-/// The spread of log-ratios expected of interleaved pairs; JSON: the whole result of what has no pairs; and
-/// JSON: n* of rows, where it was known after their pilot alone, without which a row bets on no number.
-const NEW_IN_13: &str = "ALTER TABLE work ADD COLUMN turns_scale REAL;
-    ALTER TABLE experiment ADD COLUMN document TEXT;
-    ALTER TABLE experiment ADD COLUMN plans TEXT NOT NULL DEFAULT '[]';";
-
-/// What each version after the third added.
-const SINCE_3: [&str; 10] = [
-    NEW_IN_4, NEW_IN_5, NEW_IN_6, NEW_IN_7, NEW_IN_8, NEW_IN_9, NEW_IN_10, NEW_IN_11, NEW_IN_12,
-    NEW_IN_13,
-];
-
-/// From version 1, which expected a spread of 1 % everywhere.
-const FROM_1: &str = "ALTER TABLE work ADD COLUMN start_scale REAL NOT NULL DEFAULT 0.01;";
-/// From version 2, whose samples were as long everywhere, whose claims were all Holm's, and which had no
-/// curves.
-const FROM_2: &str = "ALTER TABLE experiment ADD COLUMN multiplicity TEXT NOT NULL DEFAULT 'holm';
-    ALTER TABLE work ADD COLUMN sample_ms INTEGER;
-    ALTER TABLE work ADD COLUMN series TEXT;
-    ALTER TABLE work ADD COLUMN x REAL;
-    ALTER TABLE work ADD COLUMN x_unit TEXT;";
-/// The first databases of version 1 did not keep the number of sets.
-const SETS: &str = "ALTER TABLE experiment ADD COLUMN sets INTEGER NOT NULL DEFAULT 1;";
-
-/// Creates the tables in a new database, brings an older one up to date, and refuses one that it
-/// does not know.
+/// Creates the tables in a new database, and refuses one of another version.
 pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     let said = |error| explain(path, &error);
     // A reader never blocks the experiment that writes.
@@ -201,33 +138,24 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     // A committed sample survives the machine's death too, not only ours.
     connection.pragma_update(None, "synchronous", "full").map_err(said)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(said)?;
-    let version: i64 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(said)?;
-    let old: Vec<&str> = match version {
-        VERSION => return Ok(()),
-        0 => vec![TABLES, NEW_IN_3],
-        1 if connection.column_exists(None, "experiment", "sets").map_err(said)? => {
-            vec![FROM_1, FROM_2, NEW_IN_3]
-        }
-        1 => vec![SETS, FROM_1, FROM_2, NEW_IN_3],
-        2 => vec![FROM_2, NEW_IN_3],
-        3..VERSION => Vec::new(),
-        newer => return Err(is_newer(newer, path)),
-    };
-    let later = &SINCE_3[usize::try_from(version - 3).unwrap_or(0)..];
-    let steps = [&old, later].concat().join(" ");
-    connection
-        .execute_batch(&format!(
-            "BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;"
-        ))
-        .or_else(|error| {
-            // Ends what failed half-way; fails itself where BEGIN did.
-            let _ = connection.execute_batch("ROLLBACK");
-            // Another weigh may have done it just now.
-            let now: rusqlite::Result<i64> =
-                connection.pragma_query_value(None, "user_version", |row| row.get(0));
-            if now == Ok(VERSION) { Ok(()) } else { Err(explain(path, &error)) }
-        })
+    match version(connection).map_err(said)? {
+        0 => connection
+            .execute_batch(&format!(
+                "BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID};
+                PRAGMA user_version = {VERSION}; COMMIT;"
+            ))
+            .or_else(|error| {
+                // Ends what failed half-way; fails itself where BEGIN did.
+                let _ = connection.execute_batch("ROLLBACK");
+                // Another weigh may have done it just now.
+                if version(connection) == Ok(VERSION) { Ok(()) } else { Err(said(error)) }
+            }),
+        other => check_version(other, path),
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Whether nothing is in it but tables of ours, and their indices. SQL of a file that anybody may have made
@@ -253,31 +181,28 @@ pub fn check_objects(connection: &Connection, path: &Path) -> Result<(), Error> 
     }
 }
 
-/// Whether it can be read as it is, without being brought up to date.
+/// Refuses a database of another version.
 ///
 /// # Errors
-/// A sentence, where it cannot.
+/// A sentence that says which versions, and what to do.
 pub fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
-    let version: i64 = connection
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(|error| explain(path, &error))?;
-    match version {
-        VERSION => Ok(()),
-        newer if newer > VERSION => Err(is_newer(newer, path)),
-        older => Err(Error(format!(
-            "the database {} is of version {older}, and weigh can bring it to version {VERSION} only where \
-             it can write: copy it, and name the copy with --database FILE",
-            path.display()
-        ))),
-    }
+    let version = version(connection).map_err(|error| explain(path, &error))?;
+    check_version(version, path)
 }
 
-fn is_newer(version: i64, path: &Path) -> Error {
-    Error(format!(
-        "the database {} is of version {version}, newer than this weigh's {VERSION}: use a newer weigh, or \
-         another file with --database FILE",
-        path.display()
-    ))
+fn check_version(version: i64, path: &Path) -> Result<(), Error> {
+    let path = path.display();
+    match version {
+        VERSION => Ok(()),
+        newer if newer > VERSION => Err(Error(format!(
+            "the database {path} is of version {newer}, newer than this weigh's {VERSION}: use a newer \
+             weigh, or another file with --database FILE"
+        ))),
+        older => Err(Error(format!(
+            "the database {path} is of version {older}, from before weigh 0.1.0, which reads version \
+             {VERSION} alone: move it away, or name another file with --database FILE"
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use std::thread;
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
-use serde::de::DeserializeSeed;
+use serde::Deserialize;
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, IntoDeserializer};
 
 use super::column::{ReadColumn, ReadEvidence, Text};
 use super::database::Database;
@@ -111,7 +113,7 @@ fn read_ahead(
 /// they are next to each other: the table is read faster than row by row through the index.
 fn batch(connection: &Connection, id: &str, judged: &[Metric], first: i64, last: i64) -> Batch {
     let mut statement = connection.prepare_cached(
-        "SELECT work, arm, treated_arm, set_number, pair, position, started_s, sample, evidence
+        "SELECT work, arm, treated_arm, role, scheme, set_number, pair, position, started_s, sample, evidence
          FROM sample WHERE +experiment = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
     )?;
     let mut rows = statement.query(rusqlite::params![id, first, last])?;
@@ -141,18 +143,29 @@ fn kept(
         work: row.get(0)?,
         arm: row.get(1)?,
         treated_arm: row.get(2)?,
-        set: row.get(3)?,
-        pair: row.get(4)?,
-        position: row.get(5)?,
-        started_s: row.get(6)?,
+        role: word(row, 3)?,
+        scheme: word(row, 4)?,
+        set: row.get(5)?,
+        pair: row.get(6)?,
+        position: row.get(7)?,
+        started_s: row.get(8)?,
     };
     let known = known.entry((place.work, place.treated_arm, place.arm)).or_default();
-    let mut sample: ReadColumn = parse(row, 7, PhantomData)?;
+    let mut sample: ReadColumn = parse(row, 9, PhantomData)?;
     let unit = sample.unit.take_if(|_| !known.has_unit);
     known.has_unit |= unit.is_some();
     let unit = unit.map(|Text(unit)| unit_name(&unit).to_owned());
-    let evidence = parse(row, 8, ReadEvidence { known: &mut known.evidence })?;
+    let evidence = parse(row, 10, ReadEvidence { known: &mut known.evidence })?;
     Ok(keep(&place, sample, unit, evidence, judged))
+}
+
+/// A column with the name of a variant.
+fn word<'a, T: Deserialize<'a>>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let word: StrDeserializer<'a, serde::de::value::Error> =
+        row.get_ref(column)?.as_str()?.into_deserializer();
+    T::deserialize(word).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
+    })
 }
 
 /// A column of JSON, from which what is read may borrow.

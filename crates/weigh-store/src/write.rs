@@ -53,9 +53,9 @@ impl Store {
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
                 fixed_pairs, multiplicity, planned_pairs, sets, machine, suites, origin, warnings, pid,
-                pid_started, boot_id, metrics, asked_for, classic)
+                pid_started, boot_id, metrics, asked_for, classic, takes_old_pairs)
              VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-                '[]', ?16, ?17, ?18, ?19, ?20, ?21)",
+                '[]', ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
             params![
                 id,
                 header.kind.as_str(),
@@ -78,6 +78,7 @@ impl Store {
                 json(&header.metrics),
                 json(&header.asked_for),
                 header.is_classic,
+                header.takes_old_pairs,
             ],
         )?;
         for (number, label) in header.arms.iter().enumerate() {
@@ -137,13 +138,16 @@ impl Store {
         let (disturbance, padding_bytes, cpu) = (*disturbance, *padding_bytes, *cpu);
         let column = SampleColumn { sample, disturbance, padding_bytes, cpu };
         self.execute(
-            "INSERT INTO sample (experiment, work, arm, treated_arm, set_number, pair, position,
-                started_s, sample, evidence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            "INSERT INTO sample (experiment, work, arm, treated_arm, role, scheme, set_number, pair,
+                position, started_s, sample, evidence)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 id,
                 measured.work,
                 measured.arm,
                 measured.treated_arm,
+                word(measured.role),
+                word(measured.scheme),
                 measured.set,
                 measured.pair,
                 measured.position,
@@ -348,6 +352,14 @@ pub(super) fn check_id(text: &str) -> Result<(), String> {
             "`{}` is no id that weigh gives: another program wrote it",
             text.chars().take(ID_SHOWN).collect::<String>()
         )),
+    }
+}
+
+/// A column with the name of a variant.
+fn word(variant: impl serde::Serialize) -> String {
+    match serde_json::to_value(variant) {
+        Ok(serde_json::Value::String(name)) => name,
+        other => unreachable!("a variant without data: {other:?}"),
     }
 }
 

@@ -4,7 +4,9 @@ use super::planted::planted_experiments;
 use super::*;
 use paired::simulated::{Machine, Noise};
 use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
+use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
+use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
 use weigh_treatment::kind::planted;
 
@@ -41,6 +43,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
         is_classic: false,
         suites: Vec::new(),
         works: ["stat", "pipe"].map(work).to_vec(),
+        takes_old_pairs: false,
         origin: None,
     };
     let id = store.begin(&header).unwrap();
@@ -58,6 +61,8 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
             work,
             arm,
             treated_arm: 1,
+            role: SampleRole::Compared,
+            scheme: Scheme::InSequence,
             set: 0,
             pair,
             position,

@@ -223,6 +223,8 @@ pub(super) fn measured(
         work: slot.unit.work,
         arm: slot.arm,
         treated_arm: slot.unit.treated_arm,
+        role: slot.role,
+        scheme: slot.scheme,
         set: slot.set,
         pair: slot.pair,
         position: slot.position,

@@ -119,6 +119,8 @@ impl Host<'_> {
             work: slot.unit.work,
             arm: 0,
             treated_arm: 0,
+            role: slot.role,
+            scheme: slot.scheme,
             set: slot.set,
             pair: slot.pair,
             position: 0,

@@ -51,7 +51,7 @@ mod tests {
 
     fn slot(arm: usize, treated_arm: usize) -> Slot {
         let unit = Unit { work: 0, treated_arm, start_scale: 0.1.into() };
-        Slot { unit, set: 0, pair: 0, arm, position: 0 }
+        Slot { arm, ..Slot::alone(unit, 0) }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::row::Unit;
 use crate::work::Work;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
-use weigh_model::record::OLD_SET;
+use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
 use weigh_model::workload::sample::{OwnReading, Sample};
 use weigh_station::arms::{LaunchOfPairError, Proved};
@@ -129,7 +129,7 @@ impl Host<'_> {
         self.renew(&slots[0]).map_err(|error| (0, error))?;
         make_shared(file).map_err(|error| (0, SampleError::Stop(error)))?;
         let prepared = slots.map(|slot| {
-            let warm_up_ms = if slot.set == OLD_SET { AGE.as_millis() as u64 } else { 0 };
+            let warm_up_ms = if slot.role == SampleRole::Aged { AGE.as_millis() as u64 } else { 0 };
             let length = Length { warm_up_ms, ..Length::of_ms(self.turns_ms(&slot)) };
             let (mut job, padding_bytes) = self.job(&slot, length);
             job.argv.extend(["--turns".into(), format!("{},{}", slot.position, file.display())]);

@@ -1,0 +1,21 @@
+//! The role of a sample in its experiment.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a sample was taken. It is stored with the sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleRole {
+    /// To be compared with the other sample of its pair. All samples of a run have this role.
+    #[default]
+    Compared,
+    /// To choose the scheme of a row: a sequential pair of its pilot. It counts only in a row whose pairs are
+    /// all sequential.
+    Pilot,
+    /// To compare processes that have run for a second (`weigh-engine/late.rs`).
+    Aged,
+    /// To search for a peak. It is no evidence of an effect.
+    Search,
+    /// To measure a load point again that may be the peak.
+    Remeasured,
+}
