@@ -1,5 +1,11 @@
-//! For build scripts: the files of a directory as Rust code in `OUT_DIR`. So adding a treatment or a format
-//! is adding one file, and nothing else names it.
+//! Lists the files of a directory as Rust code. For build scripts.
+//!
+//! Adding a treatment, a fixture or a report format is adding one file: a build script writes the list into
+//! `OUT_DIR`, and no other file names the new one. The crate does not know what the files contain.
+//!
+//! - [`list_modules`] makes a module of each Rust file, and a list of the item that each [`Modules`] names;
+//! - [`list_texts`] embeds text files, such as suites;
+//! - [`files`], [`stem`], [`package`], [`workspace`] and [`out`] are for build scripts of other forms.
 //!
 //! Start with [`list_modules`].
 

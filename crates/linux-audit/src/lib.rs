@@ -1,13 +1,15 @@
-//! The kernel's audit protocol (`include/uapi/linux/audit.h`): rules, status, records, and who receives them.
+//! Speaks the kernel's audit protocol (`include/uapi/linux/audit.h`): rules, status, records, receivers.
+//!
+//! The crate knows no experiment: Weighbridge's treatment `audit` does. Start with [`netlink::Client`].
 //!
 //! - [`netlink`] is a client of the audit socket: it reads and sets the [`status`] and the [`features`],
 //!   lists, adds and deletes [rules](rule), sends text of its own, and joins the multicast of records.
-//! - [`rule`] is a rule in the kernel's own bytes; [`rule_fields`] says in words what it asks for,
-//!   [`rule_kind`] what the kernel does with it at one system call.
+//! - [`rule`] is a rule in the kernel's own bytes; [`rule_fields`] decodes its fields, and [`rule_kind`]
+//!   says what the kernel does with it at one system call.
 //! - [`rule_set`] reads rule files and directories as `augenrules` does; [`rule_load`] loads them line by
-//!   line through `auditctl`, and finds which of the kernel's rules each line became; [`rewrite`] proposes
-//!   other ways to write them.
-//! - [`record`] reads the text of a record, [`mod@tally`] sums up those of some processes.
+//!   line through `auditctl`, and finds the kernel's rules for each line; [`rewrite`] proposes other ways
+//!   to write them.
+//! - [`record`] reads the text of a record, [`mod@tally`] adds up the records of some processes.
 //! - [`sink`] is a process that receives records as a daemon would, [`auditd`] starts the real one with a
 //!   configuration of its own.
 //!
@@ -29,8 +31,8 @@
 //! assert_eq!(record::field(text, "key"), Some(&b"mine"[..]));
 //! ```
 //!
-//! What changes something needs `CAP_AUDIT_CONTROL` in the initial user and PID namespaces; what it answers
-//! without is `EPERM` or `ECONNREFUSED`:
+//! A change needs `CAP_AUDIT_CONTROL` in the initial user and PID namespaces. Without it the kernel answers
+//! `EPERM` or `ECONNREFUSED`:
 //!
 //! ```no_run
 //! use linux_audit::netlink::Client;
@@ -41,9 +43,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Our own client, because the crates for it carry the 40-byte status of older kernels and lose
-//! `backlog_wait_time_actual`. Bytes and text of others are read without a panic, whatever they are.
-//! Nothing here knows of experiments: Weighbridge's treatment `audit` does.
+//! We wrote a client because other crates have the 40-byte status of older kernels, without
+//! `backlog_wait_time_actual`. No foreign bytes or text make this crate panic.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -1,10 +1,11 @@
-//! Is B slower than A, and by how much? Verdicts from pairs of measurements, valid whenever one stops to
-//! look.
+//! Decides from pairs of measurements whether B is slower than A, and by how much. Valid at any stop.
 //!
-//! Measure two things in pairs, one sample of each, next to each other in time, and let a **fair coin**
-//! decide for every pair which of the two comes first. All that goes in is the pairs' log-ratios, d =
-//! ln(rate of B / rate of A), in the order measured. The coin is all that is assumed: neither normal noise,
-//! nor independent samples, nor a machine that stays as it is.
+//! Measure two things in pairs, one sample of each, next to each other in time. Let a **fair coin** decide
+//! for every pair which of the two comes first. The only input is the log-ratio of each pair, d =
+//! ln(rate of B / rate of A), in the order measured. The coin is the only assumption: not normal noise, not
+//! independent samples, not a machine that stays as it is. The crate knows no machine and no experiment.
+//!
+//! Start with [`judge_rows`].
 //!
 //! ```
 //! use paired::betting::{Betting, DEFAULT_SCALE};
@@ -29,22 +30,21 @@
 //! ```
 //!
 //! - [`Betting`] holds the log-ratios of one comparison, a *row*, and gives estimate and interval.
-//! - [`judge_rows`] judges all rows of an experiment together, as a [`Design`] promises, and
-//!   [`judge_claims`] those that do not count alike; a [`Judgement`] has the [`Verdict`], and
-//!   why one was [withheld](Withheld).
-//! - [`carry_over`], [`stalls`], [`bound`] and [`mean_rate`] say what an interval of the typical pair does
-//!   not.
-//! - [`forecast`] and [`detectable`] say how many pairs it will take, or what so many can show.
-//! - [`series`] is for measurements without a partner, one after the other, that are looked at now and then.
+//! - [`judge_rows`] judges all rows of an experiment together, as a [`Design`] promises.
+//!   [`judge_claims`] judges rows of different weight. A [`Judgement`] has the [`Verdict`], and the reason
+//!   if one was [withheld](Withheld).
+//! - [`carry_over`], [`stalls`], [`bound`] and [`mean_rate`] show what the interval of a typical pair
+//!   does not.
+//! - [`forecast`] computes how many pairs a verdict needs, [`detectable`] what a number of pairs can show.
+//! - [`series`] is for measurements without a partner, one after the other, with looks in between.
 //! - [`unpaired`], [`wilcoxon`], [`estimate`], [`binomial`], [`student`] and [`histogram`] are for data of
 //!   other designs.
-//! - [`simulated`] is a machine whose true effect is known, to try all that.
+//! - [`simulated`] is a machine with a known effect, to try all of this.
 //!
 //! Effects, intervals, margins and scales are log-ratios unless a name ends in `_pct`: e^x − 1 is the
-//! change of the rate, below zero is slower. Error rates are in (0, 1). Functions are pure, and panic at no
-//! data; where data bear no answer there is a `None`, an unbounded interval, or an error. Every formula
-//! names its source; why these were chosen, and what they were measured to do, is in Weighbridge's
-//! `docs/statistics.md`.
+//! change of the rate, below zero is slower. Error rates are in (0, 1). Functions are pure and panic at no
+//! data. If the data support no answer, the result is `None`, an unbounded interval, or an error. Every
+//! formula names its source. Weighbridge's `docs/statistics.md` has the reasons and the measurements.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![warn(missing_docs)]

@@ -1,10 +1,16 @@
-//! Whose files root may trust, and as whom it works in those of others. Four rules: a path is walked once, by
-//! descriptors ([`walk`]); root executes and opens as a database only what is root's or of who called `sudo`
-//! ([`allowed`]); in another user's directory it reads and writes as that user ([`owner`], [`user_file`]);
-//! and who called `sudo` is believed of `sudo` alone ([`caller`]).
+//! Decides which files root may use, and as which user root works in directories of others.
 //!
-//! Root follows names that its environment gives it: `TMPDIR`, `HOME`, `XDG_STATE_HOME`, `PATH`. After `sudo
-//! -E` or `su` these are another user's, who can replace whatever lies below them, also between two looks.
+//! Root follows names from its environment: `TMPDIR`, `HOME`, `XDG_STATE_HOME`, `PATH`. After `sudo -E` or
+//! `su`, these names belong to another user. That user can replace everything below them at any moment.
+//!
+//! - [`path`]: whether only root and we can change where a path leads; a path is walked once, by descriptors;
+//! - [`allowed`]: files that root may execute, or open as a database: only root, and the user who called
+//!   `sudo`, can change them;
+//! - [`owner`], [`user_file`] and [`user`] write and read in another user's directory as that user;
+//! - [`caller`]: the user who called `sudo`; the crate believes only `sudo` about it;
+//! - [`program`] and [`start`] find programs of the system, and say what they inherit.
+//!
+//! The crate knows no experiment. Start with [`allowed::executable`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

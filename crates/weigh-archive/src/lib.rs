@@ -1,6 +1,14 @@
-//! Root file systems from archives that anybody may have made: tar archives, and the layers of container
-//! images. Whatever an archive says, nothing is written outside of the directory that it is unpacked into, no
-//! link is followed, and no more is written than there is room for.
+//! Unpacks root file systems from archives of unknown origin: tar, and the layers of container images.
+//!
+//! Whatever an archive contains, nothing is written outside the target directory, no link is followed, and no
+//! more is written than the disk has space for. The crate does not know who uses the root file system.
+//!
+//! - [`unpack_tar`] and [`unpack_image`] unpack a whole root; [`Packed`] says what was found;
+//! - [`unpack()`] unpacks one archive, within the limits of [`Unpacking`];
+//! - [`open_tar`] and [`is_squashfs`] recognise a file; [`Below`] is a directory that no path leaves;
+//! - [`ArchiveError`] says what is wrong with an archive.
+//!
+//! Start with [`unpack_tar`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

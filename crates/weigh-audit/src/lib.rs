@@ -1,10 +1,13 @@
-//! What audit rules and system calls cost, besides a comparison of arms.
+//! Measures the cost of audit rules and counts system calls, without comparing arms.
 //!
-//! - [`attribution`]: `weigh rules`, from files of rules to the cost of each;
-//! - [`budget`]: `weigh budget`, how much the rules write and what that needs;
-//! - [`profile`]: `weigh profile`, the system calls of a program, counted by ptrace.
+//! The crate measures one arm alone. It knows neither the store nor the reports: it returns results of
+//! `weigh-model`, which `weigh-report` renders.
 //!
-//! Start with [`attribution`].
+//! - [`attribution`] is `weigh rules`: from files of rules to the cost of each rule;
+//! - [`budget`] is `weigh budget`: how much the rules write, and what that needs;
+//! - [`profile`] is `weigh profile`: the system calls of a program, counted by ptrace.
+//!
+//! Start with [`attribution::measure_rules`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,5 +1,15 @@
-//! The one experiment engine: pairs in random order, judged while they are measured, until every
-//! row has its verdict or the budget is spent. Every treatment and every workload goes through it.
+//! Runs experiments: pairs in random order, judged during measurement, until each row has its verdict.
+//!
+//! Every treatment and every workload goes through this one engine. It ends when all rows are decided or the
+//! budget is spent. The crate prints nothing and knows no report; a [`request::Audience`] shows progress.
+//!
+//! - [`request::Request`] is what to measure, and [`request::Plan`] how; [`resolve`] finds the workloads;
+//! - [`session`] begins and ends an experiment; [`measure`] goes through its sets;
+//! - [`engine`] chooses the next pair and asks a [`platform::Platform`] for it: this machine or a simulation;
+//! - [`row`], [`schedule`] and [`order`]: the state of a row, the scheme of its pairs, the coins;
+//! - [`summarise`] and [`run_report`] make the results, from stored samples alone.
+//!
+//! Start with [`session::execute`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,12 +1,13 @@
-//! Facts and processes of the machine, and undoing what an experiment changed. This code may run as root
-//! after a crash. It draws no charts, asks no database and knows no workload.
+//! Reads facts of the machine, runs programs, and undoes the changes of an experiment.
+//!
+//! This code may run as root after a crash. So it knows no chart, no database and no workload.
 //!
 //! - [`machine`]: facts, and the checks of `weigh doctor`; processes, control groups, settings;
-//! - [`undo`]: the journal of what has to be undone, the guard process that undoes it when `weigh` is gone,
-//!   and claims on what exists once per kernel;
-//! - [`said`], [`lines`], [`own_program`]: running programs, with limits, and talking to our own roles;
-//! - [`orphans`]: ends leftover processes; [`interruption`]: signals that end an experiment;
-//! - [`chance`]: random numbers of the kernel; [`user_namespace`]: working without root.
+//! - [`undo`]: the journal of changes, the guard process that undoes them when `weigh` is gone, and claims on
+//!   what exists once per kernel;
+//! - [`said`], [`lines`], [`own_program`]: run programs within limits, and talk to our own roles;
+//! - [`orphans`] ends leftover processes; [`interruption`] handles signals that end an experiment;
+//! - [`chance`]: random numbers of the kernel; [`user_namespace`]: work without root.
 //!
 //! Start with [`undo::guard::Guard`] and [`undo::journal`].
 

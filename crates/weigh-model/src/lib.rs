@@ -1,15 +1,16 @@
-//! An experiment as data. `weigh` and `weigh-host` make, store and show these types. This crate reads no
-//! machine and lays out no report.
+//! Describes an experiment as data.
+//!
+//! All other crates make, store and show these types. This crate does not read the machine and lays out no
+//! report.
 //!
 //! - [`label`]: how treatments and workloads are named on a command line;
 //! - [`kind`]: what treatments and fixtures have in common: parameters, and whether they work here;
-//! - [`workload`]: what a workload is made of and what it reports: metrics, a [`workload::sample::Sample`],
-//!   suites, mixes;
-//! - [`evidence`], [`facts`], [`disturbance`]: what was in force, on which machine, beside whom;
+//! - [`workload`]: metrics, suites, mixes, and a [`workload::sample::Sample`];
+//! - [`evidence`], [`facts`], [`disturbance`]: proof of a treatment, the machine, and other load on it;
 //! - [`role`]: why a sample was taken;
-//! - [`record`] and [`samples`]: an experiment as it is stored, and what memory keeps of its samples;
-//! - [`result`]: what was found; [`profile`]: the system calls of a program;
-//! - [`format`], [`printable`], [`shell`]: how numbers, foreign text and commands are written.
+//! - [`record`] and [`samples`]: a stored experiment, and the part of its samples that memory keeps;
+//! - [`result`]: results of all commands; [`profile`]: the system calls of a program;
+//! - [`format`](mod@format), [`printable`], [`shell`]: how numbers, foreign text and commands are written.
 //!
 //! Start with [`result::summary::Summary`], which every report of a comparison shows.
 

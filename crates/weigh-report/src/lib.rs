@@ -1,11 +1,14 @@
-//! What was found, as people and programs read it: one file per format in `formats/`, each of which shows a
-//! [`Summary`] or a [`RunReport`]. It measures nothing and opens no database.
+//! Renders results for people and programs, and imports foreign results.
 //!
-//! - [`terminal`], [`run_text`], [`html`], [`run_page`]: the reports that people read; [`sentence`] is the
-//!   verdict in words, [`table`] and `scale` (the axis of every interval) are what they share;
+//! Each format is one file in `formats/` and renders a `Summary` or a `RunReport` of `weigh-model`. The crate
+//! measures nothing and opens no database.
+//!
+//! - [`terminal`], [`run_text`], [`html`], [`run_page`]: reports for people; [`sentence`] is the verdict in
+//!   words; [`table`] and `scale` (the axis of every interval) are shared;
+//! - [`ReportFormat`] is a format, and [`FORMATS`] lists all; [`live`] shows progress during measurement;
 //! - [`dialect`]: the tables of other suites and of the five studies;
-//! - [`rules`], [`budget`], [`profile`], [`calibration`], [`diff`], [`net_rank`]: what one command shows;
-//! - [`import`]: results of other programs, one file per format, and what can be concluded from them.
+//! - [`rules`], [`budget`], [`profile`], [`calibration`], [`diff`], [`net_rank`]: the report of one command;
+//! - [`import`]: results of other programs, one file per format, and conclusions from them.
 //!
 //! Start with [`terminal`].
 

@@ -1,5 +1,14 @@
-//! What every command that measures opens first. What an earlier one left is put back, nobody else measures,
-//! what is occupied in the kernel is claimed, the guard stands by, and the workloads are unpacked.
+//! Prepares the machine for measuring: what every command that measures opens first, and the arms.
+//!
+//! A station restores what an earlier experiment left, takes the lock, claims what exists once per kernel,
+//! starts the guard, and unpacks the workloads. The crate knows neither the engine nor the store.
+//!
+//! - [`Station`] is held as long as this process measures;
+//! - [`arms::Arms`]: treatments in force, with a launcher for each arm; a treatment's life is here alone;
+//! - [`client`]: clients of servers that are exempt from the treatment; [`away`]: clients on other machines;
+//! - [`fitness`]: facts of the machine, and whether it is fit to measure.
+//!
+//! Start with [`Station::open`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,8 +1,13 @@
-//! Every experiment, for ever: one SQLite file. A sample is committed before the next is launched.
+//! Stores every experiment and every sample in one SQLite file.
+//!
+//! A sample is committed before the next one is launched. The crate does not know how samples are made, and
+//! lays out no report.
 //!
 //! - [`Store`]: an open database; `open.rs` decides which files may be opened, `schema.rs` lists the tables;
-//! - `write.rs` stores an experiment while it is measured; `read.rs` and `stream.rs` read it;
-//! - [`names`]: ids, tags and what is meant by `latest`.
+//! - `write.rs` stores an experiment during measurement; `read.rs` and `stream.rs` read it;
+//! - [`keep_measured`] is what memory keeps of a sample;
+//! - [`names`]: ids, tags and the meaning of `latest`;
+//! - [`default_path`] is the file that is used if the user names none.
 //!
 //! Start with [`Store`].
 

@@ -1,16 +1,17 @@
-//! Three hosts on this machine, and the links between them: W_test, which is weighed, and the two black
-//! boxes, W_active and W_passive (Maly, Gupta and Mynam, 1996). `docs/link.md` describes it.
+//! Holds three hosts on this machine, as network namespaces, and the links between them.
 //!
-//! A hidden role of `weigh` (`__testbed`) holds all of it by file descriptors alone: network namespaces,
-//! devices, the threads that carry packets. However it ends, nothing is left. It is asked by lines of JSON;
-//! [`Testbed`] is the asking side. A host is joined by a launcher's set-up step
-//! ([`JoinNetwork`](weigh_workload::setup::kind::join_network::JoinNetwork)).
+//! The hosts are W_test, which is measured, and the two black boxes W_active and W_passive (Maly, Gupta and
+//! Mynam, 1996). `docs/link.md` describes them. A hidden role of `weigh` (`__testbed`) holds namespaces and
+//! devices by file descriptors alone, so nothing is left, however it ends. The crate knows no grid of cells.
 //!
-//! Where the black boxes are other machines (`weigh net --active`), each machine has a testbed of its own
-//! part ([`Extent`]), with the same addresses.
+//! - [`Testbed`] talks to that role in lines of JSON; [`process`] is the role; [`hosts`] makes the hosts;
+//! - each [`BlackBox`] has two ways ([`Via`]) to W_test, chosen by address: a *wire* (crate `wire`), which
+//!   delays, drops and limits, and a *LAN*, a plain pair of `veth`;
+//! - [`Extent`]: if the black boxes are other machines (`weigh net --active`), each machine has a testbed of
+//!   its own part, with the same addresses;
+//! - [`Collector`]: W_passive as receiver of audit records.
 //!
-//! Each black box has two ways to W_test: a *wire* (the crate `wire`), which delays, drops and limits, and
-//! a *LAN*, which is a plain pair of `veth`. Which of them is taken follows from the address.
+//! A launcher joins a host by the set-up step `JoinNetwork` of `weigh-workload`. Start with [`Testbed`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,11 +1,20 @@
-//! Changes that are applied to a system or a process tree: one file per kind in `kind/`, found by
-//! `build.rs`. The engine calls them in this order, and nothing else does:
+//! Applies changes to a system or a process tree: one file per kind in `kind/`, found by `build.rs`.
+//!
+//! `weigh-station` calls them in this order, and nothing else does:
 //!
 //! ```text
 //! build → prepare → apply → setup per arm → (before → sample → after) per sample → restore
 //! ```
 //!
-//! `prepare` and `apply` write down how to undo a change, in the [`guard::Guard`], before they make it.
+//! `prepare` and `apply` write down in the guard's journal how to undo a change, before they make it. The
+//! crate does not know which sample is next, and stores nothing.
+//!
+//! - [`Kind`] is a kind, and [`Treatment`] one with its parameters; [`kinds`] lists all, fixtures included;
+//! - [`parse`] reads a label, such as `audit+seccomp`; [`undoings`] says how to undo each kind of change;
+//! - [`Placebo`]: the same procedure without the effect, for the default baseline;
+//! - [`audit`], [`boot`], [`elsewhere`], [`guest`], [`rebuild`], [`seccomp`]: the parts of the larger kinds.
+//!
+//! Start with [`Treatment`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,5 +1,15 @@
-//! Programs that repeat one kind of work and report how much they did: which there are, how they
-//! are launched, and how a sample is read. This room knows no other.
+//! Lists, launches and reads workloads: programs that repeat one kind of work and report how much they did.
+//!
+//! The build script compiles `workloads/` and embeds the executable. The crate knows no treatment and no
+//! fixture: these pass set-up steps and members to it, as data.
+//!
+//! - [`catalogue::Workload`], [`executable::Executable`], [`interpreted::Interpreted`]: what can be launched;
+//! - [`launcher::Launcher`] sends a [`launcher::Job`] and gets a [`launcher::Launched`];
+//!   [`launcher_process`] is the process at the other end, and [`place::LaunchPlace`] says where it runs;
+//! - [`setup::Setup`]: steps that a launcher takes in its processes, one file per kind in `setup/kind/`;
+//! - [`instance::Instance`] and [`member`]: what is made afresh around a sample; [`keeper`] holds one member.
+//!
+//! Start with [`launcher::Launcher`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,21 +1,22 @@
-//! A link between two network namespaces, in user space: delay, rate, loss, reordering and duplication of
-//! packets, each exactly as asked for.
+//! Links two network namespaces in user space, with exact delay, rate, loss, reordering and duplication.
+//!
+//! The crate knows no experiment: Weighbridge's testbed does. Start with [`Wire`].
 //!
 //! Each side is a TUN device. A [`Wire`] reads from one and writes to the other. The kernel's `netem` does
-//! more in some respects, but it is missing from many kernels, its loss has no numbers, and it counts what
-//! the kernel sends in one piece as one packet. Here a packet is a packet on the wire: pieces that are to
-//! be segmented (GSO) are counted by their segments, and cut only where one of them is dropped or leaves at
-//! another time. So a link that does nothing carries tens of Gbit/s, and one that drops the 200th packet
-//! drops the 200th packet, with offload or without.
+//! more in some respects, but many kernels lack it, it cannot drop packets by number, and it counts a piece
+//! that is to be segmented (GSO) as one packet. Here a packet is a packet on the wire: such pieces are
+//! counted by their segments. They are cut only if one of the segments is dropped or leaves at another time.
+//! So a link that does nothing carries tens of Gbit/s, and a link that drops the 200th packet drops exactly
+//! that packet, with offload or without.
 //!
 //! - [`Impairment`] says what happens in one direction; [`Choice`] and [`Patterns`] say to which packets.
 //! - [`Wire`] carries packets between two [`Tun`] devices, in a thread of its own; [`LinkCounters`]
-//!   say what it did.
-//! - [`Shaper`] decides, without a clock or devices; [`Packet`] knows what stands for several packets.
-//! - [`Namespace`] and [`Interfaces`] make hosts for it, without the program `ip` and without root where user
-//!   namespaces are allowed.
+//!   count what it did.
+//! - [`Shaper`] decides, without a clock or devices; [`Packet`] knows how many packets a piece stands for.
+//! - [`Namespace`] and [`Interfaces`] make hosts for it, without the program `ip`, and without root where
+//!   user namespaces are allowed.
 //!
-//! What the first 800 packets of a link would meet, without any link:
+//! What a link would do with its first 800 packets, computed without any link:
 //!
 //! ```
 //! use wire::{Impairment, Decision, Shaper};
@@ -35,8 +36,6 @@
 //! assert_eq!(arrived[199], (201, 10_201_000));
 //! # Ok::<(), serde_json::Error>(())
 //! ```
-//!
-//! Nothing here knows of experiments: Weighbridge's testbed does.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![warn(missing_docs)]
