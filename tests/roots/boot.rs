@@ -1,5 +1,5 @@
 //! `boot`: arms that are boots of the machine. What reboots here is a machine in qemu; on the machine of the
-//! tests `weigh` lacks the capability for it (support/spawn.rs).
+//! tests `weigh` lacks the capability for it (tests/support/spawn.rs).
 
 use std::fs;
 

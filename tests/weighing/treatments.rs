@@ -1,5 +1,5 @@
 //! Treatments of processes: in force where they should be, together with others, and refused where they
-//! cannot be. That they fail when they are switched off is in `switched_off.rs`.
+//! cannot be. That they fail when they are switched off is in `tests/audit/switched_off.rs`.
 
 use std::collections::BTreeSet;
 use std::fs;

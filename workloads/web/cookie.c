@@ -74,7 +74,7 @@ static void prepare(void)
 	remember_strangers();
 }
 
-/* As fixture/page.php has it: CRC-32. */
+/* As crates/weigh-fixture/src/page.php has it: CRC-32. */
 static uint32_t checksum(const char *text, size_t size)
 {
 	static uint32_t table[256];

@@ -12,7 +12,7 @@ static const char *const faults[] = {HTTP_FAULT_NAMES, NULL};
 static char expected[PAGE_SIZE];
 static struct http_answer answer;
 
-/* What fixture/web_page.rs writes. */
+/* What crates/weigh-fixture/src/web_page.rs writes. */
 static void prepare(void)
 {
 	for (int at = 0; at < PAGE_SIZE; at++)

@@ -4,7 +4,7 @@
 //! than the anytime one. It is invalid if N depended on the data. The random order of every pair
 //! gives the signs of d_i − θ by fair coins; the exact distribution assumes no more than that they are
 //! fair *given all sizes* |d_i − θ|. So no size may depend on earlier signs: with a fixed number of pairs
-//! the length of a sample is fixed, too (`experiment/measure.rs`).
+//! the length of a sample is fixed, too (`weigh-engine/measure.rs`).
 //! Source: Wilcoxon 1945; Hollander, Wolfe, "Nonparametric Statistical Methods", §3.1 and §3.3.
 
 use super::Interval;

@@ -1,4 +1,5 @@
-//! The effects of a full factorial design (`result/factorial.rs`): claims on the contrasts of rounds.
+//! The effects of a full factorial design (`weigh-model/result/factorial.rs`): claims on the contrasts of
+//! rounds.
 //!
 //! In a round each arm of a workload has a pair. Given what the machine does, its log-ratio is symmetric
 //! about the arm's effect, by the coin that orders it; so a weighted sum of those of one round is symmetric

@@ -1,7 +1,7 @@
 //! The real scheduler and the real stopping rule on simulated machines whose true effect is known:
 //! no more false alarms and missed intervals than promised, and enough power.
 //!
-//! `stats/calibration.rs` asks the same of the formulas alone. Here the coins, the rounds, the
+//! `crates/paired/src/calibration.rs` asks the same of the formulas alone. Here the coins, the rounds, the
 //! budget and the stop after a verdict take part, as in an experiment on a host.
 
 use std::time::Duration;

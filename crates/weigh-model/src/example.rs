@@ -1,4 +1,4 @@
-//! Experiments for the tests of this room: `weigh compare audit -w unixbench`, and odd ones.
+//! Experiments for the tests of reports: `weigh compare audit -w unixbench`, and odd ones.
 
 use crate::facts::Facts;
 use crate::result::alike;

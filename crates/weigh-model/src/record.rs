@@ -1,4 +1,4 @@
-//! What is stored, as the other rooms see it.
+//! A stored experiment, as the other crates see it.
 
 use serde::{Deserialize, Serialize};
 

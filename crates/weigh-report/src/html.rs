@@ -1,6 +1,6 @@
 //! The report as one HTML file: no script, nothing from the network, made to be printed and kept.
 //!
-//! The templates hold the markup and escape every text; this room hands them numbers already
+//! The templates hold the markup and escape every text; this crate hands them numbers already
 //! placed and texts already formatted.
 
 mod axis;

@@ -58,8 +58,8 @@ fn audit_status() -> Option<Status> {
     Client::open().and_then(|mut client| client.status()).ok()
 }
 
-/// Tries on this machine what more than reading a file takes: the audit status too, which the machine's
-/// own room does not know, and the room for workloads and for a database in this directory.
+/// Tries what reading a file does not show: the audit status, which the crate `weigh-host` does not know, and
+/// the free space for workloads and for a database in this directory.
 pub fn probe(data_directory: &Path) -> Probes {
     let audit =
         audit_status().map(|status| AuditProbe { enabled: status.enabled, daemon_pid: status.pid });

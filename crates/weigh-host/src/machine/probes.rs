@@ -11,7 +11,7 @@ pub struct Probes {
     /// Whether instructions can be counted, or why not.
     pub counters: Option<Result<(), String>>,
     /// The kernel's audit status; `None` also where it may not be read. The caller fills it in, since
-    /// this room does not know the audit protocol.
+    /// this crate does not know the audit protocol.
     pub audit: Option<AuditProbe>,
     /// Whether new processes carry an audit context; `None` where that cannot be seen.
     pub audit_contexts: Option<bool>,

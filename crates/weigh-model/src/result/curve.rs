@@ -1,7 +1,7 @@
 //! Curves: workloads that differ in one number only, a size or how many there are, over that number.
 //!
-//! This is the data that a chart is made of and a table shows, grouped; `html/chart.rs` draws it, and
-//! `curve_text.rs` does so on a terminal.
+//! This is the data that a chart is made of and a table shows, grouped; `weigh-report/html/chart.rs`
+//! draws it, and `weigh-report/curve_text.rs` does so on a terminal.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! What an experiment found, in the form that every report shows.
 //!
-//! The engine and `weigh show` both build a [`Summary`] from the stored samples; each file of this
-//! room turns it into one format. Serialised, it *is* the documented JSON
+//! The engine and `weigh show` both build a [`Summary`] from the stored samples; each format is one
+//! file of `weigh-report/formats/`. Serialised, it *is* the documented JSON
 //! ([`SCHEMA`], `docs/json.md`): a field added here is added there.
 
 use serde::{Deserialize, Serialize};

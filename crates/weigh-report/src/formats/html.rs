@@ -1,4 +1,4 @@
-//! The report as one file for a browser: the pages of `report/html.rs` and `report/run_page.rs`.
+//! The report as one file for a browser: the pages of `weigh-report/html.rs` and `weigh-report/run_page.rs`.
 
 use crate::{ReportFormat, html, run_page};
 

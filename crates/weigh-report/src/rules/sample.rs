@@ -1,4 +1,4 @@
-//! A rule report for the tests of this room: 400 lines of a set like those that people load, and odd ones.
+//! A rule report for the tests of this crate: 400 lines of a set like those that people load, and odd ones.
 
 use weigh_model::example;
 use weigh_model::result::rules::{

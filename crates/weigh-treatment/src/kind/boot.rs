@@ -1,5 +1,5 @@
 //! `boot`: a boot of this very machine, again and again: a security module, a kernel, an option of its
-//! command line. Each half of a pair is measured in a boot of its own; `experiment/boots.rs` has them come.
+//! command line. Each half of a pair is measured in a boot of its own; `weigh-engine/boots.rs` orders them.
 
 use weigh_model::kind::{Parameter, Probe};
 use crate::boot::{BootEntry, BootState, NAME, NormalBoot, may_boot};

@@ -1,6 +1,6 @@
 //! `server`: settings, a file of configuration, or another build of the servers of its arm. The fixtures of
-//! the arm start them so, and prove it by asking the server (`fixture/tuning.rs`); this proves that there
-//! was one.
+//! the arm start them so, and prove it by asking the server (`weigh-fixture/tuning.rs`); this proves that
+//! there was one.
 
 use std::collections::BTreeSet;
 use std::path::Path;

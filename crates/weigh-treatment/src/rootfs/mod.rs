@@ -1,5 +1,5 @@
 //! Root file systems that arms are launched in: made ready once for all arms that name the same one, and
-//! entered by each launcher (`workload/setup/kind/enter_root.rs`).
+//! entered by each launcher (`weigh-workload/setup/kind/enter_root.rs`).
 
 mod source;
 mod squashfs;
