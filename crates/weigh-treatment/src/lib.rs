@@ -1,6 +1,6 @@
 //! Applies changes to a system or a process tree: one file per kind in `kind/`, found by `build.rs`.
 //!
-//! `weigh-station` calls them in this order, and nothing else does:
+//! `weigh-station` calls a treatment in this order:
 //!
 //! ```text
 //! build → prepare → apply → setup per arm → (before → sample → after) per sample → restore
@@ -11,7 +11,7 @@
 //!
 //! - [`Kind`] is a kind, and [`Treatment`] one with its parameters; [`kinds`] lists all, fixtures included;
 //! - [`parse`] reads a label, such as `audit+seccomp`; [`undoings`] says how to undo each kind of change;
-//! - [`Placebo`]: the same procedure without the effect, for the default baseline;
+//! - [`Placebo`]: the same procedure without the effect, which is the default baseline;
 //! - [`audit`], [`boot`], [`elsewhere`], [`guest`], [`rebuild`], [`seccomp`]: the parts of the larger kinds.
 //!
 //! Start with [`Treatment`].
