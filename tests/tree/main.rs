@@ -1,4 +1,4 @@
-//! Checks of the source tree: its sizes, layers, documents, commands and generated files. They need no
+//! Checks of the source tree: its sizes, structure, documents, commands and generated files. They need no
 //! privilege and measure nothing.
 
 #[path = "../support/mod.rs"]
@@ -11,7 +11,7 @@ mod dependencies;
 mod documents;
 mod histogram;
 mod labels;
-mod layers;
 mod quick;
 mod sanitized;
+mod structure;
 mod tidy;

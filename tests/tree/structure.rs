@@ -1,6 +1,5 @@
-//! What each room of `weigh` may know is the table of ARCHITECTURE.md; the crates beside it have manifests
-//! for that. A room that imports another which its row does not name fails here, and so does a circle, of
-//! rooms or of files.
+//! The manifests say which crate knows which. Within a crate, no two files import each other, directly or by
+//! others. And the walks through the code that the documents describe name files and types that are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,23 +11,6 @@ fn root() -> PathBuf {
     PathBuf::from(env!("WORKSPACE"))
 }
 
-/// The words between backticks.
-fn quoted(cell: &str) -> BTreeSet<String> {
-    cell.split('`').skip(1).step_by(2).map(|word| word.trim_end_matches('/').to_owned()).collect()
-}
-
-/// The rows of the table whose room is a module of `weigh`.
-fn table() -> Knows {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let rows = text.lines().filter_map(|line| {
-        let mut cells = line.strip_prefix("| `weigh/")?.split(" | ");
-        let room = cells.next()?.trim_end_matches('`').trim_end_matches('/');
-        let knows = cells.last()?;
-        Some((room.to_owned(), quoted(knows)))
-    });
-    rows.collect()
-}
-
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -37,76 +19,6 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
-    }
-}
-
-/// The rooms that a source names: `crate::ROOM`, also in `use crate::{ROOM, …}`. Its tests may know more.
-fn named(source: &str) -> BTreeSet<String> {
-    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let code = code.collect::<Vec<_>>().join("\n");
-    let mut rooms = BTreeSet::new();
-    let word = |text: &str| -> String {
-        text.chars()
-            .take_while(|c| c.is_ascii_lowercase() || *c == '_' || c.is_ascii_digit())
-            .collect()
-    };
-    for rest in code.split("crate::").skip(1) {
-        match rest.strip_prefix('{') {
-            Some(list) => {
-                let list = list.split("};").next().unwrap();
-                // Of `a::{b, c}, d` the rooms are `a` and `d`.
-                let mut depth = 0;
-                let mut begins = true;
-                for (at, c) in list.char_indices() {
-                    if begins && depth == 0 && c.is_ascii_lowercase() {
-                        rooms.insert(word(&list[at..]));
-                        begins = false;
-                    }
-                    depth += i32::from(c == '{') - i32::from(c == '}');
-                    begins |= c == ',' && depth == 0;
-                }
-            }
-            None => drop(rooms.insert(word(rest))),
-        }
-    }
-    rooms.retain(|room| !room.is_empty());
-    rooms
-}
-
-/// What the sources import, room by room.
-fn imports() -> Knows {
-    let source = root().join("crates/weigh/src");
-    let mut all = Vec::new();
-    files(&source, &mut all);
-    let mut imports = Knows::new();
-    for path in all {
-        let inside = path.strip_prefix(&source).unwrap();
-        let room = inside.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
-        let is_test = inside.to_str().unwrap().ends_with("tests.rs");
-        // These two put the rooms together.
-        if is_test || ["main", "lib"].contains(&room) {
-            continue;
-        }
-        let mut known = named(&fs::read_to_string(&path).unwrap());
-        known.remove(room);
-        imports.entry(room.to_owned()).or_default().extend(known);
-    }
-    imports
-}
-
-#[test]
-fn every_room_knows_what_the_table_says_and_no_more() {
-    let (table, imports) = (table(), imports());
-    let rooms: Vec<&String> = imports.keys().collect();
-    assert_eq!(table.keys().collect::<Vec<_>>(), rooms, "rooms of the table, and of the sources");
-    for (room, known) in &imports {
-        let allowed = &table[room];
-        let more: Vec<&String> = known.difference(allowed).collect();
-        assert!(more.is_empty(), "`{room}` imports {more:?}, and ARCHITECTURE.md does not say so");
-        let less: Vec<&String> = allowed.iter().filter(|other| rooms.contains(other)).collect();
-        let less: Vec<_> = less.into_iter().filter(|other| !known.contains(*other)).collect();
-        assert!(less.is_empty(), "`{room}` no longer imports {less:?}: ARCHITECTURE.md says so");
     }
 }
 
@@ -123,12 +35,6 @@ fn circle(mut left: Knows) -> Knows {
             return left;
         }
     }
-}
-
-#[test]
-fn no_rooms_know_each_other() {
-    let left = circle(imports());
-    assert!(left.is_empty(), "these know each other, or what does: {left:?}");
 }
 
 /// The paths of a `use`, without its braces: of `a::{b, c::{d, e}}` they are `a::b`, `a::c::d` and `a::c::e`.
@@ -179,17 +85,18 @@ fn file_of(path: &str, from: &str, files: &BTreeSet<String>) -> Option<String> {
     prefixes.find(|name| files.contains(name)).filter(|name| name != from)
 }
 
-/// What each file knows. A file that lies within another's directory may use what that one has: they are one.
-fn files_known() -> Knows {
-    let source = root().join("crates/weigh/src");
+/// What each file of a crate knows. A file that lies within another's directory may use what that one has:
+/// they are one.
+fn files_known(source: &Path) -> Knows {
     let mut all = Vec::new();
-    files(&source, &mut all);
+    files(source, &mut all);
     let name = |path: &Path| {
-        let inside = path.strip_prefix(&source).unwrap().with_extension("");
+        let inside = path.strip_prefix(source).unwrap().with_extension("");
         let inside = inside.display().to_string().replace('/', "::");
         inside.strip_suffix("::mod").map_or(inside.clone(), str::to_owned)
     };
-    all.retain(|path| !path.ends_with("tests.rs"));
+    // What a crate's root has, all of its files may use: they are one with it.
+    all.retain(|path| !["tests.rs", "lib.rs", "main.rs"].iter().any(|name| path.ends_with(name)));
     let names: BTreeSet<String> = all.iter().map(|path| name(path)).collect();
     let known = |path: &PathBuf| {
         let own = name(path);
@@ -203,28 +110,34 @@ fn files_known() -> Knows {
 
 #[test]
 fn no_files_know_each_other() {
-    let known = files_known();
-    let arrows: usize = known.values().map(BTreeSet::len).sum();
+    let (mut arrows, mut circles) = (0, Vec::new());
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let path = entry.unwrap().path();
+        let known = files_known(&path.join("src"));
+        arrows += known.values().map(BTreeSet::len).sum::<usize>();
+        let left = circle(known);
+        if !left.is_empty() {
+            circles.push(format!("{}: {left:#?}", path.display()));
+        }
+    }
     assert!(arrows > 500, "there are more imports than {arrows}: the test itself is broken");
-    let left = circle(known);
-    assert!(left.is_empty(), "these know each other, or what does: {left:#?}");
+    assert!(circles.is_empty(), "these know each other, or what does: {}", circles.join("\n"));
 }
 
-/// The numbered steps of a section of ARCHITECTURE.md: in which file each is, and the types that it names
-/// there, of which those in bold are what is walked with. Names without a directory are below `room`.
-fn walk(heading: &str, room: &str) -> Vec<(PathBuf, Vec<String>, usize)> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+/// The numbered steps of a section: in which file each is, and the types that it names there, of which those
+/// in bold are what is walked with.
+fn walk(page: &str, heading: &str) -> Vec<(PathBuf, Vec<String>, usize)> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
     let section = text.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
     let steps = section.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
     let step = |line: &str| {
         let mut names = line.split('`').skip(1).step_by(2).map(str::to_owned);
         let name = names.next().unwrap();
         let file = match name.split_once('/') {
-            None => root().join("crates/weigh/src").join(room).join(name),
             Some((package, below)) if package.starts_with("weigh") => {
                 root().join("crates").join(package).join("src").join(below)
             }
-            Some(_) => root().join(name),
+            _ => root().join(name),
         };
         let types = names.filter(|name| name.starts_with(char::is_uppercase));
         (file, types.collect(), line.matches("**`").count())
@@ -235,8 +148,8 @@ fn walk(heading: &str, room: &str) -> Vec<(PathBuf, Vec<String>, usize)> {
 /// How far one has to read to know what becomes of a sample, or of a rule.
 #[test]
 fn the_walks_are_short_and_name_files_that_are_there() {
-    let sample = walk("## A sample, from the coin to the report\n", "experiment");
-    let rule = walk("## A rule through `weigh rules`\n", "attribution");
+    let sample = walk("ARCHITECTURE.md", "## A sample, from the coin to the report\n");
+    let rule = walk("docs/internals-rules.md", "## A rule through `weigh rules`\n");
     for (walk, most) in [(&sample, 20), (&rule, 18)] {
         assert!((10..=most).contains(&walk.len()), "{} steps: {walk:?}", walk.len());
         let files: BTreeSet<&PathBuf> = walk.iter().map(|(file, ..)| file).collect();
@@ -265,15 +178,4 @@ fn paths_are_read_in_every_form() {
     assert_eq!(of("crate::c", "a::b"), Some("c".to_owned()));
     assert_eq!(of("b::f", "a"), Some("a::b".to_owned()));
     assert_eq!(of("std::fs", "c"), None);
-}
-
-#[test]
-fn imports_are_read_in_every_form() {
-    let rooms = |source: &str| named(source).into_iter().collect::<Vec<_>>();
-    assert_eq!(
-        rooms("use crate::store::Store;\nlet x = crate::shell::quote(y);"),
-        ["shell", "store"]
-    );
-    assert_eq!(rooms("use crate::{a::{b, c}, d};\nuse x;"), ["a", "d"]);
-    assert_eq!(rooms("// crate::no\n#[cfg(test)]\nmod tests {\n use crate::no;"), [""; 0]);
 }
