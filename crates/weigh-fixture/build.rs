@@ -1,5 +1,4 @@
-//! Lists the kinds of fixture, which are found by a glob. Adding one is adding one file; nothing here or elsewhere
-//! names it.
+//! Lists the kinds of fixture, which are found by a glob. Adding one is adding one file; nothing else names it.
 
 use file_lists::{Modules, list_modules};
 

@@ -1,5 +1,5 @@
-//! Lists the kinds of treatment, which are found by a glob. Adding one is adding one file; nothing here or
-//! elsewhere names it.
+//! Lists the kinds of treatment, which are found by a glob. Adding one is adding one file; nothing else
+//! names it.
 
 use file_lists::{Modules, list_modules, workspace};
 

@@ -1,5 +1,5 @@
-//! Builds the workloads for embedding, with their sources, and lists the steps of a set-up, which are found by
-//! a glob. Adding one is adding one file; nothing here or elsewhere names it.
+//! Builds the workloads for embedding, with their sources, and lists the steps of a set-up, which are found
+//! by a glob. Adding one is adding one file; nothing here or elsewhere names it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What an earlier weigh stored is shown with the same numbers. `experiments.db.gz` was made by the last weigh
-//! of that schema, with experiments of every kind; beside it is what it exported of each.
+//! Stored experiments of every kind (`experiments.db.gz`) are shown with the numbers that are beside them,
+//! which the weigh that measured them exported.
 
 use std::fs;
 

@@ -18,11 +18,14 @@
 use thiserror::Error;
 
 use super::Interval;
-use super::carry_over::Turn;
 use super::crossing::last_outside;
-use super::estimate::{hodges_lehmann_of_sorted, mad_of_sorted, median_of_sorted, sorted};
+use super::estimate::{
+    MAD_TO_SD, hodges_lehmann_of_sorted, mad_of_sorted, median_of_sorted, sorted,
+};
 use super::location::m_estimate;
 use super::spread::earlier_mads;
+use super::turn::Turn;
+pub use super::wealth::PairPlan;
 use super::wealth::{Gamblers, Wealth, excess, log_mean, score};
 
 /// The scale of log-ratios that a machine without a history is assumed to have: 1 %.
@@ -36,23 +39,10 @@ pub const DEFAULT_SCALE: f64 = 0.01;
 /// narrow it gets.
 pub const SCALE_FLOOR: f64 = 1e-6;
 
-/// A MAD times this estimates the standard deviation of normal data: 1/Φ⁻¹(¾).
-pub const MAD_TO_SD: f64 = 1.4826;
-
 /// A log-ratio that is infinite or not a number: one of its rates was zero or not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("a log-ratio must be a finite number, not {0}")]
 pub struct NotFinite(pub f64);
-
-/// How many pairs there will probably be, which decides what half of the capital is staked on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PairPlan {
-    /// So many, as known before the first.
-    AtFirst(f64),
-    /// So many, as known after the first [`MIN_PAIRS`](super::judge::MIN_PAIRS) pairs, during which that half
-    /// is kept back. It may depend on them: a stake that is known before its pair is fair.
-    AfterPilot(f64),
-}
 
 /// What is fixed before the first pair, and so must not depend on the data to come.
 #[derive(Clone, Copy, Debug, PartialEq)]

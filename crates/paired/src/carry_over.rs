@@ -23,23 +23,8 @@
 use super::Interval;
 use super::betting::Betting;
 use super::estimate::hodges_lehmann;
+pub use super::turn::Turn;
 use super::wilcoxon::signed_rank_interval;
-
-/// How a pair was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// Whether the coin let the baseline's sample come first.
-    pub baseline_first: bool,
-    /// Whether the sample launched before this pair, of whatever row, was a treated one.
-    pub after_treated: bool,
-}
-
-impl Turn {
-    /// Whether neither sample of the pair was launched after a treated one.
-    pub fn is_clean(self) -> bool {
-        self.baseline_first && !self.after_treated
-    }
-}
 
 /// The centre of one group of log-ratios, less that of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::multiplicity::Multiplicity;
 
+/// The least number of pairs before any verdict. Fewer cannot bound an anytime interval at 5 % on
+/// both sides, and whatever the level, fewer samples say nothing about how a machine behaves.
+pub const MIN_PAIRS: usize = 8;
+
 /// What was decided before the first pair. It must not change with the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Design {

@@ -1,6 +1,7 @@
 //! Estimates that a few wild samples cannot move: medians, and what is made of them.
 
-use super::betting::MAD_TO_SD;
+/// A MAD times this estimates the standard deviation of normal data: 1/Φ⁻¹(¾).
+pub const MAD_TO_SD: f64 = 1.4826;
 
 /// Hodges and Lehmann's estimate: the median of the Walsh averages (d_i + d_j)/2, i ≤ j.
 ///

@@ -3,15 +3,12 @@
 use super::betting::Betting;
 use super::carry_over::CarryOver;
 use super::design::Design;
+pub use super::design::MIN_PAIRS;
 use super::doubt::{Doubt, Withheld, doubt};
 use super::multiplicity::Multiplicity;
 use super::parallel::map_rows;
 use super::wilcoxon::{signed_rank_interval, signed_rank_p};
 use super::{Interval, Verdict};
-
-/// The least number of pairs before any verdict. Fewer cannot bound an anytime interval at 5 % on
-/// both sides, and whatever the level, fewer samples say nothing about how a machine behaves.
-pub const MIN_PAIRS: usize = 8;
 
 /// The half-width, ln 1.1, that is precise however large the effect: a factor known to 10 %. A quarter of
 /// a log-ratio alone would call 99.3 % [98.6, 99.7] precise, a factor of 72 to 385.

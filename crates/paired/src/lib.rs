@@ -76,6 +76,7 @@ pub mod simulated;
 mod spread;
 pub mod stalls;
 pub mod student;
+mod turn;
 pub mod unpaired;
 mod wealth;
 pub mod wilcoxon;

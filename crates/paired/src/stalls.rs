@@ -1,9 +1,9 @@
 //! Rare long delays, which a typical pair does not show: how many were seen, and how frequent they may be
 //! without having been seen.
 
-use super::betting::{Betting, MAD_TO_SD};
+use super::betting::Betting;
 use super::binomial::at_least;
-use super::estimate::{mad, median};
+use super::estimate::{MAD_TO_SD, mad, median};
 
 /// A log-ratio is a stall when it lies so many standard deviations beside the median.
 const DEVIATIONS: f64 = 5.0;

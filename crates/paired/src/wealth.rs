@@ -1,7 +1,16 @@
 //! What a gambler owns who bets against a symmetric game: the e-value of the anytime interval.
 
-use super::betting::PairPlan;
-use super::judge::MIN_PAIRS;
+use super::design::MIN_PAIRS;
+
+/// How many pairs there will probably be, which decides what half of the capital is staked on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PairPlan {
+    /// So many, as known before the first.
+    AtFirst(f64),
+    /// So many, as known after the first [`MIN_PAIRS`](super::design::MIN_PAIRS) pairs, during which that half
+    /// is kept back. It may depend on them: a stake that is known before its pair is fair.
+    AfterPilot(f64),
+}
 
 /// Share of the capital that each of the nine gamblers stakes, of equal starting capital.
 ///

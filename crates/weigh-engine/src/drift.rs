@@ -1,8 +1,7 @@
 //! Whether the machine became faster or slower while a row was measured. Pairs cancel what both arms
 //! share, so that is no fault of a result; but what it holds for has changed meanwhile.
 
-use paired::betting::MAD_TO_SD;
-use paired::estimate::{mad, median};
+use paired::estimate::{MAD_TO_SD, mad, median};
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::result::summary::Pair;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paired::betting::MAD_TO_SD;
-use paired::estimate::{mad, median};
+use paired::estimate::{MAD_TO_SD, mad, median};
 use weigh_model::record::Stored;
 use weigh_model::result::alike::RampSample;
 use weigh_model::result::busy_machine::BusyMachine;

@@ -1,6 +1,6 @@
 //! A row of a run: the rate of one workload, in one number of copies, with its spread.
 
-use paired::estimate::{geometric_mean, mad, median};
+use paired::estimate::{MAD_TO_SD, geometric_mean, mad, median};
 use weigh_model::disk_speed::DiskSpeed;
 use weigh_model::record::Stored;
 use weigh_model::result::load::DISK_READINGS;
@@ -34,7 +34,7 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
         on_curve: stored.header.on_curve(work),
         unit: unit.unwrap_or(&stored.header.works[work].unit).clone(),
         rate,
-        spread_pct: 1.4826 * mad(&rates)? / middle * 100.0,
+        spread_pct: MAD_TO_SD * mad(&rates)? / middle * 100.0,
         lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
         highest: rates.iter().copied().fold(0.0, f64::max),
         samples: rates.len(),

@@ -10,7 +10,7 @@ use super::cost_class::{BlockId, RuleCosts};
 use super::cost_meter::{CostMeter, Differences, ProgressFn, centre, centre_at, weighted_sum};
 use super::loaded_rules::RuleId;
 use super::measurements::Question;
-use paired::estimate::{mad, median};
+use paired::estimate::{MAD_TO_SD, mad, median};
 use weigh_model::result::rules::CostInterval;
 use weigh_treatment::TreatmentError;
 
@@ -28,8 +28,6 @@ const FAR_OFF: f64 = 4.0;
 /// cost: counted instructions scatter so little that chance is no bound.
 const NEAR: f64 = 0.5;
 const NEAR_SHARE: f64 = 0.03;
-/// From the median absolute deviation of a normal distribution to its standard deviation.
-const NORMAL: f64 = 1.4826;
 
 /// The rules that are least like their classes, at most as many as are confirmed besides. What was
 /// not reached within the time is taken for what its class is.
@@ -73,7 +71,7 @@ pub fn screen(
 fn farthest(off: &[(RuleId, Vec<f64>)], question: &Question, costs: &RuleCosts) -> Vec<RuleId> {
     let spread = |operation: usize| {
         let column: Vec<f64> = off.iter().map(|(_, row)| row[operation]).collect();
-        NORMAL * mad(&column).unwrap_or(0.0)
+        MAD_TO_SD * mad(&column).unwrap_or(0.0)
     };
     let spreads: Vec<f64> = (0..question.classes.operations()).map(spread).collect();
     let mut suspects: Vec<(RuleId, f64)> = Vec::new();
