@@ -127,8 +127,8 @@ fn build() -> PathBuf {
     let examples = examples();
     assert_eq!(
         examples.len(),
-        4,
-        "a workload, a treatment, a fixture, a format: {:?}",
+        5,
+        "a workload, a treatment, a fixture, a format, an import: {:?}",
         examples.keys()
     );
     let added: Vec<PathBuf> = examples.keys().map(|path| tree.join(path)).collect();
@@ -230,6 +230,18 @@ impl Newcomer {
         self.run(&command).assert_error(&["of 1000 files in the directory, 999 are left"]);
     }
 
+    fn reads_the_import(&self) {
+        self.succeed(&["import", "--help"]).assert_says(&["sysbench"]);
+        let report =
+            |rate: &str| format!("sysbench 1.0.20\n\nCPU speed:\n    events per second:  {rate}\n");
+        let [before, after] = [("before.txt", "1000.0"), ("after.txt", "900.0")]
+            .map(|(name, rate)| self.home.file(name, &report(rate)).display().to_string());
+        let json = self.run(&["import", &before, &after, "--json", "-"]).json();
+        assert_eq!(row(&json, "cpu")["effect_pct"].as_f64().unwrap().round(), -10.0, "{json:#}");
+        let broken = self.home.file("broken.txt", &report("many")).display().to_string();
+        self.run(&["import", &broken]).assert_error(&["broken.txt:4: `many` is not a rate"]);
+    }
+
     /// Of an experiment that is stored.
     fn renders_the_format(&self) {
         let ranked = self.succeed(&["export", "5kgm3e", "--ranking"]).stdout;
@@ -251,13 +263,14 @@ impl Newcomer {
 }
 
 #[test]
-fn a_workload_a_treatment_a_fixture_and_a_format_are_one_file_each() {
+fn each_example_is_one_file() {
     let _turn = Turn::share();
     let program = build();
     let newcomer = Newcomer { program: program.clone(), home: Home::new() };
     newcomer.measures_the_workload();
     newcomer.weighs_the_treatment();
     newcomer.uses_the_fixture();
+    newcomer.reads_the_import();
     Newcomer { program, home: stored() }.renders_the_format();
 }
 

@@ -54,9 +54,13 @@ pub struct ImportArgs {
     /// Which label is the baseline [default: the first]
     #[arg(long, value_name = "LABEL")]
     base: Option<String>,
-    /// unixbench, unixbench-log, unixbench-csv, lmbench, hyperfine, perf, reaim, weigh or table
-    #[arg(long, value_name = "NAME")]
-    format: Option<ForeignFormat>,
+    #[arg(long, value_name = "NAME", help = format_help(), value_parser = ForeignFormat::named)]
+    format: Option<&'static ForeignFormat>,
+}
+
+fn format_help() -> String {
+    let names: Vec<&str> = import::IMPORTS.iter().map(|format| format.name).collect();
+    format!("Format of all files, of {} [default: detect each]", names.join(", "))
 }
 
 impl ImportArgs {

@@ -2,9 +2,17 @@
 
 use serde::Deserialize;
 
-use super::{ImportedResults, Problem, figure};
+use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure};
 use paired::estimate::median;
 use weigh_model::result::imported::Figure;
+
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "hyperfine",
+    what: "hyperfine --export-json",
+    rank: 7,
+    is_it,
+    read: |text| read(text).map(Document::of),
+};
 
 #[derive(Deserialize)]
 struct HyperfineExport {
@@ -44,12 +52,12 @@ impl TimedCommand {
 }
 
 /// Whether a text is one, however long it is.
-pub fn is_it(text: &str) -> bool {
+fn is_it(text: &str) -> bool {
     serde_json::from_str::<HyperfineExport>(text).is_ok()
 }
 
 /// Reads the export: each command is a result by itself, called like the command.
-pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
+fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let export: HyperfineExport = serde_json::from_str(text).map_err(|error| {
         (Some(error.line()), format!("this is not JSON of hyperfine --export-json: {error}"))
     })?;

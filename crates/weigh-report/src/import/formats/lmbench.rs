@@ -3,9 +3,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{ImportedResults, Problem, figure, number, words};
+use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure, number, words};
 use paired::estimate::median;
 use weigh_model::result::imported::Figure;
+
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "lmbench",
+    what: "lmbench's summary",
+    rank: 3,
+    is_it: |text| text.contains("smaller is better") || text.contains("L M B E N C H"),
+    read: |text| read(text).map(Document::of),
+};
 
 /// No table of lmbench has nearly as many columns, nor its head as many lines.
 const MOST_COLUMNS: usize = 100;
@@ -14,7 +22,7 @@ const MOST_HEADS: usize = 10;
 const FACTS: [&str; 2] = ["Mhz", "Guesses"];
 
 /// Reads the tables that say which direction is better; the first, of parameters, does not.
-pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
+fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut kept = ReadFigures::default();
     let mut section: Option<PrintedTable> = None;
     for (at, line) in text.lines().enumerate() {

@@ -1,19 +1,29 @@
 //! `perf stat -x,`: a line per event, `VALUE,UNIT,EVENT,…` (perf-stat(1), "CSV FORMAT"); `;` and tabs
 //! separate as well.
 
-use super::{ImportedResults, Problem, figure, number, per_second};
+use crate::import::{
+    Document, ForeignFormat, ImportedResults, Problem, figure, number, per_second,
+};
 use weigh_model::result::imported::{Better, Figure};
+
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "perf",
+    what: "perf stat -x,",
+    rank: 0,
+    is_it,
+    read: |text| read(text).map(Document::of),
+};
 
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
 /// Whether every line that says something has the shape of an event.
-pub fn is_it(text: &str) -> bool {
+fn is_it(text: &str) -> bool {
     let mut lines = said(text).peekable();
     lines.peek().is_some() && lines.all(|(_, line)| event(line).is_some())
 }
 
 /// Reads the events that were counted.
-pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
+fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut figures: Vec<Figure> = Vec::new();
     for (at, line) in said(text) {
         let problem = || {

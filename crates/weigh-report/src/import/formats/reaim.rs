@@ -5,8 +5,13 @@
 //! Jobs per minute follow from users, time and jobs per user, of which all users have the same number: rows
 //! that do not agree on it are told.
 
-use super::{Content, Document, ImportedResults, Problem, figure, number, words};
+use crate::import::{
+    Content, Document, ForeignFormat, ImportedResults, Problem, figure, number, words,
+};
 use weigh_model::result::imported::Figure;
+
+pub static IMPORT: ForeignFormat =
+    ForeignFormat { name: "reaim", what: "re-aim's table, .csv or .ss", rank: 2, is_it, read };
 
 const USERS: &str = "users";
 const TIME: &str = "parent time";
@@ -34,7 +39,7 @@ const CSV: [&str; 11] =
 const SINGLE: usize = 6;
 
 /// Whether it is one of them.
-pub fn is_it(text: &str) -> bool {
+fn is_it(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_single = |line: &str| single(line).is_some();
     text.contains(CSV_HEAD)
@@ -46,7 +51,7 @@ pub fn is_it(text: &str) -> bool {
 }
 
 /// Reads it.
-pub fn read(text: &str) -> Result<Document, Problem> {
+fn read(text: &str) -> Result<Document, Problem> {
     let mut tables: Vec<Loads> = Vec::new();
     let mut columns: Vec<&str> = Vec::new();
     let mut label = None;

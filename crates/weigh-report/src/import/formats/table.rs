@@ -4,13 +4,28 @@
 
 use std::collections::HashSet;
 
-use super::{ImportedResults, MOST_FIGURES, Problem, figure, number, too_many_figures, words};
+use crate::import::{
+    Document, ForeignFormat, ImportedResults, MOST_FIGURES, Problem, figure, number,
+    too_many_figures, words,
+};
+
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "table",
+    what: "a CSV of test,unit,LABEL,…",
+    rank: 1,
+    is_it: |text| text.lines().map(str::trim).find(|line| is_said(line)).is_some_and(is_head),
+    read: |text| read(text).map(Document::of),
+};
 
 /// Limit on columns: each becomes an experiment in memory.
 const MOST_COLUMNS: usize = 10_000;
 
+fn is_said(line: &str) -> bool {
+    !line.trim().is_empty() && !line.starts_with('#')
+}
+
 /// Whether a first line is the head of such a table.
-pub fn is_it(first: &str) -> bool {
+fn is_head(first: &str) -> bool {
     let cells: Vec<String> = split(first);
     cells.len() > 2
         && cells[0].eq_ignore_ascii_case("test")
@@ -18,10 +33,9 @@ pub fn is_it(first: &str) -> bool {
 }
 
 /// Reads the table; a cell that is empty or `n/a` is a result that there is not.
-pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
-    let is_said = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| is_said(line));
-    let head = lines.next().filter(|(_, line)| is_it(line)).ok_or_else(|| {
+    let head = lines.next().filter(|(_, line)| is_head(line)).ok_or_else(|| {
         (Some(1), "the first line is `test,unit,LABEL,…` with a label for each column".to_owned())
     })?;
     let column = |label: String| ImportedResults {

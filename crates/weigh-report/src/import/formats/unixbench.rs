@@ -5,16 +5,24 @@
 
 use std::collections::BTreeMap;
 
-use super::{Document, ImportedResults, Problem, figure, number, words};
+use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure, number, words};
 use weigh_model::result::imported::Figure;
 use weigh_model::result::unixbench_index::Formula;
 use weigh_model::result::work_name::WorkName;
+
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "unixbench",
+    what: "a report of UnixBench",
+    rank: 6,
+    is_it: |text| text.contains("BYTE UNIX Benchmarks"),
+    read,
+};
 
 /// Everything is printed with one decimal.
 const ROUNDING: f64 = 0.051;
 
 /// Reads a report, and does its sums again.
-pub fn read(text: &str) -> Result<Document, Problem> {
+fn read(text: &str) -> Result<Document, Problem> {
     let mut report = Report::default();
     for (number, line) in text.lines().enumerate() {
         report.line(line.trim()).map_err(|problem| (Some(number + 1), problem))?;
@@ -29,7 +37,10 @@ pub fn read(text: &str) -> Result<Document, Problem> {
         label: None,
         figures: report.figures,
     };
-    Ok(Document { content: super::Content::Results(vec![results]), warnings: report.warnings })
+    Ok(Document {
+        content: crate::import::Content::Results(vec![results]),
+        warnings: report.warnings,
+    })
 }
 
 #[derive(Default)]

@@ -3,11 +3,19 @@
 //! A test begins with `TITLE -- N copies`. Each pass lists `# FIELD: VALUE` for each copy; the test
 //! ends with `>>>> score: VALUE`.
 
-use super::{ImportedResults, Problem, figure, number};
+use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure, number};
 use weigh_model::result::imported::Figure;
 
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "unixbench-log",
+    what: "UnixBench's .log",
+    rank: 5,
+    is_it: |text| text.contains("#### Pass "),
+    read: |text| read(text).map(Document::of),
+};
+
 /// Reads the log.
-pub fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
+fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut figures: Vec<Figure> = Vec::new();
     let mut open: Option<Test> = None;
     for (at, line) in text.lines().map(str::trim).enumerate() {

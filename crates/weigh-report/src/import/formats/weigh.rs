@@ -2,12 +2,20 @@
 
 use serde::Deserialize;
 
-use super::{Content, Document, ImportedResults, Problem, figure};
+use crate::import::{Content, Document, ForeignFormat, ImportedResults, Problem, figure};
 use weigh_model::result::imported::Figure;
 use weigh_model::result::older::SCHEMA_1;
 use weigh_model::result::run::SCHEMA as RUN;
 use weigh_model::result::summary::{SCHEMA, Summary};
 use weigh_model::result::work_name::{WorkName, split_times};
+
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "weigh",
+    what: "weigh compare --json or weigh run --json",
+    rank: 8,
+    is_it: |text| is_own(text).is_ok(),
+    read,
+};
 
 /// That of runs whose rows had the number of copies in their names.
 const RUN_1: &str = "weighbridge/run/1";
@@ -60,7 +68,7 @@ pub fn is_own(text: &str) -> Result<(), String> {
 }
 
 /// Reads it.
-pub fn read(text: &str) -> Result<Document, Problem> {
+fn read(text: &str) -> Result<Document, Problem> {
     is_own(text).map_err(|problem| (None, problem))?;
     let broken = |error: serde_json::Error| {
         (Some(error.line()), format!("this does not match docs/json.md: {error}"))
