@@ -2,6 +2,7 @@
 //! launcher, a server, a program that is measured. Then it is interrupted, as by a user who sees that nothing
 //! happens. The system is as it was, nothing runs any more, and the samples so far are kept.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::support::audit::Audit;
@@ -53,6 +54,18 @@ fn strike(home: &Home, chance: &mut ChaCha8Rng, arguments: &[&str], first_sample
     done
 }
 
+/// `weigh` that died before it had a guard has changed nothing, and may leave a journal that was never whole.
+/// `weigh restore` and the next experiment remove it.
+fn assert_nothing_left(home: &Home, done: &str) {
+    let left = home.leftovers();
+    let is_unfinished =
+        |path: &PathBuf| path.extension().is_some_and(|it| it == "new" || it == "lock");
+    if !left.is_empty() && left.iter().all(is_unfinished) {
+        assert_eq!(home.run(&["restore"]).code, Some(0), "{done}: {left:?}");
+    }
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new(), "{done}");
+}
+
 #[test]
 fn whichever_process_dies_or_stands_still_auditing_is_as_it_was() {
     let Some(audit) = Audit::take() else { return };
@@ -67,7 +80,7 @@ fn whichever_process_dies_or_stands_still_auditing_is_as_it_was() {
         let all_gone = wait_until(Duration::from_secs(20), || home.processes().is_empty());
         assert!(all_gone, "seed {seed}, {done}: still running: {:#?}", home.describe_processes());
         audit.assert_restored();
-        assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new(), "seed {seed}, {done}");
+        assert_nothing_left(&home, &format!("seed {seed}, {done}"));
         if home.database().exists() {
             let check = home.query_text("PRAGMA integrity_check");
             assert_eq!(check, "ok", "seed {seed}, {done}");
@@ -145,7 +158,7 @@ fn whichever_process_of_any_command_dies_the_system_is_as_it_was() {
         let all_gone = wait_until(Duration::from_secs(20), is_as_before);
         let (running, after) = (home.describe_processes(), state_of_machine(&home));
         assert!(all_gone, "seed {seed}, {done}: {running:#?}, {before:#?}, {after:#?}");
-        assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new(), "seed {seed}, {done}");
+        assert_nothing_left(&home, &format!("seed {seed}, {done}"));
         if home.database().exists() {
             assert_eq!(home.query_text("PRAGMA integrity_check"), "ok", "seed {seed}, {done}");
         }
