@@ -16,8 +16,6 @@ pub struct Around {
     pub cleanup: Option<String>,
     /// Launches in each arm before the first pair, which are not kept.
     pub warm_ups: u32,
-    /// Looks at the processes of one more launch in each arm, after all that counts.
-    pub profiler: Option<String>,
 }
 
 impl Around {

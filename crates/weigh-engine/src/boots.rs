@@ -30,13 +30,13 @@ pub const SAMPLE_MS: u64 = 1000;
 pub fn due(stored: &Stored, elapsed: Duration) -> Result<Option<DueBoot>, String> {
     let request = Origin::stored(stored)?.request;
     let measured = Halves::of(stored);
-    if let Some(half) = measured.missing(request.seed) {
+    if let Some(half) = measured.missing(request.common.seed) {
         return Ok(Some(half));
     }
     let is_over = measured.works.is_empty()
         || Earlier::of(stored).is_done(stored, &request)
-        || !may_begin(measured.rounds, elapsed, request.budget);
-    Ok((!is_over).then(|| half(request.seed, measured.rounds, 0)))
+        || !may_begin(measured.rounds, elapsed, request.common.budget);
+    Ok((!is_over).then(|| half(request.common.seed, measured.rounds, 0)))
 }
 
 /// Whether another round will probably end in time. The first one is always begun.
@@ -135,7 +135,7 @@ impl Session<'_> {
         let broken = host.try_all(|work, of| of != arm || !lacking.contains(&work))?;
         let mut works: Vec<usize> =
             lacking.into_iter().filter(|work| !broken.contains(&(*work, arm))).collect();
-        let mut coins = Coins::new(self.request.seed, 0, round);
+        let mut coins = Coins::new(self.request.common.seed, 0, round);
         // The first is which arm boots first.
         coins.baseline_first();
         coins.shuffle(&mut works, |_| TREATED);

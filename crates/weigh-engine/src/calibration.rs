@@ -114,16 +114,17 @@ pub fn planned_pairs(
         let in_turns = known(Scheme::InTurns).filter(|_| takes_turns);
         in_turns.or_else(|| known(Scheme::InSequence)).or_else(|| match work {
             work if work.has_length() => {
-                let sample_ms = request.sample_ms.unwrap_or(start_ms);
+                let sample_ms = request.plan.sample_ms().unwrap_or(start_ms);
                 Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)
             }
             _ => None,
         })
     };
     let round_s: f64 = works.iter().map(pair_s).sum::<Option<f64>>()?;
-    let treatments = request.arms.len().checked_sub(1).filter(|treatments| *treatments > 0)?;
-    let pairs = request.budget.as_secs_f64() / (round_s * treatments as f64);
-    (request.design.fixed_pairs.is_none() && pairs.is_finite()).then(|| pairs.max(1.0))
+    let treatments =
+        request.common.arms.len().checked_sub(1).filter(|treatments| *treatments > 0)?;
+    let pairs = request.common.budget.as_secs_f64() / (round_s * treatments as f64);
+    (request.plan.design().fixed_pairs.is_none() && pairs.is_finite()).then(|| pairs.max(1.0))
 }
 
 /// What a pair of a calibrated row took, launches and all: of pairs in turns, only the timed parts are known.

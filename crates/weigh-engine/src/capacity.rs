@@ -112,7 +112,7 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         works: &[usize],
-        limit_ns: f64,
+        (limit_ns, pass_ms): (f64, u64),
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         for &work in works {
@@ -121,7 +121,7 @@ impl Session<'_> {
             for search in 0..SEARCHES {
                 let slot = Slot::alone(self.unit(work, 0), search);
                 let number = format!("{name}, search {} of {SEARCHES}", search + 1);
-                match self.search(host, slot, limit_ns, &number, audience)? {
+                match self.search(host, slot, (limit_ns, pass_ms), &number, audience)? {
                     SearchFound::Bears(rate, measured) => {
                         host.keep_pass(&measured)?;
                         rates.push(rate);
@@ -152,7 +152,7 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         slot: Slot,
-        limit_ns: f64,
+        (limit_ns, pass_ms): (f64, u64),
         number: &str,
         audience: &mut dyn Audience,
     ) -> Result<SearchFound, Stop> {
@@ -160,8 +160,7 @@ impl Session<'_> {
             Err(SampleError::Workload(reason)) => return Ok(SearchFound::Failed(reason)),
             begun => begun?,
         }
-        let given_ms = self.request.sample_ms.ok_or_else(no_length)?;
-        let pass_ms = given_ms as f64;
+        let pass_ms = pass_ms as f64;
         let mut best = None;
         // Each pass knows its visits by its number.
         let mut passes = slot.pair * 1000;
@@ -216,11 +215,6 @@ impl Session<'_> {
         audience.announce(&format!("{number}: {said} (closed loop: {closed})."));
         Ok(found)
     }
-}
-
-/// Whoever asks for a search says how long a pass is.
-fn no_length() -> Stop {
-    Stop::Failed("a search for capacity needs the length of its passes".into())
 }
 
 /// With every answer right, and no more requests that could not begin than may be slow.

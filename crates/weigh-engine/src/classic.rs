@@ -8,8 +8,8 @@ pub fn classic_passes(work: &Work) -> usize {
     member(work).and_then(|member| member.classic_passes).unwrap_or(3)
 }
 
-pub fn classic_ms(work: &Work) -> Option<u64> {
-    Some(member(work).and_then(|member| member.classic_seconds).unwrap_or(10) * 1000)
+pub fn classic_ms(work: &Work) -> u64 {
+    member(work).and_then(|member| member.classic_seconds).unwrap_or(10) * 1000
 }
 
 fn member(work: &Work) -> Option<&Member> {

@@ -28,10 +28,9 @@ impl Session<'_> {
         plan: RampPlan,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let users =
-            works.iter().map(|work| self.works[*work].name().users().unwrap_or(1)).collect();
-        let mut ramp = Ramp::new(users, plan);
-        self.go_up(host, works, &mut ramp, audience)?;
+        let (works, users) = self.load_points(works);
+        let mut ramp = Ramp::new(users.clone(), plan);
+        self.go_up(host, (&works, &users), &mut ramp, audience)?;
         let best = ramp.best().map(|best| self.unit(works[best], 0));
         self.profile(host, best.as_slice(), audience)
     }
@@ -39,7 +38,7 @@ impl Session<'_> {
     fn go_up(
         &self,
         host: &mut Host,
-        works: &[usize],
+        (works, users): (&[usize], &[usize]),
         ramp: &mut Ramp,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
@@ -53,18 +52,18 @@ impl Session<'_> {
             }
             let work = works[point];
             let launches = if costs[point].is_none() { ramp.launches_of_new_point() } else { 1 };
-            let forecast = self.forecast(works, &costs, point) * launches;
+            let forecast = forecast_of(users, &costs, point) * launches;
             if let Some(best) = ramp.best().filter(|_| !ramp.has_peak()) {
                 // Of what is left, fresh samples at the best point tell more than further points.
-                let fresh = self.forecast(works, &costs, best) * looks::FIRST as u32;
-                let is_late = host.elapsed() + forecast + fresh > self.request.budget;
+                let fresh = forecast_of(users, &costs, best) * looks::FIRST as u32;
+                let is_late = host.elapsed() + forecast + fresh > self.request.common.budget;
                 if costs[point].is_some() && (is_late || matches!(step, RampStep::Fresh(_))) {
-                    let left = self.request.budget.saturating_sub(host.elapsed());
-                    ramp.begin_rounds(left, |point| self.forecast(works, &costs, point));
+                    let left = self.request.common.budget.saturating_sub(host.elapsed());
+                    ramp.begin_rounds(left, |point| forecast_of(users, &costs, point));
                     continue;
                 }
             }
-            if host.elapsed() + forecast > self.request.budget {
+            if host.elapsed() + forecast > self.request.common.budget {
                 if ramp.is_settled() {
                     return match ramp.wants_all_narrow() {
                         false => Ok(()),
@@ -131,18 +130,17 @@ impl Session<'_> {
         }
     }
 
-    /// As long as it took before, or in proportion to the users of the nearest point below.
-    fn forecast(&self, works: &[usize], costs: &[Option<Duration>], point: usize) -> Duration {
-        let users = |point: usize| self.works[works[point]].name().users().unwrap_or(1) as f64;
-        let below = (0..=point).rev().find_map(|below| Some((below, costs[below]?)));
-        below.map_or(Duration::ZERO, |(below, cost)| cost.mul_f64(users(point) / users(below)))
+    /// Those of these works that are load points, and the users of each.
+    pub(super) fn load_points(&self, works: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        let users = |work: &usize| Some((*work, self.works[*work].users()?.get()));
+        works.iter().filter_map(users).unzip()
     }
 
     /// Why nothing is measured that does not fit the budget.
     fn out_of_time(&self, work: usize, is_known: bool, has_peak: bool) -> String {
         let what = match (is_known, has_peak) {
             (false, _) => {
-                let budget = format::seconds(self.request.budget.as_secs_f64());
+                let budget = format::seconds(self.request.common.budget.as_secs_f64());
                 let name = self.works[work].name();
                 return format!(
                     "{name} was not measured: the budget ({budget}) leaves no time for it."
@@ -153,4 +151,11 @@ impl Session<'_> {
         };
         format!("The budget ended before {what}: give --budget more time.")
     }
+}
+
+/// As long as it took before, or in proportion to the users of the nearest point below.
+fn forecast_of(users: &[usize], costs: &[Option<Duration>], point: usize) -> Duration {
+    let below = (0..=point).rev().find_map(|below| Some((below, costs[below]?)));
+    let users = |point: usize| users[point] as f64;
+    below.map_or(Duration::ZERO, |(below, cost)| cost.mul_f64(users(point) / users(below)))
 }

@@ -297,20 +297,21 @@ fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2]) -> Chang
 mod tests {
     use super::*;
     use crate::example;
-    use crate::request::Plan;
+    use crate::request::{Passes, Plan, Run};
     use weigh_model::result::summary::Failure;
     use weigh_model::samples::OfRow;
 
     /// A run of these workloads, whose samples are all near this rate.
-    fn run(plan: Plan, names: &[&str], rate: f64) -> Stored {
+    fn run(passes: Passes, names: &[&str], rate: f64) -> Stored {
         let points = (0..20).map(|pass| example::point(pass, rate + pass as f64 / 1000.0));
         let row = OfRow { points: points.collect(), ..OfRow::default() };
         let samples = (0..names.len()).map(|work| ((work, 0), row.clone())).collect();
         let works = names.iter().map(|name| example::work(name, "ops/s"));
+        let plan = Plan::Run(Run { passes, ..Run::default() });
         Stored { samples, ..example::stored(plan, works) }
     }
 
-    const USUAL: Plan = Plan::Run { passes: 20 };
+    const USUAL: Passes = Passes::Samples(20);
 
     #[test]
     fn what_the_later_one_lacks_is_open_and_what_it_has_besides_is_not() {
@@ -334,35 +335,35 @@ mod tests {
 
     #[test]
     fn rows_that_were_measured_otherwise_are_not_compared() {
-        let plans = [
+        let all = [
             USUAL,
-            Plan::Classic,
-            Plan::Endure { passes: 20, per_1000s: 0 },
-            Plan::Endure { passes: 20, per_1000s: 300_000 },
-            Plan::Capacity { p99_ns: 50e6 },
-            Plan::Capacity { p99_ns: 20e6 },
+            Passes::Classic,
+            Passes::Endure { passes: 20, per_1000s: 0 },
+            Passes::Endure { passes: 20, per_1000s: 300_000 },
+            Passes::Capacity { p99_ns: 50e6 },
+            Passes::Capacity { p99_ns: 20e6 },
         ];
-        let of = |plan: &Plan| run(plan.clone(), &["app:kv.get-set@redis"], 1000.0);
-        for (at, plan) in plans.iter().enumerate() {
-            for (other_at, other) in plans.iter().enumerate() {
-                let found = diff(&of(plan), &of(other));
-                assert_eq!(found.is_ok(), at == other_at, "{plan:?}, {other:?}: {found:?}");
+        let of = |passes: Passes| run(passes, &["app:kv.get-set@redis"], 1000.0);
+        for (at, passes) in all.into_iter().enumerate() {
+            for (other_at, other) in all.into_iter().enumerate() {
+                let found = diff(&of(passes), &of(other));
+                assert_eq!(found.is_ok(), at == other_at, "{passes:?}, {other:?}: {found:?}");
             }
         }
-        let refused = diff(&of(&plans[0]), &of(&plans[4])).unwrap_err();
+        let refused = diff(&of(all[0]), &of(all[4])).unwrap_err();
         assert!(refused.contains("it was measured sample by sample in k3f9qx"), "{refused}");
         assert!(refused.contains("a p99 of 50 ms (--capacity) in k3f9qx"), "{refused}");
         // How many samples there are is no difference, nor is a request that was not kept.
-        let mut of_before = of(&Plan::Run { passes: 3 });
-        assert!(diff(&of_before, &of(&USUAL)).is_ok());
+        let mut of_before = of(Passes::Samples(3));
+        assert!(diff(&of_before, &of(USUAL)).is_ok());
         of_before.header.origin = None;
-        assert!(diff(&of_before, &of(&plans[4])).is_ok());
+        assert!(diff(&of_before, &of(all[4])).is_ok());
     }
 
     #[test]
     fn passes_over_one_start_have_no_interval() {
         let endured =
-            |rate| run(Plan::Endure { passes: 20, per_1000s: 0 }, &["app:web.page"], rate);
+            |rate| run(Passes::Endure { passes: 20, per_1000s: 0 }, &["app:web.page"], rate);
         let found = diff(&endured(1000.0), &endured(500.0)).unwrap();
         let rate = found.results[0].rate;
         assert!((rate.change_pct + 50.0).abs() < 0.1, "{rate:?}");

@@ -112,18 +112,19 @@ impl Earlier {
         let planned = stored.planned_rows();
         let planned_pairs = stored.header.planned_pairs;
         let rows = design(stored).rows;
-        let design = &Design { planned_pairs, rows, ..request.design.clone() };
+        let design = &Design { planned_pairs, rows, ..request.plan.design() };
         let row = |(&(work, treated_arm), past): (&Key, &Past)| {
             let start_scale = stored.header.works[work].start_scale;
-            let takes_old_pairs =
-                request.takes_old_pairs && stored.header.works[work].sample_ms.is_some();
+            let comparison = request.plan.comparison();
+            let takes_old_pairs = comparison.is_some_and(|comparison| comparison.takes_old_pairs)
+                && stored.header.works[work].sample_ms.is_some();
             RowState::resumed(Unit { work, treated_arm, start_scale }, design, past)
                 .with_limit(stored.fail_above)
                 .with_old_pairs(takes_old_pairs)
         };
         let is_open = |row: &(&Key, &Past)| !self.failed.contains(row.0);
         let mut rows: Vec<RowState> = self.rows.iter().filter(is_open).map(row).collect();
-        effects::attach(&mut rows, &request.arms, design);
+        effects::attach(&mut rows, &request.common.arms, design);
         effects::judge(&mut rows, design);
         rows.len() + self.failed.len() >= planned && rows.iter().all(|row| row.is_done(design))
     }

@@ -23,10 +23,9 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         works: &[usize],
-        (passes, per_1000s): (usize, u64),
+        (passes, per_1000s, target_ms): (usize, u64, u64),
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let target_ms = self.request.sample_ms.unwrap_or(1000);
         let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
         let mut gone = Vec::new();
         for &work in works {

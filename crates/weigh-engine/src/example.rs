@@ -1,11 +1,10 @@
 //! Stored runs whose samples a test decides, each with the request that it would have been measured by.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 
-use super::request::{Plan, Request};
+use super::request::{Common, Plan, Request};
 use weigh_model::facts::Facts;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
@@ -13,12 +12,13 @@ use weigh_model::result::summary::State;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{Point, Samples};
 use weigh_model::workload::metric::Metric;
-use weigh_station::client::WhoIsTreated;
 
 /// A run without samples of works of these names and units.
 pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored {
     // The digests of an origin are its own.
-    let origin = json!({ "request": request(plan), "directory": Path::new("/"), "contents": {} });
+    let common = Common { again: "weigh run".into(), seed: 1, ..Common::default() };
+    let request = Request { common, plan };
+    let origin = json!({ "request": request, "directory": Path::new("/"), "contents": {} });
     let header = Header {
         metrics: Metric::judged(None, &[]),
         kind: ExperimentKind::Run,
@@ -95,41 +95,5 @@ pub fn point(pair: usize, rate: f64) -> Point {
         was_throttled: false,
         rate_over_all: 1.0,
         outside: None,
-    }
-}
-
-fn request(plan: Plan) -> Request {
-    Request {
-        kind: ExperimentKind::Run,
-        arms: vec!["none".into()],
-        fixtures: Vec::new(),
-        beside: Vec::new(),
-        workloads: Vec::new(),
-        suites: Vec::new(),
-        mixes: Vec::new(),
-        job_sizes: Default::default(),
-        command: None,
-        contest: None,
-        around: Default::default(),
-        far_hosts: None,
-        copies: vec![1],
-        again: "weigh run".into(),
-        seed: 1,
-        budget: Duration::from_mins(1),
-        budget_per_row: Duration::ZERO,
-        margin: 0.01,
-        design: Default::default(),
-        sample_ms: None,
-        timeout: None,
-        plan,
-        further_metrics: Vec::new(),
-        pilot_chooses_scheme: false,
-        takes_old_pairs: false,
-        detail: false,
-        treated: WhoIsTreated::Both,
-        client: None,
-        naming: Default::default(),
-        fail_above: None,
-        warnings: Vec::new(),
     }
 }

@@ -97,7 +97,9 @@ pub struct Site<'a> {
     /// Per work: the unit of its samples in earlier sets and sessions, where it had any.
     pub units: Vec<Option<String>>,
     /// What is run around a command.
-    pub around: &'a Around,
+    pub around: Option<&'a Around>,
+    /// Whether a profiler looks at launches after all that counts.
+    pub has_profiler: bool,
     /// What cells of a grid are measured in, where there are any.
     pub net: Option<NetBench>,
 }
@@ -226,7 +228,7 @@ impl<'a> Host<'a> {
         // What `--prepare` does waits for itself.
         let machine = self.arms.place(arm).reached_by.clone();
         let idle_since = self.idle_since.insert(machine, ended);
-        if let Some(earlier) = idle_since.filter(|_| !self.site.around.has_prepare()) {
+        if let Some(earlier) = idle_since.filter(|_| !self.has_prepare()) {
             disturbance = disturbance.after(began.since(earlier));
         }
         disturbance

@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use super::origin::Origin;
 use super::ramp::RampGoal;
-use super::request::Plan;
+use super::request::{Passes, Plan, Request};
 use weigh_model::format;
 use weigh_model::record::Stored;
 use weigh_model::result::work_name::WorkName;
@@ -21,20 +21,15 @@ pub struct HowTaken {
 impl HowTaken {
     /// `None` of an experiment of an earlier weigh, which did not keep it.
     pub fn of(stored: &Stored) -> Option<HowTaken> {
-        let request = Origin::stored(stored).ok()?.request;
-        Some(HowTaken { plan: request.plan, pace: request.job_sizes.pace })
+        let Request { plan, .. } = Origin::stored(stored).ok()?.request;
+        Some(HowTaken { pace: plan.pace(), plan })
     }
 
     /// Whether samples of this work are of the same thing in both.
     pub fn is_like(&self, other: &HowTaken, work: &WorkName) -> bool {
         let is_same_plan = match (&self.plan, &other.plan) {
-            (Plan::Endure { per_1000s: own, .. }, Plan::Endure { per_1000s: other, .. }) => {
-                own == other
-            }
-            (Plan::Capacity { p99_ns: own }, Plan::Capacity { p99_ns: other }) => own == other,
-            (Plan::Net { grid: own, .. }, Plan::Net { grid: other, .. }) => {
-                own.hash() == other.hash()
-            }
+            (Plan::Run(own), Plan::Run(other)) => are_alike(own.passes, other.passes),
+            (Plan::Net(own), Plan::Net(other)) => own.grid.hash() == other.grid.hash(),
             (own, other) => discriminant(own) == discriminant(other),
         };
         is_same_plan && (!is_of_mix(work) || self.pace == other.pace)
@@ -43,12 +38,12 @@ impl HowTaken {
     /// Whether all samples of a work are of one start of what it asks. How lucky that start was is the same
     /// in all of them, so their scatter does not tell where another start would be.
     pub fn is_of_one_start(&self) -> bool {
-        matches!(self.plan, Plan::Endure { .. })
+        matches!(&self.plan, Plan::Run(run) if matches!(run.passes, Passes::Endure { .. }))
     }
 
     /// Whether it went on to further load points until what it sought was found.
     pub fn chooses_its_loads(&self) -> bool {
-        matches!(&self.plan, Plan::Ramp(plan) if plan.goal != RampGoal::AllPoints)
+        matches!(&self.plan, Plan::Ramp(load) if load.ramp.goal != RampGoal::AllPoints)
     }
 
     /// Behind "it was measured".
@@ -57,22 +52,24 @@ impl HowTaken {
             format!("{} {what} a second begun", per_1000s as f64 / 1000.0)
         };
         let plan = match &self.plan {
-            Plan::Compare { .. } => "in pairs".to_owned(),
-            Plan::Run { .. } => "sample by sample".to_owned(),
-            Plan::Classic => "as the suite's original does (--classic)".to_owned(),
-            Plan::Endure { per_1000s: 0, .. } => "in passes over one start (--for)".to_owned(),
-            Plan::Endure { per_1000s, .. } => {
-                format!(
+            Plan::Compare(_) => "in pairs".to_owned(),
+            Plan::Run(run) => match run.passes {
+                Passes::Samples(_) => "sample by sample".to_owned(),
+                Passes::Classic => "as the suite's original does (--classic)".to_owned(),
+                Passes::Endure { per_1000s: 0, .. } => {
+                    "in passes over one start (--for)".to_owned()
+                }
+                Passes::Endure { per_1000s, .. } => format!(
                     "in passes over one start, with {} (--for, --rate)",
-                    rate(*per_1000s, "requests")
-                )
-            }
-            Plan::Capacity { p99_ns } => format!(
-                "at the highest rate with a p99 of {} (--capacity)",
-                format::seconds(p99_ns / 1e9)
-            ),
+                    rate(per_1000s, "requests")
+                ),
+                Passes::Capacity { p99_ns } => format!(
+                    "at the highest rate with a p99 of {} (--capacity)",
+                    format::seconds(p99_ns / 1e9)
+                ),
+            },
             Plan::Ramp(_) => "on a ramp of users (weigh load)".to_owned(),
-            Plan::Net { grid, .. } => format!("on grid {} ({})", grid.name, grid.hash()),
+            Plan::Net(sweeps) => format!("on grid {} ({})", sweeps.grid.name, sweeps.grid.hash()),
         };
         let pace = match self.pace {
             _ if !is_of_mix(work) => String::new(),
@@ -83,6 +80,17 @@ impl HowTaken {
             JobPace::Arriving(per_1000s) => format!(", with {}", rate(per_1000s, "jobs")),
         };
         plan + &pace
+    }
+}
+
+/// Whether samples of such passes are of the same thing.
+fn are_alike(own: Passes, other: Passes) -> bool {
+    match (own, other) {
+        (Passes::Endure { per_1000s: own, .. }, Passes::Endure { per_1000s: other, .. }) => {
+            own == other
+        }
+        (Passes::Capacity { p99_ns: own }, Passes::Capacity { p99_ns: other }) => own == other,
+        (own, other) => discriminant(&own) == discriminant(&other),
     }
 }
 

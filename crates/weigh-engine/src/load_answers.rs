@@ -6,11 +6,18 @@ use paired::estimate::{MAD_TO_SD, mad, median};
 use weigh_model::record::Stored;
 use weigh_model::result::alike::RampSample;
 use weigh_model::result::busy_machine::BusyMachine;
-use weigh_model::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
+use weigh_model::result::load::{LOAD_READINGS, LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
 use weigh_model::result::work_name::WorkName;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{OfRow, Point, Totals, Usage};
 use weigh_model::workload::metric::{Metric, Percentile};
+
+/// What is kept of each load point besides its rate.
+pub fn of_points() -> Vec<Metric> {
+    let latencies = [Percentile::P99, Percentile::P90].map(Metric::Latency);
+    let named = LOAD_READINGS.iter().map(|name| Metric::Named((*name).into()));
+    latencies.into_iter().chain(named).collect()
+}
 
 /// Of each mix that was measured with several numbers of users. A load point that failed has no samples that
 /// count, though it was measured before.
@@ -20,8 +27,8 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
     let works = stored.header.works.iter().enumerate();
     for (work, about) in works.filter(|(_, about)| !has_failed(&about.name)) {
         let of_it = about.name.users().zip(stored.samples.get(&(work, 0)));
-        if let Some(of_it) = of_it {
-            mixes.entry(&about.name.name).or_default().push(of_it);
+        if let Some((users, row)) = of_it {
+            mixes.entry(&about.name.name).or_default().push((users.get(), row));
         }
     }
     let cpus = stored.header.machine.cpus_online as f64;
@@ -145,15 +152,14 @@ pub fn load_point(
 #[cfg(test)]
 mod tests {
     use super::super::example;
-    use super::super::ramp::{RampGoal, RampPlan};
-    use super::super::request::Plan;
+    use super::super::request::{LoadRamp, Plan};
     use super::*;
     use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
 
     #[test]
     fn a_load_point_that_failed_after_a_sample_is_none() {
-        let plan = Plan::Ramp(RampPlan::doubling(RampGoal::Peak, 0.05));
+        let plan = Plan::Ramp(LoadRamp::default());
         let name = |users| WorkName::of_users("load:x", users);
         let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
         let mut stored = example::stored(plan, [1, 2, 64].map(work));

@@ -1,5 +1,7 @@
 //! The curves of a mix whose peak was sought, from the stored samples of both arms.
 
+use std::num::NonZero;
+
 use super::load_answers::{load_point, samples_of};
 use weigh_model::record::{ChosenPeak, Stored};
 use weigh_model::result::alike::RampSample;
@@ -19,7 +21,7 @@ pub fn on_curve(stored: &Stored, work: usize, arm: usize) -> Option<OnCurve> {
     let of_row = |peak: &&ChosenPeak| (peak.work, peak.treated_arm) == (work, arm);
     let [baseline, treated] = stored.peaks.iter().find(of_row)?.at;
     let series = stored.header.works[work].name.name.clone();
-    let x = stored.header.works[baseline].name.users()? as f64;
+    let x = stored.header.works[baseline].name.users()?.get() as f64;
     (baseline == treated).then(|| OnCurve { series, x, x_unit: USERS.into() })
 }
 
@@ -33,7 +35,7 @@ fn compared(stored: &Stored, peak: &ChosenPeak) -> Option<ComparedLoad> {
 }
 
 fn curve(stored: &Stored, peak: &ChosenPeak, is_treated: bool) -> Option<LoadCurve> {
-    let users = |work: usize| stored.header.works.get(work)?.name.users();
+    let users = |work: usize| stored.header.works.get(work)?.name.users().map(NonZero::get);
     let at = peak.at[usize::from(is_treated)];
     let name = |work: usize| &stored.header.works[work].name.name;
     let mut works: Vec<usize> = (0..stored.header.works.len()).collect();

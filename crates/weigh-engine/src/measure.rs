@@ -17,7 +17,7 @@ use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
 use super::origin::Origin;
 use super::platform::{Platform, SampleError, Slot, Stop};
-use super::request::{Audience, Plan, Request, Sampled};
+use super::request::{Audience, Comparison, Passes, Plan, Request, Run, Sampled};
 use super::row::{RowState, Unit};
 use super::run_progress::Progress;
 use super::schedule::Schedule;
@@ -89,14 +89,14 @@ impl Session<'_> {
             let net = self.lay_net(&bench)?;
             let surroundings = net.as_ref().map(NetSite::test_setup).unwrap_or_default();
             let collector = net.as_ref().and_then(|net| net.collector.clone());
-            let bench = Bench { seed: self.request.seed, surroundings, collector, ..bench };
+            let bench = Bench { seed: self.request.common.seed, surroundings, collector, ..bench };
             let began = Instant::now();
             let serving = self.serving()?;
             let arms = Arms::raise(bench, treatments, &serving, guard, &mut announce)?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
             self.started += began.elapsed();
             let site = Site {
-                seed: self.request.seed,
+                seed: self.request.common.seed,
                 metrics,
                 store: self.store,
                 id: self.id,
@@ -104,9 +104,10 @@ impl Session<'_> {
                 started: self.started,
                 before: self.earlier.elapsed,
                 sample_ms,
-                timeout: self.request.timeout,
+                timeout: self.request.common.timeout,
                 units: units.clone(),
-                around: &self.request.around,
+                around: self.request.plan.comparison().map(|comparison| &comparison.around),
+                has_profiler: self.request.plan.profiler().is_some(),
                 net: net.map(|site| NetBench { site, sizes: std::mem::take(&mut sizes) }),
             };
             let mut host = Host::set_up(site, arms)?;
@@ -141,10 +142,10 @@ impl Session<'_> {
     }
 
     fn serving(&self) -> Result<Serving, Stop> {
-        let client = self.request.client.as_deref().map(ClientLabel::read).transpose();
+        let client = self.request.plan.client().map(ClientLabel::read).transpose();
         Ok(Serving {
             labels: self.works.iter().flat_map(Work::needs).map(str::to_owned).collect(),
-            treated: self.request.treated,
+            treated: self.request.plan.treated(),
             client: client.map_err(|problem| Stop::Failed(format!("--client: {problem}")))?,
         })
     }
@@ -158,7 +159,9 @@ impl Session<'_> {
         if is_first {
             host.tell_warnings(audience)?;
         }
-        let is_told = is_first && !self.request.pilot_chooses_scheme;
+        let comparison = self.request.plan.comparison();
+        let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
+        let is_told = is_first && !pilot_chooses;
         for sentence in host.about_turns().into_iter().filter(|_| is_told) {
             self.warn(audience, sentence)?;
         }
@@ -186,7 +189,7 @@ impl Session<'_> {
         set: usize,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        if are_boots(&self.request.arms) {
+        if are_boots(&self.request.common.arms) {
             return self.in_this_boot(host);
         }
         let has_failed = |work, arm| self.has_failed(work, arm);
@@ -215,7 +218,7 @@ impl Session<'_> {
         self.seek_peaks(host, audience)?;
         let has_failed = |work, arm| self.has_failed(work, arm);
         // What one treatment breaks, another may leave alone.
-        let named = (1..self.request.arms.len())
+        let named = (1..self.request.common.arms.len())
             .flat_map(|arm| works.iter().map(move |&work| (work, arm)))
             .filter(|(work, _)| self.works[*work].role() == LoadRole::Named)
             .filter(|pair| !broken.contains(pair) && !has_failed(pair.0, pair.1));
@@ -226,32 +229,26 @@ impl Session<'_> {
         let of_peaks = of_peaks.filter(|(work, arm)| !has_failed(*work, *arm));
         let units: Vec<Unit> =
             of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
-        let compares = matches!(self.request.plan, Plan::Compare { .. });
+        let compares = matches!(self.request.plan, Plan::Compare(_));
         if works.is_empty() || (compares && units.is_empty()) {
-            let what = match self.request.contest {
+            let what = match self.request.plan.contest() {
                 Some(_) => "no command has a result to compare",
                 None => "every workload failed",
             };
             return Err(Stop::Failed(format!("{what}; see the failures")));
         }
-        match self.request.plan {
-            Plan::Compare { .. } => self.compare(host, units, set, audience),
-            Plan::Run { passes } => self.run(host, &works, |_| passes, |_| None, audience),
-            Plan::Endure { passes, per_1000s } => {
-                self.endure(host, &works, (passes, per_1000s), audience)
-            }
-            Plan::Capacity { p99_ns } => self.seek_capacity(host, &works, p99_ns, audience),
-            Plan::Classic => self.run(host, &works, classic_passes, classic_ms, audience),
-            Plan::Net { ref grid, precision, ref trace } => {
-                self.sweep(host, &works, (grid, precision, trace.as_deref()), audience)
-            }
-            Plan::Ramp(plan) => self.climb(host, &works, plan, audience),
+        match &self.request.plan {
+            Plan::Compare(comparison) => self.compare(host, comparison, units, set, audience),
+            Plan::Run(run) => self.run(host, &works, run, audience),
+            Plan::Ramp(load) => self.climb(host, &works, load.ramp, audience),
+            Plan::Net(sweeps) => self.sweep(host, &works, sweeps, audience),
         }
     }
 
     fn compare(
         &mut self,
         host: &mut Host,
+        comparison: &Comparison,
         units: Vec<Unit>,
         set: usize,
         audience: &mut dyn Audience,
@@ -260,32 +257,42 @@ impl Session<'_> {
             .iter()
             .map(|unit| {
                 let work = &self.works[unit.work];
-                (work.name().to_string(), work.unit(), self.request.arms[unit.treated_arm].clone())
+                (
+                    work.name().to_string(),
+                    work.unit(),
+                    self.request.common.arms[unit.treated_arm].clone(),
+                )
             })
             .collect();
         // What an earlier set did not use is left to the later ones.
         let Earlier { sets, sessions, elapsed, .. } = self.earlier;
         let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
-        let deadline = *elapsed + self.request.budget * done / planned;
+        let deadline = *elapsed + self.request.common.budget * done / planned;
         self.tell_pairs_of_sweeps(host, &units, set, audience)?;
         if set == 0 && *sessions == 0 {
-            let too_little = too_little_time(self.request.budget, units.len(), self.planned_pairs);
+            let too_little =
+                too_little_time(self.request.common.budget, units.len(), self.planned_pairs);
             too_little.iter().for_each(|sentence| audience.announce(sentence));
         }
-        let mut observer = audience.set_begins(set, *elapsed + self.request.budget, &names);
+        let mut observer = audience.set_begins(set, *elapsed + self.request.common.budget, &names);
         let design = &self.design();
-        let seed = self.request.seed;
+        let seed = self.request.common.seed;
         let coins = |set| Coins::new(seed, set, *sessions);
-        let row = |unit: &Unit| self.row(*unit, design).on(self.schedule(unit, set, host), design);
+        let row = |unit: &Unit| {
+            let row = self.row(*unit, design).with_limit(comparison.fail_above);
+            row.on(self.schedule(unit, set, host), design)
+        };
         let mut rows: Vec<RowState> = units.iter().map(row).collect();
-        effects::attach(&mut rows, &self.request.arms, design);
+        effects::attach(&mut rows, &self.request.common.arms, design);
         let compared: Vec<Unit> = units
             .into_iter()
             .filter(|unit| self.works[unit.work].role() != LoadRole::Candidate)
             .collect();
-        let has_detail =
-            set == 0 && self.request.detail && self.request.command.is_none() && host.counts_time();
-        let budget = self.request.budget / planned;
+        let has_detail = set == 0
+            && comparison.detail
+            && self.request.plan.command().is_none()
+            && host.counts_time();
+        let budget = self.request.common.budget / planned;
         let (works, earlier) = (self.works, self.earlier);
         let had = |unit: &Unit| match works[unit.work].has_detail() {
             true => earlier.detail(unit),
@@ -330,9 +337,7 @@ impl Session<'_> {
                     .planning(planned)
             }
         };
-        let row = row
-            .with_limit(self.request.fail_above)
-            .with_old_pairs(self.request.takes_old_pairs_of(&self.works[unit.work]));
+        let row = row.with_old_pairs(self.request.takes_old_pairs_of(&self.works[unit.work]));
         match self.works[unit.work].role() {
             LoadRole::Peak => row.first(),
             LoadRole::Candidate => {
@@ -347,7 +352,7 @@ impl Session<'_> {
     /// none in any other.
     fn has_failed(&self, work: usize, arm: usize) -> bool {
         let failed = &self.earlier.failed;
-        let mut others = 1..self.request.arms.len();
+        let mut others = 1..self.request.common.arms.len();
         failed.contains(&(work, arm))
             || arm == 0
                 && !others.is_empty()
@@ -366,10 +371,10 @@ impl Session<'_> {
         let works = self.works.iter().map(|work| work.role() != LoadRole::Named);
         Design {
             planned_pairs: self.planned_pairs,
-            rows: planned_rows(works, self.request.arms.len(), &self.peaks)
+            rows: planned_rows(works, self.request.common.arms.len(), &self.peaks)
                 * self.request.metrics().len()
-                + effects::claims(&self.request.arms, self.works.len()),
-            ..self.request.design.clone()
+                + effects::claims(&self.request.common.arms, self.works.len()),
+            ..self.request.plan.design()
         }
     }
 
@@ -378,30 +383,55 @@ impl Session<'_> {
     /// but Wilcoxon's test takes every sign for a fair coin, whatever the sizes.
     fn fixed_ms(&self, treatments: &[Named]) -> Option<u64> {
         let start_ms = start_ms(sets_in_late(treatments.iter()));
-        let by_design = self.request.design.fixed_pairs.map(|_| start_ms);
+        let by_design = self.request.plan.design().fixed_pairs.map(|_| start_ms);
         // Of few operations there is no high percentile, and what times each of them has no slices.
         let by_design =
             if self.request.wants_latencies() { Some(LONG_START_MS) } else { by_design };
-        self.request.sample_ms.or(by_design)
+        self.request.plan.sample_ms().or(by_design)
     }
 
     pub(super) fn unit(&self, work: usize, treated_arm: usize) -> Unit {
         Unit { work, treated_arm, start_scale: self.start_scales[work] }
     }
 
-    /// Passes over the workloads, so that a drift of the machine reaches all of them.
     fn run(
         &self,
         host: &mut Host,
         works: &[usize],
+        run: &Run,
+        audience: &mut dyn Audience,
+    ) -> Result<(), Stop> {
+        let length_ms = run.sample_ms;
+        match run.passes {
+            Passes::Samples(passes) => {
+                self.samples(host, works, |_| passes, |_| length_ms, audience)
+            }
+            Passes::Classic => {
+                works.iter().for_each(|&work| host.set_length(work, classic_ms(&self.works[work])));
+                self.samples(host, works, classic_passes, classic_ms, audience)
+            }
+            Passes::Endure { passes, per_1000s } => {
+                self.endure(host, works, (passes, per_1000s, length_ms), audience)
+            }
+            Passes::Capacity { p99_ns } => {
+                self.seek_capacity(host, works, (p99_ns, length_ms), audience)
+            }
+        }
+    }
+
+    /// Passes over the workloads, so that a drift of the machine reaches all of them.
+    fn samples(
+        &self,
+        host: &mut Host,
+        works: &[usize],
         passes: impl Fn(&Work) -> usize,
-        sample_ms: impl Fn(&Work) -> Option<u64>,
+        sample_ms: impl Fn(&Work) -> u64,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
         let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
         let length_ms = |work: usize| {
             let work = &self.works[work];
-            work.at_least(sample_ms(work).or(self.request.sample_ms).unwrap_or(LONG_START_MS))
+            work.at_least(sample_ms(work))
         };
         let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
         let mut progress = Progress::new(of_works);
@@ -422,9 +452,6 @@ impl Session<'_> {
                 }
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
-                }
-                if let Some(sample_ms) = sample_ms(&self.works[work]) {
-                    host.set_length(work, sample_ms);
                 }
                 let unit = self.unit(work, 0);
                 let slot = Slot::alone(unit, pass);

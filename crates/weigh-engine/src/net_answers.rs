@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::abnormal::abnormal;
 use super::net_cells::{READINGS, further, has_failed, measured};
 use super::origin::Origin;
-use super::request::Plan;
+use super::request::{Plan, Sweeps};
 use weigh_model::record::Stored;
 use weigh_model::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
 use weigh_model::result::net::{NetAnswers, NetClass};
@@ -44,7 +44,7 @@ pub struct FoundCell {
 pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
     let text = stored.header.origin.as_ref()?;
     let origin: Origin = serde_json::from_str(text).ok()?;
-    let Plan::Net { grid, .. } = origin.request.plan else { return None };
+    let Plan::Net(Sweeps { grid, .. }) = origin.request.plan else { return None };
     let cells = grid.cells();
     let sweeps = sweeps(stored, cells.len());
     let is_whole = |cells: &Vec<ScoredCell>| cells.iter().all(|cell| cell.comm_slowdown.is_some());
@@ -254,8 +254,7 @@ mod tests {
         let works = cells
             .iter()
             .map(|work| StoredWork { name: work.name(), ..example::work("", work.unit()) });
-        let plan = Plan::Net { grid: Box::new(grid), precision: 0.05, trace: None };
-        Stored { samples, ..example::stored(plan, works) }
+        Stored { samples, ..example::stored(Plan::Net(Sweeps::over(grid)), works) }
     }
 
     fn fail(stored: &mut Stored, cell: usize) {
@@ -297,7 +296,7 @@ mod tests {
     fn what_is_not_scored_may_fail() {
         let mut stored = swept();
         let Ok(mut origin) = Origin::stored(&stored) else { panic!() };
-        let Plan::Net { grid, .. } = &mut origin.request.plan else { panic!() };
+        let Plan::Net(Sweeps { grid, .. }) = &mut origin.request.plan else { panic!() };
         grid.further = vec![weigh_net::cell::FurtherKind::Requests];
         let work = NetWork::cells_of("net:btu-quick", grid).pop().unwrap();
         stored.header.works.push(StoredWork { name: work.name(), ..example::work("", "x") });

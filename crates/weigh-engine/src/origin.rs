@@ -97,21 +97,21 @@ impl Origin {
             }
         }
         let origin = Origin::stored(stored)?;
-        if are_boots(&origin.request.arms) {
+        if are_boots(&origin.request.common.arms) {
             return Err("its arms are boots of the machine: begin a new experiment".into());
         }
-        if origin.request.design.fixed_pairs.is_some() {
+        if origin.request.plan.design().fixed_pairs.is_some() {
             return Err(
                 "it was made with --pairs: that number was fixed in advance, and Wilcoxon's test does not \
                  allow for more pairs once the result was seen"
                     .into(),
             );
         }
-        if !matches!(origin.request.plan, Plan::Compare { .. } | Plan::Net { .. }) {
+        if !matches!(origin.request.plan, Plan::Compare(_) | Plan::Net(_)) {
             return Err("it is a run, which has no pairs".into());
         }
-        if let Plan::Net { grid, .. } = &origin.request.plan
-            && let Some(cell) = failed_of_score(stored, &grid.cells())
+        if let Plan::Net(sweeps) = &origin.request.plan
+            && let Some(cell) = failed_of_score(stored, &sweeps.grid.cells())
         {
             return Err(format!(
                 "its cell {} failed, so there is no score, however often the cells are measured: begin a new \
@@ -175,11 +175,12 @@ fn contents(
                 .insert(format!("what `{}` is made of", named.label), digest_of_bytes(&content));
         }
     }
-    let programs = match (&request.command, &request.contest) {
+    let programs = match (request.plan.command(), request.plan.contest()) {
         (None, None) => {
             let name = "the build of the workloads".to_owned();
             contents.extend(digest_of_file(executable.path()).ok().map(|digest| (name, digest)));
-            let grids = request.workloads.iter().filter_map(|label| Grid::named(label));
+            let names = request.plan.names();
+            let grids = names.iter().filter_map(|label| Grid::named(label));
             contents.extend(grids.map(|grid| (format!("the grid {}", grid.name), grid.hash())));
             return contents;
         }

@@ -33,8 +33,9 @@ const COINS_OF_SEARCH: usize = 255;
 struct Sought {
     peak: usize,
     treated_arm: usize,
-    /// The works that may be it, ascending in users.
+    /// The works that may be it, ascending in users, and the users of each.
     candidates: Vec<usize>,
+    users: Vec<usize>,
     ends_at: Duration,
     /// How many mixes the rest of the budget is for.
     share: u32,
@@ -55,24 +56,26 @@ impl Session<'_> {
             let works = self.works;
             let role = |work: usize| works[work].role();
             let peaks = (0..self.works.len()).filter(|work| role(*work) == LoadRole::Peak);
-            let arms = 1..self.request.arms.len();
+            let arms = 1..self.request.common.arms.len();
             let sought: Vec<(usize, usize)> =
                 peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
             let share = sought.len().max(1) as u32;
-            let time = self.request.budget / SHARE / share;
-            let mut coins = Coins::new(self.request.seed, COINS_OF_SEARCH, self.earlier.sessions);
+            let time = self.request.common.budget / SHARE / share;
+            let seed = self.request.common.seed;
+            let mut coins = Coins::new(seed, COINS_OF_SEARCH, self.earlier.sessions);
             let mut found = Vec::new();
             for (peak, treated_arm) in sought {
                 let name = works[peak].name().name;
                 let is_its = |work: &usize| {
                     role(*work) == LoadRole::Candidate && works[*work].name().name == name
                 };
-                let candidates = (0..self.works.len()).filter(is_its).collect();
+                let its: Vec<usize> = (0..self.works.len()).filter(is_its).collect();
+                let (candidates, users) = self.load_points(&its);
                 let ends_at = host.elapsed() + time;
-                let sought = Sought { peak, treated_arm, candidates, ends_at, share };
+                let sought = Sought { peak, treated_arm, candidates, users, ends_at, share };
                 audience.announce(&format!(
                     "Seeking the peak of {name} without `{}` and with it: for {} at most.",
-                    self.request.arms[treated_arm],
+                    self.request.common.arms[treated_arm],
                     format::seconds(time.as_secs_f64())
                 ));
                 found.extend(self.seek_peak(host, &sought, &mut coins, audience)?);
@@ -94,14 +97,13 @@ impl Session<'_> {
         coins: &mut Coins,
         audience: &mut dyn Audience,
     ) -> Result<Option<ChosenPeak>, Stop> {
-        let Sought { peak, treated_arm, candidates, .. } = sought;
-        let users: Vec<usize> = candidates.iter().map(|work| self.users_of(*work)).collect();
-        let (mut search, mut taken, mut costs) = begun(users, &self.searched(sought));
+        let Sought { peak, treated_arm, candidates, users, .. } = sought;
+        let (mut search, mut taken, mut costs) = begun(users.clone(), &self.searched(sought));
         while let Some((point, mut arms)) = search.next() {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
             }
-            let left = [sought.ends_at, self.earlier.elapsed + self.request.budget]
+            let left = [sought.ends_at, self.earlier.elapsed + self.request.common.budget]
                 .map(|end| end.saturating_sub(host.elapsed()));
             for (arm, is_wanted) in arms.iter_mut().enumerate() {
                 if *is_wanted && !costs.has_time(arm, point, left) {
@@ -165,7 +167,7 @@ impl Session<'_> {
         (search, costs): (&PeakSearch, &Costs),
         audience: &mut dyn Audience,
     ) -> Result<Option<[usize; 2]>, Stop> {
-        let left = self.earlier.elapsed + self.request.budget;
+        let left = self.earlier.elapsed + self.request.common.budget;
         let left = left.saturating_sub(host.elapsed()) / sought.share;
         let at = search.chosen(|at| costs.has_time_for_verdict(at, left));
         let best = search.chosen(|_| true);
@@ -178,7 +180,7 @@ impl Session<'_> {
              as samples take too long there: it is compared at {}. Give --budget more time.",
             self.works[sought.peak].name(),
             users(best[0]),
-            self.request.arms[sought.treated_arm],
+            self.request.common.arms[sought.treated_arm],
             users(best[1]),
             users(at[0])
         );
@@ -206,7 +208,7 @@ impl Session<'_> {
         }
         let sentence = format!(
             "Under `{}`, the search of the peak ended before {}, which failed: {reason}",
-            self.request.arms[slot.arm],
+            self.request.common.arms[slot.arm],
             self.works[slot.unit.work].name()
         );
         self.warn(audience, sentence)?;
@@ -218,10 +220,6 @@ impl Session<'_> {
         let key = |work: &usize| (*work, sought.treated_arm);
         let of_work = |work| self.earlier.searched.get(&key(work)).map_or(&[][..], Vec::as_slice);
         sought.candidates.iter().map(of_work).collect()
-    }
-
-    fn users_of(&self, work: usize) -> usize {
-        self.works[work].name().users().unwrap_or(1)
     }
 }
 

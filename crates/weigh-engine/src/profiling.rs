@@ -25,7 +25,7 @@ impl Session<'_> {
         units: &[Unit],
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
-        let Some(line) = &self.request.around.profiler else { return Ok(()) };
+        let Some(line) = self.request.plan.profiler() else { return Ok(()) };
         audience.announce(&format!(
             "Profiling {}, in launches that are no samples.",
             format::plural(units.len(), "row")
@@ -50,7 +50,8 @@ impl Session<'_> {
                 match host.profiled(&slot, line)? {
                     Ok(profile) => found.last_mut().expect("pushed").arms.push(profile),
                     Err(problem) => {
-                        let (name, arm) = (self.works[unit.work].name(), &self.request.arms[arm]);
+                        let (name, arm) =
+                            (self.works[unit.work].name(), &self.request.common.arms[arm]);
                         let warning =
                             format!("There is no profile of {name} under `{arm}`: {problem}");
                         self.warn(audience, warning)?;

@@ -30,12 +30,14 @@ pub fn check_programs(
     treatments: &[Named],
     directory: &Path,
 ) -> Result<(), String> {
-    if request.around.has_lines() || !treatments.iter().all(finds_the_same) {
+    let has_lines =
+        request.plan.comparison().is_some_and(|comparison| comparison.around.has_lines());
+    if has_lines || !treatments.iter().all(finds_the_same) {
         return Ok(());
     }
     let is_missing =
         |program: &String| program_file(program, directory).is_none_or(|it| !it.exists());
-    let missing: Vec<String> = match (&request.command, &request.contest) {
+    let missing: Vec<String> = match (request.plan.command(), request.plan.contest()) {
         (_, Some(contest)) => {
             contest.lines.iter().filter_map(|line| missing_in(contest, line, &is_missing)).collect()
         }

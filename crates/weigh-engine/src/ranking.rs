@@ -14,8 +14,8 @@ pub fn versus(stored: &Stored, results: &[Row]) -> Option<Versus> {
     }
     let origin: Option<Origin> =
         stored.header.origin.as_ref().and_then(|text| serde_json::from_str(text).ok());
-    let shell = origin.and_then(|origin| origin.request.contest).map(|contest| contest.shell);
-    let shell = shell.filter(|words| !words.is_empty());
+    let contest = origin.as_ref().and_then(|origin| origin.request.plan.contest());
+    let shell = contest.map(|contest| &contest.shell).filter(|words| !words.is_empty());
     let start_ns = |startup: &Startup| startup.evidence.amounts.number(SHELL_START_NS);
     Some(Versus {
         shell: shell.map(|words| command_line(words.iter().map(String::as_str))),

@@ -1,5 +1,6 @@
 //! What is to be measured, and who watches.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,17 +10,20 @@ use super::around::Around;
 use super::asked_for::AskedFor;
 use super::contest::Contest;
 use super::effects;
+use super::length::LONG_START_MS;
+use super::load_answers::of_points;
+use super::net_answers::of_cells;
 use super::platform::Observer;
-use super::ramp::RampPlan;
+use super::ramp::{RampGoal, RampPlan};
 use super::run_progress::Progress;
 use super::schedule::{Schedule, SchemePilot};
 use super::surroundings::Surroundings;
 use paired::design::Design;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::scheme::Scheme;
-use weigh_model::result::work_name::WorkName;
+use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
-use weigh_model::workload::mix::{JobSizes, MixFromFile};
+use weigh_model::workload::mix::{JobPace, JobSizes, MixFromFile};
 use weigh_model::workload::suite::FromFile;
 use weigh_net::far_host::FarHosts;
 use weigh_net::grid::Grid;
@@ -27,83 +31,403 @@ use weigh_station::client::WhoIsTreated;
 use weigh_store::names::Naming;
 use weigh_treatment::{self as treatment, Named, Occupied};
 
-/// What is to be measured. It is stored with the experiment, so that a later session can go on with it: a
-/// field that is added later needs `#[serde(default)]`.
+/// How narrow the interval at a peak or of a BTU is to be, to either side.
+pub const PRECISION: f64 = 0.05;
+
+/// What is to be measured. It is stored with the experiment, so that a later session can continue it.
+///
+/// It is stored flat: `taken` reads two fields of a comparison without the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    pub kind: ExperimentKind,
-    /// Labels of treatments, the baseline's first.
+    #[serde(flatten)]
+    pub common: Common,
+    #[serde(flatten)]
+    pub plan: Plan,
+}
+
+/// The fields that every plan uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Common {
+    /// Labels of treatments, or of the commands of a contest; the baseline's first.
     pub arms: Vec<String>,
-    /// Labels of what all arms have around their samples.
-    #[serde(default)]
-    pub fixtures: Vec<String>,
-    /// What is done beside the workloads, each of which is measured alone too.
-    #[serde(default)]
-    pub beside: Vec<String>,
-    /// Workloads, suites, files with suites.
-    pub workloads: Vec<String>,
-    /// Those of them that are files.
-    pub suites: Vec<FromFile>,
-    /// Files with mixes.
-    #[serde(default)]
-    pub mixes: Vec<MixFromFile>,
-    #[serde(default)]
-    pub job_sizes: JobSizes,
-    /// A command to weigh as a whole.
-    pub command: Option<Vec<String>>,
-    /// Commands to weigh against each other, one per arm.
-    #[serde(default)]
-    pub contest: Option<Contest>,
-    /// What is run around it.
-    #[serde(default)]
-    pub around: Around,
-    /// The machines that are black boxes for cells of a grid; they are on this one without.
-    #[serde(default)]
-    pub far_hosts: Option<FarHosts>,
-    /// Of each workload, at the same time. With several numbers, each workload is measured with each.
-    pub copies: Vec<usize>,
     /// The command line that measures the same again.
     pub again: String,
     pub seed: u64,
+    /// How long is measured; zero where the plan itself says when it ends.
     pub budget: Duration,
-    /// How long it takes at least for each row, where nobody gave a budget; zero where somebody did.
-    #[serde(skip)]
-    pub budget_per_row: Duration,
-    /// The margin of equivalence as a fraction.
-    pub margin: f64,
-    pub design: Design,
-    /// Length of a sample of a workload; with `None` the first pairs choose it.
-    pub sample_ms: Option<u64>,
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
-    pub plan: Plan,
-    /// What is judged besides the rate and CPU time.
-    #[serde(default)]
-    pub further_metrics: Vec<Metric>,
-    /// Whether the first pairs of each row choose how the others are taken. Without, they take turns where
-    /// the rate over all time is among what is judged.
-    #[serde(default)]
-    pub pilot_chooses_scheme: bool,
-    /// Whether rows take pairs of processes that have lived for a second, before a good word is said of them.
-    #[serde(default)]
-    pub takes_old_pairs: bool,
-    /// Whether a detail pass follows the pairs.
-    pub detail: bool,
-    /// Of servers and of who asks them.
-    #[serde(default)]
-    pub treated: WhoIsTreated,
-    /// The machine that the client is on, where it is another: what --client takes.
-    #[serde(default)]
-    pub client: Option<String>,
-    /// What the user calls this experiment; another session of it may be called otherwise.
+    /// The name and tags of this experiment; a later session may change them.
     #[serde(skip)]
     pub naming: Naming,
-    /// What no row may be shown to cost more than, as a share of the rate.
-    #[serde(skip)]
-    pub fail_above: Option<f64>,
     /// What the report says of what was asked for, in whole sentences.
     #[serde(skip)]
     pub warnings: Vec<String>,
+}
+
+impl Default for Common {
+    /// One arm without any treatment.
+    fn default() -> Common {
+        Common {
+            arms: vec!["none".into()],
+            again: String::new(),
+            seed: 0,
+            budget: Duration::ZERO,
+            timeout: None,
+            naming: Naming::default(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// How samples are taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "plan")]
+pub enum Plan {
+    /// Pairs of arms.
+    Compare(Comparison),
+    /// One arm alone: passes over workloads.
+    Run(Run),
+    /// One arm alone: the load points of one mix.
+    Ramp(LoadRamp),
+    /// One arm alone: sweeps over the cells of a grid.
+    Net(Sweeps),
+}
+
+/// Arms that are compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    pub compared: Compared,
+    /// Labels of the fixtures of all arms.
+    pub fixtures: Vec<String>,
+    /// Complete and separate repetitions of the experiment.
+    pub sets: usize,
+    /// The margin of equivalence as a fraction.
+    pub margin: f64,
+    pub design: Design,
+    /// What is judged besides the rate and CPU time.
+    pub further_metrics: Vec<Metric>,
+    /// What is run around each command.
+    pub around: Around,
+    pub profiler: Option<String>,
+    /// The machines of the black boxes of a grid; `None` for this machine.
+    pub far_hosts: Option<FarHosts>,
+    /// Length of a sample of a workload; with `None` the first pairs choose it.
+    pub sample_ms: Option<u64>,
+    /// Whether the first pairs of each row choose how the others are taken. Without, they are interleaved
+    /// where the rate over all time is among what is judged.
+    pub pilot_chooses_scheme: bool,
+    /// Whether rows take pairs of processes that have lived for a second, before a good word is said of them.
+    pub takes_old_pairs: bool,
+    /// Whether a detail pass follows the pairs.
+    pub detail: bool,
+    /// Of servers and their clients.
+    pub treated: WhoIsTreated,
+    /// Whether its arms are known, and the machine is judged by them.
+    pub is_calibration: bool,
+    /// How long it takes at least for each row, where nobody gave a budget; zero where somebody did.
+    #[serde(skip)]
+    pub budget_per_row: Duration,
+    /// What no row may be shown to cost more than, as a share of the rate.
+    #[serde(skip)]
+    pub fail_above: Option<f64>,
+}
+
+impl Default for Comparison {
+    fn default() -> Comparison {
+        Comparison {
+            compared: Compared::Workloads(Workloads::default()),
+            fixtures: Vec::new(),
+            sets: 1,
+            margin: 0.01,
+            design: Design::default(),
+            further_metrics: Vec::new(),
+            around: Around::default(),
+            profiler: None,
+            far_hosts: None,
+            sample_ms: None,
+            pilot_chooses_scheme: false,
+            takes_old_pairs: false,
+            detail: false,
+            treated: WhoIsTreated::Both,
+            is_calibration: false,
+            budget_per_row: Duration::ZERO,
+            fail_above: None,
+        }
+    }
+}
+
+/// What the arms of a comparison run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "an experiment has one")]
+pub enum Compared {
+    Workloads(Workloads),
+    /// One command as a whole, in all arms.
+    Command(Vec<String>),
+    /// One command per arm.
+    Contest(Contest),
+}
+
+/// Workloads of ours, as a user named them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workloads {
+    /// Workloads, suites, mixes, files with suites or mixes.
+    pub names: Vec<String>,
+    /// The suites of the files among them.
+    pub suites: Vec<FromFile>,
+    /// The mixes of the files among them.
+    pub mixes: Vec<MixFromFile>,
+    pub job_sizes: JobSizes,
+    /// Copies of each workload to run at once; several values measure each.
+    pub copies: Vec<usize>,
+    /// What is done beside the workloads, each of which is measured alone too.
+    pub beside: Vec<String>,
+    /// The machine of the client, where that is another: what --client takes.
+    pub client: Option<String>,
+}
+
+impl Default for Workloads {
+    /// None yet, each in one copy.
+    fn default() -> Workloads {
+        Workloads {
+            names: Vec::new(),
+            suites: Vec::new(),
+            mixes: Vec::new(),
+            job_sizes: JobSizes::default(),
+            copies: vec![1],
+            beside: Vec::new(),
+            client: None,
+        }
+    }
+}
+
+/// Workloads that are measured alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub workloads: Workloads,
+    pub fixtures: Vec<String>,
+    /// Length of a sample, or of a pass.
+    pub sample_ms: u64,
+    pub passes: Passes,
+}
+
+impl Default for Run {
+    fn default() -> Run {
+        Run {
+            workloads: Workloads::default(),
+            fixtures: Vec::new(),
+            sample_ms: LONG_START_MS,
+            passes: Passes::Samples(20),
+        }
+    }
+}
+
+/// The passes over each workload of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Passes {
+    /// So many, over all workloads in turn.
+    Samples(usize),
+    /// So many, with the same servers in all of them; where `per_1000s` is not 0, operations begin so many
+    /// times in 1000 s.
+    Endure { passes: usize, per_1000s: u64 },
+    /// As many as find the highest rate in an open loop with a p99 of so much at the most.
+    Capacity { p99_ns: f64 },
+    /// With the durations and passes of the suite's original.
+    Classic,
+}
+
+/// A mix under growing load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadRamp {
+    /// With `load:` before it.
+    pub mix: String,
+    /// The mix, if it is a file.
+    pub mixes: Vec<MixFromFile>,
+    /// The users of each load point, ascending.
+    pub users: Vec<NonZero<usize>>,
+    pub job_sizes: JobSizes,
+    pub fixtures: Vec<String>,
+    pub ramp: RampPlan,
+    pub profiler: Option<String>,
+}
+
+impl Default for LoadRamp {
+    fn default() -> LoadRamp {
+        LoadRamp {
+            mix: "load:shared".into(),
+            mixes: Vec::new(),
+            users: Vec::new(),
+            job_sizes: JobSizes::default(),
+            fixtures: Vec::new(),
+            ramp: RampPlan::doubling(RampGoal::Peak, PRECISION),
+            profiler: None,
+        }
+    }
+}
+
+/// Sweeps over the cells of a grid, until the interval of the BTU is narrow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sweeps {
+    pub grid: Grid,
+    /// Half the width that the interval is to have, as a share.
+    pub precision: f64,
+    /// Where one more sweep, which is not scored, writes what W_test's interfaces carried.
+    pub trace: Option<PathBuf>,
+    /// The machines of the black boxes; `None` for this machine.
+    pub far_hosts: Option<FarHosts>,
+}
+
+impl Sweeps {
+    pub fn over(grid: Grid) -> Sweeps {
+        Sweeps { grid, precision: PRECISION, trace: None, far_hosts: None }
+    }
+
+    /// The grid as a workload.
+    pub fn label(&self) -> String {
+        format!("{NET}{}", self.grid.name)
+    }
+}
+
+impl Plan {
+    pub fn comparison(&self) -> Option<&Comparison> {
+        match self {
+            Plan::Compare(comparison) => Some(comparison),
+            Plan::Run(_) | Plan::Ramp(_) | Plan::Net(_) => None,
+        }
+    }
+
+    /// What is measured, if it is workloads that a user named.
+    pub fn workloads(&self) -> Option<&Workloads> {
+        match self {
+            Plan::Compare(comparison) => match &comparison.compared {
+                Compared::Workloads(workloads) => Some(workloads),
+                Compared::Command(_) | Compared::Contest(_) => None,
+            },
+            Plan::Run(run) => Some(&run.workloads),
+            Plan::Ramp(_) | Plan::Net(_) => None,
+        }
+    }
+
+    /// The command that all arms run.
+    pub fn command(&self) -> Option<&[String]> {
+        match &self.comparison()?.compared {
+            Compared::Command(argv) => Some(argv),
+            Compared::Workloads(_) | Compared::Contest(_) => None,
+        }
+    }
+
+    /// The commands that are compared.
+    pub fn contest(&self) -> Option<&Contest> {
+        match &self.comparison()?.compared {
+            Compared::Contest(contest) => Some(contest),
+            Compared::Workloads(_) | Compared::Command(_) => None,
+        }
+    }
+
+    pub fn fixtures(&self) -> &[String] {
+        match self {
+            Plan::Compare(comparison) => &comparison.fixtures,
+            Plan::Run(run) => &run.fixtures,
+            Plan::Ramp(ramp) => &ramp.fixtures,
+            Plan::Net(_) => &[],
+        }
+    }
+
+    pub fn far_hosts(&self) -> Option<&FarHosts> {
+        match self {
+            Plan::Compare(comparison) => comparison.far_hosts.as_ref(),
+            Plan::Net(sweeps) => sweeps.far_hosts.as_ref(),
+            Plan::Run(_) | Plan::Ramp(_) => None,
+        }
+    }
+
+    /// The line that looks at the processes of one more launch.
+    pub fn profiler(&self) -> Option<&str> {
+        match self {
+            Plan::Compare(comparison) => comparison.profiler.as_deref(),
+            Plan::Ramp(ramp) => ramp.profiler.as_deref(),
+            Plan::Run(_) | Plan::Net(_) => None,
+        }
+    }
+
+    /// Length of a sample, if it is given.
+    pub fn sample_ms(&self) -> Option<u64> {
+        match self {
+            Plan::Compare(comparison) => comparison.sample_ms,
+            Plan::Run(run) => Some(run.sample_ms),
+            Plan::Ramp(_) | Plan::Net(_) => None,
+        }
+    }
+
+    /// The machine of the client, where that is another.
+    pub fn client(&self) -> Option<&str> {
+        self.workloads()?.client.as_deref()
+    }
+
+    /// Who has the treatment, of servers and their clients.
+    pub fn treated(&self) -> WhoIsTreated {
+        match self {
+            Plan::Compare(comparison) => comparison.treated,
+            Plan::Run(_) if self.client().is_some() => WhoIsTreated::Server,
+            Plan::Run(_) | Plan::Ramp(_) | Plan::Net(_) => WhoIsTreated::Both,
+        }
+    }
+
+    /// When users of a mix begin their jobs.
+    pub fn pace(&self) -> JobPace {
+        match self {
+            Plan::Ramp(ramp) => ramp.job_sizes.pace,
+            _ => self.workloads().map(|workloads| workloads.job_sizes.pace).unwrap_or_default(),
+        }
+    }
+
+    /// What is kept and judged besides the rate and CPU time.
+    pub fn further_metrics(&self) -> Vec<Metric> {
+        match self {
+            Plan::Compare(comparison) => comparison.further_metrics.clone(),
+            Plan::Run(_) => Vec::new(),
+            Plan::Ramp(_) => of_points(),
+            Plan::Net(_) => of_cells(),
+        }
+    }
+
+    /// How many sets it has; without pairs there is one.
+    pub fn sets(&self) -> usize {
+        self.comparison().map_or(1, |comparison| comparison.sets)
+    }
+
+    /// The margin of equivalence as a fraction; without pairs, the usual one.
+    pub fn margin(&self) -> f64 {
+        self.comparison().map_or(Comparison::default().margin, |comparison| comparison.margin)
+    }
+
+    /// The design of its pairs; without pairs, the usual one.
+    pub fn design(&self) -> Design {
+        self.comparison().map(|comparison| comparison.design.clone()).unwrap_or_default()
+    }
+
+    /// The labels of what is measured, as a user might write them.
+    pub fn names(&self) -> Vec<String> {
+        match self {
+            Plan::Ramp(ramp) => {
+                let point = |users: &NonZero<usize>| WorkName::of_users(&ramp.mix, users.get());
+                ramp.users.iter().map(|users| point(users).to_string()).collect()
+            }
+            Plan::Net(sweeps) => vec![sweeps.label()],
+            _ => self.workloads().map(|workloads| workloads.names.clone()).unwrap_or_default(),
+        }
+    }
+
+    pub fn kind(&self) -> ExperimentKind {
+        match self {
+            Plan::Compare(comparison) => match &comparison.compared {
+                Compared::Contest(_) => ExperimentKind::Versus,
+                _ if comparison.is_calibration => ExperimentKind::Calibrate,
+                _ => ExperimentKind::Compare,
+            },
+            Plan::Run(_) | Plan::Ramp(_) | Plan::Net(_) => ExperimentKind::Run,
+        }
+    }
 }
 
 impl Request {
@@ -112,134 +436,107 @@ impl Request {
     /// # Errors
     /// As [`build_treatments`].
     pub fn treatments(&self) -> Result<Vec<Named>, String> {
-        match &self.contest {
+        match self.plan.contest() {
             Some(contest) => contest.treatments(),
-            None => build_treatments(&self.arms, &self.fixtures),
+            None => build_treatments(&self.common.arms, self.plan.fixtures()),
         }
     }
 
-    /// What is to be measured, where it is no command.
-    pub fn asked_for(&self) -> AskedFor<'_> {
+    /// What arms have around their samples.
+    pub fn surroundings(&self) -> Surroundings {
+        Surroundings::of(&self.common.arms, self.plan.fixtures())
+    }
+
+    /// These workloads, as all else of it has them.
+    pub fn asked_for<'a>(&self, workloads: &'a Workloads) -> AskedFor<'a> {
         AskedFor {
-            names: &self.workloads,
-            suites: &self.suites,
-            mixes: &self.mixes,
-            copies: &self.copies,
-            sizes: &self.job_sizes,
-            beside: &self.beside,
+            names: &workloads.names,
+            suites: &workloads.suites,
+            mixes: &workloads.mixes,
+            copies: &workloads.copies,
+            sizes: &workloads.job_sizes,
+            beside: &workloads.beside,
+            surroundings: self.surroundings(),
+            treated: self.plan.treated(),
             // Effects of factors are made of the same load points in all arms.
-            surroundings: Surroundings::of(&self.arms, &self.fixtures),
-            treated: self.treated,
-            seeks_peaks: self.kind == ExperimentKind::Compare
-                && effects::factorial(&self.arms).is_none(),
+            seeks_peaks: self.plan.kind() == ExperimentKind::Compare
+                && effects::factorial(&self.common.arms).is_none(),
         }
+    }
+
+    /// Whether an arm is a guest that counts instructions.
+    fn has_guests(&self) -> bool {
+        self.common.arms.iter().any(|label| treatment::is_of_guest(label))
     }
 
     /// What is judged of each row, the rate first.
     pub fn metrics(&self) -> Vec<Metric> {
-        let mut judged = Metric::judged(self.design.fixed_pairs, &self.further_metrics);
+        let further = self.plan.further_metrics();
+        let mut judged = Metric::judged(self.plan.design().fixed_pairs, &further);
         // Of a guest that counts instructions it is no time, a client elsewhere does not know the server's,
         // and each claim more makes the others harder.
-        if self.client.is_some() || self.arms.iter().any(|label| treatment::is_of_guest(label)) {
-            let is_asked_for = self.further_metrics.contains(&Metric::CpuTime);
+        if self.plan.client().is_some() || self.has_guests() {
+            let is_asked_for = further.contains(&Metric::CpuTime);
             judged.retain(|metric| *metric != Metric::CpuTime || is_asked_for);
         }
         judged
     }
 
     /// With a budget for so many rows, where nobody gave one.
-    pub fn with_time_for(self, rows: usize) -> Request {
-        Request { budget: self.budget.max(self.budget_per_row * rows as u32), ..self }
+    pub fn with_time_for(mut self, rows: usize) -> Request {
+        if let Plan::Compare(comparison) = &self.plan {
+            let least = comparison.budget_per_row * rows as u32;
+            self.common.budget = self.common.budget.max(least);
+        }
+        self
     }
 
     /// The same where something can take turns, or nothing can.
     ///
     /// Nothing is chosen where the number of pairs is fixed, where effects are made of pairs of several
     /// rows, or where each operation is timed, which is longer than a slice with its clock.
-    pub fn with_choice_of_scheme(&self, can_take_turns: bool) -> Request {
-        let has_choice = self.pilot_chooses_scheme
-            && can_take_turns
-            && self.design.fixed_pairs.is_none()
-            && effects::factorial(&self.arms).is_none()
+    pub fn with_choice_of_scheme(mut self, can_take_turns: bool) -> Request {
+        let may_choose = can_take_turns
+            && effects::factorial(&self.common.arms).is_none()
             && !self.wants_latencies();
-        let all_time = has_choice.then_some(Metric::AllTime);
-        let further = all_time.into_iter().chain(self.further_metrics.iter().cloned());
-        let further_metrics = match self.pilot_chooses_scheme {
-            true => further.collect(),
-            false => self.further_metrics.clone(),
-        };
-        Request { pilot_chooses_scheme: has_choice, further_metrics, ..self.clone() }
+        let Plan::Compare(comparison) = &mut self.plan else { return self };
+        comparison.pilot_chooses_scheme &= may_choose && comparison.design.fixed_pairs.is_none();
+        if comparison.pilot_chooses_scheme {
+            comparison.further_metrics.insert(0, Metric::AllTime);
+        }
+        self
     }
 
     /// Without old pairs where a number of pairs is fixed, or instructions are counted.
-    pub fn with_old_pairs_where_they_tell(self) -> Request {
-        let counts_instructions = self.arms.iter().any(|label| treatment::is_of_guest(label));
-        let takes_old_pairs = self.takes_old_pairs
-            && self.design.fixed_pairs.is_none()
-            && !counts_instructions
-            && !treatment::boot::are_boots(&self.arms)
-            && effects::factorial(&self.arms).is_none();
-        Request { takes_old_pairs, ..self }
-    }
-
-    /// Whether the rows of this work take old pairs.
-    pub fn takes_old_pairs_of(&self, work: &super::work::Work) -> bool {
-        self.takes_old_pairs && work.has_length()
-    }
-
-    /// How the pairs of a row are taken that can take turns, or cannot.
-    pub fn schedule(&self, can_take_turns: bool) -> Schedule {
-        match self.metrics().contains(&Metric::AllTime) && can_take_turns {
-            true if self.pilot_chooses_scheme => Schedule::Open(SchemePilot::default()),
-            true => Schedule::Fixed(Scheme::InTurns),
-            false => Schedule::Fixed(Scheme::InSequence),
+    pub fn with_old_pairs_where_they_tell(mut self) -> Request {
+        let may_tell = !self.has_guests()
+            && !treatment::boot::are_boots(&self.common.arms)
+            && effects::factorial(&self.common.arms).is_none();
+        if let Plan::Compare(comparison) = &mut self.plan {
+            comparison.takes_old_pairs &= may_tell && comparison.design.fixed_pairs.is_none();
         }
+        self
     }
 
     /// Whether the operations of each sample are to be timed one by one.
     pub fn wants_latencies(&self) -> bool {
-        self.further_metrics.iter().any(|metric| matches!(metric, Metric::Latency(_)))
+        self.plan.further_metrics().iter().any(|metric| matches!(metric, Metric::Latency(_)))
     }
-}
 
-/// How samples are taken.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Plan {
-    /// Pairs of arms, in this many complete and separate sets.
-    Compare { sets: usize },
-    /// One arm alone, this many passes over all workloads.
-    Run { passes: usize },
-    /// One arm alone, this many passes over each work, with the same servers in all of them; where not 0,
-    /// operations begin so many times in 1000 s.
-    Endure { passes: usize, per_1000s: u64 },
-    /// One arm alone: the highest rate of each work, in an open loop, with a p99 of so much at the most.
-    Capacity { p99_ns: f64 },
-    /// The same with the durations and passes of the suite's original.
-    Classic,
-    /// One arm alone, the load points of one mix, as many as it takes.
-    Ramp(RampPlan),
-    /// One arm alone, all cells of a grid, until the interval of the BTU has this half width.
-    /// With `trace`, all of them once more, not scored, with what W_test's interfaces carried in a file each
-    /// in this directory.
-    Net {
-        grid: Box<Grid>,
-        precision: f64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        trace: Option<PathBuf>,
-    },
-}
+    /// Whether the rows of this work take old pairs.
+    pub fn takes_old_pairs_of(&self, work: &super::work::Work) -> bool {
+        self.plan.comparison().is_some_and(|comparison| comparison.takes_old_pairs)
+            && work.has_length()
+    }
 
-impl Plan {
-    /// How many sets it has; without pairs there is one.
-    pub fn sets(&self) -> usize {
-        match self {
-            Plan::Compare { sets } => *sets,
-            Plan::Run { .. }
-            | Plan::Endure { .. }
-            | Plan::Capacity { .. }
-            | Plan::Classic
-            | Plan::Ramp(_)
-            | Plan::Net { .. } => 1,
+    /// How the pairs of a row are taken that can take turns, or cannot.
+    pub fn schedule(&self, can_take_turns: bool) -> Schedule {
+        let comparison = self.plan.comparison();
+        let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
+        match self.metrics().contains(&Metric::AllTime) && can_take_turns {
+            true if pilot_chooses => Schedule::Open(SchemePilot::default()),
+            true => Schedule::Fixed(Scheme::InTurns),
+            false => Schedule::Fixed(Scheme::InSequence),
         }
     }
 }
@@ -321,4 +618,34 @@ pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Na
         }
     }
     Ok(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_request_is_read_back() {
+        let comparison = Comparison {
+            compared: Compared::Command(vec!["make".into()]),
+            pilot_chooses_scheme: true,
+            takes_old_pairs: true,
+            ..Comparison::default()
+        };
+        let sweeps = Sweeps::over(Grid::find("1996").unwrap());
+        let ramp = LoadRamp { users: vec![NonZero::<usize>::MIN], ..LoadRamp::default() };
+        let plans = [
+            Plan::Compare(comparison),
+            Plan::Run(Run::default()),
+            Plan::Ramp(ramp),
+            Plan::Net(sweeps),
+        ];
+        for plan in plans {
+            let common =
+                Common { seed: u64::MAX, timeout: Some(Duration::MAX), ..Common::default() };
+            let request = Request { common, plan };
+            let text = serde_json::to_string(&request).unwrap();
+            assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request, "{text}");
+        }
+    }
 }

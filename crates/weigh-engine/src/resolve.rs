@@ -1,12 +1,14 @@
 //! From the names that a user gave to what is launched.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 
 use super::asked_for::AskedFor;
 use super::beside::Beside;
 use super::job_options;
 use super::net_work::{NetPart, NetWork};
 use super::ramp::default_points;
+use super::request::LoadRamp;
 use super::surroundings::Surroundings;
 use super::work::{LoadRole, UserLoad, Work};
 use weigh_fixture::{FIXTURES, FixtureKind, Service, services};
@@ -236,7 +238,50 @@ fn loads(
     asked_for: &AskedFor,
     workloads: &[Workload],
 ) -> Result<Vec<Work>, String> {
-    let typed = MixLabel::of(&name.name);
+    let load = loaded(&name.name, asked_for, workloads)?;
+    if name.users().is_none() && asked_for.seeks_peaks {
+        let candidates = default_points(MOST_SOUGHT).into_iter().filter_map(NonZero::new);
+        let candidates = candidates.map(|users| load(users, LoadRole::Candidate));
+        let peak = load(NonZero::<usize>::MIN, LoadRole::Peak);
+        return Ok(std::iter::once(peak).chain(candidates).collect());
+    }
+    let cpus = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let four_per_cpu = cpus.saturating_mul(const { NonZero::new(4).unwrap() });
+    let by_default = BTreeSet::from([NonZero::<usize>::MIN, cpus, four_per_cpu]);
+    let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
+    Ok(users.into_iter().map(|users| load(users, LoadRole::Named)).collect())
+}
+
+/// A work for each load point of a ramp.
+///
+/// # Errors
+/// A sentence, where there is no such mix, or nothing uses an option of mixes that was given.
+pub fn load_points(
+    ramp: &LoadRamp,
+    surroundings: Surroundings,
+    executable: &Executable,
+) -> Result<Vec<Work>, String> {
+    let workloads = executable.workloads()?;
+    let alone = AskedFor::of(&[], &ramp.job_sizes);
+    let asked_for = AskedFor { mixes: &ramp.mixes, surroundings, ..alone };
+    let names = WorkName::parse(&ramp.mix)?;
+    let [WorkName { name, load: None }] = &names[..] else {
+        return Err(format!("`{}` is not one mix without users (`weigh list mixes`)", ramp.mix));
+    };
+    let load = loaded(name, &asked_for, &workloads)?;
+    let works = ramp.users.iter().map(|users| load(*users, LoadRole::Named));
+    let works: Vec<Work> = works.collect();
+    job_options::check_used(asked_for.sizes, &works, &workloads)?;
+    Ok(works)
+}
+
+/// What makes the work of a mix from its users and its role.
+fn loaded(
+    name: &str,
+    asked_for: &AskedFor,
+    workloads: &[Workload],
+) -> Result<impl Fn(NonZero<usize>, LoadRole) -> Work + use<>, String> {
+    let typed = MixLabel::of(name);
     let is_cold = typed.is_cold || asked_for.sizes.is_cold;
     let beyond_cache_pct = typed.beyond_cache_pct.or(asked_for.sizes.beyond_cache_pct);
     let label = MixLabel { is_cold, beyond_cache_pct, ..typed };
@@ -246,20 +291,11 @@ fn loads(
     let common_kib = beyond_cache_pct.map(job_options::kib_of_memory).transpose()?;
     let common_kib = common_kib.or(asked_for.sizes.common_kib);
     let label = label.to_string();
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let by_default = BTreeSet::from([1, cpus, 4 * cpus]);
-    let load = |users, role| {
-        let (label, mix) = (label.clone(), mix.clone());
-        let sizes = JobSizes { is_cold, beyond_cache_pct, common_kib, ..asked_for.sizes.clone() };
+    let sizes = JobSizes { is_cold, beyond_cache_pct, common_kib, ..asked_for.sizes.clone() };
+    Ok(move |users, role| {
+        let (label, mix, sizes) = (label.clone(), mix.clone(), sizes.clone());
         Work::Load(Box::new(UserLoad { label, mix, users, sizes, role }))
-    };
-    if name.users().is_none() && asked_for.seeks_peaks {
-        let candidates = default_points(MOST_SOUGHT).into_iter();
-        let candidates = candidates.map(|users| load(users, LoadRole::Candidate));
-        return Ok(std::iter::once(load(1, LoadRole::Peak)).chain(candidates).collect());
-    }
-    let users = name.users().map_or(by_default, |users| BTreeSet::from([users]));
-    Ok(users.into_iter().map(|users| load(users, LoadRole::Named)).collect())
+    })
 }
 
 /// # Errors

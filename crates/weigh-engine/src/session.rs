@@ -17,8 +17,8 @@ use super::origin::{Origin, check_machine};
 use super::pairs::gather;
 use super::platform::Stop;
 use super::programs::check_programs;
-use super::request::{Audience, Plan, Request};
-use super::resolve::{cells_of, resolve};
+use super::request::{Audience, Common, Compared, Passes, Plan, Request};
+use super::resolve::{cells_of, load_points, resolve};
 use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
@@ -77,7 +77,7 @@ pub fn execute(
 #[derive(Clone, Copy, Debug)]
 pub struct More {
     pub budget: Duration,
-    /// As [`Request::budget_per_row`].
+    /// As [`Comparison::budget_per_row`](super::request::Comparison::budget_per_row).
     pub budget_per_row: Duration,
     /// As narrow as an interval of a grid is to be, where that is given anew.
     pub precision: Option<f64>,
@@ -99,9 +99,12 @@ pub fn go_on(
 ) -> Result<Done, String> {
     let origin = Origin::of(stored)?;
     let More { budget, budget_per_row, precision } = more;
-    let mut request = Request { budget, budget_per_row, ..origin.request.clone() };
-    if let (Plan::Net { precision: of_before, .. }, Some(anew)) = (&mut request.plan, precision) {
-        *of_before = anew;
+    let mut request = origin.request.clone();
+    request.common.budget = budget;
+    match &mut request.plan {
+        Plan::Compare(comparison) => comparison.budget_per_row = budget_per_row,
+        Plan::Net(sweeps) => sweeps.precision = precision.unwrap_or(sweeps.precision),
+        Plan::Run(_) | Plan::Ramp(_) => {}
     }
     conduct(&request, Some((stored, &origin)), store, audience, interrupted)
 }
@@ -125,7 +128,8 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
     if let Some(named) = of(Reach::System) {
         return Err(not_elsewhere(&elsewhere.label, &named.label));
     }
-    match request.around.has_lines() {
+    let comparison = request.plan.comparison();
+    match comparison.is_some_and(|comparison| comparison.around.has_lines()) {
         true => Err(format!(
             "--setup, --prepare and --cleanup are run on this machine, and the processes of `{}` are on \
              another: leave them out",
@@ -153,7 +157,7 @@ fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
 
 /// What can be told of commands before anything is begun.
 fn check_commands(request: &Request, treatments: &[Named], is_resumed: bool) -> Result<(), String> {
-    if let Some(command) = &request.command {
+    if let Some(command) = request.plan.command() {
         check_filled(command, treatments)?;
     }
     match is_resumed {
@@ -177,13 +181,14 @@ pub(super) fn conduct(
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);
     let place = place.and_then(|place| {
         check_workloads(&place.works, &treatments)?;
-        if request.command.is_none() {
+        if request.plan.command().is_none() {
             check_interpreters(&place.works, &treatments)?;
         }
         Ok(place)
     });
     let begun = place.and_then(|place| {
-        let request = &request.clone().with_time_for(rows(&place.works, request.arms.len()));
+        let arms = request.common.arms.len();
+        let request = request.clone().with_time_for(rows(&place.works, arms));
         let begun = match resumed {
             None => begin(request, &treatments, &place, &station, store),
             Some(earlier) => {
@@ -280,25 +285,26 @@ fn works_of(
         Some(origin) => origin.directory.clone(),
         None => current_directory()?,
     };
-    let works = match (&request.command, &request.contest) {
-        (_, Some(contest)) => {
-            let contest = Box::new(contest.clone());
-            vec![Work::Contest { contest, directory: directory.clone() }]
-        }
-        (Some(argv), _) => {
-            vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
-        }
-        (None, None) => match &request.plan {
-            Plan::Net { grid, .. } => {
-                cells_of(&request.workloads[0], grid, &station.place.executable)?
+    let executable = &station.place.executable;
+    let works = match &request.plan {
+        Plan::Compare(comparison) => match &comparison.compared {
+            Compared::Workloads(workloads) => resolve(&request.asked_for(workloads), executable)?,
+            Compared::Command(argv) => {
+                vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
             }
-            _ => resolve(&request.asked_for(), &station.place.executable)?,
+            Compared::Contest(contest) => {
+                let contest = Box::new(contest.clone());
+                vec![Work::Contest { contest, directory: directory.clone() }]
+            }
         },
+        Plan::Run(run) => resolve(&request.asked_for(&run.workloads), executable)?,
+        Plan::Ramp(ramp) => load_points(ramp, request.surroundings(), executable)?,
+        Plan::Net(sweeps) => cells_of(&sweeps.label(), &sweeps.grid, executable)?,
     };
     check_asking(&request.plan, &works)?;
     // What was stored is measured as it was.
     if origin.is_none() {
-        check_used(request, &works)?;
+        check_used(&request.plan, &works)?;
     }
     Ok(WhatIsMeasured { directory, works })
 }
@@ -320,7 +326,7 @@ struct Begun {
 }
 
 fn begin(
-    request: &Request,
+    request: Request,
     treatments: &[Named],
     place: &WhatIsMeasured,
     station: &Station,
@@ -328,57 +334,59 @@ fn begin(
 ) -> Result<Begun, String> {
     let start_ms = start_ms(sets_in_late(treatments.iter()));
     let WhatIsMeasured { directory, works } = place;
-    let request = &request
+    let request = request
         .with_choice_of_scheme(can_take_turns(treatments, works, station))
         .with_old_pairs_where_they_tell();
     let executable = &station.place.executable;
     let (machine, warnings) = station.look(store.directory());
     let calibrations = history(store, &machine, Some(RECENT))?;
     let noise = KnownNoise::of(&calibrations);
-    let planned_pairs = planned_pairs(request, works, &calibrations, start_ms);
-    let origin = Origin::new(request, directory, treatments, executable);
+    let planned_pairs = planned_pairs(&request, works, &calibrations, start_ms);
+    let origin = Origin::new(&request, directory, treatments, executable);
+    let Request { common, plan } = &request;
+    let design = plan.design();
     let header = Header {
-        kind: request.kind,
-        command: again(request, executable),
-        seed: request.seed,
-        budget_s: request.budget.as_secs_f64(),
-        alpha: request.design.alpha,
-        margin: request.margin,
-        fixed_pairs: request.design.fixed_pairs,
-        multiplicity: request.design.multiplicity,
+        kind: plan.kind(),
+        command: again(common, executable),
+        seed: common.seed,
+        budget_s: common.budget.as_secs_f64(),
+        alpha: design.alpha,
+        margin: plan.margin(),
+        fixed_pairs: design.fixed_pairs,
+        multiplicity: design.multiplicity,
         metrics: request.metrics(),
         planned_pairs,
-        sets: request.plan.sets(),
+        sets: plan.sets(),
         machine,
-        arms: request.arms.clone(),
-        asked_for: request.workloads.clone(),
-        is_classic: request.plan == Plan::Classic,
-        suites: request.suites.clone(),
+        arms: common.arms.clone(),
+        asked_for: plan.names(),
+        is_classic: matches!(plan, Plan::Run(run) if run.passes == Passes::Classic),
+        suites: plan.workloads().map(|workloads| workloads.suites.clone()).unwrap_or_default(),
         works: works
             .iter()
             .map(|work| record::StoredWork {
                 name: work.name(),
                 unit: work.unit(),
                 syscalls_per_op: work.syscalls_per_op(),
-                sample_ms: work.has_length().then(|| request.sample_ms.unwrap_or(start_ms)),
+                sample_ms: work.has_length().then(|| plan.sample_ms().unwrap_or(start_ms)),
                 start_scale: noise.start_scales(&work.name()),
                 on_curve: work.on_curve(),
             })
             .collect(),
-        takes_old_pairs: request.takes_old_pairs,
+        takes_old_pairs: request.plan.comparison().is_some_and(|plan| plan.takes_old_pairs),
         origin: Some(to_json(&origin)),
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;
-    store.set_naming(&id, &request.naming).map_err(|error| error.to_string())?;
-    if let Some(limit) = request.fail_above {
+    store.set_naming(&id, &common.naming).map_err(|error| error.to_string())?;
+    if let Some(limit) = plan.comparison().and_then(|comparison| comparison.fail_above) {
         store.set_fail_above(&id, limit).map_err(|error| error.to_string())?;
     }
-    for warning in request.warnings.iter().chain(&warnings) {
+    for warning in common.warnings.iter().chain(&warnings) {
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
-    let earlier = Earlier::none(request.plan.sets());
-    Ok(Begun { id, request: request.clone(), start_scales, planned_pairs, earlier, origin })
+    let earlier = Earlier::none(plan.sets());
+    Ok(Begun { id, request, start_scales, planned_pairs, earlier, origin })
 }
 
 fn to_json(origin: &Origin) -> String {
@@ -388,7 +396,7 @@ fn to_json(origin: &Origin) -> String {
 /// Opens a stored experiment again, if all is as it was.
 fn resume(
     (stored, origin): (&Stored, &Origin),
-    request: &Request,
+    mut request: Request,
     treatments: &[Named],
     place: &WhatIsMeasured,
     station: &Station,
@@ -398,7 +406,7 @@ fn resume(
     let header = &stored.header;
     let (machine, mut warnings) = station.look(store.directory());
     // Where arms are boots, they prove what is the same.
-    let are_boots = are_boots(&request.arms);
+    let are_boots = are_boots(&request.common.arms);
     let differences = match are_boots {
         true => Vec::new(),
         false => check_machine(&header.machine, &machine)?,
@@ -408,7 +416,7 @@ fn resume(
         return Err("its suites have other workloads in this version of weigh".into());
     }
     let earlier = Earlier::of(stored);
-    if !are_boots && earlier.is_done(stored, request) {
+    if !are_boots && earlier.is_done(stored, &request) {
         return Err(
             "every row has its verdict and a sufficiently narrow interval: there is nothing left to measure"
                 .into(),
@@ -416,13 +424,13 @@ fn resume(
     }
     let budget_s = match are_boots {
         true => header.budget_s,
-        false => (earlier.elapsed + request.budget).as_secs_f64(),
+        false => (earlier.elapsed + request.common.budget).as_secs_f64(),
     };
     let session = store
         .reopen(&stored.id, budget_s, header.sets.max(earlier.sets.end))
         .map_err(|error| error.to_string())?;
     let so_far = match request.plan {
-        Plan::Net { .. } => format::plural(sweeps_of(stored), "sweep"),
+        Plan::Net(_) => format::plural(sweeps_of(stored), "sweep"),
         _ => format::plural(gather(stored).iter().map(|row| row.series.len()).sum(), "pair"),
     };
     audience.announce(&format!("Continuing {}: session {session}, after {so_far}.", stored.id));
@@ -437,20 +445,21 @@ fn resume(
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let planned_pairs = header.planned_pairs;
-    let fail_above = request.fail_above.or(stored.fail_above);
-    let (id, request) = (stored.id.clone(), Request { fail_above, ..request.clone() });
-    let origin = origin.clone();
+    if let Plan::Compare(comparison) = &mut request.plan {
+        comparison.fail_above = comparison.fail_above.or(stored.fail_above);
+    }
+    let (id, origin) = (stored.id.clone(), origin.clone());
     Ok(Begun { id, request, start_scales, planned_pairs, earlier, origin })
 }
 
 /// A number is only as good as what was measured, so it says whose build that was.
 /// The command line that measures the same again, by the same build.
-fn again(request: &Request, executable: &Executable) -> String {
+fn again(common: &Common, executable: &Executable) -> String {
     match &executable.foreign {
         Some(file) => {
             let file = command_line([&*file.to_string_lossy()]);
-            format!("{VARIABLE}={file} {}", request.again)
+            format!("{VARIABLE}={file} {}", common.again)
         }
-        None => request.again.clone(),
+        None => common.again.clone(),
     }
 }

@@ -17,7 +17,6 @@ use super::sets::{self, Set};
 use super::stored_design::design;
 use super::stored_effects;
 use super::stored_guards::{guard, scheme_of};
-use super::surroundings::Surroundings;
 use super::times;
 use paired::betting::Betting;
 use paired::design::Design;
@@ -90,8 +89,8 @@ pub fn summarise(stored: &Stored) -> Summary {
             })
             .collect(),
         versus,
-        treat: of_servers.as_ref().map(|request| request.treated.word().to_owned()),
-        client: of_servers.and_then(|request| request.client),
+        treat: of_servers.as_ref().map(|request| request.plan.treated().word().to_owned()),
+        client: of_servers.and_then(|request| request.plan.client().map(str::to_owned)),
         results,
         effects,
         loads: compared_loads(stored),
@@ -107,7 +106,7 @@ pub fn summarise(stored: &Stored) -> Summary {
 /// What was asked for, where a workload asks a server: who is treated there, and where the client is.
 fn request_of_servers(stored: &Stored) -> Option<Request> {
     let Origin { request, .. } = Origin::stored(stored).ok()?;
-    let surroundings = Surroundings::of(&request.arms, &request.fixtures);
+    let surroundings = request.surroundings();
     let asks = |work: &StoredWork| surroundings.is_server_asked(&work.name.name);
     stored.header.works.iter().any(asks).then_some(request)
 }

@@ -12,7 +12,7 @@ use super::measure::Session;
 use super::net_answers::net_answers;
 use super::order::Coins;
 use super::platform::{Platform, SampleError, Slot, Stop};
-use super::request::Audience;
+use super::request::{Audience, Sweeps};
 use super::row::Unit;
 use super::run_progress::Progress;
 use super::work::Work;
@@ -31,7 +31,7 @@ impl Session<'_> {
         if !self.works.iter().any(|work| matches!(work, Work::Net(_))) {
             return Ok(None);
         }
-        let far_hosts = self.request.far_hosts.as_ref();
+        let far_hosts = self.request.plan.far_hosts();
         Ok(Some(NetSite::lay(bench.place, far_hosts, self.interrupted)?))
     }
 
@@ -43,9 +43,10 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         works: &[usize],
-        (grid, precision, trace): (&Grid, f64, Option<&Path>),
+        sweeps: &Sweeps,
         audience: &mut dyn Audience,
     ) -> Result<(), Stop> {
+        let Sweeps { grid, precision, trace, .. } = sweeps;
         audience.announce(&format!(
             "Grid {} ({}): {}. All of them take about {}; that is repeated until the interval is narrow.",
             grid.name,
@@ -56,15 +57,16 @@ impl Session<'_> {
         let (mut done, sizes) = self.earlier_cells()?;
         host.size_cells(grid, &sizes, true)?;
         let mut longest = Duration::ZERO;
-        let mut coins = Coins::new(self.request.seed, 0, self.earlier.sessions);
+        let mut coins = Coins::new(self.request.common.seed, 0, self.earlier.sessions);
         let cells = grid.cells();
         let is_scored = |work: &usize| cells[*work].further.is_none();
         let mut without_result = BTreeSet::new();
         loop {
-            let left = (self.earlier.elapsed + self.request.budget).saturating_sub(host.elapsed());
-            if self.is_enough(done, precision)? || left < longest {
+            let left =
+                (self.earlier.elapsed + self.request.common.budget).saturating_sub(host.elapsed());
+            if self.is_enough(done, *precision)? || left < longest {
                 self.forget_ordinary(&self.store.load(self.id).map_err(Stop::from)?)?;
-                return trace.map_or(Ok(()), |trace| {
+                return trace.as_deref().map_or(Ok(()), |trace| {
                     self.traced_sweep(host, works, (&cells, done, trace), audience)
                 });
             }

@@ -1,23 +1,23 @@
 //! Options about servers and other machines that nothing uses are refused before anything is measured: who
 //! gave one would take the numbers for those of what it says.
 
-use super::request::{Plan, Request};
+use super::request::{Passes, Plan};
 use super::work::Work;
 use weigh_model::result::work_name::APP;
 use weigh_station::client::WhoIsTreated;
 
 /// # Errors
 /// A sentence, where none of these works uses an option that was given.
-pub fn check_used(request: &Request, works: &[Work]) -> Result<(), String> {
+pub fn check_used(plan: &Plan, works: &[Work]) -> Result<(), String> {
     let is_net = |work: &Work| matches!(work, Work::Net(_));
-    if request.far_hosts.is_some() && !works.iter().any(is_net) {
+    if plan.far_hosts().is_some() && !works.iter().any(is_net) {
         return Err("--active and --passive apply only to network grids, and no workload here is one: leave \
                     them out, or add a grid, such as -w net:quick"
             .into());
     }
     let asks_beside = |work: &Work| work.needs().iter().any(|label| label.contains(APP));
     let has_client = |work: &Work| work.asks() || asks_beside(work);
-    if request.treated == WhoIsTreated::Client && !works.iter().any(has_client) {
+    if plan.treated() == WhoIsTreated::Client && !works.iter().any(has_client) {
         return Err(
             "nothing that is measured asks a server, so there is no client: leave --treat out, or \
                     name a workload that does (`weigh list workloads app`)"
@@ -33,10 +33,11 @@ pub fn check_used(request: &Request, works: &[Work]) -> Result<(), String> {
 /// # Errors
 /// A sentence that names the workload.
 pub fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
-    let option = match plan {
-        Plan::Endure { .. } => "--for",
-        Plan::Capacity { .. } => "--capacity",
-        _ => return Ok(()),
+    let Plan::Run(run) = plan else { return Ok(()) };
+    let option = match run.passes {
+        Passes::Endure { .. } => "--for",
+        Passes::Capacity { .. } => "--capacity",
+        Passes::Samples(_) | Passes::Classic => return Ok(()),
     };
     match works.iter().find(|work| !work.asks()) {
         Some(work) => Err(format!(

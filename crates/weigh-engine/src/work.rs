@@ -1,5 +1,6 @@
 //! What is launched for a sample: a workload of ours, or any command as a whole.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use super::beside::Beside;
@@ -70,7 +71,7 @@ pub struct UserLoad {
     /// As it was asked for: `load:shared`.
     pub label: String,
     pub mix: JobMix,
-    pub users: usize,
+    pub users: NonZero<usize>,
     pub sizes: JobSizes,
     pub role: LoadRole,
 }
@@ -92,19 +93,19 @@ impl UserLoad {
 
     /// How many jobs all users do.
     pub fn all_jobs(&self) -> u64 {
-        self.mix.all_jobs_per_user(self.sizes.jobs_of(&self.mix)) * self.users as u64
+        self.mix.all_jobs_per_user(self.sizes.jobs_of(&self.mix)) * self.users.get() as u64
     }
 
     /// Whether a launch did what it was to do: all jobs of all users, or at least one of each for a period.
     pub fn is_done(&self, jobs: f64) -> bool {
         match self.sizes.period_ms {
-            Some(_) => jobs >= self.users as f64,
+            Some(_) => jobs >= self.users.get() as f64,
             None => jobs == self.all_jobs() as f64,
         }
     }
 
     fn pace_ms(&self) -> u64 {
-        self.sizes.pace_ms(self.users, &self.mix)
+        self.sizes.pace_ms(self.users.get(), &self.mix)
     }
 
     /// How many times as long as the launch all times of jobs together may be: users work at the same time,
@@ -114,12 +115,12 @@ impl UserLoad {
             // In a period jobs may be done more often than once.
             JobPace::Arriving(_) if self.sizes.period_ms.is_some() => u64::MAX,
             JobPace::Arriving(_) => self.all_jobs(),
-            JobPace::AtOnce | JobPace::Thinking(_) => self.users as u64,
+            JobPace::AtOnce | JobPace::Thinking(_) => self.users.get() as u64,
         }
     }
 
     fn argv(&self, executable: &Executable, order: u64) -> Vec<String> {
-        executable.load_argv(self.users, order, &self.sizes, &self.mix)
+        executable.load_argv(self.users.get(), order, &self.sizes, &self.mix)
     }
 }
 
@@ -140,7 +141,7 @@ impl Work {
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
             Work::Contest { .. } => WORK.into(),
             Work::Load(load) if load.role == LoadRole::Peak => (*load.label).into(),
-            Work::Load(load) => WorkName::of_users(&load.label, load.users),
+            Work::Load(load) => WorkName::of_users(&load.label, load.users.get()),
             Work::Net(net) => net.name(),
         }
     }
@@ -213,7 +214,7 @@ impl Work {
                 environment: Vec::new(),
                 directory: place.work_directory.clone(),
                 timeout_ms: KERNEL_TIMEOUT_MS
-                    + load.users as u64 * MS_PER_USER
+                    + load.users.get() as u64 * MS_PER_USER
                     + 2 * load.pace_ms(),
                 stdout: StdoutUse::KeepEnd,
                 start: None,
@@ -311,6 +312,18 @@ impl Work {
         match self {
             Work::Load(load) => load.role,
             _ => LoadRole::Named,
+        }
+    }
+
+    /// The users of a load.
+    pub fn users(&self) -> Option<NonZero<usize>> {
+        match self {
+            Work::Load(load) => Some(load.users),
+            Work::Builtin { .. }
+            | Work::Interpreted(_)
+            | Work::Command { .. }
+            | Work::Contest { .. }
+            | Work::Net(_) => None,
         }
     }
 

@@ -41,7 +41,7 @@ impl BesideLoad {
                  programs, which they would not there"
             ));
         }
-        Ok(Some(BesideLoad { mix, users }))
+        Ok(Some(BesideLoad { mix, users: users.get() }))
     }
 
     /// How COMM is told, with so many jobs of each user.

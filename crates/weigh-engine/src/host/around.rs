@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
+use crate::around::Around;
 use crate::contest::ExpectedExit;
 use crate::length::SampleLength;
 use crate::outcome::failure_of;
@@ -33,7 +34,7 @@ impl Host<'_> {
     /// # Errors
     /// Where it fails.
     pub fn run_setup(&mut self) -> Result<(), Stop> {
-        let line = self.site.around.setup.clone();
+        let line = self.site.around.and_then(|around| around.setup.clone());
         self.run_line("--setup", line).map_err(into_stop)
     }
 
@@ -50,7 +51,8 @@ impl Host<'_> {
 
     /// By a new launcher after an interrupt, as the old one may still run what was given up on.
     fn run_cleanup(&mut self) -> Result<(), String> {
-        let Some(line) = self.site.around.cleanup.clone() else { return Ok(()) };
+        let line = self.site.around.and_then(|around| around.cleanup.clone());
+        let Some(line) = line else { return Ok(()) };
         let failed = |stop: Stop| format!("`--cleanup` ({line}) did not run: {}", reason(stop));
         if self.arms.bench.interrupted.load(Ordering::Relaxed) {
             self.neutral = None;
@@ -64,15 +66,20 @@ impl Host<'_> {
         }
     }
 
+    /// Whether something is run before each launch.
+    pub(super) fn has_prepare(&self) -> bool {
+        self.site.around.is_some_and(Around::has_prepare)
+    }
+
     pub(super) fn prepare(&mut self, arm: usize) -> Result<(), SampleError> {
-        let line = self.site.around.prepare_of(arm).cloned();
+        let line = self.site.around.and_then(|around| around.prepare_of(arm)).cloned();
         self.run_line("--prepare", line)
     }
 
     /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
     pub(super) fn warm_up(&mut self, work: usize, arm: usize) -> Result<(), SampleError> {
         self.try_contender(work, arm)?;
-        for _ in 0..self.site.around.warm_ups {
+        for _ in 0..self.site.around.map_or(0, |around| around.warm_ups) {
             self.prepare(arm)?;
             let length = SampleLength::new(None, false).wanted();
             let job = self.site.works[work].job(self.arms.place(arm), length, 0);
@@ -110,8 +117,8 @@ impl Host<'_> {
 
     /// Starts one where there is something to run.
     pub(super) fn start_neutral(&mut self, interrupted: &AtomicBool) -> Result<(), Stop> {
-        let around = self.site.around;
-        if around.has_lines() || around.profiler.is_some() || self.shell().is_some() {
+        let has_lines = self.site.around.is_some_and(Around::has_lines);
+        if has_lines || self.site.has_profiler || self.shell().is_some() {
             let place = self.arms.bench.running.note_place();
             let (file, mark) = place.map_err(|error| Stop::Failed(error.to_string()))?;
             let setup = neutral(self.arms.treatments()).with(Noted { file, mark });

@@ -160,7 +160,7 @@ fn for_a_look(work: &Work) -> Work {
 /// How many processes a launch has when all have started.
 fn processes_of(work: &Work) -> usize {
     match work {
-        Work::Load(load) => load.users + BESIDE_USERS,
+        Work::Load(load) => load.users.get() + BESIDE_USERS,
         _ => 1,
     }
 }

@@ -64,7 +64,7 @@ impl Host<'_> {
         let is_here = |arm| self.arms.place(arm).is_here();
         (0..self.arms.count()).all(is_here)
             && obstacle(self.arms.treatments()).is_none()
-            && !self.site.around.has_prepare()
+            && !self.has_prepare()
     }
 
     /// Where turns were asked for, what could not take turns and why.

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::num::NonZero;
 
 use serde::{Deserialize, Serialize};
 
@@ -124,9 +125,9 @@ impl WorkName {
     }
 
     /// How many users there are, of a mix.
-    pub fn users(&self) -> Option<usize> {
-        let load = self.load.as_ref().filter(|load| load.axis == USERS);
-        load.map(|load| load.value as usize)
+    pub fn users(&self) -> Option<NonZero<usize>> {
+        let load = self.load.as_ref().filter(|load| load.axis == USERS)?;
+        NonZero::new(load.value as usize)
     }
 
     /// How many bytes are written at a time, of a grid's cells.

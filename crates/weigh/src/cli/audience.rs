@@ -1,6 +1,7 @@
 //! What a person at the terminal sees while an experiment runs.
 
 use std::io;
+use std::num::NonZero;
 use std::time::Duration;
 
 use clap::ColorChoice;
@@ -121,7 +122,8 @@ impl Audience for Terminal {
 }
 
 fn users(name: &WorkName) -> String {
-    name.users().map_or_else(String::new, |users| format!("{}: ", format::plural(users, "user")))
+    let users = |users: NonZero<usize>| format!("{}: ", format::plural(users.get(), "user"));
+    name.users().map_or_else(String::new, users)
 }
 
 fn jobs(per_min: f64) -> String {

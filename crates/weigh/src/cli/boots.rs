@@ -49,7 +49,7 @@ pub fn begin(
     check(request)?;
     may_boot()?;
     let normal = NormalBoot::read()?;
-    for label in &request.arms {
+    for label in &request.common.arms {
         entry_of(label, &normal)?;
     }
     if let Some(state) = BootState::read()? {
@@ -61,7 +61,7 @@ pub fn begin(
     if is_in_one() {
         return Err("this boot was made for an experiment that is over: reboot first".into());
     }
-    for label in &request.arms {
+    for label in &request.common.arms {
         mechanism.try_out(&entry_of(label, &normal)?)?;
     }
     let hook = Hook::find()?;
@@ -81,7 +81,7 @@ pub fn begin(
         );
     }
     let interrupted = listen_for_signals()?;
-    let mut audience = terminal(context, request.margin);
+    let mut audience = terminal(context, request.plan.margin());
     let done = execute(request, &store, &mut audience, &interrupted)?;
     if done.state != State::Running {
         return tell(&done, &store);
@@ -115,16 +115,18 @@ fn terminal(context: &Context, margin: f64) -> Terminal {
 /// What cannot be compared by boots.
 fn check(request: &Request) -> Result<(), String> {
     let only = |what: &str| Err(format!("with boots of this machine there is only {what}"));
-    if request.arms.len() != 2 {
+    if request.common.arms.len() != 2 {
         return only("one treatment, and its baseline");
     }
-    let around = &request.around;
-    if request.command.is_some() || around.has_lines() || around.profiler.is_some() {
+    let plan = &request.plan;
+    let has_lines = plan.comparison().is_some_and(|comparison| comparison.around.has_lines());
+    if plan.command().is_some() || has_lines || plan.profiler().is_some() {
         return only(
             "what -w names: a command, --setup, --profiler and their like are not started by a boot",
         );
     }
-    if !request.fixtures.is_empty() || request.far_hosts.is_some() || !request.beside.is_empty() {
+    let has_beside = plan.workloads().is_some_and(|workloads| !workloads.beside.is_empty());
+    if !plan.fixtures().is_empty() || plan.far_hosts().is_some() || has_beside {
         return only("what this machine has by itself: no --fixture, --beside, --active");
     }
     if let Some((variable, file)) = executable::named_by_user() {
@@ -146,13 +148,13 @@ fn plan(
     mechanism: Mechanism,
     hook: &Hook,
 ) -> Result<String, String> {
-    let entries = request.arms.iter().map(|label| {
+    let entries = request.common.arms.iter().map(|label| {
         let BootEntry { kernel, line, .. } = entry_of(label, normal)?;
         Ok(format!("  {label}: {} with `{line}`\n", kernel.image.display()))
     });
     let entries: String = entries.collect::<Result<_, String>>()?;
-    let rounds = request.design.fixed_pairs.unwrap_or(MIN_PAIRS);
-    let budget = format::clock(request.budget.as_secs_f64());
+    let rounds = request.plan.design().fixed_pairs.unwrap_or(MIN_PAIRS);
+    let budget = format::clock(request.common.budget.as_secs_f64());
     Ok(format!(
         "This machine is to boot {}:\n{entries}\
          Two boots are a pair, in an order by chance. A verdict takes {rounds} pairs or more, {} boots; \
@@ -171,7 +173,7 @@ fn plan(
 /// Has the machine go down into the boot that is due, or into one that leads there: the kernel of now may
 /// stop the watchdog as it goes down, and that of the next boot does not.
 fn boot(state: &BootState, request: &Request) -> Result<(), String> {
-    let label = &request.arms[state.due.arm];
+    let label = &request.common.arms[state.due.arm];
     let is_guarded = state.mechanism.keeps_watchdog();
     if is_guarded && watchdog::stops_with_the_kernel() && !state.is_on_the_way() {
         let entry = entry_of(NAME, &state.normal)?;
@@ -335,7 +337,7 @@ fn go_on(
             state.failures + 1
         }
     };
-    let mut audience = terminal(context, request.margin);
+    let mut audience = terminal(context, request.plan.margin());
     // Time goes by: a boot that was due may be none any more, and then it is over.
     let due = loop {
         let stored = its_own(state, store)?;
@@ -363,7 +365,7 @@ fn boot_id() -> Result<String, String> {
 
 /// What came up is not what was due.
 fn tell_failure(state: &BootState, request: &Request, store: &Store) -> Result<(), String> {
-    let label = &request.arms[state.due.arm];
+    let label = &request.common.arms[state.due.arm];
     let what = format!(
         "boot {} (`{label}`) did not come up, and the normal entry did: it panicked, or hung, or the power \
          was cut",

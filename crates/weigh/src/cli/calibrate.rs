@@ -12,22 +12,18 @@ use super::audience::Terminal;
 use super::documents::Documents;
 use super::naming::Names;
 use super::{Context, INTERRUPTED, copies, exit_status, output, value};
-use paired::design::Design;
-use weigh_engine::around::Around;
 use weigh_engine::calibration::planted::planted_experiments;
 use weigh_engine::calibration::{calibration, history};
-use weigh_engine::request::{Plan, Request};
+use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
 use weigh_engine::session::execute;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
-use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
-use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::FromFile;
 use weigh_report::calibration as calibration_text;
-use weigh_station::client::WhoIsTreated;
 use weigh_store::Store;
 use weigh_treatment::kind::planted;
 
@@ -177,40 +173,27 @@ impl CalibrateArgs {
             }
             _ => again,
         };
-        Ok(Request {
-            kind: ExperimentKind::Calibrate,
+        let common = Common {
             arms: vec!["none".into(), second.label()],
-            workloads: self.workloads.clone(),
-            suites: suites.to_vec(),
-            fixtures: Vec::new(),
-            beside: Vec::new(),
-            mixes: Vec::new(),
-            job_sizes: JobSizes::default(),
-            command: None,
-            contest: None,
-            around: Around::default(),
-            far_hosts: None,
-            copies: vec![1],
             again: again.with("--seed", seed).to_string(),
             seed,
             budget: self.budget,
-            budget_per_row: Duration::ZERO,
-            margin: 0.01,
-            design: Design::default(),
-            sample_ms: None,
-            timeout: None,
-            plan: Plan::Compare { sets: 1 },
-            further_metrics: Vec::new(),
+            naming: self.names.naming(),
+            ..Common::default()
+        };
+        let workloads = Workloads {
+            names: self.workloads.clone(),
+            suites: suites.to_vec(),
+            ..Workloads::default()
+        };
+        let comparison = Comparison {
+            compared: Compared::Workloads(workloads),
             // As `weigh compare` does.
             pilot_chooses_scheme: !self.in_sequence,
-            takes_old_pairs: false,
-            detail: false,
-            treated: WhoIsTreated::Both,
-            client: None,
-            naming: self.names.naming(),
-            fail_above: None,
-            warnings: Vec::new(),
-        })
+            is_calibration: true,
+            ..Comparison::default()
+        };
+        Ok(Request { common, plan: Plan::Compare(comparison) })
     }
 }
 

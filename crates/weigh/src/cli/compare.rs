@@ -13,10 +13,8 @@ use super::net_machines::NetMachines;
 use super::pairing::Pairing;
 use super::profiler::ProfilerOption;
 use super::{Context, boots, copies, output, value};
-use weigh_engine::around::Around;
 use weigh_engine::boots::SAMPLE_MS;
-use weigh_engine::request::{Plan, Request};
-use weigh_model::record::ExperimentKind;
+use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
 use weigh_model::result::factorial::{MOST_FACTORS, subsets};
 use weigh_model::result::summary::NOTHING;
 use weigh_model::result::work_name::WorkName;
@@ -269,45 +267,42 @@ impl CompareArgs {
         };
         let names = WorkName::names_of(&workloads)?;
         let all_time = self.turns.then_some(Metric::AllTime);
-        let budget = pairing.budget(&arms, &workloads);
         let sample_ms = self.sample_ms(&arms);
         let metrics = all_time.into_iter().chain(pairing.metrics.iter().cloned()).collect();
-        Ok(Request {
-            kind: ExperimentKind::Compare,
+        let budget = pairing.budget(&arms, &workloads);
+        let common = Common {
             arms,
+            warnings: warning.into_iter().collect(),
+            ..pairing.common(&again, seed, budget)
+        };
+        let command = self.command.clone();
+        let workloads = Workloads {
             suites: suite::from_files(&names)?,
             mixes: self.mixes.read(&names)?,
             job_sizes: self.mixes.sizes(),
-            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
-            beside: self.beside.clone(),
-            command: (!self.command.is_empty()).then(|| self.command.clone()),
-            contest: None,
-            around: Around {
-                profiler: self.profiler.line(),
-                ..self.hooks.around(self.prepare.clone(), Vec::new())
-            },
-            far_hosts: self.machines.far_hosts()?,
             copies: vec![self.copies],
-            again: again.to_string(),
-            seed,
-            budget,
-            budget_per_row: pairing.budget_per_row(),
-            margin: pairing.margin,
-            design: pairing.design(),
+            beside: self.beside.clone(),
+            client: self.client.clone(),
+            names: workloads,
+        };
+        let comparison = Comparison {
+            further_metrics: net::with_scores(metrics, &workloads.names)?,
+            compared: match command.is_empty() {
+                true => Compared::Workloads(workloads),
+                false => Compared::Command(command),
+            },
+            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            around: self.hooks.around(self.prepare.clone(), Vec::new()),
+            profiler: self.profiler.line(),
+            far_hosts: self.machines.far_hosts()?,
             sample_ms,
-            timeout: pairing.timeout,
-            plan: Plan::Compare { sets: pairing.sets as usize },
-            further_metrics: net::with_scores(metrics, &workloads)?,
-            workloads,
             pilot_chooses_scheme: !self.turns && !self.in_sequence,
             takes_old_pairs: true,
             detail: !self.no_detail,
             treated: self.treat,
-            client: self.client.clone(),
-            naming: pairing.names.naming(),
-            fail_above: pairing.fail_above,
-            warnings: warning.into_iter().collect(),
-        })
+            ..pairing.comparison()
+        };
+        Ok(Request { common, plan: Plan::Compare(comparison) })
     }
 }
 

@@ -35,7 +35,6 @@ impl Hooks {
             setup: self.setup.clone(),
             cleanup: self.cleanup.clone(),
             warm_ups: self.warmup,
-            profiler: None,
         }
     }
 }

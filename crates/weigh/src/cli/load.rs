@@ -1,5 +1,6 @@
 //! `weigh load`: how many users does this machine carry?
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,19 +13,14 @@ use super::profiler::ProfilerOption;
 use super::run_output::RunOutput;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, value};
-use paired::design::Design;
-use weigh_engine::around::Around;
 use weigh_engine::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
-use weigh_engine::request::{Plan, Request};
+use weigh_engine::request::{Common, LoadRamp, Plan, Request};
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
-use weigh_model::record::ExperimentKind;
-use weigh_model::result::load::{CROSSOVER_JOBS, LOAD_READINGS};
-use weigh_model::result::work_name::{MOST_USERS, WorkName};
-use weigh_model::workload::metric::{Metric, Percentile};
+use weigh_model::result::load::CROSSOVER_JOBS;
+use weigh_model::result::work_name::MOST_USERS;
 use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
-use weigh_station::client::WhoIsTreated;
 use weigh_treatment as treatment;
 
 /// The most users of a ramp without a list of its own.
@@ -124,42 +120,27 @@ impl LoadArgs {
     fn request(&self, typed: &Again) -> Result<Request, String> {
         let config = self.config.as_deref().map(ReaimConfig::read).transpose()?;
         let config = config.unwrap_or_default();
-        let name = format!("{PREFIX}{}", self.mix_name());
+        let mix = format!("{PREFIX}{}", self.mix_name());
         let (users, plan) = self.ramp(&config)?;
         let seed = self.seed.map_or_else(chance::seed, Ok)?;
-        Ok(Request {
-            kind: ExperimentKind::Run,
-            arms: vec!["none".into()],
-            workloads: users.iter().map(|n| WorkName::of_users(&name, *n).to_string()).collect(),
-            suites: Vec::new(),
-            mixes: self.mixes.read(&[name])?,
-            job_sizes: self.mixes.sizes_with(&config),
-            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
-            beside: Vec::new(),
-            command: None,
-            contest: None,
-            around: Around { profiler: self.profiler.line(), ..Around::default() },
-            far_hosts: None,
-            copies: vec![1],
+        let common = Common {
             again: typed.clone().with("--seed", seed).to_string(),
             seed,
             budget: self.budget,
-            budget_per_row: Duration::ZERO,
-            margin: 0.01,
-            design: Design::default(),
-            sample_ms: None,
             timeout: self.timeout,
-            plan: Plan::Ramp(RampPlan { seed, ..plan }),
-            further_metrics: of_points(),
-            pilot_chooses_scheme: false,
-            takes_old_pairs: false,
-            detail: false,
-            treated: WhoIsTreated::Both,
-            client: None,
             naming: self.names.naming(),
-            fail_above: None,
-            warnings: Vec::new(),
-        })
+            ..Common::default()
+        };
+        let ramp = LoadRamp {
+            mixes: self.mixes.read(std::slice::from_ref(&mix))?,
+            mix,
+            users,
+            job_sizes: self.mixes.sizes_with(&config),
+            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            ramp: RampPlan { seed, ..plan },
+            profiler: self.profiler.line(),
+        };
+        Ok(Request { common, plan: Plan::Ramp(ramp) })
     }
 
     /// A file in this directory is told from a mix of ours by its name: ./NAME or NAME.toml.
@@ -172,7 +153,7 @@ impl LoadArgs {
     }
 
     /// The load points, and how the ramp goes over them.
-    fn ramp(&self, config: &ReaimConfig) -> Result<(Vec<usize>, RampPlan), String> {
+    fn ramp(&self, config: &ReaimConfig) -> Result<(Vec<NonZero<usize>>, RampPlan), String> {
         let goal = self.to.unwrap_or(match config.to_crossover {
             true => Goal::Rule(RampGoal::JobsPerUser(CROSSOVER_JOBS)),
             false => Goal::Rule(RampGoal::Peak),
@@ -210,6 +191,7 @@ impl LoadArgs {
         // As with re-aim, the last number of users is where it ends.
         let goes_to_end = self.to.is_none() && config.end_users.is_some() && !config.to_crossover;
         let goal = if goes_to_end { RampGoal::AllPoints } else { plan.goal };
+        let users = users.into_iter().filter_map(NonZero::new).collect();
         Ok((users, RampPlan { goal, stride, ..plan }))
     }
 }
@@ -234,17 +216,10 @@ impl Increment {
         match text {
             "adaptive" => Ok(Increment::Adaptive),
             _ => users(text)
-                .map(Increment::Steps)
+                .map(|users| Increment::Steps(users.get()))
                 .ok_or_else(|| "takes `adaptive`, or a number of users".into()),
         }
     }
-}
-
-/// What a load point tells besides its rate.
-fn of_points() -> Vec<Metric> {
-    let latencies = [Percentile::P99, Percentile::P90].map(Metric::Latency);
-    let named = LOAD_READINGS.iter().map(|name| Metric::Named((*name).into()));
-    latencies.into_iter().chain(named).collect()
 }
 
 /// Where a ramp ends: by a rule, or with a number of users.
@@ -263,7 +238,7 @@ impl Goal {
             "classic" => RampGoal::Classic,
             _ => {
                 let why = "it is one of peak, crossover, quick, classic, or a number of users";
-                return users(text).map(Goal::Users).ok_or_else(|| why.into());
+                return users(text).map(|users| Goal::Users(users.get())).ok_or_else(|| why.into());
             }
         };
         Ok(Goal::Rule(rule))
@@ -298,7 +273,8 @@ mod tests {
 
     fn ramp(line: &str, config: &ReaimConfig) -> (Vec<usize>, RampPlan) {
         let words = std::iter::once("weigh").chain(line.split_whitespace());
-        Line::try_parse_from(words).unwrap().load.ramp(config).unwrap()
+        let (users, plan) = Line::try_parse_from(words).unwrap().load.ramp(config).unwrap();
+        (users.into_iter().map(NonZero::get).collect(), plan)
     }
 
     #[test]

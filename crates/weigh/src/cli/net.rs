@@ -13,24 +13,16 @@ use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
 use super::run_output::RunOutput;
 use super::{Context, go_on, output, value};
-use paired::design::Design;
-use weigh_engine::around::Around;
-use weigh_engine::net_answers::{ACTIVITY_SLOWDOWN, class_metric, of_cells};
-use weigh_engine::request::{Plan, Request};
+use weigh_engine::net_answers::{ACTIVITY_SLOWDOWN, class_metric};
+use weigh_engine::request::{Common, PRECISION, Plan, Request, Sweeps};
 use weigh_engine::session::More;
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::printable;
-use weigh_model::record::ExperimentKind;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
-use weigh_model::workload::mix::JobSizes;
 use weigh_net::grid::Grid;
 use weigh_net::spec::Spec;
-use weigh_station::client::WhoIsTreated;
-
-/// To either side.
-const PRECISION: f64 = 0.05;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -153,43 +145,21 @@ impl NetArgs {
 
     fn request(&self, grid: Grid, typed: &Again) -> Result<Request, String> {
         let seed = self.seed.map_or_else(chance::seed, Ok)?;
-        Ok(Request {
-            kind: ExperimentKind::Run,
-            arms: vec!["none".into()],
-            workloads: vec![format!("{NET}{}", grid.name)],
-            suites: Vec::new(),
-            mixes: Vec::new(),
-            job_sizes: JobSizes::default(),
-            fixtures: Vec::new(),
-            beside: Vec::new(),
-            command: None,
-            contest: None,
-            around: Around::default(),
-            far_hosts: self.machines.far_hosts()?,
-            copies: vec![1],
+        let common = Common {
             again: typed.clone().with("--seed", seed).to_string(),
             seed,
             budget: self.budget,
-            budget_per_row: Duration::ZERO,
-            margin: 0.01,
-            design: Design::default(),
-            sample_ms: None,
             timeout: self.timeout,
-            plan: Plan::Net {
-                grid: Box::new(grid),
-                precision: self.precision.unwrap_or(PRECISION),
-                trace: self.trace.clone(),
-            },
-            further_metrics: of_cells(),
-            pilot_chooses_scheme: false,
-            takes_old_pairs: false,
-            detail: false,
-            treated: WhoIsTreated::Both,
-            client: None,
             naming: self.names.naming(),
-            fail_above: None,
-            warnings: Vec::new(),
-        })
+            ..Common::default()
+        };
+        let sweeps = Sweeps {
+            precision: self.precision.unwrap_or(PRECISION),
+            trace: self.trace.clone(),
+            far_hosts: self.machines.far_hosts()?,
+            ..Sweeps::over(grid)
+        };
+        Ok(Request { common, plan: Plan::Net(sweeps) })
     }
 }
 

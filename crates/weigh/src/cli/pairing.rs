@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::again::Again;
 use super::audience::Terminal;
 use super::files::Files;
 use super::naming::Names;
@@ -14,7 +15,7 @@ use paired::Verdict;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
 use paired::multiplicity::Multiplicity;
-use weigh_engine::request::Request;
+use weigh_engine::request::{Common, Comparison, Request};
 use weigh_engine::session::{Done, More, execute};
 use weigh_engine::summarise::summarise;
 use weigh_host::chance;
@@ -107,6 +108,31 @@ impl Pairing {
         self.budget.unwrap_or(default)
     }
 
+    /// The part of a request that any plan has.
+    pub fn common(&self, again: &Again, seed: u64, budget: Duration) -> Common {
+        Common {
+            again: again.to_string(),
+            seed,
+            budget,
+            timeout: self.timeout,
+            naming: self.names.naming(),
+            ..Common::default()
+        }
+    }
+
+    /// How pairs are measured and judged.
+    pub fn comparison(&self) -> Comparison {
+        Comparison {
+            sets: self.sets as usize,
+            margin: self.margin,
+            design: self.design(),
+            further_metrics: self.metrics.clone(),
+            budget_per_row: self.budget_per_row(),
+            fail_above: self.fail_above,
+            ..Comparison::default()
+        }
+    }
+
     /// How long each row is measured at least, where no budget was given.
     pub fn budget_per_row(&self) -> Duration {
         self.budget.map_or(BUDGET_PER_ROW, |_| Duration::ZERO)
@@ -146,7 +172,7 @@ impl Pairing {
         let done = match go_on {
             Some(id) => {
                 let more = |request: &Request| More {
-                    budget: self.budget(&request.arms, &request.workloads),
+                    budget: self.budget(&request.common.arms, &request.plan.names()),
                     budget_per_row: self.budget_per_row(),
                     precision: None,
                 };

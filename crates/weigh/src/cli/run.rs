@@ -10,18 +10,14 @@ use super::mixes::Mixes;
 use super::naming::Names;
 use super::run_output::RunOutput;
 use super::{Context, value};
-use paired::design::Design;
-use weigh_engine::around::Around;
 use weigh_engine::length::LONG_START_MS;
-use weigh_engine::request::{Plan, Request};
+use weigh_engine::request::{Common, Passes, Plan, Request, Run, Workloads};
 use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::format;
-use weigh_model::record::ExperimentKind;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::suite;
 use weigh_station::away;
-use weigh_station::client::WhoIsTreated;
 use weigh_treatment as treatment;
 
 /// Of --for, where the user does not say.
@@ -162,59 +158,50 @@ impl RunArgs {
         if self.copies.is_some() || copies != Copies(vec![1]) {
             again = again.with("--copies", &copies);
         }
-        Ok(Request {
-            kind: ExperimentKind::Run,
-            arms: vec!["none".into()],
-            workloads: self.workloads.clone(),
-            suites,
-            mixes: self.mixes.read(&names)?,
-            job_sizes: self.mixes.sizes_of_run(self.lasting.is_some()),
+        let sample_ms = match self.pass_length() {
+            Some(pass) => value::whole_ms(pass),
+            None => self.sample.map_or(
+                if self.capacity.is_some() { PROBE_MS } else { LONG_START_MS },
+                value::whole_ms,
+            ),
+        };
+        let run = Run {
+            workloads: Workloads {
+                names: self.workloads.clone(),
+                suites,
+                mixes: self.mixes.read(&names)?,
+                job_sizes: self.mixes.sizes_of_run(self.lasting.is_some()),
+                copies: copies.0,
+                beside: self.beside.clone(),
+                client: self.client.clone(),
+            },
             fixtures: treatment::canonical_fixtures(&self.fixtures)?,
-            beside: self.beside.clone(),
-            command: None,
-            contest: None,
-            around: Around::default(),
-            far_hosts: None,
-            copies: copies.0,
+            sample_ms,
+            passes: self.passes(),
+        };
+        let common = Common {
             again: again.to_string(),
             // Of the sizes of the environment, and of when requests begin in an open loop.
             seed: chance::seed()?,
-            budget: Duration::ZERO,
-            budget_per_row: Duration::ZERO,
-            margin: 0.01,
-            design: Design::default(),
-            sample_ms: Some(match self.pass_length() {
-                Some(pass) => value::whole_ms(pass),
-                None => self.sample.map_or(
-                    if self.capacity.is_some() { PROBE_MS } else { LONG_START_MS },
-                    value::whole_ms,
-                ),
-            }),
             timeout: self.timeout,
-            plan: match (self.lasting.zip(self.pass_length()), self.classic) {
-                _ if self.capacity.is_some() => {
-                    Plan::Capacity { p99_ns: self.capacity.unwrap_or_default().as_nanos() as f64 }
-                }
-                (Some((lasting, pass)), _) => Plan::Endure {
-                    passes: (lasting.as_secs_f64() / pass.as_secs_f64()).round().max(1.0) as usize,
-                    per_1000s: self.mixes.per_1000s(),
-                },
-                (None, true) => Plan::Classic,
-                (None, false) => Plan::Run { passes: self.samples as usize },
-            },
-            further_metrics: Vec::new(),
-            pilot_chooses_scheme: false,
-            takes_old_pairs: false,
-            detail: false,
-            treated: match self.client.is_some() {
-                true => WhoIsTreated::Server,
-                false => WhoIsTreated::Both,
-            },
-            client: self.client.clone(),
             naming: self.names.naming(),
-            fail_above: None,
-            warnings: Vec::new(),
-        })
+            ..Common::default()
+        };
+        Ok(Request { common, plan: Plan::Run(run) })
+    }
+
+    fn passes(&self) -> Passes {
+        if let Some(p99) = self.capacity {
+            return Passes::Capacity { p99_ns: p99.as_nanos() as f64 };
+        }
+        match self.lasting.zip(self.pass_length()) {
+            Some((lasting, pass)) => Passes::Endure {
+                passes: (lasting.as_secs_f64() / pass.as_secs_f64()).round().max(1.0) as usize,
+                per_1000s: self.mixes.per_1000s(),
+            },
+            None if self.classic => Passes::Classic,
+            None => Passes::Samples(self.samples as usize),
+        }
     }
 }
 

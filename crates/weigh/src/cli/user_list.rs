@@ -1,5 +1,7 @@
 //! Numbers of users on a command line: `1,2,4`, `10..500:10`.
 
+use std::num::NonZero;
+
 use weigh_model::result::work_name::MOST_USERS;
 
 /// More load points than this nobody waits for.
@@ -7,7 +9,7 @@ pub const MOST_POINTS: usize = 1000;
 
 /// Numbers of users, ascending.
 #[derive(Clone, Debug, PartialEq)]
-pub struct UserList(pub Vec<usize>);
+pub struct UserList(pub Vec<NonZero<usize>>);
 
 impl UserList {
     /// Reads one.
@@ -33,15 +35,16 @@ impl UserList {
 }
 
 /// A number from 1 to the most that there may be.
-pub fn users(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|n| (1..=MOST_USERS).contains(n))
+pub fn users(text: &str) -> Option<NonZero<usize>> {
+    text.parse().ok().filter(|n: &NonZero<usize>| n.get() <= MOST_USERS)
 }
 
-fn range(text: &str) -> Option<Vec<usize>> {
+fn range(text: &str) -> Option<Vec<NonZero<usize>>> {
     let Some((from, to)) = text.split_once("..") else { return Some(vec![users(text)?]) };
     let (to, step) = to.split_once(':').unwrap_or((to, "1"));
     let (from, to, step) = (users(from)?, users(to)?, users(step)?);
-    (from <= to).then(|| (from..=to).step_by(step).take(MOST_POINTS + 1).collect())
+    let users = (from.get()..=to.get()).step_by(step.get()).filter_map(NonZero::new);
+    (from <= to).then(|| users.take(MOST_POINTS + 1).collect())
 }
 
 #[cfg(test)]
@@ -50,7 +53,9 @@ mod tests {
 
     #[test]
     fn users_are_listed_or_in_steps() {
-        let read = |text: &str| UserList::parse(text).map(|list| list.0);
+        let read = |text: &str| {
+            UserList::parse(text).map(|list| list.0.into_iter().map(NonZero::get).collect())
+        };
         assert_eq!(read("4,1,2,2"), Ok(vec![1, 2, 4]));
         assert_eq!(read("1,10..30:10"), Ok(vec![1, 10, 20, 30]));
         assert_eq!(read("2..4"), Ok(vec![2, 3, 4]));

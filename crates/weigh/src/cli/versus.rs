@@ -8,11 +8,8 @@ use super::files::Files;
 use super::hooks::{AROUND, Hooks};
 use super::pairing::Pairing;
 use weigh_engine::contest::{Contest, ExpectedExit, distinct};
-use weigh_engine::request::{Plan, Request};
-use weigh_model::record::ExperimentKind;
+use weigh_engine::request::{Common, Compared, Comparison, Plan, Request};
 use weigh_model::shell;
-use weigh_model::workload::mix::JobSizes;
-use weigh_station::client::WhoIsTreated;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,39 +122,17 @@ impl VersusArgs {
         };
         let pairing = &self.pairing;
         let seed = pairing.seed()?;
-        Ok(Request {
-            kind: ExperimentKind::Versus,
+        let again = typed.clone().with("--seed", seed);
+        let common = Common {
             arms: contest.labels.clone(),
-            suites: Vec::new(),
-            workloads: Vec::new(),
-            fixtures: Vec::new(),
-            beside: Vec::new(),
-            command: None,
-            mixes: Vec::new(),
-            job_sizes: JobSizes::default(),
-            contest: Some(contest),
+            ..pairing.common(&again, seed, pairing.budget(&[], &[]))
+        };
+        let comparison = Comparison {
+            compared: Compared::Contest(contest),
             around: self.hooks.around(prepare, prepare_arms),
-            far_hosts: None,
-            copies: vec![1],
-            again: typed.clone().with("--seed", seed).to_string(),
-            seed,
-            budget: pairing.budget(&[], &[]),
-            budget_per_row: pairing.budget_per_row(),
-            margin: pairing.margin,
-            design: pairing.design(),
-            sample_ms: None,
-            timeout: pairing.timeout,
-            plan: Plan::Compare { sets: pairing.sets as usize },
-            further_metrics: pairing.metrics.clone(),
-            pilot_chooses_scheme: false,
-            takes_old_pairs: false,
-            detail: false,
-            treated: WhoIsTreated::Both,
-            client: None,
-            naming: pairing.names.naming(),
-            fail_above: pairing.fail_above,
-            warnings: Vec::new(),
-        })
+            ..pairing.comparison()
+        };
+        Ok(Request { common, plan: Plan::Compare(comparison) })
     }
 
     fn contest(&self) -> Result<Contest, String> {
