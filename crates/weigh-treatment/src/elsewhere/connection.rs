@@ -30,8 +30,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 const LONGEST_ANSWER: usize = 4 << 20;
 
 /// The shell script there. It ends when its stdin ends or the lease expires; launchers end when their own
-/// stdin ends. It ignores SIGHUP, which a hangup can cause.
-const HOLD: &str = r#"umask 077; trap "" HUP INT TERM; d=$(mktemp -d "${TMPDIR:-/tmp}/weigh-XXXXXXXXXXXX") || exit 1
+/// stdin ends. It ignores SIGHUP, which a hangup can cause, and SIGPIPE, which its `echo` gets where the
+/// connection is lost meanwhile: it has a directory to remove.
+const HOLD: &str = r#"umask 077; trap "" HUP INT TERM PIPE; d=$(mktemp -d "${TMPDIR:-/tmp}/weigh-XXXXXXXXXXXX") || exit 1
 echo "[\"$d\",\"$(uname -m)\"]"; read -r word && [ "$word" = '"lease"' ] && "$d/weigh" __lease >&2; n=0
 until rm -rf "$d" || [ $n -ge 50 ]; do n=$((n+1)); sleep 0.1; done"#;
 
@@ -219,5 +220,26 @@ impl Call<'_> {
             true => Ok(Ok(heard.stdout.text())),
             false => Ok(Err(said::words(heard.stderr()).trim_end_matches('.').to_owned())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_lost_at_once_leaves_no_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        // Rust ignores SIGPIPE, and a shell cannot change what was ignored when it began.
+        let mut shell = Command::new("env");
+        shell.args(["--default-signal=PIPE", "sh", "-c", HOLD]).env("TMPDIR", home.path());
+        let status = shell.stdin(Stdio::null()).stdout(writer).status().unwrap();
+        assert!(status.code().is_some(), "{status}");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
     }
 }
