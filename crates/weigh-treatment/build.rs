@@ -1,5 +1,4 @@
-//! Lists the kinds of treatment, which are found by a glob. Adding one is adding one file; nothing else
-//! names it.
+//! Lists the kinds of treatment, which are found by a glob. Adding one is adding one file.
 
 use file_lists::{Modules, list_modules, workspace};
 

@@ -85,7 +85,7 @@ fn files_and_labels_that_do_not_fit_are_refused() {
         (vec![&off, &table], "no test in common"),
         (vec!["/nowhere"], "cannot read /nowhere"),
         (vec!["/proc/self/exe"], "/proc/self/exe"),
-        (vec![&off, "--format", "html"], "it is one of unixbench"),
+        (vec![&off, "--format", "html"], "it is one of hyperfine"),
         (vec![&off, "--format", "hyperfine"], "not JSON of hyperfine"),
     ] {
         let outcome = home.run(&[&["import"], &arguments[..]].concat());

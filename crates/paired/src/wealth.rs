@@ -7,7 +7,7 @@ use super::design::MIN_PAIRS;
 pub enum PairPlan {
     /// So many, as known before the first.
     AtFirst(f64),
-    /// So many, as known after the first [`MIN_PAIRS`](super::design::MIN_PAIRS) pairs, during which that half
+    /// So many, as known after the first [`MIN_PAIRS`] pairs, during which that half
     /// is kept back. It may depend on them: a stake that is known before its pair is fair.
     AfterPilot(f64),
 }
