@@ -190,7 +190,8 @@ impl<'a> Host<'a> {
         if self.site.works[work].wrong_answers(&launched).is_some() {
             // Of more than one, it can be told what is wrong with them.
             let length = Length::of_ms(LOOK_AT_WRONG_MS);
-            let job = self.site.works[work].job(self.arms.place(arm), length, 0);
+            let job = self.site.works[work].job(arm, self.arms.place(arm), length, 0);
+            let job = job.map_err(SampleError::Workload)?;
             (launched, evidence, _) = self.launch(arm, arm, &job)?;
         }
         let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
@@ -350,7 +351,7 @@ impl Host<'_> {
         let growing_old_ms = if slot.role == SampleRole::Aged { AGE.as_millis() as u64 } else { 0 };
         let warm_up_ms = wanted.warm_up_ms.max(growing_old_ms);
         let length = Length { has_latencies, warm_up_ms, ..wanted };
-        let (job, padding_bytes) = self.job(slot, length);
+        let (job, padding_bytes) = self.job(slot, length).map_err(SampleError::Workload)?;
         let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
@@ -370,10 +371,10 @@ impl Host<'_> {
     }
 
     /// What is launched for a sample, and by how much its environment was made longer.
-    fn job(&self, slot: &Slot, length: Length) -> (Job, usize) {
+    fn job(&self, slot: &Slot, length: Length) -> Result<(Job, usize), String> {
         let work = &self.site.works[self.launched_for(slot)];
         let order = chance_of_pair(self.site.seed, slot);
-        let mut job = work.job(self.arms.place(slot.arm), length, order);
+        let mut job = work.job(slot.arm, self.arms.place(slot.arm), length, order)?;
         // Where instructions are counted, 4 KiB more of it are 1 % of all that `exec` takes, and that is no
         // property of a boot.
         let padding_bytes =
@@ -381,7 +382,7 @@ impl Host<'_> {
         job.environment.push(padding(padding_bytes));
         job.stdout = self.stdout_of(slot.unit.work);
         job.start = self.start(slot);
-        (job, padding_bytes)
+        Ok((job, padding_bytes))
     }
 
     /// Holds a sample against those before, and keeps it.

@@ -293,8 +293,8 @@ fn works_of(
                 vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
             }
             Compared::Contest(contest) => {
-                let contest = Box::new(contest.clone());
-                vec![Work::Contest { contest, directory: directory.clone() }]
+                let (argvs, contest) = (contest.argvs()?, Box::new(contest.clone()));
+                vec![Work::Contest { contest, argvs, directory: directory.clone() }]
             }
         },
         Plan::Run(run) => resolve(&request.asked_for(&run.workloads), executable)?,

@@ -55,9 +55,11 @@ pub enum Work {
         argv: Vec<String>,
         directory: PathBuf,
     },
-    /// Commands against each other: which one, the set-up of an arm says.
+    /// Commands against each other.
     Contest {
         contest: Box<Contest>,
+        /// Per arm.
+        argvs: Vec<Vec<String>>,
         directory: PathBuf,
     },
     Load(Box<UserLoad>),
@@ -177,11 +179,20 @@ impl Work {
         }
     }
 
-    /// The launch of one sample of about this length; a command or a load takes what it takes. What is done
-    /// in an order of chance draws that from `order`.
-    pub fn job(&self, place: &LaunchPlace, length: Length, order: u64) -> Job {
+    /// The launch of one sample of about this length in an arm; a command or a load takes what it takes. What
+    /// is done in an order of chance draws that from `order`.
+    ///
+    /// # Errors
+    /// A sentence, where it has no command line of its own: a testbed launches cells.
+    pub fn job(
+        &self,
+        arm: usize,
+        place: &LaunchPlace,
+        length: Length,
+        order: u64,
+    ) -> Result<Job, String> {
         let length = Length { target_ms: self.at_least(length.target_ms), ..length };
-        match self {
+        Ok(match self {
             Work::Builtin { workload, copies, .. } => Job {
                 argv: {
                     let has_latencies = length.has_latencies && !workload.only_in_batches;
@@ -207,8 +218,13 @@ impl Work {
                 Work::whole(argv.clone(), &place.work_directory)
             }
             Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
-            Work::Contest { directory, .. } => Work::whole(Vec::new(), directory),
-            Work::Net(_) => Work::whole(Vec::new(), &place.work_directory),
+            Work::Contest { argvs, directory, .. } => match argvs.get(arm) {
+                Some(argv) => Work::whole(argv.clone(), directory),
+                None => return Err(format!("there is no command for arm {arm}")),
+            },
+            Work::Net(net) => {
+                return Err(format!("{} is launched by its testbed, cell by cell", net.name()));
+            }
             Work::Load(load) => Job {
                 argv: load.argv(&place.executable, order),
                 environment: Vec::new(),
@@ -219,7 +235,7 @@ impl Work {
                 stdout: StdoutUse::KeepEnd,
                 start: None,
             },
-        }
+        })
     }
 
     /// How long a sample is that should be so long.

@@ -4,7 +4,7 @@
 use super::{Launch, Treatment, TreatmentError};
 use weigh_model::evidence::Evidence;
 use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::run_command::RunCommand;
+use weigh_workload::setup::kind::command_line_seen::CommandLineSeen;
 use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
 
 /// An arm whose processes run this.
@@ -17,7 +17,7 @@ pub struct Contender {
 impl Treatment for Contender {
     fn setup(&self, is_treated: bool) -> Setup {
         match is_treated {
-            true => Setup::default().with(RunCommand { argv: self.argv.clone() }),
+            true => Setup::default().with(CommandLineSeen),
             false => Setup::default(),
         }
     }
@@ -54,7 +54,6 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let mut own = Contender { argv: words("old --x"), facts: Vec::new() };
         let setup = own.setup(true);
-        assert_eq!(setup.get::<RunCommand>().unwrap().argv, ["old", "--x"]);
         let mut is_believed = |is_treated, seen: Option<&str>| {
             let seen = seen.map(|seen| (COMMAND_LINE.to_owned(), seen.to_owned()));
             // The launcher says that it executed what it should have.

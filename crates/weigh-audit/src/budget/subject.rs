@@ -17,6 +17,7 @@ use weigh_model::workload::sample::Sample;
 use weigh_treatment::Bench;
 use weigh_treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use weigh_workload::executable::Length;
+use weigh_workload::launcher::Job;
 
 const SAMPLES: usize = 5;
 const SAMPLE_MS: u64 = 70;
@@ -86,7 +87,7 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
         None => None,
     };
     let samples = if startup.is_some() { SAMPLES } else { RUNS };
-    let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
+    let job = job(treated, work)?;
     let mut sum: Option<Evidence> = None;
     let (mut operations, mut timed, mut elapsed_s) = (0.0, 0.0, 0.0);
     let mut unit = None;
@@ -127,6 +128,12 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
     })
 }
 
+/// The launch of one sample.
+fn job(treated: &Treated, work: &Work) -> Result<Job, Stop> {
+    let length = Length::settled(SAMPLE_MS);
+    work.job(0, treated.bench().place, length, 0).map_err(Stop::Failed)
+}
+
 /// Launches so many operations as fast as they come: in one process, of a command one run after the other.
 ///
 /// # Errors
@@ -139,15 +146,15 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
                 *copies,
                 operations,
             );
-            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
-            (weigh_workload::launcher::Job { argv, ..job }, 1)
+            let job = job(treated, work)?;
+            (Job { argv, ..job }, 1)
         }
         Work::Interpreted(_)
         | Work::Command { .. }
         | Work::Contest { .. }
         | Work::Load(_)
         | Work::Net(_) => {
-            let job = work.job(treated.bench().place, Length::settled(SAMPLE_MS), 0);
+            let job = job(treated, work)?;
             (job, operations)
         }
     };

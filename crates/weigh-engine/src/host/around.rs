@@ -82,7 +82,8 @@ impl Host<'_> {
         for _ in 0..self.site.around.map_or(0, |around| around.warm_ups) {
             self.prepare(arm)?;
             let length = SampleLength::new(None, false).wanted();
-            let job = self.site.works[work].job(self.arms.place(arm), length, 0);
+            let job = self.site.works[work].job(arm, self.arms.place(arm), length, 0);
+            let job = job.map_err(SampleError::Workload)?;
             let (launched, ..) = self.launch(arm, arm, &job)?;
             self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
         }

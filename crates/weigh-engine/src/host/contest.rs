@@ -51,7 +51,8 @@ impl Host<'_> {
         }
         self.prepare(arm)?;
         let length = SampleLength::new(None, false).wanted();
-        let mut job = self.site.works[work].job(self.arms.place(arm), length, 0);
+        let job = self.site.works[work].job(arm, self.arms.place(arm), length, 0);
+        let mut job = job.map_err(SampleError::Workload)?;
         job.stdout = match arm {
             0 if same_output => StdoutUse::SaveTo(self.expected_output()),
             _ => self.stdout_of(work),

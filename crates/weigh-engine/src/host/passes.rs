@@ -67,8 +67,9 @@ impl Host<'_> {
         length: Length,
     ) -> Result<(PassFound, Option<Measured>), SampleError> {
         let work = &self.site.works[slot.unit.work];
-        let mut job =
-            work.job(self.arms.place(0), length, super::chance_of_pair(self.site.seed, slot));
+        let order = super::chance_of_pair(self.site.seed, slot);
+        let job = work.job(0, self.arms.place(0), length, order);
+        let mut job = job.map_err(SampleError::Workload)?;
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         job.environment.push((PASS.into(), (slot.pair + 1).to_string()));

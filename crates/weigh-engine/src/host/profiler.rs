@@ -83,8 +83,9 @@ impl Host<'_> {
         self.renew(slot)?;
         let work = for_a_look(&self.site.works[self.launched_for(slot)]);
         let order = super::chance_of_pair(self.site.seed, slot);
-        let job = work.job(self.arms.place(slot.arm), Length::of_ms(LOOKED_AT_MS), order);
-        let job = self.limited(&job);
+        let place = self.arms.place(slot.arm);
+        let job = work.job(slot.arm, place, Length::of_ms(LOOKED_AT_MS), order);
+        let job = self.limited(&job.map_err(SampleError::Workload)?);
         let Some(launcher) = self.neutral.take() else {
             return Err(SampleError::Workload("there is no launcher for the profiler".into()));
         };

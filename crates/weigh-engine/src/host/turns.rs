@@ -128,13 +128,16 @@ impl Host<'_> {
     ) -> Result<[Readings; 2], Failed> {
         self.renew(&slots[0]).map_err(|error| (0, error))?;
         make_shared(file).map_err(|error| (0, SampleError::Stop(error)))?;
-        let prepared = slots.map(|slot| {
+        let prepare = |slot: Slot| {
             let warm_up_ms = if slot.role == SampleRole::Aged { AGE.as_millis() as u64 } else { 0 };
             let length = Length { warm_up_ms, ..Length::of_ms(self.turns_ms(&slot)) };
-            let (mut job, padding_bytes) = self.job(&slot, length);
+            let job = self.job(&slot, length);
+            let (mut job, padding_bytes) =
+                job.map_err(|reason| (slot.position, SampleError::Workload(reason)))?;
             job.argv.extend(["--turns".into(), format!("{},{}", slot.position, file.display())]);
-            (job, padding_bytes)
-        });
+            Ok::<_, Failed>((job, padding_bytes))
+        };
+        let prepared = [prepare(slots[0])?, prepare(slots[1])?];
         let started_s = self.elapsed().as_secs_f64();
         let jobs = [&prepared[0].0, &prepared[1].0];
         let mut launched = self.launch_both(slots, jobs)?;
