@@ -3,26 +3,23 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
 use super::again::{Again, OUTPUT};
 use super::audience::Terminal;
 use super::documents::Documents;
-use super::naming::Names;
-use super::{Context, INTERRUPTED, copies, exit_status, output, value};
+use super::measuring::{Measuring, WorkloadOption, defaults_to};
+use super::{Context, INTERRUPTED, copies, exit_status, output};
 use weigh_engine::calibration::planted::planted_experiments;
 use weigh_engine::calibration::{calibration, history};
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
 use weigh_engine::session::execute;
-use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::suite;
-use weigh_model::workload::suite::FromFile;
 use weigh_report::calibration as calibration_text;
 use weigh_store::Store;
 use weigh_treatment::kind::planted;
@@ -47,11 +44,12 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// name, CPU, kernel) are combined. The next `weigh compare` starts from the noise that they measured.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("budget", |budget| budget.default_value("60s")))]
+#[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus twice the sample length")))]
 pub struct CalibrateArgs {
-    /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
-    #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
-    workloads: Vec<String>,
-    /// Number of experiments, run one after the other
+    #[command(flatten)]
+    wanted: WorkloadOption,
+    /// Number of experiments, run one after the other, each with the next seed
     #[arg(
         long,
         value_name = "N",
@@ -72,37 +70,24 @@ pub struct CalibrateArgs {
     /// --in-sequence [default: sequential or interleaved, as the first pairs of each row decide]
     #[arg(long)]
     in_sequence: bool,
-    /// End each experiment after this time, even if some rows have no verdict yet
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "60s",
-        value_parser = value::duration,
-        allow_hyphen_values = true
-    )]
-    budget: Duration,
-    /// Seed of the random order in the first experiment; each further experiment uses the next number
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     #[command(flatten)]
-    names: Names,
+    measuring: Measuring,
     /// Write the results as JSON; `-` is stdout
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     json: Option<PathBuf>,
 }
 
 impl CalibrateArgs {
-    pub fn run(mut self, context: &Context) -> Result<u8, String> {
-        if self.workloads.is_empty() {
-            self.workloads.push("quick".into());
-        }
+    pub fn run(self, context: &Context) -> Result<u8, String> {
+        let workloads = self.wanted.or_quick();
         if let Some(path) = &self.json {
             output::check_writable(path)?;
         }
-        copies::refuse_many(&self.workloads)?;
-        let own = suite::from_files(&WorkName::names_of(&self.workloads)?)?;
+        copies::refuse_many(&workloads)?;
+        let suites = suite::from_files(&WorkName::names_of(&workloads)?)?;
+        let workloads = Workloads { names: workloads, suites, ..Workloads::default() };
         let store = context.open_store()?;
-        let made = self.make(context, &own, &store)?;
+        let made = self.make(context, &workloads, &store)?;
         let all = history(&store, &weigh_host::machine::facts::read(), None)?;
         let mut calibration = calibration(&all, &made.identical)
             .ok_or("the experiment failed, so there is no calibration: `weigh show` tells why")?;
@@ -131,7 +116,12 @@ impl CalibrateArgs {
     }
 
     /// All experiments, until one does not end as it should.
-    fn make(&self, context: &Context, own: &[FromFile], store: &Store) -> Result<Made, String> {
+    fn make(
+        &self,
+        context: &Context,
+        workloads: &Workloads,
+        store: &Store,
+    ) -> Result<Made, String> {
         let interrupted = listen_for_signals()?;
         let mut audience = Terminal::of_pairs(context.color, 1.0, 1);
         let mut made = Made::default();
@@ -143,7 +133,7 @@ impl CalibrateArgs {
             if self.repeat > 1 && second == SecondArm::Identical {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
-            let request = self.request(number, second, own, &context.again)?;
+            let request = self.request(number, second, workloads, &context.again)?;
             let done = execute(&request, store, &mut audience, &interrupted)?;
             made.has_left |= !output::tell_what_is_left(done.left.as_deref());
             made.add(done.load(store)?, second);
@@ -159,13 +149,10 @@ impl CalibrateArgs {
         &self,
         number: u32,
         second: SecondArm,
-        suites: &[FromFile],
+        workloads: &Workloads,
         typed: &Again,
     ) -> Result<Request, String> {
-        let seed = match self.seed {
-            Some(first) => first.wrapping_add(u64::from(number - 1)),
-            None => chance::seed()?,
-        };
+        let seed = self.measuring.seed_of(number - 1)?;
         let again = typed.clone().without("--repeat").without("--planted");
         let again = match self.planted {
             Some(ppm) if second != SecondArm::Identical => {
@@ -175,19 +162,10 @@ impl CalibrateArgs {
         };
         let common = Common {
             arms: vec!["none".into(), second.label()],
-            again: again.with("--seed", seed).to_string(),
-            seed,
-            budget: self.budget,
-            naming: self.names.naming(),
-            ..Common::default()
-        };
-        let workloads = Workloads {
-            names: self.workloads.clone(),
-            suites: suites.to_vec(),
-            ..Workloads::default()
+            ..self.measuring.common(&again.with("--seed", seed), seed)
         };
         let comparison = Comparison {
-            compared: Compared::Workloads(workloads),
+            compared: Compared::Workloads(workloads.clone()),
             // As `weigh compare` does.
             pilot_chooses_scheme: !self.in_sequence,
             is_calibration: true,

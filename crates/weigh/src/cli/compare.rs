@@ -6,7 +6,9 @@ use clap::Args;
 
 use super::again::Again;
 use super::files::Files;
+use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, Hooks};
+use super::measuring::{BesideOptions, FixtureOption, WorkloadOption, defaults_to};
 use super::mixes::Mixes;
 use super::net;
 use super::net_machines::NetMachines;
@@ -20,7 +22,6 @@ use weigh_model::result::summary::NOTHING;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::suite;
-use weigh_station::away;
 use weigh_station::client::WhoIsTreated;
 use weigh_treatment as treatment;
 use weigh_treatment::boot::{Mechanism, are_boots};
@@ -29,6 +30,11 @@ use weigh_treatment::placebo::DefaultBaseline;
 /// Each pair has a boot of each arm, beside which this costs little. In a sample of 20 ms a thread of the
 /// kernel that comes once is 0.3 % of the instructions.
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
+
+/// What --budget and --timeout are by default.
+const BUDGETS: &str = "2m; with network grids 10m, virtual machines 15m, boots of this machine 2h; 8s per row, \
+                       or 16s with a server, where that is longer";
+const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,14 +77,18 @@ Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result, 3 inconc
 /// Verifies with every sample that the treatment was in force, and restores the system at the end.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("budget", |budget| defaults_to(budget, BUDGETS)))]
+#[command(mut_arg("timeout", |timeout| defaults_to(timeout, TIMEOUTS)))]
+#[command(mut_arg("beside", |beside| beside.conflicts_with("command")))]
+#[command(mut_arg("client", |client| client.conflicts_with("command")))]
+#[command(mut_args(settled_by_continue))]
 pub struct CompareArgs {
     /// What to weigh: NAME or NAME:PARAMETER=VALUE,… (docs/labels.md) [default: audit, or seccomp where
     /// auditing cannot be changed]
     #[arg(value_name = "TREATMENT")]
     treatments: Vec<String>,
-    /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
-    #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
-    workloads: Vec<String>,
+    #[command(flatten)]
+    wanted: WorkloadOption,
     /// Treatment to compare with [default: none; for build, cgroup and rootfs their placebo, which is the
     /// same procedure without the effect (docs/before-a-sample.md)]
     #[arg(long, value_name = "TREATMENT")]
@@ -87,14 +97,10 @@ pub struct CompareArgs {
     /// together beyond what each does alone
     #[arg(long, conflicts_with = "base")]
     factorial: bool,
-    /// What the workloads of all arms have around them (`weigh list fixtures`), such as fs:xfs; may be
-    /// repeated
-    #[arg(long = "fixture", value_name = "FIXTURE")]
-    fixtures: Vec<String>,
-    /// Measure each workload alone, and again while this is done beside it: another workload, a mix or an
-    /// application, in as many copies as there are CPUs, or in four: dc:copies=4; may be repeated
-    #[arg(long, value_name = "WORKLOAD", conflicts_with = "command")]
-    beside: Vec<String>,
+    #[command(flatten)]
+    fixtures: FixtureOption,
+    #[command(flatten)]
+    beside: BesideOptions,
     /// Length of the timed part of a sample [default: 10ms to 250ms, chosen from the first pairs;
     /// with --pairs 20ms, or 70ms for audit, whose cost grows until its queue is full; with vm 200ms]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
@@ -115,24 +121,11 @@ pub struct CompareArgs {
     /// system reaches both all the same
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
     treat: WhoIsTreated,
-    /// Ask servers from another machine, which has no treatment and is reached by ssh. USER@HOST may be
-    /// followed by `,port=N`, `,identity=FILE` and `,known_hosts=FILE`, and by `,address=IP,from=IP` where
-    /// ssh does not show at which addresses the two machines reach each other. Works with databases and web
-    /// servers, which then answer that machine alone
-    #[arg(long, value_name = "USER@HOST", value_parser = away::checked, conflicts_with = "command")]
-    client: Option<String>,
     /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs
     #[arg(long)]
     no_detail: bool,
-    /// Continue a stored experiment for the time of --budget: measure more pairs of the same treatments and
-    /// workloads, and judge all pairs together
-    #[arg(long = "continue", value_name = "ID")]
-    #[arg(conflicts_with_all = ["treatments", "workloads", "base", "factorial", "pairs", "sample", "timeout",
-        "fdr", "margin", "seed", "sets", "fixtures", "beside", "no_detail", "copies", "jobs", "file_size",
-        "pool_size", "think", "rate", "period", "disk_directories", "disk_tree", "beyond_cache", "cold",
-        "resident", "metrics", "active", "turns", "in_sequence", "treat", "client", "profiler", "reboot_by",
-        "command"])]
-    go_on: Option<String>,
+    #[command(flatten)]
+    later: ContinueOption,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
     #[arg(value_parser = value::copies, conflicts_with = "command")]
@@ -164,7 +157,7 @@ pub struct CompareArgs {
 
 impl CompareArgs {
     pub fn run(mut self, context: &Context) -> Result<u8, String> {
-        if !self.command.is_empty() && !self.workloads.is_empty() {
+        if !self.command.is_empty() && !self.wanted.workloads.is_empty() {
             return Err("give workloads with -w or a command after `--`, not both".into());
         }
         if self.command.is_empty()
@@ -178,26 +171,26 @@ impl CompareArgs {
         if !self.command.is_empty() {
             self.mixes.check_of_command()?;
         }
-        copies::confirm(&[self.copies], &self.workloads, self.yes)?;
-        if self.client.is_some() && self.treat != WhoIsTreated::Server {
+        copies::confirm(&[self.copies], &self.wanted.workloads, self.yes)?;
+        if self.beside.client.is_some() && self.treat != WhoIsTreated::Server {
             return Err(
                 "--client has the client on another machine, where no treatment is: leave --treat \
                  out"
                 .into(),
             );
         }
-        if self.client.is_some() && self.pairing.metrics.contains(&Metric::CpuTime) {
+        if self.beside.client.is_some() && self.pairing.metrics.contains(&Metric::CpuTime) {
             return Err(
                 "a client on another machine does not know the servers' CPU time, so there is no \
                         verdict on cpu_time: leave it or --client out"
                     .into(),
             );
         }
-        if self.treatments.is_empty() && self.go_on.is_none() {
+        if self.treatments.is_empty() && self.later.go_on.is_none() {
             self.treatments.push(default_treatment());
         }
         let labels: Vec<String> = self.base.iter().chain(&self.treatments).cloned().collect();
-        if self.go_on.is_none() && are_boots(&labels) {
+        if self.later.go_on.is_none() && are_boots(&labels) {
             return self.by_boots(context);
         }
         if self.reboot_by.is_some() {
@@ -206,7 +199,7 @@ impl CompareArgs {
                 .into());
         }
         let request = || self.request(&context.again);
-        self.pairing.measure(self.go_on.as_deref(), request, &self.files, context)
+        self.pairing.measure(self.later.go_on.as_deref(), request, &self.files, context)
     }
 
     /// With boots of this machine as arms, the normal one by default as the baseline.
@@ -253,7 +246,7 @@ impl CompareArgs {
         let arms: Vec<String> =
             labels.iter().map(|label| treatment::canonical(label)).collect::<Result<_, _>>()?;
         let pairing = &self.pairing;
-        let seed = pairing.seed()?;
+        let seed = pairing.measuring.seed()?;
         // What was drawn, and what depends on the machine.
         let again = typed.clone().of_these(&self.treatments).with("--seed", seed);
         let again = if base == NOTHING { again } else { again.with("--base", &base) };
@@ -261,10 +254,7 @@ impl CompareArgs {
             1 => again.without("--copies"),
             copies => again.with("--copies", copies),
         };
-        let workloads = match self.workloads.is_empty() {
-            true => vec!["quick".into()],
-            false => self.workloads.clone(),
-        };
+        let workloads = self.wanted.or_quick();
         let names = WorkName::names_of(&workloads)?;
         let all_time = self.turns.then_some(Metric::AllTime);
         let sample_ms = self.sample_ms(&arms);
@@ -272,8 +262,9 @@ impl CompareArgs {
         let budget = pairing.budget(&arms, &workloads);
         let common = Common {
             arms,
+            budget,
             warnings: warning.into_iter().collect(),
-            ..pairing.common(&again, seed, budget)
+            ..pairing.measuring.common(&again, seed)
         };
         let command = self.command.clone();
         let workloads = Workloads {
@@ -281,8 +272,8 @@ impl CompareArgs {
             mixes: self.mixes.read(&names)?,
             job_sizes: self.mixes.sizes(),
             copies: vec![self.copies],
-            beside: self.beside.clone(),
-            client: self.client.clone(),
+            beside: self.beside.beside.clone(),
+            client: self.beside.client.clone(),
             names: workloads,
         };
         let comparison = Comparison {
@@ -291,7 +282,7 @@ impl CompareArgs {
                 true => Compared::Workloads(workloads),
                 false => Compared::Command(command),
             },
-            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            fixtures: self.fixtures.labels()?,
             around: self.hooks.around(self.prepare.clone(), Vec::new()),
             profiler: self.profiler.line(),
             far_hosts: self.machines.far_hosts()?,

@@ -1,12 +1,37 @@
 //! `weigh compare --continue`: another session of a stored experiment.
 
+use clap::{Arg, Args};
+
 use super::Context;
+use super::again::OUTPUT;
 use super::audience::Terminal;
 use weigh_engine::origin::Origin;
 use weigh_engine::request::Request;
 use weigh_engine::session::{Done, More, go_on};
 use weigh_host::interruption::listen_for_signals;
 use weigh_store::Store;
+
+/// `--continue`.
+#[derive(Debug, Args)]
+pub struct ContinueOption {
+    /// Continue a stored experiment for the time of --budget: measure more of the same, and judge all pairs
+    /// or sweeps together
+    #[arg(long = "continue", value_name = "ID")]
+    pub go_on: Option<String>,
+}
+
+/// What another session may have otherwise, besides where its report goes.
+const OF_LATER_SESSION: [&str; 8] =
+    ["go_on", "budget", "precision", "fail_above", "inconclusive_ok", "name", "tags", "yes"];
+
+/// Excludes an option from `--continue` if the first session settled it.
+pub fn settled_by_continue(option: Arg) -> Arg {
+    let is_of_output = option.get_help_heading() == Some(OUTPUT);
+    match is_of_output || OF_LATER_SESSION.contains(&option.get_id().as_str()) {
+        true => option,
+        false => option.conflicts_with("go_on"),
+    }
+}
 
 /// Goes on with the experiment that `id` names, with what `more` gives it.
 ///
@@ -30,37 +55,4 @@ pub fn run(
     // Not before it is read: until then a signal ends weigh, however much there is to read.
     let interrupted = listen_for_signals()?;
     go_on(&stored, more(&origin.request), store, &mut audience, &interrupted).map_err(said)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::{Arg, CommandFactory, Id};
-
-    /// What another session may have otherwise; all else is as it was.
-    const OF_ANOTHER_SESSION: &str = "go_on budget fail_above inconclusive_ok name tags yes precision json \
-                                      csv html markdown junit github_summary dialect text verbose \
-                                      anonymise database color help passive";
-    /// They require a command, which is refused.
-    const OF_A_COMMAND: &str = "prepare setup cleanup warmup";
-
-    #[test]
-    fn an_option_of_a_later_session_is_used_or_refused() {
-        for name in ["compare", "versus", "net"] {
-            let mut all = crate::cli::Cli::command();
-            all.build();
-            let command = all.find_subcommand(name).unwrap();
-            let find = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
-            let go_on = find("go_on").unwrap();
-            let excludes = |one: &Arg, other: &Arg| {
-                command.get_arg_conflicts_with(one).iter().any(|arg| arg.get_id() == other.get_id())
-            };
-            let is_refused = |arg: &Arg| excludes(go_on, arg) || excludes(arg, go_on);
-            let others = OF_ANOTHER_SESSION.split(' ').chain(OF_A_COMMAND.split(' '));
-            let others: Vec<&str> = others.collect();
-            let is_known = |arg: &&Arg| is_refused(arg) || others.contains(&arg.get_id().as_str());
-            let ignored: Vec<&Id> =
-                command.get_arguments().filter(|arg| !is_known(arg)).map(Arg::get_id).collect();
-            assert!(ignored.is_empty(), "{name} --continue ignores {ignored:?}");
-        }
-    }
 }

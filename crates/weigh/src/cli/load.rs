@@ -2,26 +2,23 @@
 
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
 use super::again::Again;
+use super::measuring::{FixtureOption, Measuring, defaults_to};
 use super::mixes::Mixes;
-use super::naming::Names;
 use super::profiler::ProfilerOption;
 use super::run_output::RunOutput;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, value};
 use weigh_engine::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
-use weigh_engine::request::{Common, LoadRamp, Plan, Request};
-use weigh_host::chance;
+use weigh_engine::request::{LoadRamp, Plan, Request};
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::load::CROSSOVER_JOBS;
 use weigh_model::result::work_name::MOST_USERS;
 use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
-use weigh_treatment as treatment;
 
 /// The most users of a ramp without a list of its own.
 const MOST_BY_DEFAULT: usize = 1 << 14;
@@ -56,6 +53,8 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// samples at all load points that may be the peak, until the interval of the best one is narrow.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("budget", |budget| budget.default_value("3m")))]
+#[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus 10s per user")))]
 pub struct LoadArgs {
     /// A mix, or a file with one (.toml, or a workfile of re-aim) [default: shared]
     #[arg(conflicts_with = "workfile")]
@@ -85,25 +84,15 @@ pub struct LoadArgs {
     repeat: u8,
     #[command(flatten)]
     mixes: Mixes,
-    /// Stop measuring after this time
-    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = value::duration)]
-    budget: Duration,
+    #[command(flatten)]
+    measuring: Measuring,
     /// How narrow the interval at the peak is to be, to either side
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percentage)]
     precision: f64,
-    /// Kill a load point that lasts longer; the ramp ends before it [default: 2m and 10s per user]
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
-    timeout: Option<Duration>,
-    /// What the users have around them (`weigh list fixtures`), such as fs:xfs; may be repeated
-    #[arg(long = "fixture", value_name = "FIXTURE")]
-    fixtures: Vec<String>,
-    /// Seed of the order in which users do their jobs; the same seed gives the same order
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    fixtures: FixtureOption,
     #[command(flatten)]
     profiler: ProfilerOption,
-    #[command(flatten)]
-    names: Names,
     #[command(flatten)]
     output: RunOutput,
 }
@@ -122,21 +111,14 @@ impl LoadArgs {
         let config = config.unwrap_or_default();
         let mix = format!("{PREFIX}{}", self.mix_name());
         let (users, plan) = self.ramp(&config)?;
-        let seed = self.seed.map_or_else(chance::seed, Ok)?;
-        let common = Common {
-            again: typed.clone().with("--seed", seed).to_string(),
-            seed,
-            budget: self.budget,
-            timeout: self.timeout,
-            naming: self.names.naming(),
-            ..Common::default()
-        };
+        let seed = self.measuring.seed()?;
+        let common = self.measuring.common(&typed.clone().with("--seed", seed), seed);
         let ramp = LoadRamp {
             mixes: self.mixes.read(std::slice::from_ref(&mix))?,
             mix,
             users,
             job_sizes: self.mixes.sizes_with(&config),
-            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            fixtures: self.fixtures.labels()?,
             ramp: RampPlan { seed, ..plan },
             profiler: self.profiler.line(),
         };

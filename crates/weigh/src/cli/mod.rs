@@ -34,6 +34,7 @@ mod import;
 mod list;
 mod load;
 mod man;
+mod measuring;
 mod mixes;
 mod naming;
 mod net;

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use rustix::fs::{Access, access};
 
 use super::again::Again;
-use super::naming::Names;
+use super::go_on::{ContinueOption, settled_by_continue};
+use super::measuring::{Measuring, defaults_to};
 use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
 use super::run_output::RunOutput;
 use super::{Context, go_on, output, value};
 use weigh_engine::net_answers::{ACTIVITY_SLOWDOWN, class_metric};
-use weigh_engine::request::{Common, PRECISION, Plan, Request, Sweeps};
+use weigh_engine::request::{PRECISION, Plan, Request, Sweeps};
 use weigh_engine::session::More;
-use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::printable;
 use weigh_model::result::work_name::{NET, WorkName};
@@ -46,6 +46,9 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// penalties in both directions. No traffic leaves the machine, unless the black boxes are other machines.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(mut_arg("budget", |budget| budget.default_value("4m")))]
+#[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m, and more with a delay")))]
+#[command(mut_args(settled_by_continue), mut_args(without_spec))]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
@@ -54,39 +57,26 @@ pub struct NetArgs {
     grid: String,
     /// Write this testbed and the grid to a file, for others to replicate, and measure nothing; `-` is stdout
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["go_on", "from_spec", "trace", "timeout", "seed", "precision", "budget"])]
-    #[arg(conflicts_with_all = ["active", "name", "tags", "json", "dialect", "html", "verbose", "anonymise"])]
     spec: Option<PathBuf>,
     /// Measure the grid of such a file, and say what of the testbed is different here
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "go_on", "active"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "active"])]
     from_spec: Option<String>,
     /// An activity of the host in place of the grid's, any workload; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
     beside: Vec<String>,
-    /// Begin no further sweep over the cells that would not end by then
-    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = value::duration)]
-    budget: Duration,
+    #[command(flatten)]
+    measuring: Measuring,
     /// How narrow the interval of the BTU is to be, to either side [default: 5%, with --continue as before]
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     precision: Option<f64>,
-    /// Go on with this experiment, for the time of --budget; `latest` is the last one
-    #[arg(long = "continue", value_name = "ID")]
-    #[arg(conflicts_with_all = ["grid", "beside", "seed", "active", "timeout"])]
-    go_on: Option<String>,
+    #[command(flatten)]
+    later: ContinueOption,
     /// Afterwards, measure every cell once more, not scored, and write what W_test's interfaces carried into
     /// this directory: a pcap file each, with the headers of every packet
-    #[arg(long, value_name = "DIRECTORY", conflicts_with = "go_on")]
+    #[arg(long, value_name = "DIRECTORY")]
     trace: Option<PathBuf>,
-    /// Give up a cell that lasts longer; there is no score then [default: 2m, and more with a delay]
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
-    timeout: Option<Duration>,
-    /// Seed of the order of the cells; the same seed gives the same order
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     #[command(flatten)]
     machines: NetMachines,
-    #[command(flatten)]
-    names: Names,
     #[command(flatten)]
     output: RunOutput,
 }
@@ -109,11 +99,14 @@ impl NetArgs {
             return output::write_report(path, &spec.text()).map(|()| 0);
         }
         let store = context.open_store()?;
-        if let Some(id) = &self.go_on {
-            let (budget, precision) = (self.budget, self.precision);
-            let more = |_: &Request| More { budget, budget_per_row: Duration::ZERO, precision };
+        if let Some(id) = &self.later.go_on {
+            let budget = self.measuring.budget.unwrap_or_default();
+            let (budget_per_row, precision) = (Duration::ZERO, self.precision);
+            let more = |_: &Request| More { budget, budget_per_row, precision };
             let done = go_on::run(id, more, &store, context)?;
-            store.set_naming(&done.id, &self.names.naming()).map_err(|error| error.to_string())?;
+            store
+                .set_naming(&done.id, &self.measuring.naming())
+                .map_err(|error| error.to_string())?;
             return self.output.end(done, &store, context);
         }
         if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {
@@ -144,15 +137,8 @@ impl NetArgs {
     }
 
     fn request(&self, grid: Grid, typed: &Again) -> Result<Request, String> {
-        let seed = self.seed.map_or_else(chance::seed, Ok)?;
-        let common = Common {
-            again: typed.clone().with("--seed", seed).to_string(),
-            seed,
-            budget: self.budget,
-            timeout: self.timeout,
-            naming: self.names.naming(),
-            ..Common::default()
-        };
+        let seed = self.measuring.seed()?;
+        let common = self.measuring.common(&typed.clone().with("--seed", seed), seed);
         let sweeps = Sweeps {
             precision: self.precision.unwrap_or(PRECISION),
             trace: self.trace.clone(),
@@ -160,6 +146,14 @@ impl NetArgs {
             ..Sweeps::over(grid)
         };
         Ok(Request { common, plan: Plan::Net(sweeps) })
+    }
+}
+
+/// Only the grid is written to a file, and nothing is measured then.
+fn without_spec(option: Arg) -> Arg {
+    match ["spec", "grid", "beside"].contains(&option.get_id().as_str()) {
+        true => option,
+        false => option.conflicts_with("spec"),
     }
 }
 

@@ -6,19 +6,17 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::again::Again;
 use super::audience::Terminal;
 use super::files::Files;
-use super::naming::Names;
+use super::measuring::Measuring;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on, output, value};
 use paired::Verdict;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
 use paired::multiplicity::Multiplicity;
-use weigh_engine::request::{Common, Comparison, Request};
+use weigh_engine::request::{Comparison, Request};
 use weigh_engine::session::{Done, More, execute};
 use weigh_engine::summarise::summarise;
-use weigh_host::chance;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::format;
 use weigh_model::result::gate::Above;
@@ -34,19 +32,11 @@ use weigh_treatment::boot::are_boots;
 /// How long, how often and how strictly pairs are measured and judged.
 #[derive(Debug, Args)]
 pub struct Pairing {
-    /// Stop measuring after this time, even if some rows have no verdict yet [default: 2m; with network grids
-    /// 10m, virtual machines 15m, boots of this machine 2h; 8s per row, or 16s with a server, where that is
-    /// longer]
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
-    #[arg(allow_hyphen_values = true)]
-    budget: Option<Duration>,
+    #[command(flatten)]
+    pub measuring: Measuring,
     /// Measure exactly this many pairs per row and judge once, with Wilcoxon's test
     #[arg(long, value_name = "N", value_parser = value::at_least(MIN_PAIRS as u32))]
     pairs: Option<u32>,
-    /// Kill a launch that lasts longer; what was launched has no result [default: 2m plus twice the sample
-    /// length; for a command 24h]
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
-    pub timeout: Option<Duration>,
     /// Control the false discovery rate (closed e-BH) instead of the family-wise error rate (Holm): finds
     /// more with many rows
     #[arg(long, conflicts_with = "pairs")]
@@ -55,9 +45,6 @@ pub struct Pairing {
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
     #[arg(allow_hyphen_values = true)]
     pub margin: f64,
-    /// Seed of the random order; the same seed gives the same order
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     /// Repeat the whole experiment this many times, each time from scratch, and compare the sets
     /// (Nitzberg's Delta-1, Delta-2, Delta-3)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
@@ -75,8 +62,6 @@ pub struct Pairing {
     /// Exit with status 0 instead of 3 if some row stays inconclusive
     #[arg(long)]
     inconclusive_ok: bool,
-    #[command(flatten)]
-    pub names: Names,
 }
 
 /// What a verdict takes of most workloads, and of guests that are booted for each pair of theirs.
@@ -105,19 +90,7 @@ impl Pairing {
         } else {
             BUDGET
         };
-        self.budget.unwrap_or(default)
-    }
-
-    /// The part of a request that any plan has.
-    pub fn common(&self, again: &Again, seed: u64, budget: Duration) -> Common {
-        Common {
-            again: again.to_string(),
-            seed,
-            budget,
-            timeout: self.timeout,
-            naming: self.names.naming(),
-            ..Common::default()
-        }
+        self.measuring.budget.unwrap_or(default)
     }
 
     /// How pairs are measured and judged.
@@ -135,15 +108,7 @@ impl Pairing {
 
     /// How long each row is measured at least, where no budget was given.
     pub fn budget_per_row(&self) -> Duration {
-        self.budget.map_or(BUDGET_PER_ROW, |_| Duration::ZERO)
-    }
-
-    /// The seed that was given, or one that is drawn now.
-    ///
-    /// # Errors
-    /// A sentence, where the kernel gives no random numbers.
-    pub fn seed(&self) -> Result<u64, String> {
-        self.seed.map_or_else(chance::seed, Ok)
+        self.measuring.budget.map_or(BUDGET_PER_ROW, |_| Duration::ZERO)
     }
 
     pub fn design(&self) -> Design {
@@ -195,7 +160,7 @@ impl Pairing {
 
     /// Another session may have another name and limit.
     fn rename(&self, store: &Store, id: &str) -> Result<(), weigh_store::Error> {
-        store.set_naming(id, &self.names.naming())?;
+        store.set_naming(id, &self.measuring.naming())?;
         self.fail_above.map_or(Ok(()), |limit| store.set_fail_above(id, limit))
     }
 

@@ -6,19 +6,16 @@ use clap::Args;
 
 use super::again::Again;
 use super::copies::{self, Copies};
+use super::measuring::{BesideOptions, FixtureOption, Measuring, defaults_to};
 use super::mixes::Mixes;
-use super::naming::Names;
 use super::run_output::RunOutput;
 use super::{Context, value};
 use weigh_engine::length::LONG_START_MS;
-use weigh_engine::request::{Common, Passes, Plan, Request, Run, Workloads};
-use weigh_host::chance;
+use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::format;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::suite;
-use weigh_station::away;
-use weigh_treatment as treatment;
 
 /// Of --for, where the user does not say.
 const LEAST_PASS: Duration = Duration::from_secs(5);
@@ -28,6 +25,9 @@ const LONGEST_P99: Duration = Duration::from_secs(10);
 /// Of a pass of --capacity, where the user does not say.
 const PROBE_MS: u64 = 2000;
 const MOST_PASS: Duration = Duration::from_secs(600);
+
+/// These say by themselves how long they measure.
+const OTHER_ENDS: [&str; 3] = ["lasting", "capacity", "classic"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,6 +60,8 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// comparison, use `weigh compare`: two separate runs differ for many reasons.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("budget", |budget| defaults_to(budget, "no limit").conflicts_with_all(OTHER_ENDS)))]
+#[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus twice the sample length")))]
 pub struct RunArgs {
     /// Workloads, suites, or files with suites [default: quick]
     #[arg(value_name = "WORKLOAD|SUITE")]
@@ -84,28 +86,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "p99=TIME", value_parser = p99,
           conflicts_with_all = ["samples", "lasting", "classic", "rate"])]
     capacity: Option<Duration>,
-    /// Kill a launch that lasts longer; its workload has no result [default: 2m plus twice the sample
-    /// length]
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    measuring: Measuring,
     /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU. Several
     /// numbers (1,2,4 or 1..all) make a curve; of a range of more than eight, only its ends and the powers
     /// of two are measured [default: 1; like UnixBench, 1,all for suites with an index and with --classic]
     #[arg(long, visible_alias = "clients", value_name = "N", value_parser = Copies::parse)]
     copies: Option<Copies>,
-    /// What the workloads have around them (`weigh list fixtures`), such as fs:xfs; may be repeated
-    #[arg(long = "fixture", value_name = "FIXTURE")]
-    fixtures: Vec<String>,
-    /// Measure each workload alone, and again while this is done beside it: another workload, a mix or an
-    /// application, in as many copies as there are CPUs, or in four: dc:copies=4; may be repeated
-    #[arg(long, value_name = "WORKLOAD")]
-    beside: Vec<String>,
-    /// Ask servers from another machine, which is reached by ssh. USER@HOST may be followed by `,port=N`,
-    /// `,identity=FILE` and `,known_hosts=FILE`, and by `,address=IP,from=IP` where ssh does not show at
-    /// which addresses the two machines reach each other. Works with databases and web servers, which then
-    /// answer that machine alone
-    #[arg(long, value_name = "USER@HOST", value_parser = away::checked)]
-    client: Option<String>,
+    #[command(flatten)]
+    fixtures: FixtureOption,
+    #[command(flatten)]
+    beside: BesideOptions,
     #[command(flatten)]
     mixes: Mixes,
     /// Do not ask for confirmation of more than 16 copies per CPU
@@ -114,8 +105,6 @@ pub struct RunArgs {
     /// Use the durations, number of passes and scoring of the original suite
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
-    #[command(flatten)]
-    names: Names,
     #[command(flatten)]
     output: RunOutput,
 }
@@ -172,21 +161,15 @@ impl RunArgs {
                 mixes: self.mixes.read(&names)?,
                 job_sizes: self.mixes.sizes_of_run(self.lasting.is_some()),
                 copies: copies.0,
-                beside: self.beside.clone(),
-                client: self.client.clone(),
+                beside: self.beside.beside.clone(),
+                client: self.beside.client.clone(),
             },
-            fixtures: treatment::canonical_fixtures(&self.fixtures)?,
+            fixtures: self.fixtures.labels()?,
             sample_ms,
             passes: self.passes(),
         };
-        let common = Common {
-            again: again.to_string(),
-            // Of the sizes of the environment, and of when requests begin in an open loop.
-            seed: chance::seed()?,
-            timeout: self.timeout,
-            naming: self.names.naming(),
-            ..Common::default()
-        };
+        // Of the sizes of the environment, and of when requests begin in an open loop.
+        let common = self.measuring.common(&again, self.measuring.seed()?);
         Ok(Request { common, plan: Plan::Run(run) })
     }
 

@@ -5,7 +5,9 @@ use clap::Args;
 use super::Context;
 use super::again::Again;
 use super::files::Files;
+use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, Hooks};
+use super::measuring::defaults_to;
 use super::pairing::Pairing;
 use weigh_engine::contest::{Contest, ExpectedExit, distinct};
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request};
@@ -34,10 +36,6 @@ command that prints a line {\"operations\":N,\"elapsed_ns\":N} is compared by th
 
 Exit status: 0 done, 1 slower than --fail-above, 2 error or no result, 3 inconclusive, 130 interrupted.";
 
-/// Grids, virtual machines and boots, of which the shared text tells, are no commands.
-const BUDGET: &str = "Stop measuring after this time, even if some rows have no verdict yet [default: 2m, \
-                      or 8s for each but the first where that is longer]";
-
 /// Weigh commands against each other; the first is the baseline
 ///
 /// Runs each command in pairs with the first, in random order, until it is shown to be slower, faster or
@@ -45,7 +43,9 @@ const BUDGET: &str = "Stop measuring after this time, even if some rows have no 
 /// would take it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("budget", |budget| budget.help(BUDGET)))]
+#[command(mut_arg("budget", |budget| defaults_to(budget, "2m, or 8s per command where that is longer")))]
+#[command(mut_arg("timeout", |timeout| defaults_to(timeout, "24h")))]
+#[command(mut_args(settled_by_continue))]
 pub struct VersusArgs {
     /// The commands, each in quotes: the baseline, and one or more to hold against it
     #[arg(value_name = "COMMAND", required_unless_present = "go_on")]
@@ -74,13 +74,8 @@ pub struct VersusArgs {
     show_output: bool,
     #[command(flatten)]
     pairing: Pairing,
-    /// Continue a stored experiment for the time of --budget: measure more pairs of the same commands, and
-    /// judge all pairs together
-    #[arg(long = "continue", value_name = "ID")]
-    #[arg(conflicts_with_all = ["command", "shell", "no_shell", "command_names", "expect_exit",
-        "ignore_failure", "same_output", "show_output", "pairs", "timeout", "fdr", "margin", "seed", "sets",
-        "metrics"])]
-    go_on: Option<String>,
+    #[command(flatten)]
+    later: ContinueOption,
     /// Run this with `sh` before every launch of a command, for example `make clean`; repeated, once for each
     /// command, in their order. It is neither timed nor compared. If it fails, there is no result.
     /// Processes that it leaves running are killed
@@ -94,7 +89,7 @@ pub struct VersusArgs {
 
 impl VersusArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        if self.go_on.is_none() && self.command.len() < 2 {
+        if self.later.go_on.is_none() && self.command.len() < 2 {
             return Err(
                 "there is one command only: to hold one against it, write each in quotes, as in \
                  weigh versus 'old --x' 'new --x'"
@@ -102,7 +97,7 @@ impl VersusArgs {
             );
         }
         let request = || self.request(&context.again);
-        self.pairing.measure(self.go_on.as_deref(), request, &self.files, context)
+        self.pairing.measure(self.later.go_on.as_deref(), request, &self.files, context)
     }
 
     fn request(&self, typed: &Again) -> Result<Request, String> {
@@ -121,11 +116,12 @@ impl VersusArgs {
             }
         };
         let pairing = &self.pairing;
-        let seed = pairing.seed()?;
+        let seed = pairing.measuring.seed()?;
         let again = typed.clone().with("--seed", seed);
         let common = Common {
             arms: contest.labels.clone(),
-            ..pairing.common(&again, seed, pairing.budget(&[], &[]))
+            budget: pairing.budget(&[], &[]),
+            ..pairing.measuring.common(&again, seed)
         };
         let comparison = Comparison {
             compared: Compared::Contest(contest),

@@ -1,0 +1,121 @@
+//! The options of every command that measures.
+
+use std::time::Duration;
+
+use clap::{Arg, Args};
+
+use super::again::Again;
+use super::naming::Names;
+use super::value;
+use weigh_engine::request::Common;
+use weigh_host::chance;
+use weigh_station::away;
+use weigh_store::names::Naming;
+use weigh_treatment as treatment;
+
+/// How long is measured, in which order, and what the experiment is called.
+#[derive(Debug, Args)]
+pub struct Measuring {
+    /// Stop measuring after this time, even if that leaves rows without a verdict or with fewer samples
+    #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
+    /// Kill a launch that lasts longer, and report no result for it
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    timeout: Option<Duration>,
+    /// Seed of the random order; the same seed gives the same order
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    names: Names,
+}
+
+impl Measuring {
+    /// The seed that was given, or one that is drawn now.
+    ///
+    /// # Errors
+    /// A sentence, where the kernel gives no random numbers.
+    pub fn seed(&self) -> Result<u64, String> {
+        self.seed.map_or_else(chance::seed, Ok)
+    }
+
+    /// The seed of the experiment of this number, from 0: a given one counts up.
+    ///
+    /// # Errors
+    /// As [`Measuring::seed`].
+    pub fn seed_of(&self, number: u32) -> Result<u64, String> {
+        self.seed().map(|seed| seed.wrapping_add(u64::from(number)))
+    }
+
+    pub fn naming(&self) -> Naming {
+        self.names.naming()
+    }
+
+    /// The part of a request that any plan has.
+    pub fn common(&self, again: &Again, seed: u64) -> Common {
+        Common {
+            again: again.to_string(),
+            seed,
+            budget: self.budget.unwrap_or_default(),
+            timeout: self.timeout,
+            naming: self.naming(),
+            ..Common::default()
+        }
+    }
+}
+
+/// An option with this behind its help, for a default that is not one value.
+pub fn defaults_to(option: Arg, what: &str) -> Arg {
+    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+    option.help(format!("{help} [default: {what}]"))
+}
+
+/// `--fixture`.
+#[derive(Debug, Args)]
+pub struct FixtureOption {
+    /// Put this around the workloads of all arms (`weigh list fixtures`), such as fs:xfs; may be repeated
+    #[arg(long = "fixture", value_name = "FIXTURE")]
+    fixtures: Vec<String>,
+}
+
+impl FixtureOption {
+    /// Their labels.
+    ///
+    /// # Errors
+    /// A sentence, where one is no fixture.
+    pub fn labels(&self) -> Result<Vec<String>, String> {
+        treatment::canonical_fixtures(&self.fixtures)
+    }
+}
+
+/// `--workload`.
+#[derive(Debug, Args)]
+pub struct WorkloadOption {
+    /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
+    #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
+    pub workloads: Vec<String>,
+}
+
+impl WorkloadOption {
+    /// What was named, or the suite `quick`.
+    pub fn or_quick(&self) -> Vec<String> {
+        match self.workloads.is_empty() {
+            true => vec!["quick".into()],
+            false => self.workloads.clone(),
+        }
+    }
+}
+
+/// What is beside workloads: other work, and another machine.
+#[derive(Debug, Args)]
+pub struct BesideOptions {
+    /// Measure each workload alone, and again while this is done beside it: another workload, a mix or an
+    /// application, in as many copies as there are CPUs, or in four: dc:copies=4; may be repeated
+    #[arg(long, value_name = "WORKLOAD")]
+    pub beside: Vec<String>,
+    /// Send requests to servers from another machine, which has no treatment and is reached by ssh. USER@HOST
+    /// may be followed by `,port=N`, `,identity=FILE` and `,known_hosts=FILE`, and by `,address=IP,from=IP`
+    /// where ssh does not show at which addresses the two machines reach each other. Works with databases
+    /// and web servers, which then answer that machine alone
+    #[arg(long, value_name = "USER@HOST", value_parser = away::checked)]
+    pub client: Option<String>,
+}
