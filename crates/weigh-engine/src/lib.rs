@@ -39,6 +39,7 @@ pub mod evidence;
 mod example;
 mod family;
 mod filled;
+mod further_readings;
 mod gate;
 mod host;
 mod how_taken;

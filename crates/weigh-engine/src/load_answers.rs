@@ -6,18 +6,11 @@ use paired::estimate::{MAD_TO_SD, mad, median};
 use weigh_model::record::Stored;
 use weigh_model::result::alike::RampSample;
 use weigh_model::result::busy_machine::BusyMachine;
-use weigh_model::result::load::{LOAD_READINGS, LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
+use weigh_model::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
 use weigh_model::result::work_name::WorkName;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{OfRow, Point, Totals, Usage};
 use weigh_model::workload::metric::{Metric, Percentile};
-
-/// What is kept of each load point besides its rate.
-pub fn of_points() -> Vec<Metric> {
-    let latencies = [Percentile::P99, Percentile::P90].map(Metric::Latency);
-    let named = LOAD_READINGS.iter().map(|name| Metric::Named((*name).into()));
-    latencies.into_iter().chain(named).collect()
-}
 
 /// Of each mix that was measured with several numbers of users. A load point that failed has no samples that
 /// count, though it was measured before.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::abnormal::abnormal;
-use super::net_cells::{READINGS, further, has_failed, measured};
+use super::further_readings::{ACTIVITY_RATE, LOST_PACKETS};
+use super::net_cells::{further, has_failed, measured};
 use super::origin::Origin;
 use super::request::{Plan, Sweeps};
 use weigh_model::record::Stored;
@@ -14,12 +15,6 @@ use weigh_model::workload::metric::Metric;
 use weigh_net::cell::{Cell, Component};
 use weigh_net::grid::{ApplicationClass, Grid};
 
-/// What is kept of each cell besides its rate.
-pub fn of_cells() -> Vec<Metric> {
-    let names = [ACTIVITY_RATE, LOST_PACKETS].into_iter().chain(READINGS);
-    names.map(|name| Metric::Named(name.into())).collect()
-}
-
 /// What the BTU of a class is called among the metrics of a whole grid.
 pub fn class_metric(bytes: u32) -> String {
     format!("btu_{bytes}")
@@ -28,10 +23,6 @@ pub fn class_metric(bytes: u32) -> String {
 /// Penalties, as readings of a sweep.
 pub const ACTIVITY_SLOWDOWN: &str = "activity_slowdown";
 pub const COMM_SLOWDOWN: &str = "comm_slowdown";
-/// The reading of a cell that says how fast its activity was.
-pub const ACTIVITY_RATE: &str = "activity_rate";
-/// And of the packets that a wire lost though it was not to.
-pub const LOST_PACKETS: &str = "lost_packets";
 
 /// What a cell did in one sweep.
 #[derive(Clone, Copy, Debug)]

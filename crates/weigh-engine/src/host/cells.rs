@@ -6,7 +6,7 @@ use super::around::neutral;
 use super::cell_sizes::SizesOfGrids;
 use super::{Host, SampleError, padding};
 use crate::abnormal::{DROPPED, DROPPED_BY_QUEUE};
-use crate::net_answers::LOST_PACKETS;
+use crate::further_readings::LOST_PACKETS;
 use crate::net_work::{NetPart, NetWork};
 use crate::order::padding_bytes;
 use crate::outcome::cell_sample;

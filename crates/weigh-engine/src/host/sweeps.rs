@@ -9,9 +9,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::cells::{OfCell, measured};
 use super::{Host, SampleError};
-use crate::net_answers::{
-    ACTIVITY_RATE, ACTIVITY_SLOWDOWN, COMM_SLOWDOWN, FoundCell, class_metric, scored,
-};
+use crate::further_readings::ACTIVITY_RATE;
+use crate::net_answers::{ACTIVITY_SLOWDOWN, COMM_SLOWDOWN, FoundCell, class_metric, scored};
 use crate::net_work::{BITS, NetWork};
 use crate::order::{chance_of_pair, padding_bytes};
 use crate::platform::{PairError, PairSlot, Platform, Readings, Slot, Stop};
