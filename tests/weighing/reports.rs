@@ -75,7 +75,7 @@ fn an_anonymised_report_names_neither_the_machine_nor_its_boot() {
     ];
     for (id, formats) in [
         (&compared, &["--json", "--csv", "--markdown", "--html", "--text"][..]),
-        (&ran, &["--json", "--html", "--text"]),
+        (&ran, &["--json", "--csv", "--markdown", "--junit", "--html", "--text"]),
     ] {
         for format in formats {
             let text = home.succeed(&["export", id, format, "--anonymise"]).stdout;
@@ -103,15 +103,41 @@ fn the_html_needs_nothing_from_elsewhere() {
 }
 
 #[test]
-fn a_run_is_exported_as_json_html_and_text() {
+fn a_run_is_written_and_exported_in_every_format() {
     let _turn = Turn::share();
     let home = Home::new();
-    home.succeed("run getppid --samples 3").assert_says(&["getppid", "ops/s"]);
+    home.succeed(
+        "run getppid --samples 3 --json r.json --csv r.csv --markdown r.md --junit r.xml --html r.html \
+         --text r.txt --github-summary=r.github",
+    )
+    .assert_says(&["getppid", "ops/s"]);
     let id = home.query_text("SELECT id FROM experiment");
-    assert_eq!(home.json()["schema"], "weighbridge/run/2");
-    home.succeed(&["export", &id, "--text"]).assert_says(&["getppid"]);
-    home.succeed(&["export", &id, "--html"]).assert_says(&["<!DOCTYPE html>", "getppid"]);
-    home.run(&["export", &id, "--junit"]).assert_error(&["this machine alone"]);
+    for (format, file, part) in [
+        ("--json", "r.json", "weighbridge/run/2"),
+        ("--csv", "r.csv", ",getppid,ops/s,3,"),
+        ("--markdown", "r.md", "| getppid"),
+        ("--junit", "r.xml", "<testcase classname=\"weigh.run\" name=\"getppid\">"),
+        ("--html", "r.html", "<!DOCTYPE html>"),
+        ("--text", "r.txt", "again: weigh run getppid"),
+    ] {
+        let exported = home.succeed(&["export", &id, format]).stdout;
+        assert!(exported.contains(part), "{format}: {exported}");
+        assert_eq!(exported, fs::read_to_string(home.path(file)).unwrap(), "{format}");
+    }
+    let summary = fs::read_to_string(home.path("r.github")).unwrap();
+    assert!(summary.contains("| getppid"), "{summary}");
+    let csv = home.succeed("run getppid --samples 3 --csv -").stdout;
+    assert_eq!(csv.lines().count(), 4, "a head and a line per sample: {csv}");
+}
+
+#[test]
+fn a_workload_without_a_result_is_an_error_in_the_junit_of_a_run() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = home.run("run getppid --samples 3 --sample 3s --timeout 1s --junit -");
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    let xml = &outcome.stdout;
+    assert!(xml.contains("failures=\"0\"") && xml.contains("<error message="), "{xml}");
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub mod ramp;
 mod ramp_simulation;
 mod ranking;
 mod reaim_rules;
+pub mod report;
 pub mod request;
 pub mod resolve;
 pub mod row;

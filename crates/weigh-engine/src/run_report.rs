@@ -6,10 +6,11 @@ use super::net_answers::net_answers;
 use super::run_row::{add_efficiency, row};
 use super::times;
 use weigh_model::record::Stored;
-use weigh_model::result::run::{RunReport, RunRow, SCHEMA, counts};
+use weigh_model::result::run::{RunReport, RunRow, RunSample, RunSeries, SCHEMA, counts};
 use weigh_model::result::suite_index;
 use weigh_model::result::suite_index::{SuiteIndex, items};
 use weigh_model::result::work_name::WorkName;
+use weigh_model::samples::OfRow;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{FromFile, Suite};
 
@@ -54,7 +55,27 @@ pub fn report(stored: &Stored) -> RunReport {
         net: net_answers(stored),
         failures: stored.failures.clone(),
         warnings: stored.warnings.clone(),
+        series: series(stored),
     }
+}
+
+fn series(stored: &Stored) -> Vec<RunSeries> {
+    let of_work = |(&(work, _), row): (&(usize, usize), &OfRow)| {
+        let work = &stored.header.works[work];
+        let unit = row.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
+        let samples = row.points.iter().map(|point| RunSample {
+            started_s: point.started_s,
+            operations: point.operations,
+            elapsed_s: point.elapsed_s,
+            rate: point.rate,
+        });
+        RunSeries {
+            workload: work.name.clone(),
+            unit: unit.unwrap_or(&work.unit).clone(),
+            samples: samples.collect(),
+        }
+    };
+    stored.samples.iter().map(of_work).collect()
 }
 
 fn rate(rows: &[RunRow], workload: &str, count: usize) -> Option<f64> {

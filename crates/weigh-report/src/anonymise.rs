@@ -9,7 +9,9 @@ use std::env;
 use serde_json::Value;
 
 use weigh_model::facts::Facts;
+use weigh_model::result::report::Report;
 use weigh_model::result::rules::RuleReport;
+use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::Summary;
 
 /// Stands for the machine's name, for a person's, and for the directories of a path.
@@ -21,7 +23,7 @@ const COMMON: [&str; 8] =
     ["/bin/", "/boot/", "/dev/", "/etc/", "/lib/", "/proc/", "/sys/", "/usr/"];
 
 /// What is taken out of texts.
-pub struct Scrubber {
+struct Scrubber {
     /// As a whole, wherever they stand.
     texts: Vec<String>,
     /// As a word of its own, with what stands for it.
@@ -30,7 +32,7 @@ pub struct Scrubber {
 
 impl Scrubber {
     /// For the texts of a report of this machine; the names of the user are those of the environment.
-    pub fn new(machine: &Facts) -> Scrubber {
+    fn new(machine: &Facts) -> Scrubber {
         let users =
             ["USER", "LOGNAME", "SUDO_USER"].into_iter().filter_map(|name| env::var(name).ok());
         Scrubber::with_users(machine, users.filter(|name| name != "root"))
@@ -48,7 +50,7 @@ impl Scrubber {
     }
 
     /// The text without what names somebody.
-    pub fn text(&self, text: &str) -> String {
+    fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.texts {
             text = text.replace(secret.as_str(), "");
@@ -61,10 +63,7 @@ impl Scrubber {
     }
 
     /// The facts without name, boot and kernel command line; what else they say is scrubbed.
-    ///
-    /// # Errors
-    /// Where a fact is no JSON, which is our fault.
-    pub fn machine(&self, machine: &Facts) -> Result<Facts, serde_json::Error> {
+    fn machine(&self, machine: &Facts) -> Result<Facts, serde_json::Error> {
         let named = Facts {
             hostname: String::new(),
             boot_id: String::new(),
@@ -89,8 +88,18 @@ impl Scrubber {
 /// The report without what names the machine, its boot or its people.
 ///
 /// # Errors
-/// Where a number of the report is none, so that it cannot go through JSON and back.
-pub fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
+/// A sentence, where a number of the report is none, so that it cannot go through JSON and back.
+pub fn report(report: Report) -> Result<Report, String> {
+    let id = report.id().to_owned();
+    let anonymous = match report {
+        Report::Compared(s) => summary(&s).map(Report::from),
+        Report::Run(report) => run(*report).map(Report::from),
+        Report::Rules(report) => rules(&report).map(Report::from),
+    };
+    anonymous.map_err(|error| format!("cannot anonymise {id}: {error}"))
+}
+
+fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
     let scrubber = Scrubber::new(&s.machine);
     let mut named = s.clone();
     named.machine = scrubber.machine(&s.machine)?;
@@ -104,11 +113,22 @@ pub fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
     Ok(scrubbed)
 }
 
-/// The report of `weigh rules` without names of this machine or its user.
-///
-/// # Errors
-/// If the report cannot be written or read back as JSON.
-pub fn rules(r: &RuleReport) -> Result<RuleReport, serde_json::Error> {
+fn run(mut report: RunReport) -> Result<RunReport, serde_json::Error> {
+    let scrubber = Scrubber::new(&report.machine);
+    report.machine = scrubber.machine(&report.machine)?;
+    let failures = report.failures.iter_mut().map(|failure| &mut failure.reason);
+    let files = report.indices.iter_mut().filter_map(|index| index.file.as_mut());
+    let profiles = report.profiles.iter_mut().flat_map(|profiled| &mut profiled.arms);
+    let profiles = profiles.map(|arm| &mut arm.printed);
+    let sentences = report.warnings.iter_mut().chain(&mut report.facts);
+    let texts = sentences.chain(&mut report.failure).chain(failures).chain(files).chain(profiles);
+    for text in texts.chain([&mut report.command]) {
+        *text = scrubber.text(text);
+    }
+    Ok(report)
+}
+
+fn rules(r: &RuleReport) -> Result<RuleReport, serde_json::Error> {
     let scrubber = Scrubber::new(&r.machine);
     let named = RuleReport { machine: scrubber.machine(&r.machine)?, ..r.clone() };
     let mut value = serde_json::to_value(&named)?;
@@ -201,7 +221,7 @@ mod tests {
         for format in FORMATS {
             let name = format.name;
             let [before, after] =
-                [&named(), &scrubbed].map(|s| (format.compared)(s).expect("a report"));
+                [named(), scrubbed.clone()].map(|s| (format.render)(&s.into()).expect("a report"));
             for secret in ["bench1", BOOT, "UUID", "acme"] {
                 assert!(!after.contains(secret), "{secret} is in {name}:\n{after}");
             }
@@ -238,6 +258,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_back_is_an_error_and_no_leak() {
-        assert!(summary(&example::hostile()).is_err());
+        assert!(report(example::hostile().into()).unwrap_err().starts_with("cannot anonymise"));
     }
 }

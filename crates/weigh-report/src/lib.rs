@@ -1,7 +1,7 @@
 //! Renders results for people and programs, and imports foreign results.
 //!
-//! Each format is one file in `formats/` and renders a `Summary` or a `RunReport` of `weigh-model`. The crate
-//! measures nothing and opens no database.
+//! Each format is one file in `formats/` and renders any [`Report`](weigh_model::result::report::Report). The
+//! crate measures nothing and opens no database.
 //!
 //! - [`terminal`], [`run_text`], [`html`], [`run_page`]: reports for people; [`sentence`] is the verdict in
 //!   words; [`table`] and `scale` (the axis of every interval) are shared;
@@ -14,8 +14,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-use weigh_model::record::Stored;
-use weigh_model::result::run::RunReport;
+use weigh_model::result::report::Report;
 use weigh_model::result::summary::{Row, Summary};
 
 pub mod anonymise;
@@ -82,16 +81,22 @@ pub use formats::FORMATS;
 /// A form that reports are written in: the `pub static FORMAT` of a file in `formats/`.
 #[derive(Debug)]
 pub struct ReportFormat {
-    /// The option that asks for it: `--NAME` of `weigh export`, `--NAME FILE` of `weigh compare`.
+    /// The option that asks for it: `--NAME` of `weigh export`, `--NAME FILE` of every command that measures.
     pub name: &'static str,
     /// What is in it, for the help; a few words that can follow "write".
     pub what: &'static str,
-    /// An experiment that compares, or an import; an error is a sentence.
-    pub compared: fn(&Summary) -> Result<String, String>,
-    /// A run of this machine alone; an error is a sentence, also where a run has no such form.
-    pub run: fn(&RunReport, &Stored) -> Result<String, String>,
+    /// The whole text; an error is a sentence, also where such a report has no such form.
+    pub render: fn(&Report) -> Result<String, String>,
     /// JSON keeps every character. From all else what would drive a terminal is taken.
     pub is_json: bool,
+}
+
+/// Why a report does not have the form of this name.
+fn not_rendered(report: &Report, name: &str) -> String {
+    format!(
+        "{} is a result of `weigh rules`, not available as {name}: use --json, --html or --text",
+        report.id()
+    )
 }
 
 /// The rows of each treatment, both in the order of the experiment.

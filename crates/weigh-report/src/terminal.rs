@@ -1,7 +1,8 @@
 //! The report on a terminal: the sentence, one table with the intervals drawn, then the rest.
 //!
-//! [`screen`] is what a person sees: as much as 24 lines bear, or with `-v` everything, and the sentence
-//! again at the end, where a terminal stops. [`render`] is everything once, for a file.
+//! [`show`] is what a person sees of any report; of a comparison as much as 24 lines bear, or with `-v`
+//! everything, and the sentence again at the end, where a terminal stops. [`render`] is everything once, for
+//! a file.
 
 use super::page::Page;
 use super::paint::{FAINT, paint};
@@ -11,12 +12,13 @@ use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
-    bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
-    sentence, times, versus,
+    bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart, rules,
+    run_text, sentence, times, versus,
 };
 use weigh_host::machine::check;
 use weigh_model::described;
 use weigh_model::format;
+use weigh_model::result::report::Report;
 use weigh_model::result::summary::{Failure, State, Summary};
 
 /// So many notes, and so many warnings, have a line each on a screen.
@@ -33,6 +35,23 @@ pub struct Screen<'a> {
     pub is_verbose: bool,
     /// Where the HTML report is, if there is one.
     pub html: Option<&'a str>,
+    /// Rows of audit rules; [`RULES_SHOWN`] without.
+    pub rules: Option<usize>,
+}
+
+/// The default of `weigh rules --top`.
+pub const RULES_SHOWN: usize = 20;
+
+/// The report for a person at a terminal.
+pub fn show(report: &Report, on: &Screen) -> String {
+    match report {
+        Report::Compared(s) => screen(s, on),
+        Report::Run(report) => run_text::render(report, on),
+        Report::Rules(report) => {
+            let rows = if on.is_verbose { usize::MAX } else { on.rules.unwrap_or(RULES_SHOWN) };
+            rules::terminal::show(report, rows, on.width, on.colour)
+        }
+    }
 }
 
 /// The whole report in lines of at most `width` characters.
@@ -43,8 +62,8 @@ pub fn render(s: &Summary, width: usize, colour: bool) -> String {
     page.lines.join("\n") + "\n"
 }
 
-/// The report for a person at a terminal, which ends with the sentence; where nothing is between the two, it
-/// is there once.
+/// A comparison for a person at a terminal, which ends with the sentence; where nothing is between the two,
+/// it is there once.
 pub fn screen(s: &Summary, screen: &Screen) -> String {
     let s = &*versus::laid_out(s);
     let mut page = Page::new(screen.width, screen.colour);

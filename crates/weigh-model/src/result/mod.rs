@@ -25,6 +25,7 @@ pub mod preliminary;
 pub mod profiled;
 pub mod quantity;
 pub mod reading;
+pub mod report;
 pub mod rules;
 pub mod run;
 pub mod scheme;

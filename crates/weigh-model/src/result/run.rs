@@ -55,6 +55,28 @@ pub struct RunReport {
     pub is_scored: bool,
     pub failures: Vec<Failure>,
     pub warnings: Vec<String>,
+    /// Every sample, in the order measured within each workload: for CSV, not part of the JSON.
+    #[serde(skip)]
+    pub series: Vec<RunSeries>,
+}
+
+/// The samples of one workload.
+#[derive(Debug)]
+pub struct RunSeries {
+    pub workload: WorkName,
+    pub unit: String,
+    pub samples: Vec<RunSample>,
+}
+
+#[derive(Debug)]
+pub struct RunSample {
+    /// Seconds from the start of the experiment.
+    pub started_s: f64,
+    /// In the timed part.
+    pub operations: f64,
+    /// Length of the timed part.
+    pub elapsed_s: f64,
+    pub rate: f64,
 }
 
 impl RunReport {

@@ -227,7 +227,7 @@ mod tests {
     /// Rates in a second, of the baseline and of the other arm.
     fn sheet(rates: &[(WorkName, f64, f64)]) -> Sheet {
         let of_baseline = rates.iter().map(|(name, rate, _)| (name.clone(), "ops/s".into(), *rate));
-        let mut sheet = Sheet::of_run("id", "debian", of_baseline);
+        let mut sheet = Sheet::of_rates("id", "debian", of_baseline);
         sheet.arms.push("lunar".into());
         for (line, (_, baseline, treated)) in sheet.lines.iter_mut().zip(rates) {
             line.rates.push(Some(*treated));

@@ -10,7 +10,7 @@ use super::{Sheet, SheetLine, format, lines, three_digits};
 /// lmbench's summary fits this.
 const WIDTH: usize = 80;
 
-pub fn render(sheet: &Sheet) -> Result<String, String> {
+pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
     let parts: Vec<String> = SECTIONS.iter().filter_map(|section| section.render(sheet)).collect();
     if parts.is_empty() {
         return Err("none of its workloads is a column of lmbench's summary".into());
@@ -190,7 +190,7 @@ mod tests {
     /// A sheet of one arm, from times in µs.
     fn sheet(times_us: &[(&str, f64)]) -> Sheet {
         let rates = times_us.iter().map(|(name, us)| ((*name).into(), "ops/s".into(), 1e6 / us));
-        Sheet::of_run("id", "none", rates)
+        Sheet::of_rates("id", "none", rates)
     }
 
     fn words(text: &str) -> String {

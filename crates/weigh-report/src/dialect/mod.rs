@@ -13,8 +13,9 @@ use paired::estimate::median;
 use weigh_model::format;
 use weigh_model::result::imported::{Figure, FigureKey, Imported};
 use weigh_model::result::load::LoadAnswers;
+use weigh_model::result::report::Report;
 use weigh_model::result::run::RunReport;
-use weigh_model::result::summary::{Row, Summary};
+use weigh_model::result::summary::{NOTHING, Row, Summary};
 use weigh_model::result::times::TimesRow;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::clock::is_path_length;
@@ -76,7 +77,7 @@ impl FromStr for Dialect {
 }
 
 /// What these tables are made of.
-pub struct Sheet {
+struct Sheet {
     /// Of the experiment.
     id: String,
     /// The baseline first; of a run, its only arm.
@@ -119,7 +120,11 @@ struct SheetLine {
 ///
 /// # Errors
 /// A sentence, where the experiment has nothing that belongs into it.
-pub fn render(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
+pub fn render(dialect: Dialect, report: &Report) -> Result<String, String> {
+    table(dialect, &Sheet::of(report)?)
+}
+
+fn table(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
     if dialect.is_of_time() {
         check_clock(sheet)?;
     }
@@ -153,9 +158,9 @@ fn check_clock(sheet: &Sheet) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence, where the experiment has nothing that belongs into it, or the table has no page.
-pub fn page(dialect: Dialect, sheet: &Sheet) -> Result<String, String> {
+pub fn page(dialect: Dialect, report: &Report) -> Result<String, String> {
     match dialect {
-        Dialect::Nitzberg => nitzberg::page(sheet),
+        Dialect::Nitzberg => nitzberg::page(&Sheet::of(report)?),
         _ => Err("only `--as nitzberg` has a page; the others are text".into()),
     }
 }
@@ -187,20 +192,30 @@ fn inserts(
 }
 
 impl Sheet {
-    /// Of a run.
-    pub fn of_report(report: RunReport, label: &str) -> Sheet {
+    fn of(report: &Report) -> Result<Sheet, String> {
+        match report {
+            Report::Compared(s) => Ok(Sheet::of_summary(s)),
+            Report::Run(report) => Ok(Sheet::of_run(report)),
+            Report::Rules(report) => Err(format!(
+                "{} is a result of `weigh rules`, which no table of another tool can show: leave out --as",
+                report.id
+            )),
+        }
+    }
+
+    fn of_run(report: &RunReport) -> Sheet {
         let RunReport { id, results, times, loads, .. } = report;
         let rates = results.iter().map(|row| (row.workload.clone(), row.unit.clone(), row.rate));
-        let mut sheet = Sheet::of_run(&id, label, rates);
-        for (line, row) in sheet.lines.iter_mut().zip(&results) {
+        let mut sheet = Sheet::of_rates(id, NOTHING, rates);
+        for (line, row) in sheet.lines.iter_mut().zip(results) {
             line.extremes = vec![Some([row.highest, row.lowest])];
         }
-        sheet.inserts = inserts(&times, &[label], &sheet.lines);
-        Sheet { loads, ..sheet }
+        sheet.inserts = inserts(times, &[NOTHING], &sheet.lines);
+        Sheet { loads: loads.clone(), ..sheet }
     }
 
     /// The same of name, unit and rate of each workload.
-    fn of_run(
+    fn of_rates(
         id: &str,
         label: &str,
         rates: impl Iterator<Item = (WorkName, String, f64)>,
@@ -224,7 +239,7 @@ impl Sheet {
     }
 
     /// Of an experiment that compares, or an import.
-    pub fn of(s: &Summary) -> Sheet {
+    fn of_summary(s: &Summary) -> Sheet {
         let treatments: Vec<&str> = s.treatments.iter().map(|t| t.label.as_str()).collect();
         let arms = std::iter::once(s.baseline.as_str()).chain(treatments.iter().copied());
         let arms: Vec<&str> = arms.collect();
@@ -379,21 +394,18 @@ mod tests {
     fn a_path_length_is_in_no_table_of_times() {
         let sheet = |unit: &str| {
             let rate = |name: &str| (name.into(), unit.into(), 1e6);
-            Sheet::of_run(
-                "id",
-                "none",
-                ["execl", "stat", "lat-pipe@same-cpu"].map(rate).into_iter(),
-            )
+            let names = ["execl", "stat", "lat-pipe@same-cpu"];
+            Sheet::of_rates("id", "none", names.map(rate).into_iter())
         };
         for dialect in [Dialect::UnixBench, Dialect::Lmbench, Dialect::Whitcher] {
-            assert!(render(dialect, &sheet("ops/s")).is_ok(), "{dialect:?}");
-            let refused = render(dialect, &sheet("ops/Ginstr")).unwrap_err();
+            assert!(table(dialect, &sheet("ops/s")).is_ok(), "{dialect:?}");
+            let refused = table(dialect, &sheet("ops/Ginstr")).unwrap_err();
             assert!(
                 refused.contains("execl is a path length (ops/Ginstr)"),
                 "{dialect:?}: {refused}"
             );
         }
-        let instructions = render(Dialect::Smalley, &sheet("ops/Ginstr")).unwrap();
+        let instructions = table(Dialect::Smalley, &sheet("ops/Ginstr")).unwrap();
         assert!(instructions.contains("instr"), "{instructions}");
     }
 }

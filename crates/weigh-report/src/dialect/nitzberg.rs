@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_last_rows_are_cumulative() {
-        let text = render(&Sheet::of(&example::two_sets())).unwrap();
+        let text = render(&Sheet::of_summary(&example::two_sets())).unwrap();
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("syscall −85.219400 −84.796700 0.422700 3 500"), "{text}");
         assert!(words.contains("Cumulatively: one operation of each 6 1,000"), "{text}");
@@ -157,11 +157,11 @@ mod tests {
         let mut s = example::two_sets();
         s.results[1].sets[0].effect_pct = -0.99;
         s.results[1].sets[1].effect_pct = 3.0;
-        let text = page(&Sheet::of(&s)).unwrap();
+        let text = page(&Sheet::of_summary(&s)).unwrap();
         assert!(text.contains("85.2\u{a0}%") && !text.contains("84.8\u{a0}%"), "the larger");
         assert_eq!(text.matches("<rect").count(), 1, "the other lost less than 1 %");
         s.results[1].sets[0].effect_pct = -1.01;
-        let text = page(&Sheet::of(&s)).unwrap();
+        let text = page(&Sheet::of_summary(&s)).unwrap();
         assert!(text.contains("1.0\u{a0}%") && text.matches("<rect").count() == 2);
         for outside in ["http:", "https:", "url(", "@import", " src=", "<link", "<script"] {
             assert!(!text.contains(outside), "{outside} is on the page");

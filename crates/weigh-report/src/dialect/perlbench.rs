@@ -100,7 +100,7 @@ mod tests {
             ("getppid", 5.0, 6.0),
         ];
         let of_own = rates.map(|(name, own, _)| (name.into(), "ops/s".into(), own));
-        let mut sheet = Sheet::of_run("id", "lunar", of_own.into_iter());
+        let mut sheet = Sheet::of_rates("id", "lunar", of_own.into_iter());
         sheet.arms.push("redhat".into());
         for (line, (_, _, other)) in sheet.lines.iter_mut().zip(rates) {
             line.rates.push(Some(other));

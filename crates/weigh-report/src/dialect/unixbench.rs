@@ -9,7 +9,7 @@ use weigh_model::workload::suite;
 use weigh_model::workload::suite::{Member, Suite};
 
 /// A table per arm, and per number of parallel copies.
-pub fn render(sheet: &Sheet) -> Result<String, String> {
+pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
     let suite = suite_of(sheet)?;
     let mut counts: Vec<usize> = Vec::new();
     for line in &sheet.lines {
@@ -193,7 +193,7 @@ mod tests {
         let measured = suite.members.iter().filter(|test| !left_out.contains(&&*test.name));
         let rate = |test: &Member| 10.0 * test.baseline.unwrap_or(1e6);
         let rates = measured.map(|test| ((&*test.name).into(), "ops/s".into(), rate(test)));
-        let text = render(&Sheet::of_run("id", "none", rates)).unwrap();
+        let text = render(&Sheet::of_rates("id", "none", rates)).unwrap();
         let has_shell1 = text.contains("(1 concurrent)");
         let score = text.lines().find(|line| line.contains(FINAL) || line.contains(AVERAGE));
         format!(

@@ -170,7 +170,7 @@ mod tests {
     /// Of the same workloads in two arms, from the time of an operation in µs in each.
     fn sheet(times_us: &[(&str, f64, f64)]) -> Sheet {
         let rates = times_us.iter().map(|(name, us, _)| ((*name).into(), "ops/s".into(), 1e6 / us));
-        let mut sheet = Sheet::of_run("id", "debian", rates);
+        let mut sheet = Sheet::of_rates("id", "debian", rates);
         sheet.arms.push("lunar".into());
         for (line, (_, _, us)) in sheet.lines.iter_mut().zip(times_us) {
             line.rates.push(Some(1e6 / us));
@@ -233,7 +233,7 @@ mod tests {
     fn a_run_is_one_system_without_differences() {
         let times = [("stat", 2.0), ("execl", 1000.0), ("interp:perl.fib-28", 7.2e5)];
         let rates = times.iter().map(|(name, us)| ((*name).into(), "ops/s".into(), 1e6 / us));
-        let text = words(&render(&Sheet::of_run("id", "none", rates)).unwrap());
+        let text = words(&render(&Sheet::of_rates("id", "none", rates)).unwrap());
         for part in [
             "Microbenchmark none file copy 4KB n/a",
             "Microbenchmark none stat 2.00",
@@ -245,7 +245,7 @@ mod tests {
             assert!(!text.contains(absent), "{absent}: {text}");
         }
         let points = [("interp:perl.arith-mixed".into(), "ops/s".into(), 1.0)];
-        let why = render(&Sheet::of_run("id", "none", points.into_iter())).unwrap_err();
+        let why = render(&Sheet::of_rates("id", "none", points.into_iter())).unwrap_err();
         assert!(why.contains("two perls"), "{why}");
     }
 }

@@ -1,9 +1,10 @@
 //! Every pair as it was measured, or every sample of a run, one a line: for people who bring their own
 //! statistics.
 
-use crate::ReportFormat;
+use crate::{ReportFormat, not_rendered};
 use weigh_model::format;
-use weigh_model::record::Stored;
+use weigh_model::result::report::Report;
+use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::Summary;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
@@ -11,8 +12,11 @@ use weigh_model::workload::metric::Metric;
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "csv",
     what: "every pair (of a run: every sample) as CSV",
-    compared,
-    run: |_, stored| Ok(run(stored)),
+    render: |report| match report {
+        Report::Compared(s) => compared(s),
+        Report::Run(report) => Ok(run(report)),
+        Report::Rules(_) => Err(not_rendered(report, "csv")),
+    },
     is_json: false,
 };
 
@@ -81,22 +85,20 @@ fn pairs(s: &Summary) -> String {
 }
 
 /// The samples, in the order measured within each workload. They count from 1.
-fn run(stored: &Stored) -> String {
+fn run(report: &RunReport) -> String {
     let mut text = RUN_HEADER.to_owned();
-    for (&(work, _), of_work) in &stored.samples {
-        let work = &stored.header.works[work];
-        let [axis, value] = load(&work.name);
-        let unit = of_work.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
-        for (index, point) in of_work.points.iter().enumerate() {
+    for series in &report.series {
+        let [axis, value] = load(&series.workload);
+        for (index, sample) in series.samples.iter().enumerate() {
             let cells = [
-                CsvCell::name(&stored.id),
-                CsvCell::name(&work.name.name),
-                CsvCell::name(unit.unwrap_or(&work.unit)),
+                CsvCell::name(&report.id),
+                CsvCell::name(&series.workload.name),
+                CsvCell::name(&series.unit),
                 CsvCell::count(index + 1),
-                CsvCell::number(point.started_s),
-                CsvCell::number(point.operations),
-                CsvCell::number(point.elapsed_s),
-                CsvCell::number(point.rate),
+                CsvCell::number(sample.started_s),
+                CsvCell::number(sample.operations),
+                CsvCell::number(sample.elapsed_s),
+                CsvCell::number(sample.rate),
                 axis.clone(),
                 value.clone(),
             ];

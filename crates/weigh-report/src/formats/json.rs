@@ -1,16 +1,21 @@
-//! The documented JSON (`docs/json.md`): the [`Summary`] as it is, and what its rows produced together.
+//! The documented JSON (`docs/json.md`): every report as it is, and what the rows of a [`Summary`] produced
+//! together.
 
 use serde::Serialize;
 
-use crate::ReportFormat;
 use crate::cumulative::{self, Cumulative};
+use crate::{ReportFormat, rules};
+use weigh_model::result::report::Report;
 use weigh_model::result::summary::Summary;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "json",
     what: "the results as JSON, as documented in docs/json.md",
-    compared: render,
-    run: |report, _| Ok(report.json()),
+    render: |report| match report {
+        Report::Compared(s) => render(s),
+        Report::Run(report) => Ok(report.json()),
+        Report::Rules(report) => rules::json::write(report),
+    },
     is_json: true,
 };
 

@@ -1,20 +1,27 @@
-//! JUnit's XML, which CI systems show: a suite per treatment, a test per workload. A row that fails the
-//! gate is a failure, a workload without a result an error, and an inconclusive row is skipped.
+//! JUnit's XML, which CI systems show: a suite per treatment, or one for a run, with a test per workload. A
+//! row that fails the gate is a failure, a workload without a result an error, and an inconclusive row is
+//! skipped. In a run nothing can fail but for want of a result.
 
 use std::fmt::Display;
 
-use crate::{ReportFormat, by_treatment, sentence};
+use crate::{ReportFormat, by_treatment, not_rendered, run_page, sentence};
 use paired::Verdict;
 use weigh_model::format;
-use weigh_model::result::summary::{Failure, Row, State, Summary};
+use weigh_model::result::report::Report;
+use weigh_model::result::run::{RunReport, RunRow};
+use weigh_model::result::summary::{Failure, Row, Summary};
+use weigh_model::result::work_name::WorkName;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "junit",
     what: "the rows as tests in JUnit's XML, for CI: a row above --fail-above fails",
-    compared: |s| Ok(render(s)),
-    run: |report, _| {
-        let id = &report.id;
-        Err(format!("{id} is a run of this machine alone, in which no test can pass or fail"))
+    render: |report| {
+        let suites = match report {
+            Report::Compared(s) => compared(s),
+            Report::Run(report) => vec![run(report)],
+            Report::Rules(_) => return Err(not_rendered(report, "junit")),
+        };
+        Ok(document(suites, report.failure()))
     },
     is_json: false,
 };
@@ -56,20 +63,8 @@ fn lines(indent: &'static str, parts: Vec<Xml>) -> impl Iterator<Item = Xml> {
     parts.into_iter().flat_map(move |part| [Xml::from(indent), part])
 }
 
-/// The whole document.
-fn render(s: &Summary) -> String {
-    let mut groups = by_treatment(s);
-    for failure in &s.failures {
-        if !groups.iter().any(|(label, _)| *label == failure.arm) {
-            groups.push((&failure.arm, Vec::new()));
-        }
-    }
-    let mut suites = Vec::new();
-    for (treatment, rows) in groups {
-        let failures: Vec<&Failure> = s.failures.iter().filter(|f| f.arm == treatment).collect();
-        suites.push(suite(s, treatment, &rows, &failures));
-    }
-    if let (State::Failed, Some(reason)) = (s.state, &s.failure) {
+fn document(mut suites: Vec<Xml>, failure: Option<&str>) -> String {
+    if let Some(reason) = failure {
         let case = failed_case("weigh", &"experiment", reason);
         let numbers: [(_, &dyn Display); 3] =
             [("name", &"experiment"), ("tests", &1), ("errors", &1)];
@@ -81,24 +76,88 @@ fn render(s: &Summary) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", all.0)
 }
 
-fn suite(s: &Summary, treatment: &str, rows: &[&Row], failures: &[&Failure]) -> Xml {
-    let is_failed = |row: &&&Row| is_above(s, row);
-    let is_skipped = |row: &&&Row| !is_above(s, row) && row.verdict == Verdict::Inconclusive;
-    let class = format!("weigh.{treatment}");
-    let mut content: Vec<Xml> = rows.iter().map(|row| case(s, row)).collect();
-    let failed = failures.iter();
-    content.extend(failed.map(|failure| failed_case(&class, &failure.workload, &failure.reason)));
-    content.push(Xml::element("system-out", &[], vec![Xml::text(&sentence::sentence(s))]));
-    let numbers: [(_, &dyn Display); 6] = [
-        ("name", &treatment),
-        ("timestamp", &s.started.trim_end_matches('Z')),
-        ("tests", &(rows.len() + failures.len())),
-        ("failures", &rows.iter().filter(is_failed).count()),
-        ("errors", &failures.len()),
-        ("skipped", &rows.iter().filter(is_skipped).count()),
-    ];
-    let content = lines("\n    ", content).chain(["\n  ".into()]);
-    Xml::element("testsuite", &numbers, content.collect())
+/// A suite per treatment, also where none of its workloads has a result.
+fn compared(s: &Summary) -> Vec<Xml> {
+    let mut groups = by_treatment(s);
+    for failure in &s.failures {
+        if !groups.iter().any(|(label, _)| *label == failure.arm) {
+            groups.push((&failure.arm, Vec::new()));
+        }
+    }
+    let of_treatment = |(treatment, rows): (&str, Vec<&Row>)| {
+        let is_skipped = |row: &&&Row| !is_above(s, row) && row.verdict == Verdict::Inconclusive;
+        Suite {
+            name: treatment,
+            started: &s.started,
+            cases: rows.iter().map(|row| case(s, row)).collect(),
+            failed: rows.iter().filter(|row| is_above(s, row)).count(),
+            skipped: rows.iter().filter(is_skipped).count(),
+            failures: s.failures.iter().filter(|f| f.arm == treatment).collect(),
+            said: sentence::sentence(s),
+        }
+        .xml()
+    };
+    groups.into_iter().map(of_treatment).collect()
+}
+
+fn run(report: &RunReport) -> Xml {
+    let title = std::iter::once(run_page::title(report));
+    let sentences: Vec<String> = title.chain(run_page::sentences(report)).collect();
+    Suite {
+        name: RUN,
+        started: &report.started,
+        cases: report.results.iter().map(measured).collect(),
+        failed: 0,
+        skipped: 0,
+        failures: report.failures.iter().collect(),
+        said: sentences.join(". "),
+    }
+    .xml()
+}
+
+/// The name of the suite of a run.
+const RUN: &str = "run";
+
+fn measured(row: &RunRow) -> Xml {
+    let rate = format::rate(row.rate, &row.unit);
+    let samples = format::plural(row.samples, "sample");
+    let parts = [format!("{rate} {}", row.unit), run_page::spread(row), samples];
+    let parts: Vec<&str> =
+        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let said = Xml::element("system-out", &[], vec![Xml::text(&parts.join(", "))]);
+    test(RUN, &row.workload, vec![said])
+}
+
+/// The tests of one treatment, or of a run.
+struct Suite<'a> {
+    name: &'a str,
+    started: &'a str,
+    /// What has a result; `failed` and `skipped` count in it.
+    cases: Vec<Xml>,
+    failed: usize,
+    skipped: usize,
+    failures: Vec<&'a Failure>,
+    said: String,
+}
+
+impl Suite<'_> {
+    fn xml(self) -> Xml {
+        let class = format!("weigh.{}", self.name);
+        let numbers: [(_, &dyn Display); 6] = [
+            ("name", &self.name),
+            ("timestamp", &self.started.trim_end_matches('Z')),
+            ("tests", &(self.cases.len() + self.failures.len())),
+            ("failures", &self.failed),
+            ("errors", &self.failures.len()),
+            ("skipped", &self.skipped),
+        ];
+        let failed = self.failures.iter();
+        let failed = failed.map(|one| failed_case(&class, &one.workload, &one.reason));
+        let said = Xml::element("system-out", &[], vec![Xml::text(&self.said)]);
+        let content = self.cases.into_iter().chain(failed).chain([said]).collect();
+        let content = lines("\n    ", content).chain(["\n  ".into()]);
+        Xml::element("testsuite", &numbers, content.collect())
+    }
 }
 
 fn failed_case(class: &str, name: &dyn Display, reason: &str) -> Xml {
@@ -126,9 +185,12 @@ fn case(s: &Summary, row: &Row) -> Xml {
         _ => None,
     };
     let said = Xml::element("system-out", &[], vec![Xml::text(&found)]);
-    let class = format!("weigh.{}", row.treatment);
-    let names: [(_, &dyn Display); 2] = [("classname", &class), ("name", &row.workload)];
-    Xml::element("testcase", &names, outcome.into_iter().chain([said]).collect())
+    test(&row.treatment, &row.workload, outcome.into_iter().chain([said]).collect())
+}
+
+fn test(suite: &str, workload: &WorkName, content: Vec<Xml>) -> Xml {
+    let class = format!("weigh.{suite}");
+    Xml::element("testcase", &[("classname", &class), ("name", workload)], content)
 }
 
 fn is_above(s: &Summary, row: &Row) -> bool {
@@ -151,6 +213,7 @@ mod tests {
     #[test]
     fn what_fails_the_gate_fails_and_what_has_no_result_is_an_error() {
         let mut s = example::audit();
+        let render = |s: &Summary| (FORMAT.render)(&s.clone().into()).unwrap();
         let text = render(&s);
         assert!(text.contains("tests=\"13\" failures=\"0\" errors=\"1\""), "{text}");
         assert!(text.contains("name=\"fsdisk\"><error message=\"It took longer"), "{text}");
@@ -168,7 +231,7 @@ mod tests {
     /// Every quotation mark and angle bracket is markup of ours.
     #[test]
     fn no_name_becomes_markup() {
-        let text = render(&example::hostile());
+        let text = (FORMAT.render)(&example::hostile().into()).unwrap();
         assert!(!text.contains("<script") && !text.contains("<i>") && !text.contains('\u{1b}'));
         for line in text.lines() {
             assert_eq!(line.matches('<').count(), line.matches('>').count(), "{line}");

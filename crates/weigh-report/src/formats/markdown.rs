@@ -5,24 +5,28 @@ use crate::profiled;
 use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
-use crate::{ReportFormat, run_page};
+use crate::{ReportFormat, not_rendered, run_page};
 use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
 use weigh_model::format;
 use weigh_model::result::profiled::Profiled;
+use weigh_model::result::report::Report;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::{Failure, Row, Summary};
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "markdown",
     what: "the report as Markdown, for an issue or a mail",
-    compared: |s| Ok(render(s)),
-    run: |report, _| Ok(run(report)),
+    render: |report| match report {
+        Report::Compared(s) => Ok(compared(s)),
+        Report::Run(report) => Ok(run(report)),
+        Report::Rules(_) => Err(not_rendered(report, "markdown")),
+    },
     is_json: false,
 };
 
 /// The whole report in GitHub's Markdown.
-pub fn render(s: &Summary) -> String {
+fn compared(s: &Summary) -> String {
     let s = &*versus::laid_out(s);
     let mut parts = vec![bold(&sentence::sentence(s))];
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_sentence_comes_first_and_the_command_last() {
-        let text = render(&example::audit());
+        let text = compared(&example::audit());
         assert!(text.starts_with("**`audit` slows 9 of 12 workloads"), "{text}");
         assert!(text.ends_with("```sh\nweigh compare audit -w unixbench --seed 20261121\n```\n"));
         assert!(text.contains(
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn nothing_breaks_a_table_row() {
-        let text = render(&example::hostile());
+        let text = compared(&example::hostile());
         let rows = text.lines().filter(|line| line.starts_with("| a\\|b"));
         assert_eq!(rows.count(), 900, "each of 300 rows in three tables");
         assert!(!text.contains('\u{1b}'));
@@ -237,7 +241,7 @@ mod tests {
         s.baseline_facts.push(plant.into());
         s.machine.hostname = plant.into();
         s.started = plant.into();
-        let text = render(&s);
+        let text = compared(&s);
         let outside = |text: &str, fence: &str| text.split(fence).step_by(2).collect::<String>();
         // A backslash makes what follows it text, too.
         let unescaped = |text: &str| {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::compare::summary;
 use super::labels::Labels;
 use super::*;
-use crate::dialect::{self, Sheet};
+use crate::dialect;
 use crate::terminal;
 use weigh_model::result::work_name::WorkName;
 
@@ -269,7 +269,7 @@ fn handle(format: &str, text: &str) -> f64 {
     };
     let made = summary(documents, &Labels { labels, base: None }).unwrap();
     assert!(terminal::render(&made, 100, false).contains("Imported"), "{format}");
-    let _ = dialect::render("smalley".parse().unwrap(), &Sheet::of(&made));
+    let _ = dialect::render("smalley".parse().unwrap(), &made.into());
     now_s() - started_s
 }
 

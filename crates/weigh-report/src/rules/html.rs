@@ -1,7 +1,7 @@
 //! What rules cost, as one HTML file: bars for the operations, the kinds and the most expensive rules, what
 //! to write instead, and a table of every line.
 
-use minijinja::{Error, Value, context};
+use minijinja::{Value, context};
 
 use super::rule_table::{self, FileNames, RuleRow};
 use super::{tables, words};
@@ -20,8 +20,8 @@ const LONGEST_NAME: usize = 72;
 /// The whole page.
 ///
 /// # Errors
-/// Where the template does not fit, which is our fault.
-pub fn page(r: &RuleReport) -> Result<String, Error> {
+/// A sentence, where the template does not fit.
+pub fn page(r: &RuleReport) -> Result<String, String> {
     let said = words::sentences(r);
     let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
     let lines = rule_table::one_by_one(r);
@@ -35,7 +35,7 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
         let table_of = Table::new(columns.to_vec(), rows.collect());
         (!table_of.rows.is_empty()).then(|| table(&table_of))
     };
-    fill(
+    let filled = fill(
         "rules.html",
         context! {
             id => "weigh rules",
@@ -62,7 +62,8 @@ pub fn page(r: &RuleReport) -> Result<String, Error> {
             command => format::label(&r.command),
             elapsed => format::seconds(r.elapsed_s),
         },
-    )
+    );
+    filled.map_err(|error| format!("the HTML report could not be written: {error}"))
 }
 
 /// Each in pieces, with the names of which are between backticks.

@@ -6,8 +6,9 @@ use weigh_model::result::rules::RuleReport;
 ///
 /// # Errors
 /// None today; as for the other formats.
-pub fn write(r: &RuleReport) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(r)? + "\n")
+pub fn write(r: &RuleReport) -> Result<String, String> {
+    let text = serde_json::to_string_pretty(r).map_err(|error| error.to_string())?;
+    Ok(text + "\n")
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::formats::ChosenFormat;
-use super::show::{Privacy, Shown};
+use super::show::Privacy;
 use super::{Context, output};
-use weigh_report::dialect::Dialect;
+use weigh_engine::report;
+use weigh_report::dialect::{self, Dialect};
 use weigh_report::{FORMATS, ReportFormat};
 
 const EXAMPLES: &str = "\
@@ -43,14 +44,16 @@ impl ExportArgs {
         let form = Form::of(self.dialect, self.format.0)?;
         let store = context.read_store()?;
         let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;
-        let shown = Shown::load(&store, &id, &self.privacy)?;
+        let report = &self.privacy.of(report::load(&store, &id)?)?;
         match form {
             Form::Report(format) => {
-                output::write_format(format, &self.output, &shown.render(format)?)?
+                output::write_format(format, &self.output, &(format.render)(report)?)?
             }
-            Form::Table(dialect) => output::write_report(&self.output, &shown.dialect(dialect)?)?,
+            Form::Table(dialect) => {
+                output::write_report(&self.output, &dialect::render(dialect, report)?)?
+            }
             Form::Page(dialect) => {
-                output::write_report(&self.output, &shown.dialect_page(dialect)?)?
+                output::write_report(&self.output, &dialect::page(dialect, report)?)?
             }
         }
         Ok(0)

@@ -1,5 +1,7 @@
-//! The reports that `weigh compare` writes: on the terminal, and into the files asked for.
+//! What becomes of a report, whichever command made it: it is shown on the terminal, and written into the
+//! files asked for.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,11 +12,15 @@ use super::formats::FormatFiles;
 use super::show::Privacy;
 use super::{Context, documents, github, output};
 use trust::owner;
-use weigh_model::result::summary::Summary;
-use weigh_report::ReportFormat;
-use weigh_report::dialect::{self, Dialect, Sheet};
+use weigh_model::format;
+use weigh_model::result::gate::Above;
+use weigh_model::result::report::Report;
+use weigh_model::result::summary::Failure;
+use weigh_model::result::versus::name_in_arm;
+use weigh_report::dialect::{self, Dialect};
 use weigh_report::formats::html;
 use weigh_report::terminal::{self, Screen};
+use weigh_report::{ReportFormat, failed};
 
 /// Where reports go.
 #[derive(Debug, Args)]
@@ -53,18 +59,19 @@ impl Files {
         self.github_summary.iter().try_for_each(|path| github::place(path.as_deref()).map(drop))
     }
 
-    /// Writes all files, and the terminal's report unless a file goes to stdout. What cannot be written, as
-    /// on a full disk, keeps nothing else from being shown.
+    /// Writes all files, and the terminal's report unless a file goes to stdout; then says on stderr what
+    /// makes the exit status an error. What cannot be written, as on a full disk, keeps nothing else from
+    /// being shown.
     ///
     /// # Errors
     /// Sentences that name the files that could not be written.
-    pub fn write(&self, summary: &Summary, context: &Context) -> Result<(), String> {
-        let summary = &self.privacy.of_summary(summary.clone())?;
+    pub fn write(&self, report: Report, context: &Context) -> Result<(), String> {
+        let report = &self.privacy.of(report)?;
         let mut problems = Vec::new();
         let formats = &self.formats.0;
         let mut html = None;
         for (format, path) in formats {
-            match write(path, format, summary) {
+            match write(path, format, report) {
                 Ok(()) if is_html(format) => html = Some(path.clone()),
                 Ok(()) => {}
                 Err(problem) => problems.push(problem),
@@ -72,47 +79,43 @@ impl Files {
         }
         if let Some(path) = &self.github_summary {
             let written =
-                github::place(path.as_deref()).and_then(|path| github::write(&path, summary));
+                github::place(path.as_deref()).and_then(|path| github::write(&path, report));
             problems.extend(written.err());
         }
         if !formats.iter().any(|(format, _)| is_html(format)) {
-            let written = default_html(context, &summary.id)
-                .and_then(|path| write(&path, &html::FORMAT, summary).map(|()| path));
+            let written = default_html(context, report.id())
+                .and_then(|path| write(&path, &html::FORMAT, report).map(|()| path));
             html = written.map_err(|problem| problems.push(problem)).ok();
         }
         // Where a report goes to stdout, nothing else may.
         if !formats.iter().any(|(_, path)| documents::is_stdout(path)) {
-            problems.extend(self.print(summary, html.as_deref(), context).err());
+            problems.extend(self.print(report, html.as_deref(), context).err());
         }
+        tell_errors(report);
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
     }
 
     /// The report on the terminal.
-    fn print(
-        &self,
-        summary: &Summary,
-        html: Option<&Path>,
-        context: &Context,
-    ) -> Result<(), String> {
+    fn print(&self, report: &Report, html: Option<&Path>, context: &Context) -> Result<(), String> {
         let html = html.map(|path| path.display().to_string());
         let on_screen = Screen {
             width: output::width(),
             colour: output::wants_colour(context.color, &io::stdout()),
             is_verbose: self.verbose,
             html: html.as_deref(),
+            ..Screen::default()
         };
         // What was measured is worth more than the form that it was wanted in.
-        let as_wanted = self.dialect.map(|dialect| dialect::render(dialect, &Sheet::of(summary)));
-        let text = match as_wanted {
+        let text = match self.dialect.map(|dialect| dialect::render(dialect, report)) {
             Some(Ok(table)) => {
                 let html = html.map(|html| format!("HTML:  {html}\n")).unwrap_or_default();
-                format!("{table}\n{html}more:  weigh show {}\n", summary.id)
+                format!("{table}\n{html}more:  weigh show {}\n", report.id())
             }
             Some(Err(problem)) => {
                 output::problem(&format!("not as wanted: {problem}"));
-                terminal::screen(summary, &on_screen)
+                terminal::show(report, &on_screen)
             }
-            None => terminal::screen(summary, &on_screen),
+            None => terminal::show(report, &on_screen),
         };
         output::print(&text)
     }
@@ -122,14 +125,34 @@ fn is_html(format: &ReportFormat) -> bool {
     format.name == html::FORMAT.name
 }
 
-fn write(path: &Path, format: &ReportFormat, summary: &Summary) -> Result<(), String> {
-    output::write_format(format, path, &(format.compared)(summary)?)
+fn write(path: &Path, format: &ReportFormat, report: &Report) -> Result<(), String> {
+    output::write_format(format, path, &(format.render)(report)?)
 }
 
 /// Beside the database.
-pub fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
+fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
     let directory = context.data_directory()?.join("reports");
     owner::create_directory(&directory, 0o755)
         .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     Ok(directory.join(format!("{id}.html")))
+}
+
+/// What makes the exit status that of an error, also where stdout goes elsewhere.
+fn tell_errors(report: &Report) {
+    if let Some(reason) = report.failure() {
+        let what = if matches!(report, Report::Run(_)) { "run" } else { "experiment" };
+        output::problem_of_report(&format!("the {what} failed: {reason}"));
+    }
+    let names: BTreeSet<String> = report.failures().iter().map(Failure::name).collect();
+    if !names.is_empty() {
+        let names = failed::some(&names.into_iter().collect::<Vec<_>>());
+        output::problem_of_report(&format!("there is no result for {names}; the report says why"));
+    }
+    let Report::Compared(summary) = report else { return };
+    if let Some(gate) = summary.gate.as_ref().filter(|gate| !gate.above.is_empty()) {
+        let limit = format::margin(gate.fail_above_pct);
+        let name = |row: &Above| name_in_arm(&row.workload, &row.treatment);
+        let rows: Vec<String> = gate.above.iter().map(name).collect();
+        output::problem_of_report(&format!("shown to cost more than {limit}: {}", rows.join(", ")));
+    }
 }

@@ -53,9 +53,14 @@ impl FromArgMatches for FormatFiles {
     }
 }
 
+/// The group of all such options, for those that exclude them.
+pub const FORMAT_FILES: &str = "format_files";
+
 impl Args for FormatFiles {
     fn augment_args(command: Command) -> Command {
-        command.args(FORMATS.iter().map(|format| {
+        let names = FORMATS.iter().map(|format| format.name);
+        let group = ArgGroup::new(FORMAT_FILES).args(names).multiple(true);
+        command.group(group).args(FORMATS.iter().map(|format| {
             let default = match format.name {
                 "html" => " [default: in the XDG data directory]",
                 _ => "",

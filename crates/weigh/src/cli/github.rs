@@ -6,7 +6,8 @@ use super::{documents, output};
 use trust::owner;
 use weigh_model::format;
 use weigh_model::printable;
-use weigh_model::result::summary::Summary;
+use weigh_model::result::report::Report;
+use weigh_model::result::summary::Failure;
 use weigh_model::result::versus::name_in_arm;
 use weigh_report::formats::markdown;
 
@@ -40,17 +41,22 @@ pub fn place(given: Option<&Path>) -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// A sentence with the file.
-pub fn write(path: &Path, summary: &Summary) -> Result<(), String> {
-    let text = printable::text(&markdown::render(summary)).into_owned() + "\n";
+pub fn write(path: &Path, report: &Report) -> Result<(), String> {
+    let text = (markdown::FORMAT.render)(report)?;
+    let text = printable::text(&text).into_owned() + "\n";
     owner::append(path, text.as_bytes())
         .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    annotations(summary).iter().for_each(|line| output::note(line));
+    annotations(report).iter().for_each(|line| output::note(line));
     Ok(())
 }
 
 /// Workflow commands, which a runner takes from what a step prints.
-fn annotations(summary: &Summary) -> Vec<String> {
-    let above = summary.gate.iter().flat_map(|gate| {
+fn annotations(report: &Report) -> Vec<String> {
+    let gate = match report {
+        Report::Compared(summary) => summary.gate.as_ref(),
+        _ => None,
+    };
+    let above = gate.iter().flat_map(|gate| {
         let limit = format::margin(gate.fail_above_pct);
         let said = move |row: &weigh_model::result::gate::Above| {
             let name = name_in_arm(&row.workload, &row.treatment);
@@ -58,8 +64,11 @@ fn annotations(summary: &Summary) -> Vec<String> {
         };
         gate.above.iter().map(said).collect::<Vec<_>>()
     });
-    let failed = summary.failures.iter();
-    let failed = failed.map(|f| format!("{}: {}", f.name_in_arm(), f.reason));
+    let name = |failure: &Failure| match report {
+        Report::Run(_) => failure.name(),
+        _ => failure.name_in_arm(),
+    };
+    let failed = report.failures().iter().map(|one| format!("{}: {}", name(one), one.reason));
     above.chain(failed).map(|said| format!("::error title=weigh::{}", escape(&said))).collect()
 }
 

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::again::Again;
+use super::files::Files;
 use super::measuring::{FixtureOption, Measuring, defaults_to};
 use super::mixes::Mixes;
 use super::profiler::ProfilerOption;
-use super::run_output::RunOutput;
 use super::user_list::{MOST_POINTS, UserList, users};
-use super::{Context, value};
+use super::{Context, run, value};
 use weigh_engine::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use weigh_engine::request::{LoadRamp, Plan, Request};
 use weigh_host::interruption::listen_for_signals;
@@ -94,16 +94,16 @@ pub struct LoadArgs {
     #[command(flatten)]
     profiler: ProfilerOption,
     #[command(flatten)]
-    output: RunOutput,
+    files: Files,
 }
 
 impl LoadArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        self.output.check()?;
+        self.files.check()?;
         let store = context.open_store()?;
         let request = self.request(&context.again)?;
         let interrupted = listen_for_signals()?;
-        self.output.measure(&request, &store, context, &interrupted)
+        run::measure(&request, &store, &self.files, context, &interrupted)
     }
 
     fn request(&self, typed: &Again) -> Result<Request, String> {

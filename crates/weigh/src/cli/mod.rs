@@ -47,7 +47,6 @@ mod profiler;
 mod restore;
 mod rules;
 mod run;
-mod run_output;
 mod show;
 mod user_list;
 mod value;

@@ -8,12 +8,12 @@ use clap::{Arg, Args, Subcommand};
 use rustix::fs::{Access, access};
 
 use super::again::Again;
+use super::files::Files;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::measuring::{Measuring, defaults_to};
 use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
-use super::run_output::RunOutput;
-use super::{Context, go_on, output, value};
+use super::{Context, go_on, output, run, value};
 use weigh_engine::net_answers::{ACTIVITY_SLOWDOWN, class_metric};
 use weigh_engine::request::{PRECISION, Plan, Request, Sweeps};
 use weigh_engine::session::More;
@@ -78,7 +78,7 @@ pub struct NetArgs {
     #[command(flatten)]
     machines: NetMachines,
     #[command(flatten)]
-    output: RunOutput,
+    files: Files,
 }
 
 #[derive(Debug, Subcommand)]
@@ -91,7 +91,7 @@ impl NetArgs {
         if let Some(NetCommand::Rank(rank)) = self.command {
             return rank.run(context);
         }
-        self.output.check()?;
+        self.files.check()?;
         if let Some(path) = &self.spec {
             output::check_writable(path)?;
             let interrupted = listen_for_signals()?;
@@ -107,7 +107,7 @@ impl NetArgs {
             store
                 .set_naming(&done.id, &self.measuring.naming())
                 .map_err(|error| error.to_string())?;
-            return self.output.end(done, &store, context);
+            return run::end(&done, &store, &self.files, context);
         }
         if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {
             return Err(format!("--trace {}: there is no such directory", directory.display()));
@@ -122,7 +122,7 @@ impl NetArgs {
             check_against(path, &grid, &interrupted)?;
         }
         let request = self.request(grid, &context.again)?;
-        self.output.measure(&request, &store, context, &interrupted)
+        run::measure(&request, &store, &self.files, context, &interrupted)
     }
 
     fn grid(&self) -> Result<Grid, String> {

@@ -1,7 +1,6 @@
 //! What every command that compares arms takes, and what it does when it has measured: one place for both, so
 //! that `compare` and `versus` stay alike.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
@@ -18,13 +17,9 @@ use weigh_engine::request::{Comparison, Request};
 use weigh_engine::session::{Done, More, execute};
 use weigh_engine::summarise::summarise;
 use weigh_host::interruption::listen_for_signals;
-use weigh_model::format;
-use weigh_model::result::gate::Above;
-use weigh_model::result::summary::{Failure, State, Summary};
-use weigh_model::result::versus::name_in_arm;
+use weigh_model::result::summary::{State, Summary};
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
-use weigh_report::failed;
 use weigh_store::Store;
 use weigh_treatment as treatment;
 use weigh_treatment::boot::are_boots;
@@ -174,14 +169,12 @@ impl Pairing {
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = done.load(store)?;
         let summary = summarise(&stored);
-        let written = files.write(&summary, context);
-        tell_errors(&summary);
-        tell_what_is_above(&summary);
-        done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
         let status = match exit_code(&summary, &stored.header.metrics) {
             INCONCLUSIVE if self.inconclusive_ok => 0,
             status => status,
         };
+        let written = files.write(summary.into(), context);
+        done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
         Ok(exit_status(is_as_before, status))
     }
 }
@@ -205,27 +198,5 @@ fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
         _ if summary.results.is_empty() || !summary.failures.is_empty() => super::ERROR,
         _ if is_open || is_gate_open => INCONCLUSIVE,
         _ => 0,
-    }
-}
-
-/// A job that fails is owed the reason, also where stdout goes elsewhere.
-fn tell_what_is_above(summary: &Summary) {
-    if let Some(gate) = summary.gate.as_ref().filter(|gate| !gate.above.is_empty()) {
-        let limit = format::margin(gate.fail_above_pct);
-        let name = |row: &Above| name_in_arm(&row.workload, &row.treatment);
-        let rows: Vec<String> = gate.above.iter().map(name).collect();
-        output::problem_of_report(&format!("shown to cost more than {limit}: {}", rows.join(", ")));
-    }
-}
-
-/// What makes the exit status that of an error, also where stdout goes elsewhere.
-fn tell_errors(summary: &Summary) {
-    if let Some(reason) = &summary.failure {
-        output::problem_of_report(&format!("the experiment failed: {reason}"));
-    }
-    if !summary.failures.is_empty() {
-        let names: BTreeSet<String> = summary.failures.iter().map(Failure::name).collect();
-        let names = failed::some(&names.into_iter().collect::<Vec<_>>());
-        output::problem_of_report(&format!("there is no result for {names}; the report says why"));
     }
 }

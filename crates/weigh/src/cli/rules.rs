@@ -94,7 +94,7 @@ impl RulesArgs {
 
     /// Stores the report and shows it, even if it cannot be stored (full disk).
     fn keep(&self, report: RuleReport, store: &Store, context: &Context) -> Result<(), String> {
-        let stored = json::write(&report).map_err(|error| error.to_string()).and_then(|text| {
+        let stored = json::write(&report).and_then(|text| {
             let about = (&*report.command, &report.machine);
             let added = store.add_document(ExperimentKind::Rules, about, report.elapsed_s, &text);
             added.map_err(|error| error.to_string())
@@ -106,10 +106,8 @@ impl RulesArgs {
 
     fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {
         let mut documents = Documents::default();
-        documents
-            .json(self.json.as_deref(), || json::write(report).map_err(|error| error.to_string()));
-        documents
-            .report(self.html.as_deref(), || html::page(report).map_err(|error| error.to_string()));
+        documents.json(self.json.as_deref(), || json::write(report));
+        documents.report(self.html.as_deref(), || html::page(report));
         documents.print(|| {
             let colour = output::wants_colour(context.color, &io::stdout());
             terminal::show(report, self.top.into(), output::width(), colour)

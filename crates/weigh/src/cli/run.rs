@@ -1,21 +1,28 @@
 //! `weigh run`: this machine alone.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::again::Again;
+use super::audience::Terminal;
 use super::copies::{self, Copies};
+use super::files::Files;
 use super::measuring::{BesideOptions, FixtureOption, Measuring, defaults_to};
 use super::mixes::Mixes;
-use super::run_output::RunOutput;
-use super::{Context, value};
+use super::{Context, INTERRUPTED, exit_status, output, value};
 use weigh_engine::length::LONG_START_MS;
 use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
+use weigh_engine::run_report;
+use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::format;
+use weigh_model::result::summary::State;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::suite;
+use weigh_store::Store;
 
 /// Of --for, where the user does not say.
 const LEAST_PASS: Duration = Duration::from_secs(5);
@@ -106,7 +113,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
     #[command(flatten)]
-    output: RunOutput,
+    files: Files,
 }
 
 impl RunArgs {
@@ -114,7 +121,7 @@ impl RunArgs {
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
-        self.output.check()?;
+        self.files.check()?;
         refuse_grids(&self.workloads)?;
         if let (Some(lasting), Some(pass)) = (self.lasting, self.pass)
             && pass > lasting
@@ -127,7 +134,7 @@ impl RunArgs {
         let store = context.open_store()?;
         let request = self.request(&context.again)?;
         let interrupted = listen_for_signals()?;
-        self.output.measure(&request, &store, context, &interrupted)
+        measure(&request, &store, &self.files, context, &interrupted)
     }
 
     fn pass_length(&self) -> Option<Duration> {
@@ -186,6 +193,40 @@ impl RunArgs {
             None => Passes::Samples(self.samples as usize),
         }
     }
+}
+
+/// Measures this machine alone, writes the reports, and gives the exit status.
+///
+/// # Errors
+/// A sentence.
+pub fn measure(
+    request: &Request,
+    store: &Store,
+    files: &Files,
+    context: &Context,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<u8, String> {
+    let done = execute(request, store, &mut Terminal::of_run(context.color), interrupted)?;
+    end(&done, store, files, context)
+}
+
+/// What becomes of a run that was measured.
+///
+/// # Errors
+/// A sentence.
+pub fn end(done: &Done, store: &Store, files: &Files, context: &Context) -> Result<u8, String> {
+    let is_as_before = output::tell_what_is_left(done.left.as_deref());
+    let report = run_report::report(&done.load(store)?);
+    let has_failed = !report.failures.is_empty();
+    let written = files.write(report.into(), context);
+    done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
+    let status = match done.state {
+        State::Failed => super::ERROR,
+        State::Interrupted => INTERRUPTED,
+        _ if has_failed => super::ERROR,
+        _ => 0,
+    };
+    Ok(exit_status(is_as_before, status))
 }
 
 /// A grid is measured cell by cell, which another command does.

@@ -1,0 +1,40 @@
+//! Any stored experiment as a report.
+
+use super::run_report;
+use super::summarise::summarise;
+use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::result::report::Report;
+use weigh_model::result::rules::RuleReport;
+use weigh_store::Store;
+
+/// Loads an experiment, and judges its samples anew.
+///
+/// # Errors
+/// A sentence.
+pub fn load(store: &Store, id: &str) -> Result<Report, String> {
+    if let Some(imported) = store.import(id).map_err(|error| error.to_string())? {
+        return Ok(imported.into());
+    }
+    let stored = store.load(id).map_err(|error| error.to_string())?;
+    match stored.header.kind {
+        ExperimentKind::Rules => {
+            let report: RuleReport = document(store, id)?;
+            Ok(RuleReport { id: id.into(), ..report }.into())
+        }
+        _ => Ok(of_samples(&stored)),
+    }
+}
+
+/// The report of an experiment that has samples.
+pub fn of_samples(stored: &Stored) -> Report {
+    match stored.header.kind {
+        ExperimentKind::Run => run_report::report(stored).into(),
+        _ => summarise(stored).into(),
+    }
+}
+
+fn document<T: serde::de::DeserializeOwned>(store: &Store, id: &str) -> Result<T, String> {
+    let document = store.document(id).map_err(|error| error.to_string())?;
+    let text = document.ok_or_else(|| format!("the store has no result of {id}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("cannot read the result of {id}: {error}"))
+}
