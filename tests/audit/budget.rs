@@ -88,6 +88,31 @@ fn limits_that_drop_records_make_no_smaller_log() {
     assert!(number(&json["loads"][2]["lost"]) > 0.0, "{json:#}");
 }
 
+#[test]
+fn a_budget_is_stored_and_shown_again_in_every_format() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let shown = home.succeed("budget -w getppid --burst 100 --github-summary=b.github").stdout;
+    audit.assert_restored();
+    let id = home.query_text("SELECT id FROM experiment");
+    assert_eq!(home.succeed(&["show", &id]).stdout, shown);
+    for (format, part) in [
+        ("--json", "weighbridge/budget/1"),
+        ("--csv", ",getppid,audit,"),
+        ("--markdown", "Log per day"),
+        ("--junit", "<testsuite name=\"budget\""),
+        ("--html", "<!DOCTYPE html>"),
+        ("--text", "again: weigh budget"),
+    ] {
+        home.succeed(&["export", &id, format]).assert_says(&[part]);
+    }
+    let markdown = home.succeed(&["export", &id, "--markdown"]).stdout;
+    assert_eq!(std::fs::read_to_string(home.path("b.github")).unwrap(), markdown + "\n");
+    home.succeed("history --kind budget").assert_says(&[&id, "complete"]);
+    home.run("show --as unixbench").assert_error(&["is a result of `weigh budget`"]);
+    home.run(&["compare", "--continue", &id]).assert_error(&["run `weigh budget` again"]);
+}
+
 /// A sample has one operation besides the warm-up, more than the launch that tells what a start makes.
 #[test]
 fn an_operation_longer_than_a_sample_is_counted() {

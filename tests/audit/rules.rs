@@ -71,6 +71,28 @@ fn costly(home: &Home) -> Vec<String> {
 }
 
 #[test]
+fn what_rules_cost_is_stored_and_shown_again_in_every_format() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let rules = home.file("my.rules", &(cheap(3) + "-a always,exit -S nonsense\n"));
+    let shown = home.succeed(&["rules", rules.to_str().unwrap(), "--budget", "5s"]).stdout;
+    audit.assert_restored();
+    let id = home.query_text("SELECT id FROM experiment");
+    assert_eq!(home.succeed(&["show", &id]).stdout, shown);
+    for (format, part) in [
+        ("--json", "weighbridge/rules/1"),
+        ("--csv", ",loaded,"),
+        ("--markdown", "Not loaded:"),
+        ("--junit", "tests=\"4\" failures=\"0\" errors=\"1\""),
+        ("--html", "<!DOCTYPE html>"),
+        ("--text", "again: weigh rules"),
+    ] {
+        home.succeed(&["export", &id, format]).assert_says(&[part]);
+    }
+    home.succeed("history --kind rules").assert_says(&[&id, "complete"]);
+}
+
+#[test]
 fn rules_that_cost_every_system_call_are_found_among_cheap_ones() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();

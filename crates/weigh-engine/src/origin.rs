@@ -85,6 +85,7 @@ impl Origin {
             ExperimentKind::Rules => {
                 return Err("run `weigh rules` again, with more --budget".into());
             }
+            ExperimentKind::Budget => return Err("run `weigh budget` again".into()),
         }
         match stored.state {
             State::Complete | State::Interrupted => {}

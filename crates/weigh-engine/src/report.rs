@@ -2,7 +2,8 @@
 
 use super::run_report;
 use super::summarise::summarise;
-use weigh_model::record::{ExperimentKind, Stored};
+use weigh_model::record::ExperimentKind;
+use weigh_model::result::budget::BudgetReport;
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::RuleReport;
 use weigh_store::Store;
@@ -16,21 +17,15 @@ pub fn load(store: &Store, id: &str) -> Result<Report, String> {
         return Ok(imported.into());
     }
     let stored = store.load(id).map_err(|error| error.to_string())?;
-    match stored.header.kind {
-        ExperimentKind::Rules => {
-            let report: RuleReport = document(store, id)?;
-            Ok(RuleReport { id: id.into(), ..report }.into())
-        }
-        _ => Ok(of_samples(&stored)),
-    }
-}
-
-/// The report of an experiment that has samples.
-pub fn of_samples(stored: &Stored) -> Report {
-    match stored.header.kind {
-        ExperimentKind::Run => run_report::report(stored).into(),
-        _ => summarise(stored).into(),
-    }
+    let mut report: Report = match stored.header.kind {
+        ExperimentKind::Rules => document::<RuleReport>(store, id)?.into(),
+        ExperimentKind::Budget => document::<BudgetReport>(store, id)?.into(),
+        ExperimentKind::Run => run_report::report(&stored).into(),
+        _ => summarise(&stored).into(),
+    };
+    // A document was written before it had one.
+    report.set_id(id.to_owned());
+    Ok(report)
 }
 
 fn document<T: serde::de::DeserializeOwned>(store: &Store, id: &str) -> Result<T, String> {

@@ -37,6 +37,8 @@ pub enum ExperimentKind {
     Import,
     /// What audit rules cost: neither arms nor samples, but a document.
     Rules,
+    /// What audit rules write: likewise.
+    Budget,
 }
 
 impl ExperimentKind {
@@ -49,6 +51,7 @@ impl ExperimentKind {
             ExperimentKind::Calibrate => "`weigh calibrate`",
             ExperimentKind::Import => "`weigh import`",
             ExperimentKind::Rules => "`weigh rules`",
+            ExperimentKind::Budget => "`weigh budget`",
         }
     }
 
@@ -60,6 +63,7 @@ impl ExperimentKind {
             ExperimentKind::Calibrate => "calibrate",
             ExperimentKind::Import => "import",
             ExperimentKind::Rules => "rules",
+            ExperimentKind::Budget => "budget",
         }
     }
 
@@ -72,6 +76,7 @@ impl ExperimentKind {
             ExperimentKind::Calibrate,
             ExperimentKind::Import,
             ExperimentKind::Rules,
+            ExperimentKind::Budget,
         ]
         .into_iter()
         .find(|kind| kind.as_str() == name)

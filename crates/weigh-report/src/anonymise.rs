@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 use std::env;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use weigh_model::facts::Facts;
 use weigh_model::result::report::Report;
-use weigh_model::result::rules::RuleReport;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::Summary;
 
@@ -94,18 +95,26 @@ pub fn report(report: Report) -> Result<Report, String> {
     let anonymous = match report {
         Report::Compared(s) => summary(&s).map(Report::from),
         Report::Run(report) => run(*report).map(Report::from),
-        Report::Rules(report) => rules(&report).map(Report::from),
+        Report::Rules(report) => scrubbed(&*report, &report.machine).map(Report::from),
+        Report::Budget(report) => scrubbed(&*report, &report.machine).map(Report::from),
     };
     anonymous.map_err(|error| format!("cannot anonymise {id}: {error}"))
 }
 
-fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
-    let scrubber = Scrubber::new(&s.machine);
-    let mut named = s.clone();
-    named.machine = scrubber.machine(&s.machine)?;
-    let mut value = serde_json::to_value(&named)?;
+/// Through JSON and back.
+fn scrubbed<T>(report: &T, machine: &Facts) -> Result<T, serde_json::Error>
+where
+    T: Serialize + DeserializeOwned,
+{
+    let scrubber = Scrubber::new(machine);
+    let mut value = serde_json::to_value(report)?;
+    value["machine"] = serde_json::to_value(scrubber.machine(machine)?)?;
     scrubber.value(&mut value);
-    let mut scrubbed: Summary = serde_json::from_value(value)?;
+    serde_json::from_value(value)
+}
+
+fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
+    let mut scrubbed = scrubbed(s, &s.machine)?;
     // The pairs have no text, and are no part of the JSON.
     for (row, known) in scrubbed.results.iter_mut().zip(&s.results) {
         row.series.clone_from(&known.series);
@@ -126,14 +135,6 @@ fn run(mut report: RunReport) -> Result<RunReport, serde_json::Error> {
         *text = scrubber.text(text);
     }
     Ok(report)
-}
-
-fn rules(r: &RuleReport) -> Result<RuleReport, serde_json::Error> {
-    let scrubber = Scrubber::new(&r.machine);
-    let named = RuleReport { machine: scrubber.machine(&r.machine)?, ..r.clone() };
-    let mut value = serde_json::to_value(&named)?;
-    scrubber.value(&mut value);
-    serde_json::from_value(value)
 }
 
 /// Of a path only its last part stays, also where it follows an option (`-I/home/x/y`) or a home directory

@@ -27,10 +27,11 @@ use weigh_model::format;
 use weigh_model::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 15] = [
+const TEMPLATES: [(&str, &str); 16] = [
     ("page.html", include_str!("html/page.jinja")),
     ("run.html", include_str!("html/run.jinja")),
     ("rules.html", include_str!("html/rules.jinja")),
+    ("outline.html", include_str!("html/outline.jinja")),
     ("net_rank.html", include_str!("html/net_rank.jinja")),
     ("nitzberg.html", include_str!("html/nitzberg.jinja")),
     ("bars.html", include_str!("html/bars.jinja")),

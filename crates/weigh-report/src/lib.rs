@@ -50,6 +50,7 @@ mod needed;
 mod net_cells_text;
 pub mod net_rank;
 mod net_text;
+mod outline;
 mod page;
 pub(crate) mod paint;
 mod peak_text;
@@ -89,14 +90,6 @@ pub struct ReportFormat {
     pub render: fn(&Report) -> Result<String, String>,
     /// JSON keeps every character. From all else what would drive a terminal is taken.
     pub is_json: bool,
-}
-
-/// Why a report does not have the form of this name.
-fn not_rendered(report: &Report, name: &str) -> String {
-    format!(
-        "{} is a result of `weigh rules`, not available as {name}: use --json, --html or --text",
-        report.id()
-    )
 }
 
 /// The rows of each treatment, both in the order of the experiment.

@@ -12,8 +12,8 @@ use super::results::Results;
 pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
-    bounds, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart, rules,
-    run_text, sentence, times, versus,
+    bounds, budget, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
+    rules, run_text, sentence, times, versus,
 };
 use weigh_host::machine::check;
 use weigh_model::described;
@@ -49,9 +49,15 @@ pub fn show(report: &Report, on: &Screen) -> String {
         Report::Run(report) => run_text::render(report, on),
         Report::Rules(report) => {
             let rows = if on.is_verbose { usize::MAX } else { on.rules.unwrap_or(RULES_SHOWN) };
-            rules::terminal::show(report, rows, on.width, on.colour)
+            with_html(rules::terminal::show(report, rows, on.width, on.colour), on.html)
         }
+        Report::Budget(report) => with_html(budget::render(report, on.width, on.colour), on.html),
     }
+}
+
+fn with_html(text: String, html: Option<&str>) -> String {
+    let line = html.map(|path| format!("HTML:  {}\n", format::label(path)));
+    text + &line.unwrap_or_default()
 }
 
 /// The whole report in lines of at most `width` characters.

@@ -1,31 +1,37 @@
-//! Results that are one document, without pairs or samples: what `weigh rules` found.
+//! Results that are one document, without pairs or samples: what `weigh rules` and `weigh budget` found.
 
 use rusqlite::{OptionalExtension, params};
 
+use super::write::state_name;
 use super::{Error, Store};
 use weigh_model::facts::Facts;
 use weigh_model::record::ExperimentKind;
+use weigh_model::result::summary::State;
+
+/// What the history has of a document.
+pub struct About<'a> {
+    pub kind: ExperimentKind,
+    pub command: &'a str,
+    pub machine: &'a Facts,
+    pub elapsed_s: f64,
+    pub state: State,
+}
 
 impl Store {
     /// Stores a result in JSON, and gives its id.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_document(
-        &self,
-        kind: ExperimentKind,
-        (command, machine): (&str, &Facts),
-        elapsed_s: f64,
-        document: &str,
-    ) -> Result<String, Error> {
+    pub fn add_document(&self, about: &About, document: &str) -> Result<String, Error> {
+        let About { kind, command, machine, elapsed_s, state } = about;
         let id = self.new_id()?;
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let machine = serde_json::to_string(machine).expect("plain data with text keys");
         self.execute(
             "INSERT INTO experiment (id, kind, started, elapsed_s, state, command, seed, budget_s, alpha,
                 margin, sets, machine, warnings, pid, boot_id, document)
-             VALUES (?1, ?2, ?3, ?4, 'complete', ?5, 0, 0, 0.05, 0, 1, ?6, '[]', 0, '', ?7)",
-            params![id, kind.as_str(), now, elapsed_s, command, machine, document],
+             VALUES (?1, ?2, ?3, ?4, ?8, ?5, 0, 0, 0.05, 0, 1, ?6, '[]', 0, '', ?7)",
+            params![id, kind.as_str(), now, elapsed_s, command, machine, document, state_name(*state)],
         )?;
         Ok(id)
     }
@@ -52,11 +58,18 @@ mod tests {
     fn a_document_comes_back_and_what_has_samples_has_none() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
-        let about = ("weigh rules a.rules", &Facts::default());
-        let id = store.add_document(ExperimentKind::Rules, about, 60.0, "{\"a\":1}").unwrap();
+        let about = About {
+            kind: ExperimentKind::Rules,
+            command: "weigh rules a.rules",
+            machine: &Facts::default(),
+            elapsed_s: 60.0,
+            state: State::Interrupted,
+        };
+        let id = store.add_document(&about, "{\"a\":1}").unwrap();
         assert_eq!(store.document(&id).unwrap().as_deref(), Some("{\"a\":1}"));
         let entry = &store.history().unwrap()[0];
-        assert_eq!((entry.kind, &*entry.command), (Some(ExperimentKind::Rules), about.0));
+        assert_eq!((entry.kind, &*entry.command), (Some(ExperimentKind::Rules), about.command));
+        assert_eq!(entry.state, State::Interrupted);
         assert_eq!(store.load(&id).unwrap().header.kind, ExperimentKind::Rules);
         let measured = store.begin(&header()).unwrap();
         assert_eq!(store.document(&measured).unwrap(), None);

@@ -130,6 +130,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
     Error(problem)
 }
 
+pub use documents::About;
 #[cfg(any(test, feature = "example"))]
 pub use kept::keep_measured;
 

@@ -284,15 +284,9 @@ impl Store {
     /// # Errors
     /// Where it cannot be written.
     pub fn finish(&self, id: &str, state: State, failure: Option<&str>) -> Result<(), Error> {
-        let state = match state {
-            State::Running => "running",
-            State::Complete => "complete",
-            State::Interrupted => "interrupted",
-            State::Failed => "failed",
-        };
         self.execute(
             "UPDATE experiment SET state = ?2, failure = ?3 WHERE id = ?1",
-            params![id, state, failure],
+            params![id, state_name(state), failure],
         )
     }
 
@@ -365,4 +359,13 @@ fn word(variant: impl serde::Serialize) -> String {
 
 pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("plain data with text keys")
+}
+
+pub(super) fn state_name(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Complete => "complete",
+        State::Interrupted => "interrupted",
+        State::Failed => "failed",
+    }
 }

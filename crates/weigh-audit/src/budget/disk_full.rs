@@ -106,8 +106,8 @@ fn policy(
         logged += count_lines_with(&log, &name).map_err(failed)?;
     }
     let outcome = DiskFull {
-        action,
-        file_system: disk.file_system,
+        action: action.to_owned(),
+        file_system: disk.file_system.to_owned(),
         due: paced.due,
         due_s: SECONDS,
         made: paced.made,

@@ -115,11 +115,12 @@ fn measure(
     };
     let Counted { per_operation, compressed, .. } = counted;
     let mut report = BudgetReport {
-        schema: SCHEMA,
+        schema: SCHEMA.into(),
+        id: String::new(),
         command: request.again.clone(),
         treatment: request.treatment.clone(),
         workload: work.name().to_string(),
-        operation: subject::operation(&work),
+        operation: subject::operation(&work).into(),
         machine,
         warnings,
         facts: counted.facts,

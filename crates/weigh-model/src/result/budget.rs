@@ -1,6 +1,6 @@
 //! What audit rules write and what the log's way to the disk bears: what `weigh budget` shows.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 
@@ -9,17 +9,20 @@ pub const SCHEMA: &str = "weighbridge/budget/1";
 pub const SECONDS_PER_DAY: f64 = 86_400.0;
 
 /// The whole answer. `docs/guide-budget.md` explains each part.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BudgetReport {
     /// Always [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: String,
+    /// In the store; empty before it is there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
     /// The command line that measures this again.
     pub command: String,
     /// As it was written.
     pub treatment: String,
     pub workload: String,
     /// What is counted: `operation`, of a command `run`.
-    pub operation: &'static str,
+    pub operation: String,
     pub machine: Facts,
     /// What `weigh doctor` found that disturbs a measurement, when it began.
     pub warnings: Vec<String>,
@@ -48,7 +51,7 @@ pub struct BudgetReport {
 }
 
 /// What was measured of the workload, launched with the rules in force and auditing proved each time.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct PerOperation {
     pub launches: usize,
     pub records: f64,
@@ -65,7 +68,7 @@ pub struct PerOperation {
 }
 
 /// The log of the samples, and what gzip makes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compressed {
     pub log_bytes: u64,
     pub gzip_bytes: u64,
@@ -79,7 +82,7 @@ impl Compressed {
 }
 
 /// A day at a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Day {
     /// Operations a second.
     pub rate: f64,
@@ -101,7 +104,7 @@ impl Day {
 }
 
 /// The backlog limit that a burst needs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Backlog {
     /// Operations at once, as fast as they come.
     pub burst: u64,
@@ -117,14 +120,14 @@ pub struct Backlog {
 }
 
 /// A backlog limit, with nobody made to wait, and the records that each try lost.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     pub limit: u32,
     pub lost: Vec<u64>,
 }
 
 /// What a limit does to the burst.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Common {
     pub limit: u32,
     /// Time that processes waited for room, with the kernel's usual time to wait.
@@ -137,7 +140,7 @@ pub struct Common {
 
 /// Records at a pace that does not wait for anybody, for a few seconds: of several tries, the one that made
 /// the fewest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Of the rate.
     pub multiple: f64,
@@ -164,7 +167,7 @@ pub struct Load {
 }
 
 /// Whether a load can be sustained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeptUp {
     /// In all tries, and so were all smaller ones.
@@ -205,12 +208,12 @@ pub fn judge(loads: &mut [Load]) {
 }
 
 /// What came of a full disk under one of auditd's policies.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskFull {
     /// `disk_full_action`.
-    pub action: &'static str,
+    pub action: String,
     /// `ext4` on a loop device, or `tmpfs`.
-    pub file_system: &'static str,
+    pub file_system: String,
     /// Events (each an audited opening of a file) that were due while the disk filled and was full.
     pub due: u64,
     /// In this time.

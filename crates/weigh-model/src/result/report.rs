@@ -1,5 +1,8 @@
 //! The one result that every command stores and every format renders.
 
+use crate::facts::Facts;
+use crate::record::ExperimentKind;
+use crate::result::budget::BudgetReport;
 use crate::result::rules::RuleReport;
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Summary};
@@ -13,6 +16,8 @@ pub enum Report {
     Run(Box<RunReport>),
     /// `weigh rules`.
     Rules(Box<RuleReport>),
+    /// `weigh budget`.
+    Budget(Box<BudgetReport>),
 }
 
 impl Report {
@@ -21,6 +26,46 @@ impl Report {
             Report::Compared(s) => &s.id,
             Report::Run(report) => &report.id,
             Report::Rules(report) => &report.id,
+            Report::Budget(report) => &report.id,
+        }
+    }
+
+    /// Gives it the id that the store has for it.
+    pub fn set_id(&mut self, id: String) {
+        *match self {
+            Report::Compared(s) => &mut s.id,
+            Report::Run(report) => &mut report.id,
+            Report::Rules(report) => &mut report.id,
+            Report::Budget(report) => &mut report.id,
+        } = id;
+    }
+
+    /// The command line that measures the same again.
+    pub fn command(&self) -> &str {
+        match self {
+            Report::Compared(s) => &s.command,
+            Report::Run(report) => &report.command,
+            Report::Rules(report) => &report.command,
+            Report::Budget(report) => &report.command,
+        }
+    }
+
+    pub fn machine(&self) -> &Facts {
+        match self {
+            Report::Compared(s) => &s.machine,
+            Report::Run(report) => &report.machine,
+            Report::Rules(report) => &report.machine,
+            Report::Budget(report) => &report.machine,
+        }
+    }
+
+    /// The kind that it is stored as; of all comparisons `Compare`.
+    pub fn kind(&self) -> ExperimentKind {
+        match self {
+            Report::Compared(_) => ExperimentKind::Compare,
+            Report::Run(_) => ExperimentKind::Run,
+            Report::Rules(_) => ExperimentKind::Rules,
+            Report::Budget(_) => ExperimentKind::Budget,
         }
     }
 
@@ -30,6 +75,7 @@ impl Report {
             Report::Compared(s) => s.failure.as_deref(),
             Report::Run(report) => report.failure.as_deref(),
             Report::Rules(_) => None,
+            Report::Budget(report) => report.failure.as_deref(),
         }
     }
 
@@ -38,7 +84,7 @@ impl Report {
         match self {
             Report::Compared(s) => &s.failures,
             Report::Run(report) => &report.failures,
-            Report::Rules(_) => &[],
+            Report::Rules(_) | Report::Budget(_) => &[],
         }
     }
 }
@@ -58,5 +104,11 @@ impl From<RunReport> for Report {
 impl From<RuleReport> for Report {
     fn from(report: RuleReport) -> Report {
         Report::Rules(Box::new(report))
+    }
+}
+
+impl From<BudgetReport> for Report {
+    fn from(report: BudgetReport) -> Report {
+        Report::Budget(Box::new(report))
     }
 }

@@ -1,6 +1,8 @@
-//! `weigh budget`'s report, as text.
+//! What audit rules write: the report of `weigh budget`.
 
+#[cfg(test)]
+pub(crate) mod sample;
 mod tables;
 mod text;
 
-pub use text::render;
+pub use text::{outline, render};

@@ -122,7 +122,7 @@ pub fn policies(outcomes: &[DiskFull]) -> Table {
     ];
     let row = |outcome: &DiskFull| {
         vec![
-            outcome.action.to_owned(),
+            outcome.action.clone(),
             if outcome.went_on() { "continued" } else { "stalled" }.into(),
             format::integer(outcome.made),
             format::integer(outcome.logged),

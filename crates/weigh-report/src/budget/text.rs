@@ -1,52 +1,33 @@
-//! The budget on a terminal: first a sentence, then a table for each part.
+//! The budget in words: first a sentence, then a table for each part.
 
 use std::fmt::Write as _;
 
 use super::tables::{days, gzipped, limits, loads, policies};
-use crate::paint::{BOLD, paint};
-use crate::table::Table;
-use crate::text::{emphasise, wrap};
+use crate::outline::{Outline, OutlineTable};
 use weigh_model::format;
-use weigh_model::result::budget::{Backlog, BudgetReport};
+use weigh_model::result::budget::{Backlog, BudgetReport, DiskFull};
 
 /// The rate of the first sentence, where none was asked for.
 const USUAL_RATE: f64 = 100.0;
 
 /// The whole report, in lines of at most `width` characters.
 pub fn render(report: &BudgetReport, width: usize, colour: bool) -> String {
-    let mut text = String::new();
-    let mut say = |sentence: &str| {
-        for line in wrap(sentence, width, 0) {
-            let _ = writeln!(text, "{}", emphasise(&line, colour));
-        }
-    };
-    if report.interrupted {
-        say("Interrupted: these are the results up to then.");
+    let mut text = outline(report).text(width, colour);
+    if !report.id.is_empty() {
+        let _ = writeln!(text, "kept:  weigh show {}", format::label(&report.id));
     }
-    if let Some(failure) = &report.failure {
-        say(&format!("Failed after the results below: {}", format::label(failure)));
-    }
-    say(&sentence(report));
-    if report.per_operation.lost > 0 {
-        say(&format!(
-            "The kernel dropped {} records during the count, so the true numbers are higher.",
-            format::integer(report.per_operation.lost)
-        ));
-    }
-    let mut part = |title: &str, table: Table, remark: &str| {
-        let _ = writeln!(text, "\n{}", paint(title, BOLD, colour));
-        for line in table.to_lines(width).iter().map(String::as_str) {
-            let _ = writeln!(text, "{line}");
-        }
-        for line in wrap(remark, width, 0) {
-            let _ = writeln!(text, "{line}");
-        }
-    };
+    let _ = writeln!(text, "again: {}", format::label(&report.command));
+    text
+}
+
+pub fn outline(report: &BudgetReport) -> Outline {
+    let mut tables = Vec::new();
     if report.per_operation.records > 0.0 {
-        part("Log per day", days(report), "");
+        tables.push(OutlineTable::new("Log per day", days(report), ""));
     }
     if !report.loads.is_empty() {
-        part("At several times the rate, for two seconds each", loads(report), LOADS);
+        let title = "At several times the rate, for two seconds each";
+        tables.push(OutlineTable::new(title, loads(report), LOADS));
     }
     if let Some(backlog) = &report.backlog {
         let title = format!(
@@ -55,41 +36,48 @@ pub fn render(report: &BudgetReport, width: usize, colour: bool) -> String {
             report.operation,
             format::integer(backlog.burst_records as u64)
         );
-        part(&title, limits(backlog, report.backlog_bytes_per_record), BACKLOG);
+        let limits = limits(backlog, report.backlog_bytes_per_record);
+        tables.push(OutlineTable::new(title, limits, BACKLOG));
     }
-    if let Some(first) = report.disk_full.first() {
-        let title =
-            format!("A full disk ({} of 8 MiB, auditd's disk_full_action)", first.file_system);
-        let remark = format!(
-            "opened: audited opens of a file that were made, of {} that were due within {}. SINGLE \
-             and HALT would stop the machine and EXEC would run a program of yours; they were not tried.",
-            format::integer(first.due),
-            format::seconds(first.due_s)
-        );
-        part(&title, policies(&report.disk_full), &remark);
-        for outcome in report.disk_full.iter().filter(|outcome| !outcome.messages.is_empty()) {
-            let said = format!("{}: auditd said: {}", outcome.action, outcome.messages.join("; "));
-            for line in wrap(&format::label(&said), width, 2) {
-                let _ = writeln!(text, "{line}");
-            }
-        }
-    }
-    for (title, sentences) in [("Warnings", &report.warnings), ("What was changed", &report.facts)]
-    {
-        text += &list(title, sentences, width, colour);
-    }
-    let _ = writeln!(text, "again: {}", format::label(&report.command));
-    text
+    tables.extend(disk_full(&report.disk_full));
+    let (warnings, facts) = (report.warnings.clone(), report.facts.clone());
+    let lists = vec![("Warnings", warnings), ("What was changed", facts)];
+    Outline { sentences: sentences(report), tables, lists }
 }
 
-/// A heading and a bullet for each; nothing of none.
-fn list(title: &str, sentences: &[String], width: usize, colour: bool) -> String {
-    if sentences.is_empty() {
-        return String::new();
+fn disk_full(outcomes: &[DiskFull]) -> Option<OutlineTable> {
+    let first = outcomes.first()?;
+    let title = format!("A full disk ({} of 8 MiB, auditd's disk_full_action)", first.file_system);
+    let legend = format!(
+        "opened: audited opens of a file that were made, of {} that were due within {}. SINGLE \
+         and HALT would stop the machine and EXEC would run a program of yours; they were not tried.",
+        format::integer(first.due),
+        format::seconds(first.due_s)
+    );
+    let said = outcomes.iter().filter(|outcome| !outcome.messages.is_empty()).map(|outcome| {
+        let said = format!("{}: auditd said: {}", outcome.action, outcome.messages.join("; "));
+        format::label(&said)
+    });
+    let table = OutlineTable::new(title, policies(outcomes), &legend);
+    Some(OutlineTable { notes: said.collect(), ..table })
+}
+
+fn sentences(report: &BudgetReport) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if report.interrupted {
+        sentences.push("Interrupted: these are the results up to then.".to_owned());
     }
-    let bullets = sentences.iter().map(|one| format!("- {}", format::label(one)));
-    let lines: Vec<String> = bullets.flat_map(|bullet| wrap(&bullet, width, 2)).collect();
-    format!("\n{}\n{}\n", paint(title, BOLD, colour), lines.join("\n"))
+    if let Some(failure) = &report.failure {
+        sentences.push(format!("Failed after the results below: {}", format::label(failure)));
+    }
+    sentences.push(sentence(report));
+    if report.per_operation.lost > 0 {
+        sentences.push(format!(
+            "The kernel dropped {} records during the count, so the true numbers are higher.",
+            format::integer(report.per_operation.lost)
+        ));
+    }
+    sentences
 }
 
 const LOADS: &str = "asked, made: audit records per second. CPU: share of one CPU. not decided: repeated \
@@ -133,7 +121,7 @@ fn sentence(report: &BudgetReport) -> String {
     if let Some(Backlog { burst, burst_records, enough, .. }) = &report.backlog {
         let burst = format!(
             "a burst of {} ({} records)",
-            format::plural(*burst as usize, report.operation),
+            format::plural(*burst as usize, &report.operation),
             format::integer(*burst_records as u64)
         );
         text += &match enough {
@@ -150,53 +138,8 @@ fn sentence(report: &BudgetReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::facts::Facts;
-    use weigh_model::result::budget::{
-        Common, Compressed, Day, KeptUp, Load, PerOperation, SCHEMA, Tried,
-    };
-
-    fn report() -> BudgetReport {
-        let compressed = Some(Compressed { log_bytes: 1000, gzip_bytes: 100 });
-        let day = |rate| Day::new(rate, 400.0, compressed);
-        BudgetReport {
-            schema: SCHEMA,
-            command: "weigh budget -w getppid".into(),
-            treatment: "audit".into(),
-            workload: "getppid".into(),
-            operation: "operation",
-            machine: Facts::default(),
-            warnings: vec!["Load: the load average is 1.1 on 2 CPUs.".into()],
-            facts: vec!["All of it.".into()],
-            per_operation: PerOperation { records: 3.0, log_bytes: 400.0, ..Default::default() },
-            compressed,
-            days: vec![day(1.0), day(100.0), Day { is_full_speed: true, ..day(5e4) }],
-            backlog: Some(Backlog {
-                burst: 4000,
-                burst_records: 12_000.0,
-                enough: Some(Tried { limit: 320, lost: vec![0, 0, 0] }),
-                half: Some(Tried { limit: 160, lost: vec![77] }),
-                common: vec![Common { limit: 64, waited_s: 0.2, lost: 0, lost_without_wait: 900 }],
-            }),
-            backlog_bytes_per_record: Some(2304.0),
-            loads: vec![Load {
-                multiple: 2.0,
-                rate: 10_000.0,
-                asked: 30_000.0,
-                achieved: 15_000.0,
-                elapsed_s: 2.0,
-                waited_s: 1.0,
-                lost: 0,
-                sink_cpu: Some(0.5),
-                kauditd_cpu: Some(0.25),
-                tries: 3,
-                kept: 0,
-                kept_up: KeptUp::No,
-            }],
-            disk_full: Vec::new(),
-            interrupted: false,
-            failure: None,
-        }
-    }
+    use crate::budget::sample::report;
+    use weigh_model::result::budget::{KeptUp, PerOperation};
 
     #[test]
     fn the_sentence_answers_what_people_ask() {

@@ -1,9 +1,12 @@
 //! Every pair as it was measured, or every sample of a run, one a line: for people who bring their own
-//! statistics.
+//! statistics. Of audit rules a line per rule, of their log one per rate.
 
-use crate::{ReportFormat, not_rendered};
+use crate::ReportFormat;
+use crate::rules::words::short_unit;
 use weigh_model::format;
+use weigh_model::result::budget::BudgetReport;
 use weigh_model::result::report::Report;
+use weigh_model::result::rules::{CostInterval, Fate, Matched, RuleReport};
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::Summary;
 use weigh_model::result::work_name::WorkName;
@@ -11,11 +14,12 @@ use weigh_model::workload::metric::Metric;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "csv",
-    what: "every pair (of a run: every sample) as CSV",
+    what: "each pair, sample or audit rule as a line of CSV",
     render: |report| match report {
         Report::Compared(s) => compared(s),
         Report::Run(report) => Ok(run(report)),
-        Report::Rules(_) => Err(not_rendered(report, "csv")),
+        Report::Rules(report) => Ok(rules(report)),
+        Report::Budget(report) => Ok(budget(report)),
     },
     is_json: false,
 };
@@ -26,6 +30,12 @@ const HEADER: &str = "experiment,workload,treatment,unit,set,pair,started_s,base
 
 const RUN_HEADER: &str = "experiment,workload,unit,sample,started_s,operations,elapsed_s,rate,\
                           load_axis,load_value\n";
+
+const RULES_HEADER: &str = "experiment,file,line,rule,state,unit,per_syscall,low,high,\
+                            records_if_matched,log_bytes_if_matched,ns_if_matched\n";
+
+const BUDGET_HEADER: &str = "experiment,workload,treatment,operations_per_s,is_maximum,\
+                             log_bytes_per_day,gzip_bytes_per_day\n";
 
 fn compared(s: &Summary) -> Result<String, String> {
     match s.imported {
@@ -104,6 +114,60 @@ fn run(report: &RunReport) -> String {
             ];
             text += &line(&cells);
         }
+    }
+    text
+}
+
+/// A line for each of the rule files', with what it adds to a system call of the mix; empty where it adds
+/// nothing that can be told.
+fn rules(report: &RuleReport) -> String {
+    let mut text = RULES_HEADER.to_owned();
+    for rule in &report.lines {
+        let (state, cost) = match &rule.fate {
+            Fate::Loaded(cost) => ("loaded", Some(cost)),
+            Fate::Present => ("present", None),
+            Fate::Refused(_) => ("refused", None),
+            Fate::Skipped(_) => ("skipped", None),
+        };
+        let shown = cost.filter(|cost| cost.standing.has_figure());
+        let per_call = |part: fn(&CostInterval) -> f64| {
+            CsvCell::number(shown.map_or(f64::NAN, |cost| part(&cost.per_syscall)))
+        };
+        let matched = |part: fn(&Matched) -> f64| {
+            let matched = cost.and_then(|cost| cost.matched.as_ref());
+            CsvCell::number(matched.map_or(f64::NAN, part))
+        };
+        text += &line(&[
+            CsvCell::name(&report.id),
+            CsvCell::name(&rule.file.display().to_string()),
+            CsvCell::count(rule.number),
+            CsvCell::name(&rule.text),
+            CsvCell::name(state),
+            CsvCell::name(short_unit(report.metric)),
+            per_call(|cost| cost.value),
+            per_call(|cost| cost.low),
+            per_call(|cost| cost.high),
+            matched(|matched| matched.records),
+            matched(|matched| matched.log_bytes),
+            matched(|matched| matched.elapsed_ns),
+        ]);
+    }
+    text
+}
+
+/// The log of a day at each rate.
+fn budget(report: &BudgetReport) -> String {
+    let mut text = BUDGET_HEADER.to_owned();
+    for day in &report.days {
+        text += &line(&[
+            CsvCell::name(&report.id),
+            CsvCell::name(&report.workload),
+            CsvCell::name(&report.treatment),
+            CsvCell::number(day.rate),
+            CsvCell::flag(day.is_full_speed),
+            CsvCell::number(day.log_bytes),
+            CsvCell::number(day.gzip_bytes.unwrap_or(f64::NAN)),
+        ]);
     }
     text
 }

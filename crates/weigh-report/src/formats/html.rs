@@ -1,7 +1,7 @@
-//! The report as one file for a browser: the pages of `weigh-report/html.rs`, `weigh-report/run_page.rs` and
-//! `weigh-report/rules/html.rs`.
+//! The report as one file for a browser: the pages of `html.rs`, `run_page.rs`, `rules/html.rs` and
+//! `outline.rs`.
 
-use crate::{ReportFormat, html, rules, run_page};
+use crate::{ReportFormat, budget, html, rules, run_page};
 use weigh_model::result::report::Report;
 
 pub static FORMAT: ReportFormat = ReportFormat {
@@ -11,6 +11,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Compared(s) => html::render(s),
         Report::Run(report) => run_page::render(report),
         Report::Rules(report) => rules::html::page(report),
+        Report::Budget(budget) => budget::outline(budget).html(report),
     },
     is_json: false,
 };

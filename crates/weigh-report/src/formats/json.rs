@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
+use crate::ReportFormat;
 use crate::cumulative::{self, Cumulative};
-use crate::{ReportFormat, rules};
 use weigh_model::result::report::Report;
 use weigh_model::result::summary::Summary;
 
@@ -14,7 +14,8 @@ pub static FORMAT: ReportFormat = ReportFormat {
     render: |report| match report {
         Report::Compared(s) => render(s),
         Report::Run(report) => Ok(report.json()),
-        Report::Rules(report) => rules::json::write(report),
+        Report::Rules(report) => document(&**report),
+        Report::Budget(report) => document(&**report),
     },
     is_json: true,
 };
@@ -27,12 +28,18 @@ struct SummaryDocument<'a> {
     cumulative: Vec<Cumulative>,
 }
 
+fn render(s: &Summary) -> Result<String, String> {
+    document(&SummaryDocument { summary: s, cumulative: cumulative::of(s) })
+}
+
 /// The whole document, indented, with a newline at its end.
 ///
 /// JSON has no NaN and no infinity: where no finite number could be computed there is a `null`.
-fn render(s: &Summary) -> Result<String, String> {
-    let document = SummaryDocument { summary: s, cumulative: cumulative::of(s) };
-    let text = serde_json::to_string_pretty(&document);
+///
+/// # Errors
+/// A sentence; none today.
+pub fn document(report: &impl Serialize) -> Result<String, String> {
+    let text = serde_json::to_string_pretty(report);
     text.map(|text| text + "\n")
         .map_err(|error| format!("the JSON report could not be written: {error}"))
 }

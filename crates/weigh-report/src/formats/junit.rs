@@ -1,25 +1,27 @@
-//! JUnit's XML, which CI systems show: a suite per treatment, or one for a run, with a test per workload. A
-//! row that fails the gate is a failure, a workload without a result an error, and an inconclusive row is
-//! skipped. In a run nothing can fail but for want of a result.
+//! JUnit's XML, which CI systems show: a suite per treatment, with a test per workload. A row that fails the
+//! gate is a failure, a workload without a result an error, and an inconclusive row is skipped. Where nothing
+//! is compared, there is one suite, and nothing in it is a failure.
 
 use std::fmt::Display;
 
-use crate::{ReportFormat, by_treatment, not_rendered, run_page, sentence};
+use crate::{ReportFormat, budget, by_treatment, rules, run_page, sentence};
 use paired::Verdict;
 use weigh_model::format;
+use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
 use weigh_model::result::report::Report;
+use weigh_model::result::rules::{Fate, LineReport, RuleReport};
 use weigh_model::result::run::{RunReport, RunRow};
 use weigh_model::result::summary::{Failure, Row, Summary};
-use weigh_model::result::work_name::WorkName;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "junit",
-    what: "the rows as tests in JUnit's XML, for CI: a row above --fail-above fails",
+    what: "the rows as tests in JUnit's XML, for CI",
     render: |report| {
         let suites = match report {
             Report::Compared(s) => compared(s),
             Report::Run(report) => vec![run(report)],
-            Report::Rules(_) => return Err(not_rendered(report, "junit")),
+            Report::Rules(report) => vec![of_rules(report)],
+            Report::Budget(report) => vec![of_budget(report)],
         };
         Ok(document(suites, report.failure()))
     },
@@ -65,7 +67,8 @@ fn lines(indent: &'static str, parts: Vec<Xml>) -> impl Iterator<Item = Xml> {
 
 fn document(mut suites: Vec<Xml>, failure: Option<&str>) -> String {
     if let Some(reason) = failure {
-        let case = failed_case("weigh", &"experiment", reason);
+        let names: [(_, &dyn Display); 2] = [("classname", &"weigh"), ("name", &"experiment")];
+        let case = Xml::element("testcase", &names, vec![error(reason)]);
         let numbers: [(_, &dyn Display); 3] =
             [("name", &"experiment"), ("tests", &1), ("errors", &1)];
         let content = lines("\n    ", vec![case]).chain(["\n  ".into()]);
@@ -86,13 +89,15 @@ fn compared(s: &Summary) -> Vec<Xml> {
     }
     let of_treatment = |(treatment, rows): (&str, Vec<&Row>)| {
         let is_skipped = |row: &&&Row| !is_above(s, row) && row.verdict == Verdict::Inconclusive;
+        let failures: Vec<&Failure> = s.failures.iter().filter(|f| f.arm == treatment).collect();
+        let failed = failures.iter().map(|one| failed_test(treatment, &one.workload, &one.reason));
         Suite {
             name: treatment,
-            started: &s.started,
-            cases: rows.iter().map(|row| case(s, row)).collect(),
+            started: Some(&s.started),
+            cases: rows.iter().map(|row| case(s, row)).chain(failed).collect(),
             failed: rows.iter().filter(|row| is_above(s, row)).count(),
             skipped: rows.iter().filter(is_skipped).count(),
-            failures: s.failures.iter().filter(|f| f.arm == treatment).collect(),
+            errors: failures.len(),
             said: sentence::sentence(s),
         }
         .xml()
@@ -100,69 +105,135 @@ fn compared(s: &Summary) -> Vec<Xml> {
     groups.into_iter().map(of_treatment).collect()
 }
 
+/// The names of suites, in which nothing is compared.
+const RUN: &str = "run";
+const RULES: &str = "rules";
+const BUDGET: &str = "budget";
+
 fn run(report: &RunReport) -> Xml {
     let title = std::iter::once(run_page::title(report));
     let sentences: Vec<String> = title.chain(run_page::sentences(report)).collect();
+    let measured = |row: &RunRow| {
+        let rate = format!("{} {}", format::rate(row.rate, &row.unit), row.unit);
+        let parts = [rate, run_page::spread(row), format::plural(row.samples, "sample")];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        test(RUN, &row.workload, vec![output(&parts.join(", "))])
+    };
+    let failed = report.failures.iter();
+    let failed = failed.map(|one| failed_test(RUN, &one.workload, &one.reason));
     Suite {
         name: RUN,
-        started: &report.started,
-        cases: report.results.iter().map(measured).collect(),
+        started: Some(&report.started),
+        cases: report.results.iter().map(measured).chain(failed).collect(),
         failed: 0,
         skipped: 0,
-        failures: report.failures.iter().collect(),
+        errors: report.failures.len(),
         said: sentences.join(". "),
     }
     .xml()
 }
 
-/// The name of the suite of a run.
-const RUN: &str = "run";
-
-fn measured(row: &RunRow) -> Xml {
-    let rate = format::rate(row.rate, &row.unit);
-    let samples = format::plural(row.samples, "sample");
-    let parts = [format!("{rate} {}", row.unit), run_page::spread(row), samples];
-    let parts: Vec<&str> =
-        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-    let said = Xml::element("system-out", &[], vec![Xml::text(&parts.join(", "))]);
-    test(RUN, &row.workload, vec![said])
+/// A rule that was not loaded is an error: its cost is not known.
+fn of_rules(report: &RuleReport) -> Xml {
+    let line = |line: &LineReport| {
+        let name = format!("{}:{} {}", line.file.display(), line.number, line.text);
+        match &line.fate {
+            Fate::Loaded(cost) if cost.standing.has_figure() => {
+                let added = report.metric.amount(cost.per_syscall.value);
+                test(RULES, &name, vec![output(&format!("adds {added} to each system call"))])
+            }
+            Fate::Loaded(_) => {
+                test(RULES, &name, vec![output("adds nothing that could be detected")])
+            }
+            Fate::Present => {
+                let reason = "it was in force on this host, and was not weighed";
+                test(RULES, &name, vec![skipped(&reason)])
+            }
+            Fate::Skipped(reason) => test(RULES, &name, vec![skipped(reason)]),
+            Fate::Refused(reason) => failed_test(RULES, &name, reason),
+        }
+    };
+    let count =
+        |is_it: fn(&Fate) -> bool| report.lines.iter().filter(|line| is_it(&line.fate)).count();
+    Suite {
+        name: RULES,
+        started: None,
+        cases: report.lines.iter().map(line).collect(),
+        failed: 0,
+        skipped: count(|fate| matches!(fate, Fate::Present | Fate::Skipped(_))),
+        errors: count(|fate| matches!(fate, Fate::Refused(_))),
+        said: rules::outline(report).sentences.join(" "),
+    }
+    .xml()
 }
 
-/// The tests of one treatment, or of a run.
+/// A test per rate at which the log was loaded.
+fn of_budget(report: &BudgetReport) -> Xml {
+    let load = |load: &Load| {
+        let name = format!("{} operations/s", format::rate(load.rate, ""));
+        let kept_up = match load.kept_up {
+            KeptUp::Yes => "kept up",
+            KeptUp::No => "did not keep up",
+            KeptUp::Undecided => "not decided",
+        };
+        let lost = format::plural(load.lost as usize, "record");
+        test(BUDGET, &name, vec![output(&format!("{kept_up}; {lost} lost"))])
+    };
+    Suite {
+        name: BUDGET,
+        started: None,
+        cases: report.loads.iter().map(load).collect(),
+        failed: 0,
+        skipped: 0,
+        errors: 0,
+        said: budget::outline(report).sentences.join(" "),
+    }
+    .xml()
+}
+
 struct Suite<'a> {
     name: &'a str,
-    started: &'a str,
-    /// What has a result; `failed` and `skipped` count in it.
+    started: Option<&'a str>,
+    /// `failed`, `skipped` and `errors` are counts of these.
     cases: Vec<Xml>,
     failed: usize,
     skipped: usize,
-    failures: Vec<&'a Failure>,
+    errors: usize,
     said: String,
 }
 
 impl Suite<'_> {
     fn xml(self) -> Xml {
-        let class = format!("weigh.{}", self.name);
-        let numbers: [(_, &dyn Display); 6] = [
-            ("name", &self.name),
-            ("timestamp", &self.started.trim_end_matches('Z')),
-            ("tests", &(self.cases.len() + self.failures.len())),
+        let tests = self.cases.len();
+        let started = self.started.map(|started| started.trim_end_matches('Z'));
+        let mut attributes: Vec<(_, &dyn Display)> = vec![("name", &self.name)];
+        attributes.extend(started.as_ref().map(|started| ("timestamp", started as &dyn Display)));
+        attributes.extend([
+            ("tests", &tests as &dyn Display),
             ("failures", &self.failed),
-            ("errors", &self.failures.len()),
+            ("errors", &self.errors),
             ("skipped", &self.skipped),
-        ];
-        let failed = self.failures.iter();
-        let failed = failed.map(|one| failed_case(&class, &one.workload, &one.reason));
-        let said = Xml::element("system-out", &[], vec![Xml::text(&self.said)]);
-        let content = self.cases.into_iter().chain(failed).chain([said]).collect();
+        ]);
+        let content = self.cases.into_iter().chain([output(&self.said)]).collect();
         let content = lines("\n    ", content).chain(["\n  ".into()]);
-        Xml::element("testsuite", &numbers, content.collect())
+        Xml::element("testsuite", &attributes, content.collect())
     }
 }
 
-fn failed_case(class: &str, name: &dyn Display, reason: &str) -> Xml {
-    let error = Xml::element("error", &[("message", &reason)], Vec::new());
-    Xml::element("testcase", &[("classname", &class), ("name", name)], vec![error])
+fn output(text: &str) -> Xml {
+    Xml::element("system-out", &[], vec![Xml::text(text)])
+}
+
+fn skipped(reason: &dyn Display) -> Xml {
+    Xml::element("skipped", &[("message", reason)], Vec::new())
+}
+
+fn failed_test(suite: &str, name: &dyn Display, reason: &str) -> Xml {
+    test(suite, name, vec![error(reason)])
+}
+
+fn error(reason: &str) -> Xml {
+    Xml::element("error", &[("message", &reason)], Vec::new())
 }
 
 fn case(s: &Summary, row: &Row) -> Xml {
@@ -179,18 +250,15 @@ fn case(s: &Summary, row: &Row) -> Xml {
             let message = format!("costs more than {limit}: {found}");
             Some(Xml::element("failure", &[("message", &message)], Vec::new()))
         }
-        (_, Verdict::Inconclusive) => {
-            Some(Xml::element("skipped", &[("message", &found)], Vec::new()))
-        }
+        (_, Verdict::Inconclusive) => Some(skipped(&found)),
         _ => None,
     };
-    let said = Xml::element("system-out", &[], vec![Xml::text(&found)]);
-    test(&row.treatment, &row.workload, outcome.into_iter().chain([said]).collect())
+    test(&row.treatment, &row.workload, outcome.into_iter().chain([output(&found)]).collect())
 }
 
-fn test(suite: &str, workload: &WorkName, content: Vec<Xml>) -> Xml {
+fn test(suite: &str, name: &dyn Display, content: Vec<Xml>) -> Xml {
     let class = format!("weigh.{suite}");
-    Xml::element("testcase", &[("classname", &class), ("name", workload)], content)
+    Xml::element("testcase", &[("classname", &class), ("name", name)], content)
 }
 
 fn is_above(s: &Summary, row: &Row) -> bool {

@@ -1,13 +1,15 @@
 //! A report to paste into an issue or a commit message.
 
 use crate::markdown_text::Markdown;
+use crate::outline::{Outline, OutlineTable};
 use crate::profiled;
 use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
-use crate::{ReportFormat, not_rendered, run_page};
+use crate::{ReportFormat, budget, rules, run_page};
 use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
+use weigh_model::facts::Facts;
 use weigh_model::format;
 use weigh_model::result::profiled::Profiled;
 use weigh_model::result::report::Report;
@@ -20,7 +22,8 @@ pub static FORMAT: ReportFormat = ReportFormat {
     render: |report| match report {
         Report::Compared(s) => Ok(compared(s)),
         Report::Run(report) => Ok(run(report)),
-        Report::Rules(_) => Err(not_rendered(report, "markdown")),
+        Report::Rules(rules) => Ok(outlined(&rules::outline(rules), report)),
+        Report::Budget(budget) => Ok(outlined(&budget::outline(budget), report)),
     },
     is_json: false,
 };
@@ -44,8 +47,7 @@ fn compared(s: &Summary) -> String {
             .map(|(label, facts)| list(Markdown::code(&label), facts.iter().map(Markdown::text))),
     );
     if figures.is_none() {
-        let machine = Markdown::text(&described::line(&s.machine));
-        parts.push(Markdown::of(["Machine: ".into(), machine]));
+        parts.push(machine(&s.machine));
     }
     parts.push(match figures {
         Some(_) => Markdown::of(["Import ".into(), Markdown::code(&s.id), ". Again:".into()]),
@@ -110,6 +112,32 @@ fn run(report: &RunReport) -> String {
     ]));
     parts.push(Markdown::fenced(&report.command));
     Markdown::document(parts)
+}
+
+/// A report without a layout of its own.
+fn outlined(outline: &Outline, report: &Report) -> String {
+    let mut sentences = outline.sentences.iter();
+    let mut parts: Vec<Markdown> = sentences.next().map(|first| bold(first)).into_iter().collect();
+    parts.extend(sentences.map(Markdown::text));
+    for OutlineTable { title, table, legend, notes } in &outline.tables {
+        parts.push(titled(title, table));
+        parts.extend(
+            [legend].into_iter().chain(notes).filter(|text| !text.is_empty()).map(Markdown::text),
+        );
+    }
+    let lists = outline.lists.iter().filter(|(_, items)| !items.is_empty());
+    parts.extend(
+        lists.map(|(title, items)| list((*title).into(), items.iter().map(Markdown::text))),
+    );
+    parts.push(machine(report.machine()));
+    let id = Markdown::code(report.id());
+    parts.push(Markdown::of(["Experiment ".into(), id, ". Again:".into()]));
+    parts.push(Markdown::fenced(report.command()));
+    Markdown::document(parts)
+}
+
+fn machine(facts: &Facts) -> Markdown {
+    Markdown::of(["Machine: ".into(), Markdown::text(&described::line(facts))])
 }
 
 /// What a profiler told.

@@ -1,10 +1,14 @@
 //! What audit rules cost, in every format.
 
 pub mod html;
-pub mod json;
+#[cfg(test)]
+mod json;
+mod outline;
 mod rule_table;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod tables;
 pub mod terminal;
-mod words;
+pub(crate) mod words;
+
+pub use outline::outline;

@@ -1,12 +1,13 @@
 //! `weigh budget`: what audit rules write, and what they need.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
 
-use super::again::{Again, OUTPUT};
+use super::again::Again;
 use super::ask::answer;
-use super::documents::Documents;
+use super::files::Files;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use trust::allowed::executable;
 use weigh_audit::budget::{BudgetRequest, Subject, execute};
@@ -14,9 +15,8 @@ use weigh_audit::profile::file as profile_file;
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_model::format;
-use weigh_model::printable;
+use weigh_model::result::summary::State;
 use weigh_model::shell::command_line;
-use weigh_report::budget::render;
 use weigh_treatment::undoings;
 
 const EXAMPLES: &str = "\
@@ -38,7 +38,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// log per day at your rates (plain and gzipped), the smallest backlog limit that loses no record in a burst,
 /// and what happens at several times the rate. docs/guide-budget.md explains the numbers.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
 pub struct BudgetArgs {
     /// `audit` with its parameters (`weigh list treatments`)
     #[arg(value_name = "TREATMENT", default_value = "audit")]
@@ -61,12 +61,11 @@ pub struct BudgetArgs {
     /// Also fill a small disk under each disk_full_action of auditd; takes half a minute more
     #[arg(long)]
     disk_full: bool,
-    /// Write the results as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    json: Option<PathBuf>,
     /// The command, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+    #[command(flatten)]
+    files: Files,
 }
 
 /// A number of operations a second.
@@ -78,9 +77,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 impl BudgetArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        if let Some(path) = &self.json {
-            output::check_writable(path)?;
-        }
+        self.files.check()?;
         let Some(subject) = self.subject(&context.again)? else {
             output::problem("nothing was run");
             return Ok(super::ERROR);
@@ -93,33 +90,23 @@ impl BudgetArgs {
             burst: self.burst,
             disk_full: self.disk_full,
         };
+        let store = context.open_store()?;
         put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note)?;
         let interrupted = listen_for_signals()?;
+        let began = Instant::now();
         let done = execute(&request, &interrupted, &mut output::note)?;
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
-        let Some(report) = &done.report else {
+        let Some(report) = done.report else {
             output::problem("interrupted before anything was measured");
             return Ok(exit_status(is_as_before, INTERRUPTED));
         };
-        // It is stored nowhere: what cannot be written, as on a full disk, is shown all the same.
-        let mut documents = Documents::default();
-        documents.json(self.json.as_deref(), || {
-            let json = serde_json::to_string_pretty(report).map_err(|e| e.to_string())?;
-            Ok(json + "\n")
-        });
-        let written = documents.print(|| {
-            let colour = output::wants_colour(context.color, &std::io::stdout());
-            render(report, output::width(), colour)
-        });
-        if let Some(failure) = &report.failure {
-            output::problem(&printable::line(failure));
-        }
-        written?;
-        let status = match report.interrupted {
-            true => INTERRUPTED,
-            false if report.failure.is_none() => 0,
-            false => super::ERROR,
+        let (state, status) = match report.failure {
+            _ if report.interrupted => (State::Interrupted, INTERRUPTED),
+            Some(_) => (State::Failed, super::ERROR),
+            None => (State::Complete, 0),
         };
+        let how = (began.elapsed().as_secs_f64(), state);
+        self.files.keep(report.into(), how, &store, context)?;
         Ok(exit_status(is_as_before, status))
     }
 

@@ -15,12 +15,13 @@ use trust::owner;
 use weigh_model::format;
 use weigh_model::result::gate::Above;
 use weigh_model::result::report::Report;
-use weigh_model::result::summary::Failure;
+use weigh_model::result::summary::{Failure, State};
 use weigh_model::result::versus::name_in_arm;
 use weigh_report::dialect::{self, Dialect};
-use weigh_report::formats::html;
+use weigh_report::formats::{html, json};
 use weigh_report::terminal::{self, Screen};
 use weigh_report::{ReportFormat, failed};
+use weigh_store::{About, Store};
 
 /// Where reports go.
 #[derive(Debug, Args)]
@@ -41,6 +42,9 @@ pub struct Files {
     verbose: bool,
     #[command(flatten)]
     privacy: Privacy,
+    /// Rows of audit rules on the terminal.
+    #[arg(skip)]
+    pub rules: Option<usize>,
 }
 
 impl Files {
@@ -57,6 +61,26 @@ impl Files {
         let files = self.formats.0.iter().map(|(format, path)| (format.name, Some(path.as_path())));
         documents::check(files)?;
         self.github_summary.iter().try_for_each(|path| github::place(path.as_deref()).map(drop))
+    }
+
+    /// Stores a report that is one document, and writes it even if it cannot be stored, as on a full disk.
+    ///
+    /// # Errors
+    /// Sentences that say what could not be stored or written.
+    pub fn keep(
+        &self,
+        mut report: Report,
+        (elapsed_s, state): (f64, State),
+        store: &Store,
+        context: &Context,
+    ) -> Result<(), String> {
+        let document = (json::FORMAT.render)(&report)?;
+        let (command, machine) = (report.command(), report.machine());
+        let about = About { kind: report.kind(), command, machine, elapsed_s, state };
+        let stored = store.add_document(&about, &document).map_err(|error| error.to_string());
+        report.set_id(stored.clone().unwrap_or_default());
+        let written = self.write(report, context);
+        stored.map(drop).and(written)
     }
 
     /// Writes all files, and the terminal's report unless a file goes to stdout; then says on stderr what
@@ -82,7 +106,9 @@ impl Files {
                 github::place(path.as_deref()).and_then(|path| github::write(&path, report));
             problems.extend(written.err());
         }
-        if !formats.iter().any(|(format, _)| is_html(format)) {
+        // What could not be stored has no id, and no place of its own.
+        let is_stored = !report.id().is_empty();
+        if is_stored && !formats.iter().any(|(format, _)| is_html(format)) {
             let written = default_html(context, report.id())
                 .and_then(|path| write(&path, &html::FORMAT, report).map(|()| path));
             html = written.map_err(|problem| problems.push(problem)).ok();
@@ -103,7 +129,7 @@ impl Files {
             colour: output::wants_colour(context.color, &io::stdout()),
             is_verbose: self.verbose,
             html: html.as_deref(),
-            ..Screen::default()
+            rules: self.rules,
         };
         // What was measured is worth more than the form that it was wanted in.
         let text = match self.dialect.map(|dialect| dialect::render(dialect, report)) {

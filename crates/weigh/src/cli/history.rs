@@ -23,7 +23,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
-    /// Only compare, versus, run (with those of `weigh load` and `weigh net`), calibrate or import
+    /// Only compare, versus, run (with those of `weigh load` and `weigh net`), calibrate, rules, budget or
+    /// import
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<ExperimentKind>,
     /// Only those that weighed a treatment whose label contains this
@@ -51,7 +52,7 @@ pub struct HistoryArgs {
 
 fn kind(text: &str) -> Result<ExperimentKind, String> {
     ExperimentKind::from_name(text)
-        .ok_or_else(|| "it is one of compare, versus, run, calibrate, import".into())
+        .ok_or_else(|| "it is one of compare, versus, run, calibrate, rules, budget, import".into())
 }
 
 fn since(text: &str) -> Result<Timestamp, String> {

@@ -1,22 +1,17 @@
 //! `weigh rules`: what every audit rule of some files costs.
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::again::OUTPUT;
-use super::documents::{self, Documents};
+use super::files::Files;
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use weigh_audit::attribution::{RulesRequest, measure_rules};
 use weigh_audit::profile::file as profile_file;
 use weigh_host::interruption::listen_for_signals;
-use weigh_model::record::ExperimentKind;
-use weigh_model::result::rules::RuleReport;
+use weigh_model::result::summary::State;
 use weigh_report::display::Display;
-use weigh_report::rules::{html, json, terminal};
-use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +32,7 @@ Exit status: 0 done, 2 error, 130 interrupted.";
 /// and kind by kind while a process of weigh's own makes system calls. The rules of this host stay in
 /// force, and everything is restored at the end. See docs/guide-rules.md.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
 pub struct RulesArgs {
     /// Rule files, or directories of `*.rules` files
     #[arg(required = true, value_name = "FILE|DIR")]
@@ -58,18 +53,15 @@ pub struct RulesArgs {
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
-    /// Write the result as JSON; `-` is stdout
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    json: Option<PathBuf>,
-    /// Write the result as one HTML file
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 impl RulesArgs {
-    pub fn run(self, context: &Context) -> Result<u8, String> {
+    pub fn run(mut self, context: &Context) -> Result<u8, String> {
         let profile = self.profile.as_deref().map(profile_file::read).transpose()?;
-        documents::check([("json", self.json.as_deref()), ("html", self.html.as_deref())])?;
+        self.files.check()?;
+        self.files.rules = Some(self.top.into());
         let request = RulesRequest {
             paths: self.paths.clone(),
             top: self.top.into(),
@@ -85,32 +77,17 @@ impl RulesArgs {
         let done = measure_rules(&request, &interrupted, &mut progress)?;
         drop(display);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
+        let (state, status) = match done.is_cut_short {
+            true => (State::Interrupted, INTERRUPTED),
+            false => (State::Complete, 0),
+        };
         match done.report {
-            Some(report) => self.keep(report, &store, context)?,
+            Some(report) => {
+                let how = (report.elapsed_s, state);
+                self.files.keep(report.into(), how, &store, context)?;
+            }
             None => output::problem("interrupted before anything was measured"),
         }
-        Ok(exit_status(is_as_before, if done.is_cut_short { INTERRUPTED } else { 0 }))
-    }
-
-    /// Stores the report and shows it, even if it cannot be stored (full disk).
-    fn keep(&self, report: RuleReport, store: &Store, context: &Context) -> Result<(), String> {
-        let stored = json::write(&report).and_then(|text| {
-            let about = (&*report.command, &report.machine);
-            let added = store.add_document(ExperimentKind::Rules, about, report.elapsed_s, &text);
-            added.map_err(|error| error.to_string())
-        });
-        let id = stored.as_ref().ok().cloned().unwrap_or_default();
-        let written = self.write(&RuleReport { id, ..report }, context);
-        stored.map(drop).and(written)
-    }
-
-    fn write(&self, report: &RuleReport, context: &Context) -> Result<(), String> {
-        let mut documents = Documents::default();
-        documents.json(self.json.as_deref(), || json::write(report));
-        documents.report(self.html.as_deref(), || html::page(report));
-        documents.print(|| {
-            let colour = output::wants_colour(context.color, &io::stdout());
-            terminal::show(report, self.top.into(), output::width(), colour)
-        })
+        Ok(exit_status(is_as_before, status))
     }
 }

@@ -1,0 +1,56 @@
+//! What rules cost, for formats that have no layout of their own for it.
+
+use super::rule_table::{self, FileNames};
+use super::{tables, words};
+use crate::outline::{Outline, OutlineTable};
+use weigh_model::format;
+use weigh_model::result::rules::{Rewrite, RuleReport};
+
+pub fn outline(r: &RuleReport) -> Outline {
+    let files = FileNames::of(r);
+    let lists = vec![
+        ("Rewrites", r.rewrites.iter().map(|rewrite| described(r, rewrite, &files)).collect()),
+        ("Not loaded", files.grouped(tables::left_out(r).into_iter())),
+        ("Loaded, but", files.grouped(tables::warned(r).into_iter())),
+        ("Not measured", words::not_measured(r)),
+        ("Warnings", r.warnings.clone()),
+        ("Notes", words::notes(r)),
+    ];
+    Outline { sentences: words::sentences(r), tables: all_tables(r), lists }
+}
+
+fn all_tables(r: &RuleReport) -> Vec<OutlineTable> {
+    let rows = rule_table::alike(r);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let table = |title: &str, table, legend: &str| OutlineTable::new(title, table, legend);
+    let (mix, unit) = (format::label(&r.mix), words::unit(r.metric));
+    let most_expensive = rule_table::most_expensive(r, &rows, usize::MAX);
+    let mut all = vec![
+        table("The rules, the most expensive first", most_expensive, &rule_table::legend(r)),
+        table("By kind", tables::classes(r), ""),
+        table(&format!("Per system call of {mix}"), tables::sums(r), ""),
+        table(&format!("What an operation takes, in {unit}"), tables::operations(r), ""),
+    ];
+    let elapsed = tables::elapsed(r);
+    all.extend(elapsed.map(|elapsed| table("And in nanoseconds, by the clock", elapsed, "")));
+    all
+}
+
+/// What goes, what comes, what that saves and what is lost by it.
+fn described(r: &RuleReport, rewrite: &Rewrite, files: &FileNames) -> String {
+    let lines: Vec<String> = rewrite.with.iter().map(|line| format!("`{line}`")).collect();
+    let replaced = words::replaced(r, rewrite);
+    let place = match replaced.is_empty() {
+        true => "at the beginning".to_owned(),
+        false => format!("in place of {}", files.places(&replaced)),
+    };
+    format!(
+        "{}: {}. Put {} {place}; gives up: {}",
+        format::label(&rewrite.title),
+        words::saving(r, rewrite),
+        lines.join(" "),
+        words::given_up(rewrite)
+    )
+}
