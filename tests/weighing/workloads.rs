@@ -52,6 +52,27 @@ fn assert_gives_rates(half: usize) {
 }
 
 #[test]
+fn a_run_ends_with_its_budget() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let run = |options: &str| home.run(&*format!("run getppid pipe --samples 1000 {options}"));
+    let report = run("--sample 20ms --budget 1s --seed 7 --json -").json();
+    let samples = |row: &Value| row["samples"].as_u64().unwrap();
+    let rows = report["results"].as_array().unwrap();
+    assert!(
+        rows.len() == 2 && rows.iter().all(|row| (1..900).contains(&samples(row))),
+        "{rows:#?}"
+    );
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("The budget ended in pass"), "{warnings}");
+    // A budget that is too short for anything has one pass.
+    let report = home.succeed("run getppid pipe --sample 2s --budget 1s --json -").json();
+    assert_eq!(report["results"].as_array().unwrap().iter().map(samples).sum::<u64>(), 2);
+    let refused = home.run("run getppid --budget 1s --classic");
+    refused.assert_error(&["'--budget <TIME>' cannot be used with"]);
+}
+
+#[test]
 fn every_unixbench_has_its_index() {
     let _turn = Turn::share();
     let home = Home::new();

@@ -419,7 +419,8 @@ impl Session<'_> {
         }
     }
 
-    /// Passes over the workloads, so that a drift of the machine reaches all of them.
+    /// Passes over the workloads, so that a drift of the machine reaches all of them. The first is always
+    /// taken; the others end with the budget, if there is one.
     fn samples(
         &self,
         host: &mut Host,
@@ -435,7 +436,8 @@ impl Session<'_> {
         };
         let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
         let mut progress = Progress::new(of_works);
-        if let Some(seconds) = progress.announced_s() {
+        let budget = Some(self.request.common.budget).filter(|budget| !budget.is_zero());
+        if let (Some(seconds), None) = (progress.announced_s(), budget) {
             audience.announce(&format!(
                 "{} of {}: {} of measuring, plus some time for starting and calibrating.",
                 format::plural(progress.of_samples, "sample"),
@@ -452,6 +454,11 @@ impl Session<'_> {
                 }
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
+                }
+                let ends = host.elapsed() + Duration::from_millis(length_ms(work));
+                if pass > 0 && budget.is_some_and(|budget| ends > budget) {
+                    let passed = format!("The budget ended in pass {} of {wanted}", pass + 1);
+                    return self.warn(audience, format!("{passed}: give --budget more time."));
                 }
                 let unit = self.unit(work, 0);
                 let slot = Slot::alone(unit, pass);
