@@ -12,8 +12,6 @@
 //! The next start lies in it with a probability of (searches - 1) / (searches + 1): it is as likely to be
 //! the lowest or the highest of them all as any other is.
 
-use std::sync::atomic::Ordering;
-
 use super::host::Host;
 use super::host::passes::PassFound;
 use super::measure::Session;
@@ -170,10 +168,8 @@ impl Session<'_> {
             let target_ms = pass_ms.max(least_ms).min(MOST_MS.max(pass_ms)) as u64;
             let per_1000s = (rate * 1e3).round() as u64;
             let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
-            match self.interrupted.load(Ordering::Relaxed) {
-                true => Err(Stop::Interrupted),
-                false => Ok(host.probe(&Slot { pair: passes, ..slot }, length)?),
-            }
+            let slot = Slot { pair: passes, ..slot };
+            self.take(|| host.probe(&slot, length))?.map_err(Stop::Failed)
         };
         let (closed, _) = probe(host, 0.0)?;
         let closed_rate = match (closed.good_rate, why_not(&closed)) {

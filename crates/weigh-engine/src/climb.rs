@@ -1,11 +1,10 @@
 //! Measuring a ramp: one launch per load point after the other, as `ramp` chooses them.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::host::Host;
 use super::measure::Session;
-use super::platform::{Platform, SampleError, Slot, Stop};
+use super::platform::{Platform, Slot, Stop};
 use super::ramp::{Ramp, RampPlan, RampStep};
 use super::request::Audience;
 use paired::looks;
@@ -47,9 +46,6 @@ impl Session<'_> {
         loop {
             let step = ramp.next();
             let (RampStep::Explore(point) | RampStep::Fresh(point)) = step else { return Ok(()) };
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
-            }
             let work = works[point];
             let launches = if costs[point].is_none() { ramp.launches_of_new_point() } else { 1 };
             let forecast = forecast_of(users, &costs, point) * launches;
@@ -85,7 +81,7 @@ impl Session<'_> {
             };
             let slot = Slot { role, ..Slot::alone(self.unit(work, 0), number) };
             let began = host.elapsed();
-            match host.sample(&slot) {
+            match self.take(|| host.sample(&slot))? {
                 Ok(readings) => {
                     taken[point] += 1;
                     costs[point] = Some(host.elapsed().saturating_sub(began));
@@ -96,8 +92,7 @@ impl Session<'_> {
                     );
                     ramp.add(step, readings.rate);
                 }
-                Err(SampleError::Stop(stop)) => return Err(stop),
-                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
+                Err(reason) => {
                     ramp.ends_before(point);
                     self.point_failed(host, &slot, &reason, ramp, audience)?;
                 }

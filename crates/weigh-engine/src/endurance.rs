@@ -1,11 +1,9 @@
 //! Does it still answer after two hours? Passes over one server that is never started anew.
 
-use std::sync::atomic::Ordering;
-
 use super::host::Host;
 use super::host::passes::PassFound;
 use super::measure::Session;
-use super::platform::{SampleError, Slot, Stop};
+use super::platform::{Slot, Stop};
 use super::request::Audience;
 use super::wrong::{WrongAnswers, WrongKind};
 use weigh_model::format;
@@ -46,20 +44,13 @@ impl Session<'_> {
         let name = self.works[work].name().to_string();
         let (mut firsts, mut course) = (Firsts::default(), Course::default());
         // The servers of the look at all workloads had another life.
-        match host.begin_passes(work) {
-            Ok(()) => {}
-            Err(SampleError::Stop(stop)) => return Err(stop),
-            Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
-                host.keep_failure(work, 0, &reason)?;
-                return Ok(None);
-            }
+        if let Err(reason) = self.take(|| host.begin_passes(work))? {
+            host.keep_failure(work, 0, &reason)?;
+            return Ok(None);
         }
         for number in 0..passes {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
-            }
             let slot = Slot::alone(self.unit(work, 0), number);
-            let pass = host.pass(&slot, length)?;
+            let pass = self.take(|| host.pass(&slot, length))?.map_err(Stop::Failed)?;
             let line = line(&name, number + 1, passes, &pass);
             audience.announce(&line);
             host.add_fact(line)?;

@@ -419,6 +419,20 @@ impl Session<'_> {
         }
     }
 
+    /// Takes a sample, unless the experiment was interrupted; the inner error is why there is none.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on.
+    pub(super) fn take<T>(
+        &self,
+        sample: impl FnOnce() -> Result<T, SampleError>,
+    ) -> Result<Result<T, String>, Stop> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(Stop::Interrupted),
+            false => sample().map_or_else(|error| error.reason().map(Err), |found| Ok(Ok(found))),
+        }
+    }
+
     /// Passes over the workloads, so that a drift of the machine reaches all of them. The first is always
     /// taken; the others end with the budget, if there is one.
     fn samples(
@@ -452,9 +466,6 @@ impl Session<'_> {
                 if pass >= wanted || failed[work] {
                     continue;
                 }
-                if self.interrupted.load(Ordering::Relaxed) {
-                    return Err(Stop::Interrupted);
-                }
                 let ends = host.elapsed() + Duration::from_millis(length_ms(work));
                 if pass > 0 && budget.is_some_and(|budget| ends > budget) {
                     let passed = format!("The budget ended in pass {} of {wanted}", pass + 1);
@@ -462,7 +473,7 @@ impl Session<'_> {
                 }
                 let unit = self.unit(work, 0);
                 let slot = Slot::alone(unit, pass);
-                match host.sample(&slot) {
+                match self.take(|| host.sample(&slot))? {
                     Ok(_) => {
                         progress.took(length_ms(work));
                         let name = self.works[work].name().to_string();
@@ -473,8 +484,7 @@ impl Session<'_> {
                             progress: &progress,
                         });
                     }
-                    Err(SampleError::Stop(stop)) => return Err(stop),
-                    Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
+                    Err(reason) => {
                         host.failed(&slot, &reason)?;
                         failed[work] = true;
                         progress.dropped(wanted - pass, length_ms(work));

@@ -1,14 +1,13 @@
 //! Seeking the peaks of mixes before they are compared: samples of both arms at more and more users, as
 //! `peak_search` chooses them. They have a role of their own and are no evidence of an effect.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::host::Host;
 use super::measure::Session;
 use super::order::Coins;
 use super::peak_search::PeakSearch;
-use super::platform::{PairSlot, Platform, SampleError, Slot, Stop};
+use super::platform::{PairSlot, Platform, Slot, Stop};
 use super::ramp::Ramp;
 use super::request::Audience;
 use super::work::LoadRole;
@@ -100,9 +99,6 @@ impl Session<'_> {
         let Sought { peak, treated_arm, candidates, users, .. } = sought;
         let (mut search, mut taken, mut costs) = begun(users.clone(), &self.searched(sought));
         while let Some((point, mut arms)) = search.next() {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
-            }
             let left = [sought.ends_at, self.earlier.elapsed + self.request.common.budget]
                 .map(|end| end.saturating_sub(host.elapsed()));
             for (arm, is_wanted) in arms.iter_mut().enumerate() {
@@ -197,10 +193,9 @@ impl Session<'_> {
         is_very_first: bool,
         audience: &mut dyn Audience,
     ) -> Result<Option<f64>, Stop> {
-        let reason = match host.sample(slot) {
+        let reason = match self.take(|| host.sample(slot))? {
             Ok(readings) => return Ok(Some(readings.rate)),
-            Err(SampleError::Stop(stop)) => return Err(stop),
-            Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => reason,
+            Err(reason) => reason,
         };
         if is_very_first {
             host.failed(slot, &reason)?;

@@ -123,6 +123,17 @@ impl From<SampleError> for Stop {
 }
 
 impl SampleError {
+    /// Why there is no sample.
+    ///
+    /// # Errors
+    /// Where nothing can go on.
+    pub fn reason(self) -> Result<String, Stop> {
+        match self {
+            SampleError::Stop(stop) => Err(stop),
+            SampleError::Workload(reason) | SampleError::Lost(reason) => Ok(reason),
+        }
+    }
+
     /// Of a pair that lacks this sample.
     pub fn of_pair(self, position: usize) -> PairError {
         match self {

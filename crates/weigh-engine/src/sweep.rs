@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::abnormal::ordinary;
@@ -11,7 +10,7 @@ use super::host::sweeps::PairForecast;
 use super::measure::Session;
 use super::net_answers::net_answers;
 use super::order::Coins;
-use super::platform::{Platform, SampleError, Slot, Stop};
+use super::platform::{Platform, Slot, Stop};
 use super::request::{Audience, Sweeps};
 use super::row::Unit;
 use super::run_progress::Progress;
@@ -99,16 +98,17 @@ impl Session<'_> {
         let mut progress = Progress::new(order.iter().map(|_| (1, 1)));
         let mut failed = Vec::new();
         for (at, work) in order.into_iter().enumerate() {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
-            }
             let unit = self.unit(work, 0);
             let slot = Slot::alone(unit, number);
-            let renewed = if at == 0 { host.renew_for_sweep(&slot) } else { Ok(()) };
-            match renewed.and_then(|()| host.cell(&slot)) {
+            let cell = || {
+                if at == 0 {
+                    host.renew_for_sweep(&slot)?;
+                }
+                host.cell(&slot)
+            };
+            match self.take(cell)? {
                 Ok(_) => progress.took(1),
-                Err(SampleError::Stop(stop)) => return Err(stop),
-                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
+                Err(reason) => {
                     host.failed(&slot, &reason)?;
                     progress.dropped(1, 1);
                     failed.push(work);
@@ -130,18 +130,19 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let mut missed = 0;
         for (at, work) in works.iter().copied().enumerate() {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
-            }
             let unit = self.unit(work, 0);
             let slot = Slot::alone(unit, number);
-            let renewed = if at == 0 { host.renew_for_sweep(&slot) } else { Ok(()) };
             let path = directory.join(trace_name(&cells[work]));
-            match renewed.and_then(|()| host.traced_cell(&slot, &path)) {
+            let cell = || {
+                if at == 0 {
+                    host.renew_for_sweep(&slot)?;
+                }
+                host.traced_cell(&slot, &path)
+            };
+            match self.take(cell)? {
                 Ok(more) => missed += more,
-                Err(SampleError::Stop(stop)) => return Err(stop),
                 // What is scored is there already.
-                Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => {
+                Err(reason) => {
                     let sentence =
                         format!("Tracing ended after {at} of {} cells: {reason}", works.len());
                     return self.warn(audience, sentence);
