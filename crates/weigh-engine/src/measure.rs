@@ -451,7 +451,9 @@ impl Session<'_> {
         let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
         let mut progress = Progress::new(of_works);
         let budget = Some(self.request.common.budget).filter(|budget| !budget.is_zero());
-        if let (Some(seconds), None) = (progress.announced_s(), budget) {
+        if let Some(budget) = budget {
+            progress = progress.within(budget.saturating_sub(host.elapsed()));
+        } else if let Some(seconds) = progress.announced_s() {
             audience.announce(&format!(
                 "{} of {}: {} of measuring, plus some time for starting and calibrating.",
                 format::plural(progress.of_samples, "sample"),

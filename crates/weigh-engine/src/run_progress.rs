@@ -15,6 +15,8 @@ pub struct Progress {
     done_ms: u64,
     left_ms: u64,
     started: Instant,
+    /// How long it may last, if there is a budget.
+    limit: Duration,
 }
 
 impl Progress {
@@ -25,7 +27,19 @@ impl Progress {
             of_samples += passes;
             left_ms += passes as u64 * length_ms;
         }
-        Progress { samples: 0, of_samples, done_ms: 0, left_ms, started: Instant::now() }
+        Progress {
+            samples: 0,
+            of_samples,
+            done_ms: 0,
+            left_ms,
+            started: Instant::now(),
+            limit: Duration::MAX,
+        }
+    }
+
+    /// With a budget, of which so much is left.
+    pub fn within(self, limit: Duration) -> Progress {
+        Progress { limit, ..self }
     }
 
     /// How long all timed parts take together, where that is long.
@@ -53,7 +67,8 @@ impl Progress {
     }
 
     fn left_after(&self, elapsed: Duration) -> Duration {
-        elapsed.mul_f64(self.left_ms as f64 / self.done_ms.max(1) as f64)
+        let left = elapsed.mul_f64(self.left_ms as f64 / self.done_ms.max(1) as f64);
+        left.min(self.limit.saturating_sub(elapsed))
     }
 }
 
@@ -71,6 +86,7 @@ mod tests {
         progress.dropped(3, 30_000);
         assert_eq!((progress.samples, progress.of_samples), (1, 10));
         assert_eq!(after(&progress), 11 * 9);
+        assert_eq!(after(&progress.within(Duration::from_secs(60))), 60 - 11);
         assert_eq!(Progress::new([(2, 70)].into_iter()).announced_s(), None);
     }
 }

@@ -39,6 +39,7 @@ const OTHER_ENDS: [&str; 3] = ["lasting", "capacity", "classic"];
 const EXAMPLES: &str = "\
 Examples:
   weigh run                      the suite quick
+  weigh run --budget 20s         the suite quick, with fewer samples if it takes longer than 20 s
   weigh run unixbench            with UnixBench's index: for one copy, and for one copy per CPU
   weigh run unixbench --classic  with UnixBench's own durations and passes; takes an hour
   weigh run unixbench --copies 1
