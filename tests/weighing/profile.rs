@@ -71,6 +71,36 @@ fn a_command_is_counted_with_all_that_it_starts() {
 }
 
 #[test]
+fn a_profile_is_stored_and_can_be_exported_as_the_file_was() {
+    let home = Home::new();
+    let shown = home.succeed(&["profile", "--", "/bin/sh", "-c", "kill -0 $$"]).stdout;
+    let id = home.query_text("SELECT id FROM experiment");
+    let (table, _) = shown.split_once("\nProfile: profile.json\n").unwrap();
+    assert!(shown.ends_with(&format!("weigh show {id}\n")), "{shown}");
+    let again = home.succeed(&["show", &id]).stdout;
+    assert!(
+        again.starts_with(table) && again.contains("again: weigh profile -- /bin/sh"),
+        "{again}"
+    );
+    for (format, part) in [
+        ("--csv", ",kill,1"),
+        ("--markdown", "| kill"),
+        ("--html", "<td>kill</td>"),
+        ("--text", "kill"),
+    ] {
+        home.succeed(&["export", &id, format]).assert_says(&[part]);
+    }
+    home.run(&["export", &id, "--junit"]).assert_error(&["no test can fail"]);
+    // What `weigh rules --profile` reads.
+    let exported = home.succeed(&["export", &id, "--json"]).json();
+    let file = written(&home);
+    for field in ["schema", "command", "calls", "elapsed_s", "user_s", "system_s"] {
+        assert_eq!(exported[field], file[field], "{field}");
+    }
+    home.succeed("history --kind profile").assert_says(&[&id, "complete"]);
+}
+
+#[test]
 fn a_second_run_that_finds_nothing_to_do_is_told_and_can_be_prepared() {
     let home = Home::new();
     let build = "[ -e built ] || { sleep 2; : > built; }";

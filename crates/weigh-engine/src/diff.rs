@@ -215,7 +215,10 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
             measured.collect()
         }
         // Of another machine, which is held against others by its report; or without arms.
-        ExperimentKind::Import | ExperimentKind::Rules | ExperimentKind::Budget => Vec::new(),
+        ExperimentKind::Import
+        | ExperimentKind::Rules
+        | ExperimentKind::Budget
+        | ExperimentKind::Profile => Vec::new(),
         ExperimentKind::Run => {
             let rates = |workload: &WorkName| -> Vec<f64> {
                 let is_of_it = |work: usize| stored.header.works[work].name == *workload;

@@ -85,7 +85,9 @@ impl Origin {
             ExperimentKind::Rules => {
                 return Err("run `weigh rules` again, with more --budget".into());
             }
-            ExperimentKind::Budget => return Err("run `weigh budget` again".into()),
+            kind @ (ExperimentKind::Budget | ExperimentKind::Profile) => {
+                return Err(format!("run {} again", kind.commands()));
+            }
         }
         match stored.state {
             State::Complete | State::Interrupted => {}

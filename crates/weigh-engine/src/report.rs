@@ -2,6 +2,7 @@
 
 use super::run_report;
 use super::summarise::summarise;
+use weigh_model::profile::runs::ProfileReport;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::budget::BudgetReport;
 use weigh_model::result::report::Report;
@@ -20,6 +21,7 @@ pub fn load(store: &Store, id: &str) -> Result<Report, String> {
     let mut report: Report = match stored.header.kind {
         ExperimentKind::Rules => document::<RuleReport>(store, id)?.into(),
         ExperimentKind::Budget => document::<BudgetReport>(store, id)?.into(),
+        ExperimentKind::Profile => document::<ProfileReport>(store, id)?.into(),
         ExperimentKind::Run => run_report::report(&stored).into(),
         _ => summarise(&stored).into(),
     };

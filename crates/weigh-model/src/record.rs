@@ -39,6 +39,8 @@ pub enum ExperimentKind {
     Rules,
     /// What audit rules write: likewise.
     Budget,
+    /// The system calls of a program: likewise.
+    Profile,
 }
 
 impl ExperimentKind {
@@ -52,6 +54,7 @@ impl ExperimentKind {
             ExperimentKind::Import => "`weigh import`",
             ExperimentKind::Rules => "`weigh rules`",
             ExperimentKind::Budget => "`weigh budget`",
+            ExperimentKind::Profile => "`weigh profile`",
         }
     }
 
@@ -64,6 +67,7 @@ impl ExperimentKind {
             ExperimentKind::Import => "import",
             ExperimentKind::Rules => "rules",
             ExperimentKind::Budget => "budget",
+            ExperimentKind::Profile => "profile",
         }
     }
 
@@ -77,6 +81,7 @@ impl ExperimentKind {
             ExperimentKind::Import,
             ExperimentKind::Rules,
             ExperimentKind::Budget,
+            ExperimentKind::Profile,
         ]
         .into_iter()
         .find(|kind| kind.as_str() == name)

@@ -97,6 +97,7 @@ pub fn report(report: Report) -> Result<Report, String> {
         Report::Run(report) => run(*report).map(Report::from),
         Report::Rules(report) => scrubbed(&*report, &report.machine).map(Report::from),
         Report::Budget(report) => scrubbed(&*report, &report.machine).map(Report::from),
+        Report::Profile(report) => scrubbed(&*report, &report.machine).map(Report::from),
     };
     anonymous.map_err(|error| format!("cannot anonymise {id}: {error}"))
 }

@@ -1,11 +1,12 @@
 //! The system calls of a program as a table, with what counting them did to it.
 
 use super::curve_text::bar;
+use super::outline::{Outline, OutlineTable};
 use super::page::Page;
 use super::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::profile::SyscallProfile;
-use weigh_model::profile::runs::{Period, ProfileRuns};
+use weigh_model::profile::runs::{CountedTimes, ProfileReport};
 
 /// So many system calls are named in the sentence.
 const NAMED: usize = 3;
@@ -16,25 +17,39 @@ const SHORTEST_BAR: usize = 8;
 const WIDEST_CELLS: usize = 62;
 
 /// The whole text in lines of at most `width` characters.
-pub fn text(
-    profile: &SyscallProfile,
-    measured: &ProfileRuns,
-    width: usize,
-    colour: bool,
-) -> String {
+pub fn text(report: &ProfileReport, width: usize, colour: bool) -> String {
     let mut page = Page::new(width, colour);
-    page.say(&sentence(profile));
-    page.table("System calls", &calls(profile, page.width));
-    page.table("With and without counting", &times(measured));
-    page.legend(&slowed(measured));
-    if profile.other_abi_calls > 0 {
-        let calls = format::integer(profile.other_abi_calls);
-        page.list("Warnings", vec![format!(
-            "{calls} more system calls were made by 32-bit or x32 programs: they are not in the \
-             numbers above, and rules for them (arch=b32) cannot be weighed with this profile."
-        )]);
-    }
+    page.say(&sentence(&report.profile));
+    page.table(CALLS, &calls(&report.profile, page.width));
+    page.table(TIMES, &times(report));
+    page.legend(&slowed(report));
+    page.list(WARNINGS, warnings(&report.profile));
     page.lines.join("\n") + "\n"
+}
+
+const CALLS: &str = "System calls";
+const TIMES: &str = "With and without counting";
+const WARNINGS: &str = "Warnings";
+
+pub fn outline(report: &ProfileReport) -> Outline {
+    let narrow = 0; // a table without bars
+    Outline {
+        sentences: vec![sentence(&report.profile)],
+        tables: vec![
+            OutlineTable::new(CALLS, calls(&report.profile, narrow), ""),
+            OutlineTable::new(TIMES, times(report), &slowed(report)),
+        ],
+        lists: vec![(WARNINGS, warnings(&report.profile))],
+    }
+}
+
+fn warnings(profile: &SyscallProfile) -> Vec<String> {
+    let calls = format::integer(profile.other_abi_calls);
+    let of_other_abi = format!(
+        "{calls} more system calls were made by 32-bit or x32 programs: they are not in the numbers \
+         above, and rules for them (arch=b32) cannot be weighed with this profile."
+    );
+    (profile.other_abi_calls > 0).then_some(of_other_abi).into_iter().collect()
 }
 
 /// What is called most stands first.
@@ -108,37 +123,38 @@ fn calls(profile: &SyscallProfile, width: usize) -> Table {
     Table::new(columns, rows)
 }
 
-fn times(measured: &ProfileRuns) -> Table {
-    let row = |what: &str, period: Period| {
-        let times = [period.elapsed, period.cpu.user, period.cpu.system];
-        let mut cells = vec![what.to_owned()];
-        cells.extend(times.map(|time| format::seconds(time.as_secs_f64())));
-        cells
+fn times(report: &ProfileReport) -> Table {
+    let row = |what: &str, times: [f64; 3]| {
+        let times = times.map(format::seconds);
+        std::iter::once(what.to_owned()).chain(times).collect()
     };
+    let SyscallProfile { elapsed_s, user_s, system_s, .. } = report.profile;
+    let plain = [elapsed_s, user_s, system_s].map(Option::unwrap_or_default);
+    let CountedTimes { elapsed_s, user_s, system_s } = report.counted;
     let [left, right] = [Align::Left, Align::Right];
     Table::new(
         vec![("", left), ("elapsed", right), ("user", right), ("system", right)],
-        vec![row("not counted", measured.plain), row("counted", measured.counted)],
+        vec![row("not counted", plain), row("counted", [elapsed_s, user_s, system_s])],
     )
 }
 
 /// What counting did, and what came of that.
-fn slowed(measured: &ProfileRuns) -> String {
-    let [plain, counted] = [measured.plain, measured.counted].map(|p| p.elapsed.as_secs_f64());
-    let times = format::per_op(counted / plain);
-    match (measured.is_same_work, measured.scale()) {
-        (true, _) => format!(
+fn slowed(report: &ProfileReport) -> String {
+    let plain = report.profile.elapsed_s.unwrap_or_default();
+    let times = format::per_op(report.counted.elapsed_s / plain);
+    match (report.profile.is_of_period, report.profile.scaled_by) {
+        (false, _) => format!(
             "Counting made it take {times} times as long, as it stops the program twice per call. The \
              profile keeps the times without counting."
         ),
-        (false, Some(scale)) => format!(
+        (true, Some(scale)) => format!(
             "Counting slows a program, so it did less in the same time. All counts were multiplied by {}, \
              the ratio of its user times without and with counting.",
             format::per_op(scale)
         ),
-        (false, None) => "Counting slows a program, so it may have done less meanwhile; how much less \
-                          cannot be told, because it spent less than half a second in user mode. The \
-                          counts are as they were counted: a longer time (--for) tells more."
+        (true, None) => "Counting slows a program, so it may have done less meanwhile; how much less \
+                         cannot be told, because it spent less than half a second in user mode. The \
+                         counts are as they were counted: a longer time (--for) tells more."
             .to_owned(),
     }
 }
@@ -148,7 +164,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use weigh_model::profile::runs::Counts;
+    use weigh_model::profile::runs::{Counts, Period, ProfileRuns};
 
     fn measured(calls: &[(u64, u64)], is_same_work: bool) -> ProfileRuns {
         let mut period = Period { elapsed: Duration::from_millis(1500), ..Period::default() };
@@ -159,11 +175,16 @@ mod tests {
         ProfileRuns { counts, plain: period, counted, is_same_work }
     }
 
+    fn report(measured: &ProfileRuns, command: Vec<String>) -> ProfileReport {
+        let (profile, counted) = (measured.profile(command), measured.counted.into());
+        ProfileReport { profile, counted, ..ProfileReport::default() }
+    }
+
     #[test]
     fn the_sentence_names_what_is_called_most() {
         let measured = measured(&[(0, 6000), (1, 3000), (3, 900), (2, 100)], true);
-        let profile = measured.profile(vec!["server".into(), "-x y".into()]);
-        let text = text(&profile, &measured, 100, false);
+        let report = report(&measured, vec!["server".into(), "-x y".into()]);
+        let text = text(&report, 100, false);
         let expected = "`server '-x y'` makes 10,000 system calls in 1.2 s of CPU time, 8,333 a second; \
                         `read`, `write` and\n`close` are 99 % of them.\n";
         assert!(text.starts_with(expected), "{text}");
@@ -177,20 +198,20 @@ mod tests {
         let mut less = measured(&[(0, 10)], false);
         less.plain.cpu.user = Duration::from_millis(1800);
         less.counted.cpu.user = Duration::from_millis(600);
-        assert!(slowed(&less).contains("multiplied by 3,"), "{}", slowed(&less));
+        let said = |less: &ProfileRuns| slowed(&report(less, Vec::new()));
+        assert!(said(&less).contains("multiplied by 3,"), "{}", said(&less));
         less.counted.cpu.user = Duration::ZERO;
-        assert!(slowed(&less).contains("cannot be told"));
+        assert!(said(&less).contains("cannot be told"));
         less.counts.other_abi_calls = 1200;
-        let profile = less.profile(Vec::new());
-        assert!(text(&profile, &less, 60, false).contains("1,200 more system calls"));
+        assert!(text(&report(&less, Vec::new()), 60, false).contains("1,200 more system calls"));
     }
 
     #[test]
     fn nothing_is_wider_than_the_terminal() {
         let measured = measured(&[(0, u64::MAX / 4), (999, 1), (285, 70)], true);
-        let profile = measured.profile(vec!["a`\u{1b}[31m".into()]);
+        let report = report(&measured, vec!["a`\u{1b}[31m".into()]);
         for width in [40, 60, 80, 100, 140] {
-            let text = text(&profile, &measured, width, false);
+            let text = text(&report, width, false);
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
             assert!(!text.contains('\u{1b}') && text.contains("syscall_999"));
         }

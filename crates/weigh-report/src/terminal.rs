@@ -13,7 +13,7 @@ pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
     bounds, budget, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
-    rules, run_text, sentence, times, versus,
+    profile, rules, run_text, sentence, times, versus,
 };
 use weigh_host::machine::check;
 use weigh_model::described;
@@ -52,6 +52,10 @@ pub fn show(report: &Report, on: &Screen) -> String {
             with_html(rules::terminal::show(report, rows, on.width, on.colour), on.html)
         }
         Report::Budget(report) => with_html(budget::render(report, on.width, on.colour), on.html),
+        Report::Profile(report) => {
+            let text = profile::text(report, on.width, on.colour);
+            format!("{text}\nagain: {}\n", format::label(&report.again))
+        }
     }
 }
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{SCHEMA, SyscallProfile};
+use crate::facts::Facts;
 
 /// CPU time of processes, in user mode and in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +119,38 @@ impl ProfileRuns {
     }
 }
 
+/// What `weigh profile` stores: a profile, and what counting did to the program.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ProfileReport {
+    #[serde(flatten)]
+    pub profile: SyscallProfile,
+    /// What the program took while it was counted.
+    pub counted: CountedTimes,
+    /// In the store; empty before it is there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The command line that counts the same again.
+    pub again: String,
+    pub machine: Facts,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct CountedTimes {
+    pub elapsed_s: f64,
+    pub user_s: f64,
+    pub system_s: f64,
+}
+
+impl From<Period> for CountedTimes {
+    fn from(period: Period) -> CountedTimes {
+        CountedTimes {
+            elapsed_s: period.elapsed.as_secs_f64(),
+            user_s: period.cpu.user.as_secs_f64(),
+            system_s: period.cpu.system.as_secs_f64(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +179,19 @@ mod tests {
         measured.is_same_work = false;
         measured.counted = period(30, 4000);
         assert_eq!(measured.profile(Vec::new()).scaled_by, None, "too short to tell");
+    }
+
+    #[test]
+    fn what_is_stored_is_a_profile_too() {
+        let profile = SyscallProfile {
+            schema: SCHEMA.to_owned(),
+            calls: [("read".to_owned(), u64::MAX / 2)].into(),
+            ..SyscallProfile::default()
+        };
+        let report = ProfileReport { profile: profile.clone(), ..ProfileReport::default() };
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(SyscallProfile::parse(text.as_bytes()), Ok(profile.clone()));
+        assert_eq!(serde_json::from_str::<ProfileReport>(&text).unwrap().profile, profile);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The one result that every command stores and every format renders.
 
 use crate::facts::Facts;
+use crate::profile::runs::ProfileReport;
 use crate::record::ExperimentKind;
 use crate::result::budget::BudgetReport;
 use crate::result::rules::RuleReport;
@@ -18,6 +19,8 @@ pub enum Report {
     Rules(Box<RuleReport>),
     /// `weigh budget`.
     Budget(Box<BudgetReport>),
+    /// `weigh profile`.
+    Profile(Box<ProfileReport>),
 }
 
 impl Report {
@@ -27,6 +30,7 @@ impl Report {
             Report::Run(report) => &report.id,
             Report::Rules(report) => &report.id,
             Report::Budget(report) => &report.id,
+            Report::Profile(report) => &report.id,
         }
     }
 
@@ -37,6 +41,7 @@ impl Report {
             Report::Run(report) => &mut report.id,
             Report::Rules(report) => &mut report.id,
             Report::Budget(report) => &mut report.id,
+            Report::Profile(report) => &mut report.id,
         } = id;
     }
 
@@ -47,6 +52,7 @@ impl Report {
             Report::Run(report) => &report.command,
             Report::Rules(report) => &report.command,
             Report::Budget(report) => &report.command,
+            Report::Profile(report) => &report.again,
         }
     }
 
@@ -56,6 +62,7 @@ impl Report {
             Report::Run(report) => &report.machine,
             Report::Rules(report) => &report.machine,
             Report::Budget(report) => &report.machine,
+            Report::Profile(report) => &report.machine,
         }
     }
 
@@ -66,6 +73,7 @@ impl Report {
             Report::Run(_) => ExperimentKind::Run,
             Report::Rules(_) => ExperimentKind::Rules,
             Report::Budget(_) => ExperimentKind::Budget,
+            Report::Profile(_) => ExperimentKind::Profile,
         }
     }
 
@@ -74,7 +82,7 @@ impl Report {
         match self {
             Report::Compared(s) => s.failure.as_deref(),
             Report::Run(report) => report.failure.as_deref(),
-            Report::Rules(_) => None,
+            Report::Rules(_) | Report::Profile(_) => None,
             Report::Budget(report) => report.failure.as_deref(),
         }
     }
@@ -84,7 +92,7 @@ impl Report {
         match self {
             Report::Compared(s) => &s.failures,
             Report::Run(report) => &report.failures,
-            Report::Rules(_) | Report::Budget(_) => &[],
+            Report::Rules(_) | Report::Budget(_) | Report::Profile(_) => &[],
         }
     }
 }
@@ -110,5 +118,11 @@ impl From<RuleReport> for Report {
 impl From<BudgetReport> for Report {
     fn from(report: BudgetReport) -> Report {
         Report::Budget(Box::new(report))
+    }
+}
+
+impl From<ProfileReport> for Report {
+    fn from(report: ProfileReport) -> Report {
+        Report::Profile(Box::new(report))
     }
 }

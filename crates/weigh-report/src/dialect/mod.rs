@@ -196,7 +196,7 @@ impl Sheet {
         match report {
             Report::Compared(s) => Ok(Sheet::of_summary(s)),
             Report::Run(report) => Ok(Sheet::of_run(report)),
-            Report::Rules(_) | Report::Budget(_) => Err(format!(
+            Report::Rules(_) | Report::Budget(_) | Report::Profile(_) => Err(format!(
                 "{} is a result of {}, which no table of another tool can show: leave out --as",
                 report.id(),
                 report.kind().commands()

@@ -4,6 +4,7 @@
 use crate::ReportFormat;
 use crate::rules::words::short_unit;
 use weigh_model::format;
+use weigh_model::profile::runs::ProfileReport;
 use weigh_model::result::budget::BudgetReport;
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::{CostInterval, Fate, Matched, RuleReport};
@@ -20,6 +21,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Run(report) => Ok(run(report)),
         Report::Rules(report) => Ok(rules(report)),
         Report::Budget(report) => Ok(budget(report)),
+        Report::Profile(report) => Ok(profile(report)),
     },
     is_json: false,
 };
@@ -170,6 +172,15 @@ fn budget(report: &BudgetReport) -> String {
         ]);
     }
     text
+}
+
+/// How often each system call was made.
+fn profile(report: &ProfileReport) -> String {
+    let row = |(name, calls): (&String, &u64)| {
+        line(&[CsvCell::name(&report.id), CsvCell::name(name), CsvCell(calls.to_string())])
+    };
+    let rows = report.profile.calls.iter().map(row);
+    std::iter::once("experiment,system_call,calls\n".to_owned()).chain(rows).collect()
 }
 
 /// The axis and the value on it; empty of a workload as it is.

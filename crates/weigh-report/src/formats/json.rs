@@ -16,6 +16,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Run(report) => Ok(report.json()),
         Report::Rules(report) => document(&**report),
         Report::Budget(report) => document(&**report),
+        Report::Profile(report) => document(&**report),
     },
     is_json: true,
 };

@@ -22,6 +22,9 @@ pub static FORMAT: ReportFormat = ReportFormat {
             Report::Run(report) => vec![run(report)],
             Report::Rules(report) => vec![of_rules(report)],
             Report::Budget(report) => vec![of_budget(report)],
+            Report::Profile(report) => {
+                return Err(format!("{} is a profile, in which no test can fail", report.id));
+            }
         };
         Ok(document(suites, report.failure()))
     },

@@ -6,7 +6,7 @@ use crate::profiled;
 use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
-use crate::{ReportFormat, budget, rules, run_page};
+use crate::{ReportFormat, budget, profile, rules, run_page};
 use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
 use weigh_model::facts::Facts;
@@ -24,6 +24,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Run(report) => Ok(run(report)),
         Report::Rules(rules) => Ok(outlined(&rules::outline(rules), report)),
         Report::Budget(budget) => Ok(outlined(&budget::outline(budget), report)),
+        Report::Profile(profile) => Ok(outlined(&profile::outline(profile), report)),
     },
     is_json: false,
 };

@@ -84,14 +84,15 @@ fn of_stored(store: &Store, before: &Stored, after: &Stored) -> Result<Diff, Str
             let imported = store.import(&stored.id).map_err(|error| error.to_string())?;
             imported.ok_or_else(|| format!("the store has no report of the import {}", stored.id))
         }
-        kind @ (ExperimentKind::Run | ExperimentKind::Rules | ExperimentKind::Budget) => {
-            Err(format!(
-                "{} and {} are of different kinds: one is an import, the other of {}",
-                before.id,
-                after.id,
-                kind.commands()
-            ))
-        }
+        kind @ (ExperimentKind::Run
+        | ExperimentKind::Rules
+        | ExperimentKind::Budget
+        | ExperimentKind::Profile) => Err(format!(
+            "{} and {} are of different kinds: one is an import, the other of {}",
+            before.id,
+            after.id,
+            kind.commands()
+        )),
     };
     diff_imported::diff(&report(before)?, &report(after)?)
 }

@@ -70,17 +70,13 @@ impl Files {
     pub fn keep(
         &self,
         mut report: Report,
-        (elapsed_s, state): (f64, State),
+        how: (f64, State),
         store: &Store,
         context: &Context,
     ) -> Result<(), String> {
-        let document = (json::FORMAT.render)(&report)?;
-        let (command, machine) = (report.command(), report.machine());
-        let about = About { kind: report.kind(), command, machine, elapsed_s, state };
-        let stored = store.add_document(&about, &document).map_err(|error| error.to_string());
-        report.set_id(stored.clone().unwrap_or_default());
+        let stored = keep(&mut report, how, store);
         let written = self.write(report, context);
-        stored.map(drop).and(written)
+        stored.and(written)
     }
 
     /// Writes all files, and the terminal's report unless a file goes to stdout; then says on stderr what
@@ -145,6 +141,22 @@ impl Files {
         };
         output::print(&text)
     }
+}
+
+/// Stores a report that is one document, and gives it its id.
+///
+/// # Errors
+/// A sentence.
+pub fn keep(
+    report: &mut Report,
+    (elapsed_s, state): (f64, State),
+    store: &Store,
+) -> Result<(), String> {
+    let document = (json::FORMAT.render)(report)?;
+    let (command, machine) = (report.command(), report.machine());
+    let about = About { kind: report.kind(), command, machine, elapsed_s, state };
+    report.set_id(store.add_document(&about, &document).map_err(|error| error.to_string())?);
+    Ok(())
 }
 
 fn is_html(format: &ReportFormat) -> bool {

@@ -23,8 +23,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
-    /// Only compare, versus, run (with those of `weigh load` and `weigh net`), calibrate, rules, budget or
-    /// import
+    /// Only compare, versus, run (with those of `weigh load` and `weigh net`), calibrate, rules,
+    /// budget, profile or import
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<ExperimentKind>,
     /// Only those that weighed a treatment whose label contains this
@@ -51,8 +51,9 @@ pub struct HistoryArgs {
 }
 
 fn kind(text: &str) -> Result<ExperimentKind, String> {
-    ExperimentKind::from_name(text)
-        .ok_or_else(|| "it is one of compare, versus, run, calibrate, rules, budget, import".into())
+    ExperimentKind::from_name(text).ok_or_else(|| {
+        "it is one of compare, versus, run, calibrate, rules, budget, profile, import".into()
+    })
 }
 
 fn since(text: &str) -> Result<Timestamp, String> {

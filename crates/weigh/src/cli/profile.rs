@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::files::keep;
 use super::{Context, ERROR, INTERRUPTED, output, value};
 use weigh_audit::profile::file;
 use weigh_audit::profile::keeper::{self, Ended};
 use weigh_audit::profile::run::{CommandRun, ProfiledCommand};
 use weigh_audit::profile::watch;
 use weigh_host::interruption::listen_for_signals;
-use weigh_model::profile::runs::ProfileRuns;
+use weigh_model::profile::runs::{ProfileReport, ProfileRuns};
+use weigh_model::result::summary::State;
 use weigh_model::shell::command_line;
+use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,15 +90,20 @@ impl ProfileArgs {
                 }
             }
         }
+        let store = context.open_store()?;
         let done = match self.pid {
             Some(process) => self.watch(process, &interrupted),
             None => self.run_twice(&interrupted),
         };
+        let (state, status) = match interrupted.load(Ordering::Relaxed) {
+            true => (State::Interrupted, INTERRUPTED),
+            false => (State::Complete, 0),
+        };
         match done? {
-            Some(measured) => self.write(&measured, context)?,
+            Some(measured) => self.write(&measured, state, &store, context)?,
             None => output::problem("interrupted before anything was counted: there is no profile"),
         }
-        Ok(if interrupted.load(Ordering::Relaxed) { INTERRUPTED } else { 0 })
+        Ok(status)
     }
 
     /// `None` where it was interrupted before anything was counted.
@@ -187,7 +195,14 @@ impl ProfileArgs {
         ))
     }
 
-    fn write(&self, measured: &ProfileRuns, context: &Context) -> Result<(), String> {
+    /// Writes the profile, stores it, and shows it even if it cannot be stored.
+    fn write(
+        &self,
+        measured: &ProfileRuns,
+        state: State,
+        store: &Store,
+        context: &Context,
+    ) -> Result<(), String> {
         let command = match self.pid {
             Some(process) => words_of(process),
             None => self.command.clone(),
@@ -198,13 +213,31 @@ impl ProfileArgs {
                         (--for) may help"
                 .into());
         }
-        if self.output == Path::new("-") {
-            return output::print_json(&profile.json().map_err(|error| error.to_string())?);
+        let is_on_stdout = self.output == Path::new("-");
+        match is_on_stdout {
+            true => output::print_json(&profile.json().map_err(|error| error.to_string())?)?,
+            false => file::write(&profile, &self.output)?,
         }
-        file::write(&profile, &self.output)?;
+        let report = ProfileReport {
+            profile,
+            counted: measured.counted.into(),
+            id: String::new(),
+            again: context.again.clone().without("--output").to_string(),
+            machine: weigh_host::machine::facts::read(),
+        };
         let colour = output::wants_colour(context.color, &io::stdout());
-        let text = weigh_report::profile::text(&profile, measured, output::width(), colour);
-        output::print(&format!("{text}\nProfile: {}\n", self.output.display()))
+        let text = weigh_report::profile::text(&report, output::width(), colour);
+        let elapsed = measured.plain.elapsed + measured.counted.elapsed;
+        let mut report = report.into();
+        let stored = keep(&mut report, (elapsed.as_secs_f64(), state), store);
+        if !is_on_stdout {
+            let kept = match &stored {
+                Ok(()) => format!("kept:    weigh show {}\n", report.id()),
+                Err(_) => String::new(),
+            };
+            output::print(&format!("{text}\nProfile: {}\n{kept}", self.output.display()))?;
+        }
+        stored
     }
 }
 
