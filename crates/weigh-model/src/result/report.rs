@@ -66,7 +66,7 @@ impl Report {
         }
     }
 
-    /// The kind that it is stored as; of all comparisons `Compare`.
+    /// The kind that it is stored as; `Compare` for every comparison.
     pub fn kind(&self) -> ExperimentKind {
         match self {
             Report::Compared(_) => ExperimentKind::Compare,

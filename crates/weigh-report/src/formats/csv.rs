@@ -120,8 +120,8 @@ fn run(report: &RunReport) -> String {
     text
 }
 
-/// A line for each of the rule files', with what it adds to a system call of the mix; empty where it adds
-/// nothing that can be told.
+/// One line per rule, with what it adds to a system call of the mix; the cells are empty where that is not
+/// known.
 fn rules(report: &RuleReport) -> String {
     let mut text = RULES_HEADER.to_owned();
     for rule in &report.lines {

@@ -1,5 +1,4 @@
-//! What becomes of a report, whichever command made it: it is shown on the terminal, and written into the
-//! files asked for.
+//! Shows a report on the terminal and writes it into the files asked for, whichever command made it.
 
 use std::collections::BTreeSet;
 use std::io;
