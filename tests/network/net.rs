@@ -281,7 +281,7 @@ fn what_is_no_grid_is_said() {
     refused(&["compare", "none", "-w", "net:quick:bytes=7"], "100, 1024, 1250, 4096, 65536");
     refused(&["compare", "none", "-w", "net:quick:copies=7"], "there is `bytes`");
     refused(&["run", "pipe", "net:quick"], "`weigh net --grid quick` measures it");
-    for of_a_run in ["--json=-", "--html=x.html", "--budget=1m", "--name=x", "--anonymise"] {
+    for of_a_run in ["--json=-", "--csv=x", "--budget=1m", "--name=x", "--anonymise"] {
         refused(&["net", "--spec", "spec.toml", of_a_run], "cannot be used with");
     }
     assert!(!home.path("spec.toml").exists());

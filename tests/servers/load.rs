@@ -417,3 +417,22 @@ fn files_that_have_no_room_are_refused_before_they_are_written() {
     let outcome = home.run("load disk --file-size 1048576m --users 1 --budget 3s");
     outcome.assert_error(&["the users' files need ", "has room for"]);
 }
+
+#[test]
+fn a_ramp_is_written_in_every_format() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file("mine.toml", MIX);
+    let files = ["--csv", "l.csv", "--junit", "l.xml", "--markdown", "l.md", "--json", "l.json"];
+    let ramp = ["load", "./mine.toml", "--users", "1,2", "--repeat", "3", "--budget", "20s"];
+    home.succeed(&[&ramp[..], &files].concat());
+    let read = |name: &str| fs::read_to_string(home.path(name)).unwrap();
+    let csv = read("l.csv");
+    assert!(csv.contains(",users,2\n") && csv.lines().count() > 6, "{csv}");
+    let junit = read("l.xml");
+    assert!(junit.contains("tests=\"2\" failures=\"0\" errors=\"0\""), "{junit}");
+    assert!(read("l.md").contains("| load:./mine.toml"), "{}", read("l.md"));
+    for (format, file) in [("--csv", "l.csv"), ("--junit", "l.xml"), ("--json", "l.json")] {
+        assert_eq!(home.succeed(&["export", "latest", format]).stdout, read(file), "{format}");
+    }
+}
