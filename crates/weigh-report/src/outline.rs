@@ -63,6 +63,7 @@ impl Outline {
     /// # Errors
     /// A sentence, where the template does not fit.
     pub fn html(&self, report: &Report) -> Result<String, String> {
+        let header = report.header();
         let said = |all: &[String]| -> Vec<_> {
             all.iter().map(|sentence| parts(&format::label(sentence))).collect()
         };
@@ -81,15 +82,15 @@ impl Outline {
         let filled = fill(
             "outline.html",
             context! {
-                kind => report.kind().as_str(),
-                id => format::label(report.id()),
+                kind => header.kind.as_str(),
+                id => format::label(header.id),
                 plain => format::label(&headline.replace('`', "")),
                 headline => parts(&format::label(headline)),
                 rest => said(rest),
                 tables => tables.collect::<Vec<_>>(),
                 lists => lists.collect::<Vec<_>>(),
-                machine => machine_facts(report.machine()),
-                command => format::label(report.command()),
+                machine => machine_facts(header.machine),
+                command => format::label(header.command),
             },
         );
         filled.map_err(|error| format!("the HTML report could not be written: {error}"))

@@ -23,15 +23,42 @@ pub enum Report {
     Profile(Box<ProfileReport>),
 }
 
+/// What every report has.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportHeader<'a> {
+    /// As it is stored; `Compare` for every comparison.
+    pub kind: ExperimentKind,
+    /// In the store; empty before it is there.
+    pub id: &'a str,
+    /// The command line that measures the same again.
+    pub command: &'a str,
+    pub machine: &'a Facts,
+    /// Why the whole experiment failed, if it did.
+    pub failure: Option<&'a str>,
+    /// Workloads without a result.
+    pub failures: &'a [Failure],
+}
+
 impl Report {
+    pub fn header(&self) -> ReportHeader<'_> {
+        let (kind, id, command, machine) = match self {
+            Report::Compared(s) => (ExperimentKind::Compare, &s.id, &s.command, &s.machine),
+            Report::Run(r) => (ExperimentKind::Run, &r.id, &r.command, &r.machine),
+            Report::Rules(r) => (ExperimentKind::Rules, &r.id, &r.command, &r.machine),
+            Report::Budget(r) => (ExperimentKind::Budget, &r.id, &r.command, &r.machine),
+            Report::Profile(r) => (ExperimentKind::Profile, &r.id, &r.again, &r.machine),
+        };
+        let (failure, failures) = match self {
+            Report::Compared(s) => (s.failure.as_deref(), &*s.failures),
+            Report::Run(r) => (r.failure.as_deref(), &*r.failures),
+            Report::Budget(r) => (r.failure.as_deref(), &[][..]),
+            Report::Rules(_) | Report::Profile(_) => (None, &[][..]),
+        };
+        ReportHeader { kind, id, command, machine, failure, failures }
+    }
+
     pub fn id(&self) -> &str {
-        match self {
-            Report::Compared(s) => &s.id,
-            Report::Run(report) => &report.id,
-            Report::Rules(report) => &report.id,
-            Report::Budget(report) => &report.id,
-            Report::Profile(report) => &report.id,
-        }
+        self.header().id
     }
 
     /// Gives it the id that the store has for it.
@@ -43,57 +70,6 @@ impl Report {
             Report::Budget(report) => &mut report.id,
             Report::Profile(report) => &mut report.id,
         } = id;
-    }
-
-    /// The command line that measures the same again.
-    pub fn command(&self) -> &str {
-        match self {
-            Report::Compared(s) => &s.command,
-            Report::Run(report) => &report.command,
-            Report::Rules(report) => &report.command,
-            Report::Budget(report) => &report.command,
-            Report::Profile(report) => &report.again,
-        }
-    }
-
-    pub fn machine(&self) -> &Facts {
-        match self {
-            Report::Compared(s) => &s.machine,
-            Report::Run(report) => &report.machine,
-            Report::Rules(report) => &report.machine,
-            Report::Budget(report) => &report.machine,
-            Report::Profile(report) => &report.machine,
-        }
-    }
-
-    /// The kind that it is stored as; `Compare` for every comparison.
-    pub fn kind(&self) -> ExperimentKind {
-        match self {
-            Report::Compared(_) => ExperimentKind::Compare,
-            Report::Run(_) => ExperimentKind::Run,
-            Report::Rules(_) => ExperimentKind::Rules,
-            Report::Budget(_) => ExperimentKind::Budget,
-            Report::Profile(_) => ExperimentKind::Profile,
-        }
-    }
-
-    /// Why the whole experiment failed, if it did.
-    pub fn failure(&self) -> Option<&str> {
-        match self {
-            Report::Compared(s) => s.failure.as_deref(),
-            Report::Run(report) => report.failure.as_deref(),
-            Report::Rules(_) | Report::Profile(_) => None,
-            Report::Budget(report) => report.failure.as_deref(),
-        }
-    }
-
-    /// Workloads without a result.
-    pub fn failures(&self) -> &[Failure] {
-        match self {
-            Report::Compared(s) => &s.failures,
-            Report::Run(report) => &report.failures,
-            Report::Rules(_) | Report::Budget(_) | Report::Profile(_) => &[],
-        }
     }
 }
 

@@ -100,10 +100,6 @@ impl RunReport {
         }
         charts
     }
-
-    pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("plain data with text keys") + "\n"
-    }
 }
 
 /// The numbers of copies of these rows, ascending.

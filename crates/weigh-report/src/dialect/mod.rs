@@ -199,7 +199,7 @@ impl Sheet {
             Report::Rules(_) | Report::Budget(_) | Report::Profile(_) => Err(format!(
                 "{} is a result of {}, which no table of another tool can show: leave out --as",
                 report.id(),
-                report.kind().commands()
+                report.header().kind.commands()
             )),
         }
     }

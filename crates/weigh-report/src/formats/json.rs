@@ -13,7 +13,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
     what: "the results as JSON, as documented in docs/json.md",
     render: |report| match report {
         Report::Compared(s) => render(s),
-        Report::Run(report) => Ok(report.json()),
+        Report::Run(report) => document(&**report),
         Report::Rules(report) => document(&**report),
         Report::Budget(report) => document(&**report),
         Report::Profile(report) => document(&**report),

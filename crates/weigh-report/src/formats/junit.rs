@@ -26,7 +26,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
                 return Err(format!("{} is a profile, in which no test can fail", report.id));
             }
         };
-        Ok(document(suites, report.failure()))
+        Ok(document(suites, report.header().failure))
     },
     is_json: false,
 };

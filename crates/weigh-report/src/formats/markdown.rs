@@ -130,10 +130,11 @@ fn outlined(outline: &Outline, report: &Report) -> String {
     parts.extend(
         lists.map(|(title, items)| list((*title).into(), items.iter().map(Markdown::text))),
     );
-    parts.push(machine(report.machine()));
-    let id = Markdown::code(report.id());
+    let header = report.header();
+    parts.push(machine(header.machine));
+    let id = Markdown::code(header.id);
     parts.push(Markdown::of(["Experiment ".into(), id, ". Again:".into()]));
-    parts.push(Markdown::fenced(report.command()));
+    parts.push(Markdown::fenced(header.command));
     Markdown::document(parts)
 }
 

@@ -13,7 +13,7 @@ use super::{Context, documents, github, output};
 use trust::owner;
 use weigh_model::format;
 use weigh_model::result::gate::Above;
-use weigh_model::result::report::Report;
+use weigh_model::result::report::{Report, ReportHeader};
 use weigh_model::result::summary::{Failure, State};
 use weigh_model::result::versus::name_in_arm;
 use weigh_report::dialect::{self, Dialect};
@@ -152,8 +152,8 @@ pub fn keep(
     store: &Store,
 ) -> Result<(), String> {
     let document = (json::FORMAT.render)(report)?;
-    let (command, machine) = (report.command(), report.machine());
-    let about = About { kind: report.kind(), command, machine, elapsed_s, state };
+    let ReportHeader { kind, command, machine, .. } = report.header();
+    let about = About { kind, command, machine, elapsed_s, state };
     report.set_id(store.add_document(&about, &document).map_err(|error| error.to_string())?);
     Ok(())
 }
@@ -176,11 +176,12 @@ fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
 
 /// What makes the exit status that of an error, also where stdout goes elsewhere.
 fn tell_errors(report: &Report) {
-    if let Some(reason) = report.failure() {
+    let ReportHeader { failure, failures, .. } = report.header();
+    if let Some(reason) = failure {
         let what = if matches!(report, Report::Run(_)) { "run" } else { "experiment" };
         output::problem_of_report(&format!("the {what} failed: {reason}"));
     }
-    let names: BTreeSet<String> = report.failures().iter().map(Failure::name).collect();
+    let names: BTreeSet<String> = failures.iter().map(Failure::name).collect();
     if !names.is_empty() {
         let names = failed::some(&names.into_iter().collect::<Vec<_>>());
         output::problem_of_report(&format!("there is no result for {names}; the report says why"));

@@ -68,7 +68,8 @@ fn annotations(report: &Report) -> Vec<String> {
         Report::Run(_) => failure.name(),
         _ => failure.name_in_arm(),
     };
-    let failed = report.failures().iter().map(|one| format!("{}: {}", name(one), one.reason));
+    let failed =
+        report.header().failures.iter().map(|one| format!("{}: {}", name(one), one.reason));
     above.chain(failed).map(|said| format!("::error title=weigh::{}", escape(&said))).collect()
 }
 

@@ -119,5 +119,5 @@ fn document(run: &str, context: &Context) -> Result<RunDocument, String> {
 fn stored(store: &Store, run: &str) -> Result<Value, String> {
     let id = store.find(Some(run)).map_err(|error| error.to_string())?;
     let stored = store.load(&id).map_err(|error| error.to_string())?;
-    serde_json::from_str(&run_report::report(&stored).json()).map_err(|error| error.to_string())
+    serde_json::to_value(run_report::report(&stored)).map_err(|error| error.to_string())
 }
