@@ -235,11 +235,11 @@ impl Newcomer {
         let report =
             |rate: &str| format!("sysbench 1.0.20\n\nCPU speed:\n    events per second:  {rate}\n");
         let [before, after] = [("before.txt", "1000.0"), ("after.txt", "900.0")]
-            .map(|(name, rate)| self.home.file(name, &report(rate)).display().to_string());
+            .map(|(name, rate)| self.home.file(name, report(rate)).display().to_string());
         self.run(&["import", &before, &after]).assert_says(&["cpu"]);
         let json = self.succeed(&["export", "latest", "--json"]).json();
         assert_eq!(row(&json, "cpu")["effect_pct"].as_f64().unwrap().round(), -10.0, "{json:#}");
-        let broken = self.home.file("broken.txt", &report("many")).display().to_string();
+        let broken = self.home.file("broken.txt", report("many")).display().to_string();
         self.run(&["import", &broken]).assert_error(&["broken.txt:4: `many` is not a rate"]);
     }
 

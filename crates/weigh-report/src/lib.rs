@@ -63,6 +63,7 @@ pub mod run_page;
 pub mod run_text;
 mod scale;
 mod schemes;
+mod screen;
 pub mod sentence;
 mod sets;
 mod stalls;

@@ -9,6 +9,8 @@ use super::paint::{FAINT, paint};
 use super::profiled::{self, MOST_PRINTED, ProfilerText};
 use super::readings::{self, MetricTable};
 use super::results::Results;
+use super::screen::first_sentence;
+pub use super::screen::{RULES_SHOWN, Screen};
 pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
@@ -25,22 +27,6 @@ use weigh_model::result::summary::{Failure, State, Summary};
 const MOST_REMARKS: usize = 3;
 /// More lines of times are too many for a small screen.
 const MOST_TIMES: usize = 8;
-
-/// What is shown of a report on a screen.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Screen<'a> {
-    pub width: usize,
-    pub colour: bool,
-    /// Everything, not just what fits 24 lines.
-    pub is_verbose: bool,
-    /// Where the HTML report is, if there is one.
-    pub html: Option<&'a str>,
-    /// Rows of audit rules; [`RULES_SHOWN`] without.
-    pub rules: Option<usize>,
-}
-
-/// The default of `weigh rules --top`.
-pub const RULES_SHOWN: usize = 20;
 
 /// The report for a person at a terminal.
 pub fn show(report: &Report, on: &Screen) -> String {
@@ -162,11 +148,6 @@ fn factors(page: &mut Page, s: &Summary) {
         page.table(factorial::TITLE, &factors);
         page.legend(factorial::LEGEND);
     }
-}
-
-/// The first sentence of a warning: what is the matter, without what to do.
-pub fn first_sentence(text: &str) -> String {
-    text.split_once(". ").map_or_else(|| text.to_owned(), |(first, _)| format!("{first}."))
 }
 
 fn whole(page: &mut Page, s: &Summary) {

@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn a_signal_ends_the_reading_of_a_large_archive() {
         let own = std::env::current_exe().unwrap();
-        let name = "treatment::rootfs::source::tests::read_an_archive_until_a_signal_comes";
+        let name = "rootfs::source::tests::read_an_archive_until_a_signal_comes";
         let done = std::process::Command::new(own).args(["--exact", name, "--ignored"]).output();
         let said = String::from_utf8(done.unwrap().stdout).unwrap();
         assert!(said.contains("1 passed; 0 failed"), "{said}");

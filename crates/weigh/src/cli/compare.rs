@@ -32,8 +32,8 @@ use weigh_treatment::placebo::DefaultBaseline;
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 
 /// What --budget and --timeout are by default.
-const BUDGETS: &str = "2m; with network grids 10m, virtual machines 15m, boots of this machine 2h; 8s per \
-                       row, or 16s with a server, where that is longer";
+const BUDGETS: &str = "2m; with network grids 10m, virtual machines 15m, boots of this machine 2h; \
+                       8s per row, or 16s with a server, where that is longer";
 const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";
 
 const EXAMPLES: &str = "\
