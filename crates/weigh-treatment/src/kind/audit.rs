@@ -23,7 +23,6 @@ use crate::audit::{BASELINE_LOGINUID, needs, quantities, setup, system};
 use crate::{
     Bench, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
 };
-use weigh_workload::setup::Setup;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};
@@ -33,6 +32,7 @@ use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_workload::setup::Setup;
 
 pub static KIND: Audit = Audit;
 

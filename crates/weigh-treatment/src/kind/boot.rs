@@ -1,16 +1,16 @@
 //! `boot`: a boot of this very machine, again and again: a security module, a kernel, an option of its
 //! command line. Each half of a pair is measured in a boot of its own; `weigh-engine/boots.rs` orders them.
 
-use weigh_model::kind::{Parameter, Probe};
 use crate::boot::{BootEntry, BootState, NAME, NormalBoot, may_boot};
 use crate::guest::options::GuestOptions;
 use crate::{Bench, Kind, Launch, Treatment, TreatmentError};
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
 use weigh_host::machine;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label::Parameters;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
 
 pub static KIND: MachineBoot = MachineBoot;
 

@@ -10,16 +10,16 @@ use std::rc::Rc;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use weigh_model::kind::{Parameter, Probe};
 use crate::rebuild::compiler::Compiler;
 use crate::rebuild::{LINKS, Link, build, digest_of_sources};
 use crate::{Bench, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError};
-use weigh_workload::place::LaunchPlace;
-use weigh_workload::sources::{COMPILER, FLAGS};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label::Parameters;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::sources::{COMPILER, FLAGS};
 
 pub static KIND: Build = Build;
 

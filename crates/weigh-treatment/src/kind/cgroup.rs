@@ -6,14 +6,14 @@ use rustix::fs::{Access, access};
 
 use crate::control_group::{PlannedGroup, remove};
 use crate::{Bench, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError};
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::allowed_cpus::cpus_of;
-use weigh_workload::setup::kind::control_group::ControlGroup;
 use weigh_host::machine::hierarchies::Hierarchies;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::cpus_of;
+use weigh_workload::setup::kind::control_group::ControlGroup;
 
 pub static KIND: Cgroup = Cgroup;
 

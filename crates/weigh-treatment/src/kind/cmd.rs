@@ -204,9 +204,9 @@ impl Treatment for Commanded {
 mod tests {
     use super::*;
     use crate::parse;
+    use weigh_host::undo::state_dir::StateDir;
     use weigh_workload::launcher::Launched;
     use weigh_workload::setup::Setup;
-    use weigh_host::undo::state_dir::StateDir;
 
     #[test]
     fn all_three_commands_are_needed() {

@@ -1,10 +1,10 @@
 //! `cpus`: the CPUs on which the workload may run.
 
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 
 pub static KIND: Cpus = Cpus;
 

@@ -6,12 +6,12 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use weigh_workload::executable::FILE_NAME;
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::variables::Variables;
 use trust::allowed::executable_or_absent;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::executable::FILE_NAME;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::variables::Variables;
 
 pub static KIND: Env = Env;
 

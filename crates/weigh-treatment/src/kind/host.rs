@@ -1,18 +1,18 @@
 //! `host`: the arm is measured on another machine, reached by ssh.
 
-use weigh_model::kind::{Parameter, Probe};
 use crate::elsewhere::connection::Connection;
 use crate::elsewhere::{PARAMETERS, Ssh, Visit};
 use crate::{Bench, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError};
-use weigh_workload::place::LaunchPlace;
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::whereabouts::Whereabouts;
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::described::{line, machine_changes};
 use weigh_model::evidence::Evidence;
+use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label::Parameters;
 use weigh_model::printable::brief;
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::whereabouts::Whereabouts;
 
 pub static KIND: OtherHost = OtherHost;
 

@@ -3,10 +3,10 @@
 use std::io;
 
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::landlock_layers::LandlockLayers;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::landlock_layers::LandlockLayers;
 
 pub static KIND: Landlock = Landlock;
 

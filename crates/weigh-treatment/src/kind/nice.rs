@@ -1,12 +1,10 @@
 //! `nice`: how nice the workload is to others that want the CPU.
 
-use crate::{
-    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, only_word,
-};
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::nice_level::NiceLevel;
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, only_word};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::nice_level::NiceLevel;
 
 pub static KIND: Nice = Nice;
 

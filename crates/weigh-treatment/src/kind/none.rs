@@ -2,10 +2,10 @@
 //! same path (an A/A experiment): what it calls different is a false alarm.
 
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use weigh_workload::setup::kind::planted_share::PlantedShare;
-use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::setup::kind::planted_share::PlantedShare;
+use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 
 pub static KIND: None = None;
 

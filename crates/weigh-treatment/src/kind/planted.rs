@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::planted_share::PlantedShare;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::planted_share::PlantedShare;
 
 pub static KIND: Planted = Planted;
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError, only_word};
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::preloaded::Preloaded;
 use trust::{allowed, user_file};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::preloaded::Preloaded;
 
 pub static KIND: Preload = Preload;
 

@@ -3,18 +3,16 @@
 
 use std::rc::Rc;
 
-use weigh_archive::Packed;
 use crate::rootfs::{Root, RootForm, RootSource, Roots};
-use crate::{
-    Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
-};
+use crate::{Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError};
+use weigh_archive::Packed;
+use weigh_host::undo::guard::Guard;
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::enter_root;
 use weigh_workload::setup::kind::root_seen::{RootSeen, SEEN};
-use weigh_host::undo::guard::Guard;
-use weigh_model::evidence::Evidence;
-use weigh_model::label::Parameters;
 
 pub static KIND: Rootfs = Rootfs;
 

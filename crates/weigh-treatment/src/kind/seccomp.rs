@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::seccomp::bpf::{self, Instruction};
 use crate::seccomp::oci_profile::{self, Compiled};
-use crate::{
-    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute,
-};
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 use weigh_workload::launcher::status_number;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
-use weigh_model::evidence::Evidence;
-use weigh_model::label::Parameters;
 
 pub static KIND: Seccomp = Seccomp;
 

@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use weigh_fixture::tuning::{self, Tuning};
-use weigh_fixture::{FIXTURES, FixtureKind};
 use crate::digest::digest_of_file;
 use crate::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use weigh_fixture::tuning::{self, Tuning};
+use weigh_fixture::{FIXTURES, FixtureKind};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 

@@ -5,20 +5,20 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use weigh_model::kind::{Parameter, Probe};
 use crate::elsewhere::arrival::Arrival;
 use crate::guest::accel::{self, Accel, Kvm};
 use crate::guest::options::{GuestOptions, SelinuxMode};
 use crate::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
 use crate::{Bench, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError};
-use weigh_workload::place::LaunchPlace;
-use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label::Parameters;
 use weigh_model::printable::brief;
 use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
+use weigh_workload::place::LaunchPlace;
+use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
 
 pub static KIND: VirtualMachine = VirtualMachine;
 

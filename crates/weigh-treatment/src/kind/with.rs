@@ -2,13 +2,13 @@
 
 use crate::digest::digest_of_file;
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use weigh_model::evidence::Evidence;
+use weigh_model::label::Parameters;
 use weigh_workload::executable::Executable;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::filled_command::FilledCommand;
 use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
-use weigh_model::evidence::Evidence;
-use weigh_model::label::Parameters;
 
 pub static KIND: With = With;
 
