@@ -37,6 +37,13 @@ test: deps test-deps
 test-all: deps test-deps
 	scripts/run-tests --rest
 
+# Sentences of more than 40 words in the documents and the help, and the spelling.
+prose: deps
+	scripts/install-deps prose
+	cargo build --locked
+	scripts/prose $(target)/debug/weigh
+	codespell
+
 # STEPS="fuzz kill" runs these alone.
 check-hard: deps test-deps
 	scripts/check-hard $(STEPS)
@@ -68,4 +75,4 @@ test-deps:
 clean:
 	cargo clean
 
-.PHONY: run build aarch64 test test-all check-hard install uninstall deps test-deps clean
+.PHONY: run build aarch64 test test-all prose check-hard install uninstall deps test-deps clean

@@ -11,6 +11,7 @@ mod dependencies;
 mod documents;
 mod histogram;
 mod labels;
+mod prose;
 mod quick;
 mod sanitized;
 mod structure;
