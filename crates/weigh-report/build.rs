@@ -1,4 +1,4 @@
-//! Lists the formats of reports and of imports: adding one is adding one file.
+//! Lists the formats of reports and of imports, and the well-known tables: adding one is adding one file.
 
 use file_lists::{Modules, list_modules};
 
@@ -16,5 +16,12 @@ fn main() {
         type_name: "crate::import::ForeignFormat",
         list: "IMPORTS",
         output: "imports.rs",
+    });
+    list_modules(&Modules {
+        directory: "src/dialect/tables",
+        item: "TABLE",
+        type_name: "crate::dialect::Dialect",
+        list: "TABLES",
+        output: "tables.rs",
     });
 }

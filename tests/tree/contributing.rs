@@ -127,8 +127,8 @@ fn build() -> PathBuf {
     let examples = examples();
     assert_eq!(
         examples.len(),
-        5,
-        "a workload, a treatment, a fixture, a format, an import: {:?}",
+        6,
+        "a workload, a treatment, a fixture, a format, a table, an import: {:?}",
         examples.keys()
     );
     let added: Vec<PathBuf> = examples.keys().map(|path| tree.join(path)).collect();
@@ -230,6 +230,15 @@ impl Newcomer {
         self.run(&command).assert_error(&["of 1000 files in the directory, 999 are left"]);
     }
 
+    fn prints_the_table(&self) {
+        let printed = self.succeed(&["show", "5kgm3e", "--as", "rates"]).stdout;
+        let cells: Vec<Vec<&str>> =
+            printed.lines().map(|line| line.split('\t').collect()).collect();
+        let names: Vec<&str> = cells.iter().map(|cells| cells[0]).collect();
+        assert_eq!(names, ["getppid", "pipe"], "{printed}");
+        assert!(cells.iter().all(|cells| cells.len() == 4), "two arms: {printed}");
+    }
+
     fn reads_the_import(&self) {
         self.succeed(&["import", "--help"]).assert_says(&["sysbench"]);
         let report =
@@ -272,7 +281,9 @@ fn each_example_is_one_file() {
     newcomer.weighs_the_treatment();
     newcomer.uses_the_fixture();
     newcomer.reads_the_import();
-    Newcomer { program, home: stored() }.renders_the_format();
+    let with_stored = Newcomer { program, home: stored() };
+    with_stored.renders_the_format();
+    with_stored.prints_the_table();
 }
 
 #[test]

@@ -73,7 +73,9 @@ fn documents_fit_100_columns() {
 #[test]
 fn long_lines_are_found() {
     let long = "word ".repeat(30);
-    let page = format!("{long}\n```\n{long}\n```\n| {long}\n<!-- begin: x -->\n{long}\n<!-- end -->\n{long}");
+    let page = format!(
+        "{long}\n```\n{long}\n```\n| {long}\n<!-- begin: x -->\n{long}\n<!-- end -->\n{long}"
+    );
     assert_eq!(long_lines(&page), [(1, 150), (9, 150)]);
 }
 

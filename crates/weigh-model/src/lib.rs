@@ -1,6 +1,6 @@
 //! Describes an experiment as data.
 //!
-//! All other crates make, store and show these types. This crate does not read the machine and lays out no
+//! The other crates of `weigh` make, store and show these types. This crate does not read the machine and lays out no
 //! report.
 //!
 //! - [`label`]: how treatments and workloads are named on a command line;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::formats::ChosenFormat;
+use super::formats::{ChosenFormat, table_help};
 use super::show::Privacy;
 use super::{Context, output};
 use weigh_engine::report;
@@ -28,10 +28,9 @@ pub struct ExportArgs {
     id: String,
     #[command(flatten)]
     format: ChosenFormat,
-    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley, whitcher or reaim. With
-    /// nitzberg, --html adds his Figure 4
-    #[arg(long = "as", value_name = "TABLE")]
-    dialect: Option<Dialect>,
+    #[arg(long = "as", value_name = "TABLE", value_parser = dialect::named)]
+    #[arg(help = table_help("Write in the form of") + ". With nitzberg, --html adds his Figure 4")]
+    dialect: Option<&'static Dialect>,
     /// Where to write it [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: PathBuf,
@@ -63,12 +62,15 @@ impl ExportArgs {
 /// What was asked for.
 enum Form {
     Report(&'static ReportFormat),
-    Table(Dialect),
-    Page(Dialect),
+    Table(&'static Dialect),
+    Page(&'static Dialect),
 }
 
 impl Form {
-    fn of(dialect: Option<Dialect>, format: Option<&'static ReportFormat>) -> Result<Form, String> {
+    fn of(
+        dialect: Option<&'static Dialect>,
+        format: Option<&'static ReportFormat>,
+    ) -> Result<Form, String> {
         match (dialect, format) {
             (None, Some(format)) => Ok(Form::Report(format)),
             (None, None) => {

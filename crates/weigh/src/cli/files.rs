@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::again::OUTPUT;
-use super::formats::FormatFiles;
+use super::formats::{FormatFiles, table_help};
 use super::show::Privacy;
 use super::{Context, documents, github, output};
 use trust::owner;
@@ -32,10 +32,9 @@ pub struct Files {
     /// $GITHUB_STEP_SUMMARY]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     github_summary: Option<Option<PathBuf>>,
-    /// Print in the form of a well-known table, without verdicts: unixbench, lmbench, nitzberg, smalley,
-    /// whitcher or reaim
     #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
-    dialect: Option<Dialect>,
+    #[arg(value_parser = dialect::named, help = table_help("Print in the form of"))]
+    dialect: Option<&'static Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,

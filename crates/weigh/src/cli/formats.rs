@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use weigh_report::{FORMATS, ReportFormat};
+use weigh_report::{FORMATS, ReportFormat, dialect};
 
 /// `--NAME` of one format, or none.
 #[derive(Debug)]
@@ -76,9 +76,15 @@ impl Args for FormatFiles {
     }
 }
 
+/// Help of `--as`, which names all tables.
+pub fn table_help(verb: &str) -> String {
+    let names: Vec<&str> = dialect::names().collect();
+    format!("{verb} a well-known table, without verdicts: {}", names.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
-    use weigh_report::dialect::lmbench;
+    use weigh_report::dialect::tables::lmbench;
 
     use weigh_workload::executable::Executable;
 

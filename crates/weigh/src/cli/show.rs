@@ -4,6 +4,7 @@ use std::io;
 
 use clap::Args;
 
+use super::formats::table_help;
 use super::{Context, output};
 use weigh_engine::report;
 use weigh_model::result::report::Report;
@@ -27,9 +28,9 @@ pub struct ShowArgs {
     /// The experiment: its id or the beginning of it, a name, latest, or latest~1 for the one before
     /// [default: latest]
     id: Option<String>,
-    /// In the form of a well-known table: unixbench, lmbench, nitzberg, smalley, whitcher or reaim
     #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
-    dialect: Option<Dialect>,
+    #[arg(value_parser = dialect::named, help = table_help("Print in the form of"))]
+    dialect: Option<&'static Dialect>,
     /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,

@@ -2,10 +2,12 @@
 //! workload is. As lmbench does, it takes off what the same operations cost without what is of interest,
 //! where that was measured, and shows it.
 
-use super::super::table::{Align, Table};
-use super::super::text::wrap;
-use super::lmbench_columns::{LmbenchColumn, SECTIONS, Section};
-use super::{Sheet, SheetLine, format, lines, three_digits};
+use crate::dialect::lmbench_columns::{LmbenchColumn, SECTIONS, Section};
+use crate::dialect::{Dialect, Sheet, SheetLine, format, lines, three_digits};
+use crate::table::{Align, Table};
+use crate::text::wrap;
+
+pub static TABLE: Dialect = Dialect { name: "lmbench", is_of_time: true, render, page: None };
 
 /// lmbench's summary fits this.
 const WIDTH: usize = 80;

@@ -7,9 +7,12 @@
 
 use minijinja::{Error, Value, context};
 
-use super::super::table::{Align, Table};
-use super::super::{evidence, html};
-use super::{Sheet, SheetLine, format, lines};
+use crate::dialect::{Dialect, Sheet, SheetLine, format, lines};
+use crate::table::{Align, Table};
+use crate::{evidence, html};
+
+pub static TABLE: Dialect =
+    Dialect { name: "nitzberg", is_of_time: false, render, page: Some(page) };
 
 /// What he counts, as auditing declares it.
 const RECORDS: &str = "records";
@@ -22,7 +25,7 @@ const DRAWN_FROM_PCT: f64 = 1.0;
 const ROW_HEIGHT: usize = 26;
 const LONGEST_NAME: usize = 60;
 
-pub fn render(sheet: &Sheet) -> Result<String, String> {
+fn render(sheet: &Sheet) -> Result<String, String> {
     Ok(lines(&table(sheet)?))
 }
 
@@ -74,7 +77,7 @@ fn cumulatively(sheet: &Sheet, sets: usize) -> Vec<Vec<String>> {
 }
 
 /// Figure 4 and the table, as one page.
-pub fn page(sheet: &Sheet) -> Result<String, String> {
+fn page(sheet: &Sheet) -> Result<String, String> {
     let table = table(sheet)?;
     filled(sheet, &table).map_err(|error| format!("the page could not be written: {error}"))
 }

@@ -1,8 +1,10 @@
 //! The table that re-aim prints of a multi-user run: a line for each number of users.
 
-use super::super::table::{Align, Table};
-use super::{Sheet, lines};
+use crate::dialect::{Dialect, Sheet, lines};
+use crate::table::{Align, Table};
 use weigh_model::result::load::{LoadAnswers, LoadPoint};
+
+pub static TABLE: Dialect = Dialect { name: "reaim", is_of_time: false, render, page: None };
 
 /// re-aim's own words.
 const COLUMNS: [&str; 9] = [
@@ -17,7 +19,7 @@ const COLUMNS: [&str; 9] = [
     "JTI",
 ];
 
-pub fn render(sheet: &Sheet) -> Result<String, String> {
+fn render(sheet: &Sheet) -> Result<String, String> {
     if sheet.loads.is_empty() {
         return Err("it has no mix with several numbers of users: `weigh load` measures one".into());
     }

@@ -4,11 +4,13 @@
 //! His overhead is how much longer the same work takes: the rate of the baseline over the treated one,
 //! less 1. That holds for his throughputs too.
 
-use super::super::table::{Align, Table};
-use super::{Sheet, format, lines, three_digits, whole_percent};
+use crate::dialect::{Dialect, Sheet, format, lines, three_digits, whole_percent};
+use crate::table::{Align, Table};
 use weigh_model::result::imported::per_second;
 
-pub fn render(sheet: &Sheet) -> Result<String, String> {
+pub static TABLE: Dialect = Dialect { name: "smalley", is_of_time: false, render, page: None };
+
+fn render(sheet: &Sheet) -> Result<String, String> {
     let mut columns = vec![("Microbenchmark", Align::Left)];
     for (number, arm) in sheet.arms.iter().enumerate() {
         columns.push((arm.as_str(), Align::Right));

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::super::table::{Align, Table};
-use super::{Sheet, SheetLine, format, lines};
+use crate::dialect::{Dialect, Sheet, SheetLine, format, lines};
+use crate::table::{Align, Table};
 use weigh_model::result::unixbench_index::Formula;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{Member, Suite};
+
+pub static TABLE: Dialect = Dialect { name: "unixbench", is_of_time: true, render, page: None };
 
 /// A table per arm, and per number of parallel copies.
 pub(super) fn render(sheet: &Sheet) -> Result<String, String> {

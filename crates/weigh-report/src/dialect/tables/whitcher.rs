@@ -8,14 +8,16 @@
 //! time over its own. The ratio is always that of the second line over the first, so that it says the
 //! opposite in tables of bandwidths.
 
-use super::super::table::Table;
 use super::lmbench::in_two_lines;
-use super::lmbench_columns::{SECTIONS, Section};
-use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::unixbench::{ArmIndex, index_of_4_1};
-use super::{Sheet, format, lines, three_digits};
-use super::{asked_servers, perlbench};
+use crate::dialect::lmbench_columns::{SECTIONS, Section};
+use crate::dialect::side_by_side::{NOT_AVAILABLE, row, table};
+use crate::dialect::{Dialect, Sheet, format, lines, three_digits};
+use crate::dialect::{asked_servers, perlbench};
+use crate::table::Table;
 use weigh_model::result::imported::Better;
+
+pub static TABLE: Dialect = Dialect { name: "whitcher", is_of_time: true, render, page: None };
 
 /// His names of UnixBench's tests, and ours.
 const INDICES: [(&str, &str); 8] = [
@@ -59,7 +61,7 @@ fn systems(sheet: &Sheet) -> Result<&'static [usize], String> {
     }
 }
 
-pub fn render(sheet: &Sheet) -> Result<String, String> {
+fn render(sheet: &Sheet) -> Result<String, String> {
     let systems = systems(sheet)?;
     let names: Vec<String> = systems.iter().map(|arm| format::label(&sheet.arms[*arm])).collect();
     // How much faster the first is, by rates and by times.

@@ -1,0 +1,7 @@
+//! The table of re-aim as CSV.
+
+use super::reaim::render_csv;
+use crate::dialect::Dialect;
+
+pub static TABLE: Dialect =
+    Dialect { name: "reaim-csv", is_of_time: false, render: render_csv, page: None };
