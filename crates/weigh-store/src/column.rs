@@ -12,7 +12,7 @@ use weigh_model::evidence::Evidence;
 use weigh_model::workload::sample::{Outside, OwnReading, Sample};
 use weigh_model::workload::times::Times;
 
-/// What is written.
+/// Sample as it is written to its column.
 #[derive(Serialize)]
 pub(super) struct SampleColumn<'a> {
     #[serde(flatten)]
@@ -24,7 +24,8 @@ pub(super) struct SampleColumn<'a> {
     pub cpu: Option<usize>,
 }
 
-/// The same, read back: of [`Sample`] only what memory keeps, as an experiment may have a million.
+/// Sample as it is read back. It has only the parts of [`Sample`] that memory keeps, as an
+/// experiment may have a million samples.
 #[derive(Debug, Deserialize)]
 pub(super) struct ReadColumn<'a> {
     pub operations: f64,

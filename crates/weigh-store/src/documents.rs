@@ -8,7 +8,7 @@ use weigh_model::facts::Facts;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::summary::State;
 
-/// What the history has of a document.
+/// Facts about a document for the history.
 pub struct About<'a> {
     pub kind: ExperimentKind,
     pub command: &'a str,

@@ -1,4 +1,4 @@
-//! What memory keeps of a sample that is read back.
+//! Parts of a stored sample that memory keeps.
 
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
@@ -23,8 +23,9 @@ pub(super) struct SampleKey {
     pub started_s: f64,
 }
 
-/// Of what is `judged` the rate and CPU time are kept anyway. Unit and evidence may be without what is
-/// known from earlier samples of the same row and arm.
+/// Reduces a sample to the parts that memory keeps, including all `judged` metrics; the rate and
+/// CPU time are always kept. Unit and evidence may leave out what earlier samples of the same row
+/// and arm have shown.
 pub(super) fn keep(
     place: &SampleKey,
     sample: ReadColumn<'_>,
@@ -99,7 +100,7 @@ fn usage(sample: &ReadColumn<'_>) -> Usage {
     }
 }
 
-/// What is to be kept of a sample that was not read but measured.
+/// Reduces a new measurement to the parts of a sample that memory keeps.
 #[cfg(any(test, feature = "example"))]
 pub fn keep_measured(measured: weigh_model::record::Measured) -> Kept {
     let place = SampleKey {

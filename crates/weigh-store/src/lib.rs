@@ -76,7 +76,7 @@ impl Store {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// Whether it is the database of the user who called `sudo`.
+    /// Returns true if the database belongs to the user who called `sudo`.
     pub fn is_of_another_user(&self) -> bool {
         self.database.user().is_some()
     }
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// What is kept of samples of these pairs and arms.
+    /// Makes the kept samples of these pairs and arms.
     pub fn samples(of: impl IntoIterator<Item = (usize, usize)>) -> Samples {
         let mut gatherer = Gatherer::default();
         of.into_iter().for_each(|(pair, arm)| gatherer.add(keep_measured(measured(pair, arm))));

@@ -28,7 +28,7 @@ pub(super) struct OpenedFile {
     known: Option<(u64, u64)>,
     /// Its log after the last commit.
     log: Cell<Option<DatabaseLog>>,
-    /// What was said when it was lost.
+    /// Message that was given when the file was lost.
     lost: OnceCell<String>,
 }
 

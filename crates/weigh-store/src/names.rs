@@ -8,7 +8,7 @@ use super::write::{check_id, id};
 use super::{Error, NO_EXPERIMENT, Store};
 use weigh_model::result::summary::State;
 
-/// What the user calls an experiment.
+/// Name and tags that the user gives an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
     pub name: Option<String>,
@@ -138,7 +138,7 @@ impl Store {
         delete().map_err(|error| self.explain(&error))
     }
 
-    /// Those that are measured now.
+    /// Returns the ids of experiments that are being measured.
     fn running(&self) -> Result<Vec<String>, Error> {
         let entries = self.history()?.into_iter();
         Ok(entries.filter(|entry| entry.state == State::Running).map(|entry| entry.id).collect())

@@ -26,7 +26,7 @@ pub enum Access {
     Immutable,
 }
 
-/// What a file is.
+/// Content of a file that was found.
 enum Found {
     Nothing,
     Ours,
@@ -243,7 +243,7 @@ fn reader(place: &DatabasePlace) -> rusqlite::Result<Access> {
     }
 }
 
-/// Whether it can be read so.
+/// Checks that the database can be read with this access, and returns the access.
 fn readable(place: &DatabasePlace, access: Access) -> rusqlite::Result<Access> {
     let database = place.connect(access)?;
     database.used().query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;

@@ -158,11 +158,11 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Whether nothing is in it but tables of ours, and their indices. SQL of a file that anybody may have made
-/// would be executed in a view, a trigger or a table of a module, where we read from a table.
+/// Checks that the database has only our tables and their indices. Anybody may have made the file.
+/// SQL in its views, triggers or module tables would be executed when we read from a table.
 ///
 /// # Errors
-/// A sentence that names what else there is.
+/// A sentence that names the foreign object.
 pub fn check_objects(connection: &Connection, path: &Path) -> Result<(), Error> {
     let said = |error| explain(path, &error);
     let other = "SELECT type || ' `' || name || '`' FROM sqlite_master

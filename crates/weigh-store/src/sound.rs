@@ -1,5 +1,5 @@
-//! What no experiment has, and a database of others may say all the same: numbers that name nothing, or have
-//! no end.
+//! Checks of foreign databases for values that no experiment has: numbers that name nothing, or are
+//! infinite.
 
 use super::Error;
 use weigh_model::record::Stored;

@@ -125,8 +125,7 @@ fn batch(connection: &Connection, id: &str, judged: &[Metric], first: i64, last:
     Ok(batch)
 }
 
-/// What samples of one arm have told and the next need not repeat: the text that would have to be copied
-/// for each.
+/// Text that earlier samples of one arm have shown and that later samples need not copy.
 #[derive(Default)]
 struct Known {
     has_unit: bool,
