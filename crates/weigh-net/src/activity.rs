@@ -1,5 +1,5 @@
-//! What the host does beside COMM: a workload in as many copies as W_test has CPUs, or a mix of jobs in as
-//! many as it has users (`load:shared:users=8`).
+//! Activity of the host alongside COMM: a workload with a copy per CPU of W_test, or a mix of jobs
+//! with one per user (`load:shared:users=8`).
 
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::mix;

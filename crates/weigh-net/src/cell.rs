@@ -63,7 +63,7 @@ impl Component {
         }
     }
 
-    /// What it is made of; the payload is shared among them.
+    /// Returns the transfers of the component, which share the payload.
     pub fn transfers(self) -> &'static [Transfer] {
         match self {
             Component::Send | Component::SendDelayed => &[TO_ACTIVE],
@@ -82,13 +82,14 @@ impl Component {
         self == Component::TwoSendDropped
     }
 
-    /// What neither delays nor drops goes over the LAN.
+    /// Returns how the component's packets travel: over the LAN if it neither delays nor drops
+    /// them.
     pub fn via(self) -> Via {
         if self.has_delay() || self.has_drops() { Via::Wire } else { Via::Lan }
     }
 }
 
-/// What is measured beside the paper's suite, and not scored.
+/// Measurement in addition to the paper's suite, without a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FurtherKind {
@@ -100,7 +101,7 @@ pub enum FurtherKind {
     Loaded,
     /// Several that send at the same time.
     Streams,
-    /// Of UDP, as fast as they go.
+    /// Datagrams of UDP, as fast as they go.
     Datagrams,
 }
 
@@ -129,7 +130,7 @@ impl FurtherKind {
         }
     }
 
-    /// What it is counted in.
+    /// Returns the unit of the measurement.
     pub fn unit(self) -> &'static str {
         match self {
             FurtherKind::Requests => "requests/s",
@@ -152,7 +153,7 @@ impl FurtherKind {
     }
 }
 
-/// What the links do.
+/// Impairments of the links in a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSetting {
     pub delay_us: u64,
@@ -162,7 +163,7 @@ pub struct LinkSetting {
 /// One of a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Of the class: what is written at a time.
+    /// Bytes of a write, from the class.
     pub bytes: u32,
     /// `None` for an activity alone, and for what is no part of the suite.
     pub component: Option<Component>,
@@ -181,7 +182,7 @@ pub struct CellSize {
 }
 
 impl Cell {
-    /// What it is called within its grid; its bytes are the load.
+    /// Returns the cell's name within its grid; its bytes are the load.
     pub fn name(&self) -> String {
         let further = self.further.map_or("alone", FurtherKind::word);
         let component = self.component.map_or(further, Component::word);
@@ -199,12 +200,12 @@ impl Cell {
         format!("{}, {} bytes", self.name(), self.bytes)
     }
 
-    /// Whether it is the activity alone.
+    /// Returns true if the cell is the activity alone.
     pub fn is_activity_alone(&self) -> bool {
         self.component.is_none() && self.further.is_none()
     }
 
-    /// The same without an activity.
+    /// Returns the cell without its activity.
     pub fn without_activity(&self) -> Cell {
         Cell { activity: None, ..self.clone() }
     }

@@ -23,7 +23,7 @@ use weigh_workload::launcher::Launcher;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::whereabouts::Whereabouts;
 
-/// What another machine tells of itself is cut to so many characters.
+/// Longest description of another machine, in characters; the rest is cut off.
 const LONGEST_MACHINE: usize = 400;
 /// Real-time priority of ssh: below the wires, above W_test's processes, so begin messages go out at once.
 const PRIORITY: i32 = 40;
@@ -193,7 +193,7 @@ impl FarHost {
         Ok(())
     }
 
-    /// What it is, in a sentence.
+    /// Describes the host in a sentence.
     pub fn fact(&self) -> String {
         let name = match self.black_box {
             BlackBox::Active => "W_active",
@@ -211,10 +211,10 @@ impl FarHost {
         )
     }
 
-    /// Whether it still answers.
+    /// Checks that the host still answers.
     ///
     /// # Errors
-    /// [`SiteError::Lost`] where it does not.
+    /// [`SiteError::Lost`] if the host does not answer.
     pub fn check(&mut self, interrupted: &AtomicBool) -> Result<(), SiteError> {
         let answer = self.testbed.counters(self.black_box, interrupted);
         answer.map(drop).map_err(|error| self.failed(error))

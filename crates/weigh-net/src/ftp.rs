@@ -16,7 +16,7 @@ use weigh_workload::member::{Raise, Readiness};
 /// The activity that asks it.
 pub const FTP_ACTIVITY: &str = "activity-ftp";
 pub const FTP_PORT: u16 = 2121;
-/// Of the file that is fetched: workloads/activity/ftp.c.
+/// Size of the fetched file, in bytes: workloads/activity/ftp.c.
 const PAYLOAD_BYTES: u32 = 1 << 20;
 const STARTS_WITHIN_MS: u64 = 10_000;
 const LONGEST_VERSION: usize = 200;
@@ -37,7 +37,8 @@ impl Vsftpd {
         }
     }
 
-    /// What it says of itself: `version 3.0.3`. It writes that to its standard input, as to a client.
+    /// Asks the server for its version: `version 3.0.3`. The server writes it to its standard
+    /// input, as to a client.
     pub fn version(&self) -> String {
         let said = || -> io::Result<String> {
             let (said, writer) = Said::pipe(Keep::First(LONGEST_VERSION))?;

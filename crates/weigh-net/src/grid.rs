@@ -15,19 +15,19 @@ use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::toml_problem;
 
 const LONGEST_FILE: u64 = 1 << 20;
-/// Of a packet of 1500 bytes.
+/// Payload of a packet of 1500 bytes, in bytes.
 const SEGMENT_BYTES: u64 = 1448;
-/// What is not scored has its turn in one of so many sweeps.
+/// Number of sweeps in which each cell without a score has one turn.
 pub const FURTHER_TURNS: usize = 3;
 const LEAST_FURTHER_MS: u64 = 100;
-/// What it takes to start a cell, about.
+/// Approximate time to start a cell.
 pub const CELL_START: Duration = Duration::from_millis(60);
 /// Each pattern of drops has its turn so often in a cell.
 const LEAST_TURNS: u64 = 2;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/grids.rs"));
 
-/// What cells there are, and how each is measured.
+/// Cells of a network measurement, and how to measure each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
@@ -48,7 +48,8 @@ pub struct Grid {
     pub least_ms: u64,
     pub no_delay: bool,
     pub congestion: String,
-    /// Of W_test, and of the black boxes; the kernel's defaults where they are not given.
+    /// Send buffer of W_test. This field and the next three are buffers of W_test and of the black
+    /// boxes. The kernel's defaults apply where they are not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,12 +58,12 @@ pub struct Grid {
     pub peer_send_buffer: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_receive_buffer: Option<u32>,
-    /// What the wires do besides delays and drops, in all cells that go over them.
+    /// Impairments of the wires besides delays and drops, in all cells that use the wires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<GridLink>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ipv6: bool,
-    /// What is measured besides, and is no part of the score.
+    /// Further measurements, which are no part of the score.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherKind>,
 }
@@ -96,13 +97,14 @@ impl Grid {
         }
     }
 
-    /// That of a workload's label, where it names one that there is.
+    /// Finds the grid that a workload's label names, if there is one.
     pub fn named(label: &str) -> Option<Grid> {
         let names = WorkName::names_of(&[label.to_owned()]).ok()?;
         Grid::find(names.first()?.strip_prefix(NET)?).ok()
     }
 
-    /// What its score is known by, whatever it is called: eight hexadecimal digits.
+    /// Returns the hash that identifies the grid's score, whatever the grid's name: eight
+    /// hexadecimal digits.
     pub fn hash(&self) -> String {
         let (name, summary, further) = (String::new(), String::new(), Vec::new());
         let nameless = Grid { name, summary, source: None, further, ..self.clone() };
@@ -128,7 +130,7 @@ impl Grid {
         cells
     }
 
-    /// Those that the score is of, and that it is held against.
+    /// Returns the cells that make up the score, and the cells that the score is compared with.
     pub fn cells_of_score(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for class in &self.classes {
@@ -200,7 +202,7 @@ impl Grid {
         if cell.activity.is_some() && cell.component.is_some() { alone * 2 } else { alone }
     }
 
-    /// The same of all cells once, with what it takes to start each.
+    /// Predicts the time of one sweep over all cells, including the start of each cell.
     pub fn predicted_sweep(&self) -> Duration {
         let of = |cell: &Cell| self.predicted(cell) + CELL_START;
         let besides = self.cells().len() - self.cells_of_score().len();
@@ -214,7 +216,8 @@ impl Grid {
         self.least_ms.max(LEAST_FURTHER_MS)
     }
 
-    /// Whether the payload of a cell with drops can be so large that each pattern has its turns.
+    /// Returns true if every cell with drops can have a payload large enough for each pattern to
+    /// have its turns.
     fn has_turns(&self) -> bool {
         let largest = self.tiers_bytes.last().copied().unwrap_or_default();
         let cells = self.cells_of_score();

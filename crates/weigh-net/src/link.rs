@@ -1,5 +1,5 @@
-//! What the wires of a grid do in all cells that go over them, besides the delays and drops that cells
-//! differ in.
+//! Impairments of a grid's wires in all cells that use them, besides the delays and drops that
+//! differ between cells.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use wire::{Choice, Impairment};
 use super::cell::{Cell, LinkSetting};
 use weigh_testbed::Via;
 
-/// Both directions, as the wire itself has them: docs/link.md.
+/// Impairments of both directions, in the wire's own form: docs/link.md.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GridLink {
     pub from_test: Impairment,
     pub to_test: Impairment,
-    /// Whether what neither delays nor drops goes over the wires too, instead of the LAN.
+    /// True if undisturbed traffic also uses the wires, instead of the LAN.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub everywhere: bool,
 }
@@ -39,12 +39,12 @@ impl GridLink {
         })
     }
 
-    /// Whether that is a wire.
+    /// Returns true if the cell's traffic goes over a wire.
     pub fn is_over_wire(link: Option<&GridLink>, cell: &Cell) -> bool {
         GridLink::via(link, cell) == Via::Wire
     }
 
-    /// What the directions from and to W_test do in a cell.
+    /// Returns the impairments of the directions from and to W_test in a cell.
     pub fn impairments(link: Option<&GridLink>, of: &LinkSetting) -> [Impairment; 2] {
         let GridLink { mut from_test, mut to_test, .. } = link.cloned().unwrap_or_default();
         from_test.loss.extend(of.drops.iter().map(|drops| Choice::Numbered(drops.clone())));
@@ -77,7 +77,7 @@ impl GridLink {
         Ok(())
     }
 
-    /// Whether all wires have one medium, which only those of one machine can have.
+    /// Returns true if all wires share one medium, which is possible only on one machine.
     pub fn is_hub(&self) -> bool {
         self.from_test.shared
     }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use weigh_workload::member::{Raise, Readiness};
 
-/// What its launcher knows it by.
+/// Name of a peer to its launcher.
 pub const PEER: &str = "peer";
-/// What both of COMM's ends have, so that FTP serves nobody else.
+/// Variable that both of COMM's ends have, so that FTP serves nobody else.
 pub const NONCE: &str = "WEIGH_NONCE";
 const STARTS_WITHIN_MS: u64 = 10_000;
 

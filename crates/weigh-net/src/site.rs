@@ -1,4 +1,4 @@
-//! What cells are measured in: the testbed, a peer on each black box, and the links as each cell wants them.
+//! Site of the cells: the testbed, a peer on each black box, and the links as each cell needs them.
 
 mod peers;
 
@@ -38,7 +38,7 @@ const CELL_TIMEOUT_MS: u64 = 120_000;
 const MOST_ROUND_TRIPS: u64 = 500;
 const CALIBRATION_ROUNDS: u32 = 200;
 
-/// What became of packets on the wires.
+/// Counts of packets that the wires lost or delayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
     /// Lost though they were not to be: the machine could not keep up.
@@ -53,7 +53,7 @@ pub struct Losses {
 
 /// Three hosts, and the peers on two of them. All of it is gone when this is.
 pub struct NetSite {
-    /// Of this machine.
+    /// Testbed on this machine.
     testbed: Testbed,
     /// The black boxes, where they are other machines.
     far: Vec<FarHost>,
@@ -186,10 +186,11 @@ impl NetSite {
         self.far.iter().find(|one| one.black_box == black_box)
     }
 
-    /// That all machines still answer: where one is gone, a cell that failed says nothing about the cell.
+    /// Checks that all machines still answer. If one is gone, a failed cell says nothing about the
+    /// cell.
     ///
     /// # Errors
-    /// [`SiteError::Lost`] where one does not.
+    /// [`SiteError::Lost`] if a machine does not answer.
     pub fn check_machines(&mut self) -> Result<(), SiteError> {
         self.far.iter_mut().try_for_each(|far| far.check(&self.interrupted))
     }
@@ -208,12 +209,12 @@ impl NetSite {
         }
     }
 
-    /// What it is, in whole sentences.
+    /// Describes the site in whole sentences.
     pub fn facts(&self) -> &[String] {
         &self.facts
     }
 
-    /// What processes of W_test have, of whatever arm.
+    /// Returns the setup of processes on W_test, in every arm.
     pub fn test_setup(&self) -> Setup {
         let join = self.testbed.ready.host(weigh_testbed::HostName::Test);
         let setup = Setup::default().with(AllowedCpus { cpus: self.test_cpus.clone() });
@@ -267,10 +268,10 @@ impl NetSite {
         Ok(())
     }
 
-    /// What became of packets since then.
+    /// Returns the losses of packets since the links were configured.
     ///
     /// # Errors
-    /// Where the testbed does not answer.
+    /// If the testbed does not answer.
     pub fn losses(&mut self) -> Result<Losses, SiteError> {
         let mut losses = Losses::default();
         for link in BlackBox::ALL {
@@ -369,10 +370,10 @@ impl NetSite {
         }
     }
 
-    /// Whether it was measured on W_test.
+    /// Checks that a launch was measured on W_test.
     ///
     /// # Errors
-    /// A sentence that says where.
+    /// A sentence that says where the launch ran.
     pub fn prove(&self, launched: &Launched) -> Result<(), String> {
         let setup = self.test_setup();
         setup.get::<JoinNetwork>().map_or(Ok(()), |join| join.prove(&launched.seen))

@@ -14,7 +14,7 @@ use weigh_model::workload::toml_problem;
 use weigh_testbed::{HostName, Testbed, TestbedError, TestbedReady, TestbedSetup};
 
 const LONGEST_FILE: u64 = 1 << 20;
-/// Of the protocol between COMM and its peers: workloads/driver/comm.h.
+/// Version of the protocol between COMM and its peers: workloads/driver/comm.h.
 const COMM_VERSION: u32 = 2;
 
 /// As a file has it.
@@ -24,7 +24,7 @@ pub struct Spec {
     /// Which weigh wrote it.
     pub weigh: String,
     pub comm_version: u32,
-    /// Of the grid.
+    /// Hash of the grid.
     pub hash: String,
     pub kernel: String,
     pub test_cpus: usize,
@@ -32,7 +32,7 @@ pub struct Spec {
     pub wire_offload: String,
     pub wire_is_real_time: bool,
     pub has_ipv6: bool,
-    /// What TCP depends on, by host.
+    /// Kernel settings that TCP depends on, by host.
     pub settings: BTreeMap<HostName, BTreeMap<String, String>>,
     pub grid: Grid,
 }
@@ -40,17 +40,17 @@ pub struct Spec {
 /// How a testbed differs from the one that was written down.
 #[derive(Debug, Default, PartialEq)]
 pub struct SpecDifferences {
-    /// What makes its scores others.
+    /// Differences that change the scores, so that replication is forbidden.
     pub forbidden: Vec<String>,
-    /// What is to be known when they are compared.
+    /// Differences to report when the scores are compared.
     pub told: Vec<String>,
 }
 
 impl Spec {
-    /// Of this machine, with a testbed that is made for it and gone afterwards.
+    /// Describes this machine, with a testbed that exists only meanwhile.
     ///
     /// # Errors
-    /// A sentence, where there can be none.
+    /// A sentence, if no testbed can be made.
     pub fn of_this_machine(grid: Grid, interrupted: &AtomicBool) -> Result<Spec, String> {
         let (test_cpus, other_cpus) = halves(allowed().map_err(|error| error.to_string())?);
         let counts = (test_cpus.len(), other_cpus.len());
@@ -102,7 +102,7 @@ impl Spec {
         head.to_owned() + &toml::to_string(self).expect("plain data with text keys")
     }
 
-    /// What this one, of the machine that is to replicate it, has otherwise.
+    /// Lists how `here`, the machine that is to replicate this one, differs from it.
     pub fn differences(&self, here: &Spec) -> SpecDifferences {
         let mut found = SpecDifferences::default();
         if self.comm_version != here.comm_version {

@@ -1,4 +1,4 @@
-//! What runs on the black boxes: a peer of COMM each, and on W_active who serves FTP.
+//! Processes on the black boxes: a peer of COMM on each, and the FTP server on W_active.
 
 use std::net::Ipv4Addr;
 
