@@ -37,7 +37,7 @@ pub enum ArmsError {
     Treatment(#[from] treatment::TreatmentError),
     #[error(transparent)]
     Launcher(#[from] launcher::LauncherError),
-    /// What a sample needs around it did not start, died, or is another: the row has no result.
+    /// Fixture of a sample that did not start, died, or was replaced: the row has no result.
     #[error("{0}")]
     Fixture(String),
     /// The connection to another machine ended: there is no such pair.
@@ -47,9 +47,9 @@ pub enum ArmsError {
 
 pub struct Arm {
     pub named: Named,
-    /// What single workloads need around them, by its label.
+    /// Fixtures that single workloads need, by label.
     pub servers: BTreeMap<String, Box<dyn Treatment>>,
-    /// Those of these that the next launch needs.
+    /// Labels of the servers that the next launch needs.
     needs: Vec<String>,
     /// Where it is launched, and how its processes differ, but for what is made afresh.
     place: LaunchPlace,
@@ -70,7 +70,7 @@ pub struct Exempt {
     pub shares: Option<CpuShares>,
 }
 
-/// What became of a launch with its members: of the worker, of the client that did its work, and of them.
+/// Outcome of a launch: its worker, the client that did the worker's work, and the members.
 struct LaunchedArm {
     launched: Launched,
     client: Option<Launched>,
@@ -80,7 +80,7 @@ struct LaunchedArm {
 /// A launcher, and the instance of what is around its samples.
 struct Raised {
     launcher: Launcher,
-    /// That of the members, where these are exempt.
+    /// Launcher of the members, if these are exempt.
     of_members: Option<Launcher>,
     client: Option<ExemptClient>,
     place: LaunchPlace,
@@ -126,7 +126,8 @@ impl Arm {
         }
     }
 
-    /// What the next launches need around them; what there is without it, or with another, ends.
+    /// Sets the servers that the next launches need. Ends the raised instance if it has other
+    /// servers.
     pub fn need(&mut self, labels: &[&str]) {
         if self.needs != labels {
             self.needs = labels.iter().map(|label| (*label).to_owned()).collect();
@@ -134,7 +135,7 @@ impl Arm {
         }
     }
 
-    /// What the launches of now need around them.
+    /// Returns the servers that the current launches need.
     pub fn needed(&mut self) -> impl Iterator<Item = &mut Box<dyn Treatment>> {
         let Arm { servers, needs, .. } = self;
         servers.iter_mut().filter(|(label, _)| needs.contains(label)).map(|(_, server)| server)
@@ -175,7 +176,7 @@ impl Arm {
         self.raised.as_ref().map_or(&[], |raised| &raised.asked)
     }
 
-    /// Whether it has members, which live beside its worker.
+    /// Returns true if the arm has members, which live alongside its worker.
     pub fn has_members(&self) -> bool {
         self.raised.as_ref().is_some_and(|raised| !raised.members.is_empty())
     }
@@ -212,13 +213,13 @@ impl Arm {
         Ok(())
     }
 
-    /// Whether what does not answer may be elsewhere, and out of reach: a connection that ends takes what it
-    /// carries with it before it is seen to have ended itself.
+    /// Returns true if a process that does not answer may be out of reach on another machine. When
+    /// a connection ends, its processes are lost before they are seen to have ended themselves.
     fn may_be_lost(&self) -> bool {
         !self.place.is_here() || self.exempt.away.is_some()
     }
 
-    /// What does not answer elsewhere was lost on the way.
+    /// Turns a broken launcher of an arm that may be elsewhere into a lost connection.
     fn of_place(&self, error: ArmsError) -> ArmsError {
         match error {
             ArmsError::Launcher(LauncherError::Broken(problem)) if self.may_be_lost() => {
@@ -307,7 +308,7 @@ impl Arm {
         started.map_err(|error| self.of_place(of_member(error)))
     }
 
-    /// Whether its launcher is there, with its members.
+    /// Returns true if the arm's launcher is running, with its members.
     pub fn is_raised(&self) -> bool {
         self.raised.is_some()
     }
@@ -384,10 +385,10 @@ impl Arm {
         Ok(raised.launcher.begin(&job)?)
     }
 
-    /// What became of that job; `None` where it has not ended within this time.
+    /// Waits up to `time` for the job to end; `None` if it has not ended by then.
     ///
     /// # Errors
-    /// Where the launcher fails.
+    /// If the launcher fails.
     pub fn end_within(
         &mut self,
         time: Duration,
@@ -499,7 +500,7 @@ fn gone() -> ArmsError {
     ArmsError::Fixture("there is no launcher".into())
 }
 
-/// What a launcher refuses of a member is the member's fault.
+/// Turns a launcher's refusal of a member into a fault of that member.
 fn of_member(error: LauncherError) -> ArmsError {
     match error {
         LauncherError::Refused(problem) => ArmsError::Fixture(problem),

@@ -57,13 +57,13 @@ fn servers_of_arm(
     Ok(servers)
 }
 
-/// Of workloads that ask servers of their own.
+/// Note on workloads that send requests to servers of their own.
 const WARM: &str = "Samples that ask these servers begin warm: the server was started for the pair, and \
                     before the workload is timed it asks until it knows how much fills a sample. Passes of \
                     --for and --capacity begin as the one before left the servers, the first of them cold.";
 
-/// Of two launches at the same time, how long one is waited for before the other is looked at; and how long
-/// one may go on whose partner has failed.
+/// Time to wait for one of two simultaneous launches before looking at the other. Also how long a
+/// launch may go on after its partner failed.
 const LOOK_AT_OTHER: Duration = Duration::from_millis(20);
 const LEFT_ALONE_FOR: Duration = Duration::from_secs(2);
 
@@ -155,8 +155,8 @@ impl<'a> Arms<'a> {
         Ok(Arms { bench, arms })
     }
 
-    /// What the next launches in an arm need around them: some of the fixtures that [`Arms::raise`] was told
-    /// of.
+    /// Sets the fixtures that the next launches in an arm need, chosen from the fixtures of
+    /// [`Arms::raise`].
     pub fn need(&mut self, arm: usize, labels: &[&str]) {
         self.arms[arm].need(labels);
     }
@@ -166,13 +166,13 @@ impl<'a> Arms<'a> {
         self.arms[arm].asked()
     }
 
-    /// Whether the launcher of an arm, with its members, is there: what fails takes it away, and the next
-    /// launch has another.
+    /// Returns true if the launcher of an arm is running, with its members. A failure removes the
+    /// launcher, and the next launch starts a new one.
     pub fn is_raised(&self, arm: usize) -> bool {
         self.arms[arm].is_raised()
     }
 
-    /// Whether processes of an arm live beside its worker.
+    /// Returns true if processes of an arm live alongside its worker.
     pub fn has_members(&self, arm: usize) -> bool {
         self.arms[arm].has_members()
     }
@@ -182,7 +182,7 @@ impl<'a> Arms<'a> {
         self.arms[arm].thaw();
     }
 
-    /// What the servers say of themselves that were started, in an arm.
+    /// Returns the facts that the servers started in an arm report about themselves.
     pub fn server_facts(&self, arm: usize) -> Vec<String> {
         let servers = &self.arms[arm].servers;
         let facts = servers.iter().map(|(label, server)| (label, server.facts()));
@@ -205,12 +205,12 @@ impl<'a> Arms<'a> {
         self.arms.iter().map(|arm| &arm.named)
     }
 
-    /// Whether a launch in an arm that gave this evidence made nothing that outlasts it.
+    /// Returns true if a launch in an arm that gave this evidence made nothing that outlasts it.
     pub fn was_quiet(&self, arm: usize, evidence: &Evidence) -> bool {
         self.arms[arm].named.treatment.was_quiet(evidence)
     }
 
-    /// What the treatment of an arm is called.
+    /// Returns the label of an arm's treatment.
     pub fn label(&self, arm: usize) -> &str {
         &self.arms[arm].named.label
     }
@@ -246,11 +246,11 @@ impl<'a> Arms<'a> {
         self.prove(arm, launched, &members)
     }
 
-    /// The same while `meanwhile` looks again and again, told which process the launcher is: for whoever
-    /// looks at the processes of a launch from outside.
+    /// Launches a job while `meanwhile` is called repeatedly with the launcher's process number. It
+    /// is for callers that watch the processes of a launch from outside.
     ///
     /// # Errors
-    /// As [`Arms::launch`]; where there are members, which would stand still.
+    /// As [`Arms::launch`]; also if there are members, which would stand still.
     pub fn launch_watched(
         &mut self,
         arm: usize,
@@ -263,7 +263,7 @@ impl<'a> Arms<'a> {
         self.prove(arm, launched?, &[])
     }
 
-    /// What they change, they change under the guard's eyes.
+    /// Announces the next launch to the treatments, whose changes the guard watches.
     fn tell_before(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {
         let guarded = self.bench.running.check_undoing();
         guarded.map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
@@ -362,10 +362,11 @@ impl<'a> Arms<'a> {
         Ok(launched)
     }
 
-    /// The same without any proof, for whoever changes a treatment's settings meanwhile: it gives no sample.
+    /// Launches a job without any proof, for callers that meanwhile change a treatment's settings.
+    /// The launch gives no sample.
     ///
     /// # Errors
-    /// Where the launcher fails.
+    /// If the launcher fails.
     pub fn launch_unproved(&mut self, arm: usize, job: &Job) -> Result<Launched, ArmsError> {
         Ok(self.arms[arm].run(job, self.bench.interrupted)?.0)
     }

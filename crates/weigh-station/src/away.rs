@@ -19,7 +19,7 @@ const ADDRESSES: [Parameter; 2] = [
     Parameter { form: "from=IP", help: "of the client, whom alone they answer there" },
 ];
 
-/// What the user says of it.
+/// Client that the user named with `--client`.
 #[derive(Clone, Debug)]
 pub struct ClientLabel {
     ssh: Ssh,
@@ -28,10 +28,10 @@ pub struct ClientLabel {
 }
 
 impl ClientLabel {
-    /// Of `USER@HOST` and what may be behind it, by commas.
+    /// Parses `USER@HOST` and the parameters that may follow it, separated by commas.
     ///
     /// # Errors
-    /// A sentence with what is wrong.
+    /// A sentence that says what is wrong.
     pub fn read(text: &str) -> Result<ClientLabel, String> {
         let is_count = |word: &str| word == "all" || word.parse::<u32>().is_ok();
         if text.split(',').flat_map(|item| item.split("..")).all(is_count) {
@@ -50,7 +50,7 @@ impl ClientLabel {
     }
 }
 
-/// The same text with absolute paths, if it is one.
+/// Checks the text of a client and returns it with absolute paths.
 ///
 /// # Errors
 /// As [`ClientLabel::read`].
@@ -60,7 +60,7 @@ pub fn checked(text: &str) -> Result<String, String> {
 }
 
 impl ClientLabel {
-    /// What a person should know who waits for it.
+    /// Returns a notice, for a person who waits, that copying takes time.
     pub fn takes_time(&self) -> String {
         format!("Copying weigh to {}.", self.ssh.destination)
     }

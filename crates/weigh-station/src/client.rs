@@ -100,7 +100,7 @@ impl ExemptClient {
         Ok(ExemptClient { launcher, place, setup, listener, directory })
     }
 
-    /// Whether it is on this machine.
+    /// Returns true if the client is on this machine.
     pub fn is_here(&self) -> bool {
         self.place.is_here()
     }
@@ -168,10 +168,10 @@ impl ExemptClient {
         own
     }
 
-    /// That what did the work was exempt, by what is known of its process.
+    /// Checks, by the process that did the work, that the client was exempt.
     ///
     /// # Errors
-    /// A sentence that says what it was.
+    /// A sentence that says how the process was not exempt.
     pub fn hold(&self, launched: &Launched) -> Result<(), LauncherError> {
         let login_uid = self.setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
         match login_uid {
@@ -182,10 +182,10 @@ impl ExemptClient {
         }
     }
 
-    /// That it was there, by boot, name and connection.
+    /// Checks, by boot, name and connection, that the client ran at the place `there`.
     ///
     /// # Errors
-    /// A sentence that says where it was.
+    /// A sentence that says where the client ran.
     pub fn hold_place(&self, launched: &Launched, there: &str) -> Result<(), LauncherError> {
         match launched.seen.get(Whereabouts::SEEN) {
             Some(found) if found == there => Ok(()),
@@ -197,7 +197,7 @@ impl ExemptClient {
     }
 }
 
-/// What the client's process printed, and its status as a shell has it.
+/// Sends what the client's process printed, and its exit status in a shell's form.
 fn answer(mut stream: UnixStream, launched: &Launched) -> io::Result<()> {
     stream.set_write_timeout(Some(PROMPTLY))?;
     let status =

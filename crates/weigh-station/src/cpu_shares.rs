@@ -19,8 +19,8 @@ pub struct CpuShares {
 }
 
 impl CpuShares {
-    /// Of the CPUs that we may use, by whole cores; `None` where they are too few, or some arm says itself on
-    /// which CPUs its processes are.
+    /// Splits the CPUs that this process may use, by whole cores. Returns `None` if there are too
+    /// few CPUs, or if an arm sets the CPUs of its processes itself.
     pub fn here(arms: &[Setup]) -> Option<CpuShares> {
         if arms.iter().any(|setup| setup.get::<AllowedCpus>().is_some()) {
             return None;
@@ -35,7 +35,7 @@ impl CpuShares {
         CpuShares::of(cpus.map(|cpu| (core(cpu), cpu)).collect())
     }
 
-    /// Of CPUs, each with the first one of its core.
+    /// Splits CPUs into shares; each CPU is preceded by the first CPU of its core.
     fn of(mut cpus: Vec<(usize, usize)>) -> Option<CpuShares> {
         if cpus.len() < ENOUGH {
             return None;
@@ -49,7 +49,8 @@ impl CpuShares {
         Some(CpuShares { servers, clients })
     }
 
-    /// Of a launcher of servers, or of who asks them.
+    /// Restricts a setup to the CPUs of the servers, if it is of a server launcher, or else to the
+    /// CPUs of the clients.
     pub fn kept(&self, setup: Setup, is_of_servers: bool) -> Setup {
         let cpus = if is_of_servers { &self.servers } else { &self.clients };
         setup.with(AllowedCpus { cpus: cpus.clone() })

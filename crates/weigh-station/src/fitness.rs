@@ -1,4 +1,4 @@
-//! What `weigh doctor` tries, for `weigh doctor` and for the report of every experiment.
+//! Checks of the machine, for `weigh doctor` and for the report of every experiment.
 
 use std::path::{Path, PathBuf};
 

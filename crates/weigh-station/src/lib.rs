@@ -46,7 +46,7 @@ pub struct Station {
     _alone: File,
     pub guard: Guard,
     pub place: LaunchPlace,
-    /// Whether it was claimed to switch auditing.
+    /// True if this station claimed the right to switch auditing.
     has_audit: bool,
     /// As it was when it was last looked at.
     audit: Cell<Option<AuditSeen>>,
@@ -76,12 +76,12 @@ impl Station {
         }
     }
 
-    /// What these treatments need it to claim.
+    /// Returns the parts of the kernel that these treatments need the station to claim.
     pub fn occupied_by(treatments: &[Named]) -> impl Iterator<Item = &'static str> {
         treatments.iter().flat_map(|named| named.treatment.occupies()).map(|occupied| occupied.what)
     }
 
-    /// What treatments may use, and the guard to write down what they change.
+    /// Returns the resources that treatments may use, and the guard that records their changes.
     pub fn bench<'a>(&'a mut self, interrupted: &'a Arc<AtomicBool>) -> (Bench<'a>, &'a mut Guard) {
         let Station { place, guard, .. } = self;
         (
@@ -110,8 +110,8 @@ impl Station {
         (machine, warnings)
     }
 
-    /// What others changed since [`Station::look`] that changes every baseline, for a report; what we changed
-    /// is put back by now.
+    /// Describes, for a report, changes by others since [`Station::look`] that affect every
+    /// baseline. Our own changes have been undone by now.
     pub fn changed_meanwhile(&self) -> Option<String> {
         self.audit.get()?.changed_to(AuditSeen::now(), self.has_audit)
     }
@@ -121,7 +121,8 @@ impl Station {
         self.guard.disarm().err()
     }
 
-    /// The same after `problem`: both, for a person.
+    /// Closes the station after `problem`. Returns the problem together with what could not be put
+    /// back, for a person.
     pub fn close_after(self, problem: String) -> String {
         with_what_is_left(problem, self.close())
     }

@@ -1,4 +1,4 @@
-//! What an exempt client has to be that did the work of an arm's job.
+//! Checks of the exempt client that did the work of an arm's job.
 
 use super::{Arm, ArmsError, LaunchedArm, of_member};
 use weigh_treatment::Launch;
@@ -16,13 +16,13 @@ impl Arm {
         }
     }
 
-    /// Whether it is a program of ours, and no command.
+    /// Returns true if the job runs our own program and not a command.
     fn is_workload(&self, job: &Job) -> bool {
         let own = self.place().executable.path().as_os_str();
         job.argv.first().is_some_and(|word| own == word.as_str())
     }
 
-    /// That the client which did the work was where it had to be, and exempt.
+    /// Checks that the client that did the work ran at its required place and was exempt.
     pub(super) fn hold_client(&mut self, job: &Job, done: &LaunchedArm) -> Result<(), ArmsError> {
         let client = self.raised.as_ref().and_then(|raised| raised.client.as_ref());
         let Some(client) = client.filter(|_| done.launched.exit_code == Some(0)) else {
