@@ -1,4 +1,4 @@
-//! What the interfaces of the hosts are called, and which addresses they have.
+//! Names and addresses of the hosts' interfaces.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use super::{BlackBox, Ends, Via};
 
 /// Packets; with the usual 500 a TUN device loses what a busy machine does not fetch in time.
 pub const QUEUE_PACKETS: u32 = 10_000;
-/// Of Ethernet; a packet on the wire is no longer.
+/// MTU of Ethernet, in bytes; no packet on the wire is longer.
 pub const MTU: u32 = 1500;
 pub const IPV4_PREFIX: u8 = 24;
 pub const IPV6_PREFIX: u8 = 64;

@@ -25,7 +25,7 @@ pub enum TestbedError {
     /// The user asked us to stop.
     #[error("interrupted")]
     Interrupted,
-    /// What it said against it.
+    /// Refusal by the testbed, with its reason.
     #[error("the testbed: {0}")]
     Refused(String),
     /// It does not answer, or not as it should.
@@ -103,10 +103,10 @@ impl Testbed {
         self.done(&TestbedOrder::Configure { link, heading, impairment }, interrupted)
     }
 
-    /// Whether the kernels of both ends may leave segmentation and checksums to the wire.
+    /// Allows or forbids the kernels of both ends to leave segmentation and checksums to the wire.
     ///
     /// # Errors
-    /// Where it does not answer.
+    /// If the testbed does not answer.
     pub fn set_offload(
         &mut self,
         link: BlackBox,
@@ -129,10 +129,10 @@ impl Testbed {
         self.helper.let_go();
     }
 
-    /// What a link counted.
+    /// Fetches the counters of a link.
     ///
     /// # Errors
-    /// Where it does not answer.
+    /// If the testbed does not answer.
     pub fn counters(
         &mut self,
         link: BlackBox,

@@ -15,7 +15,7 @@ use super::hosts::Hosts;
 use super::{BlackBox, TestbedReady};
 use weigh_workload::setup::kind::join_network::JoinNetwork;
 
-/// That of audisp-remote.
+/// Port of audisp-remote.
 const PORT: u16 = 60;
 /// To connect, and to say the number.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,7 +29,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// That of a testbed, over the LAN: packets on the wire are numbered, and are COMM's alone.
+    /// Returns the collector of a testbed, reached over the LAN. Packets on the wire are numbered
+    /// and belong to COMM alone.
     pub fn of(ready: &TestbedReady, nonce: u64) -> Option<Collector> {
         let join = ready.host(super::HostName::Test)?.join.clone();
         let address = ready.link(BlackBox::Passive)?.lan.ipv4.other;

@@ -18,12 +18,13 @@ use super::{Addresses, BlackBox, Ends, Extent, HostName, HostReady, LinkReady, V
 use weigh_host::user_namespace;
 use weigh_workload::setup::kind::join_network::JoinNetwork;
 
-/// What TCP remembers of a peer must not pass from one measurement to the next. And what a killed process
-/// has not sent is not sent again for a minute: its socket keeps the namespace, which answers for the
-/// addresses that those of the next experiment have.
+/// Settings of each host, which keep measurements and experiments apart. TCP must not carry
+/// memories of a peer from one measurement to the next. A killed process's unsent data is not sent
+/// again for a minute. Otherwise its socket would keep the namespace, which answers for addresses
+/// that the next experiment needs.
 const SETTINGS: [(&str, &str); 2] =
     [("ipv4/tcp_no_metrics_save", "1"), ("ipv4/tcp_orphan_retries", "1")];
-/// What else a result may depend on, and is told with it.
+/// Further settings that a result may depend on, and that are reported with it.
 const TOLD: [&str; 19] = [
     "core/rmem_max",
     "core/somaxconn",
@@ -49,10 +50,10 @@ const TOLD: [&str; 19] = [
 /// The devices of a wire: that of W_test, and that of the black box.
 pub type WireEnds = (BlackBox, [Tun; 2]);
 
-/// Those that are on this machine, and whether it takes a user namespace to have them.
+/// Hosts on this machine; without root, they are in a user namespace.
 pub struct Hosts {
     namespaces: Vec<(HostName, Namespace)>,
-    /// What leads from the network to the wire, where W_test is elsewhere.
+    /// Gateway from the network to the wire, if W_test is elsewhere.
     gateway: Option<Namespace>,
     is_rootless: bool,
     /// Why there is no IPv6.
@@ -140,7 +141,7 @@ impl Hosts {
         }
     }
 
-    /// Whether it takes a user namespace.
+    /// Returns true if the hosts need a user namespace.
     pub fn is_rootless(&self) -> bool {
         self.is_rootless
     }
@@ -164,10 +165,10 @@ impl Hosts {
             .ok_or_else(|| io::Error::other("there is no such host"))
     }
 
-    /// What is told of each of them.
+    /// Returns the description of each host.
     ///
     /// # Errors
-    /// Where `/proc` is missing.
+    /// If `/proc` is missing.
     pub fn ready(&self) -> io::Result<Vec<HostReady>> {
         let pid = std::process::id();
         let path = |file: String| PathBuf::from(format!("/proc/{pid}/{file}"));
@@ -252,7 +253,8 @@ fn begin() -> io::Result<()> {
     Ok(())
 }
 
-/// What is told of the settings of this namespace; some are those of the whole machine, and hidden here.
+/// Reads the reported settings of this namespace. Settings of the whole machine are hidden in a
+/// namespace and left out.
 fn settings() -> BTreeMap<String, String> {
     let read = |name: &str| {
         let value = fs::read_to_string(sysctl(name)).ok()?;

@@ -40,16 +40,17 @@ use weigh_workload::setup::kind::join_network::JoinNetwork;
 /// The hidden subcommand that turns `weigh` into a testbed.
 pub const SUBCOMMAND: &str = "__testbed";
 
-/// What a testbed is told first.
+/// First message to a testbed: how to set it up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestbedSetup {
     /// Where the wires' threads run; on any CPU where it is empty. Not on those of W_test.
     pub wire_cpus: Vec<usize>,
-    /// Whether they run before all others, where that is allowed.
+    /// True if the wires' threads run before all others, where the kernel allows that.
     pub real_time: bool,
     #[serde(default)]
     pub extent: Extent,
-    /// What datagrams have to know to be sent back, and who ships records.
+    /// Number that datagrams must carry to be sent back, and that senders of audit records must
+    /// know.
     #[serde(default)]
     pub nonce: u64,
     /// Where W_passive keeps the audit records that are shipped to it; it takes none without.
@@ -83,7 +84,7 @@ impl HostName {
     pub const ALL: [HostName; 3] = [HostName::Test, HostName::Active, HostName::Passive];
 }
 
-/// Those at the far side of a link: a link is named by it.
+/// Host at the far side of a link. Its name is also the link's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlackBox {
@@ -119,19 +120,20 @@ pub enum Via {
     Lan,
 }
 
-/// What stands when a testbed is ready.
+/// Description of a testbed that is ready.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TestbedReady {
     pub pid: u32,
     pub hosts: Vec<HostReady>,
     pub links: Vec<LinkReady>,
-    /// Whether it does without root, in a user namespace.
+    /// True if the testbed runs without root, in a user namespace.
     pub is_rootless: bool,
     /// Why the wires have no real-time priority, though they were to have one.
     pub not_real_time: Option<String>,
     /// Why their memory may be swapped out.
     pub not_locked: Option<String>,
-    /// What the kernel leaves to the wires to segment, at best: `off`, `tcp`, `tcp and udp`.
+    /// Largest segmentation offload that the kernel leaves to the wires: `off`, `tcp`, `tcp and
+    /// udp`.
     pub offload: String,
     /// Why there are no IPv6 addresses.
     pub no_ipv6: Option<String>,
@@ -155,7 +157,7 @@ pub struct HostReady {
     pub name: HostName,
     /// How a launcher gets there.
     pub join: JoinNetwork,
-    /// What the kernel does there that a result may depend on (`net.ipv4.tcp_…`), by name.
+    /// Kernel settings of the host that a result may depend on (`net.ipv4.tcp_…`), by name.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -175,14 +177,14 @@ pub struct Addresses {
     pub ipv6: Option<Ends>,
 }
 
-/// Both ends.
+/// Addresses of both ends of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
     pub test: IpAddr,
     pub other: IpAddr,
 }
 
-/// What a testbed is asked.
+/// Request to a testbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestbedOrder {
@@ -192,12 +194,13 @@ pub enum TestbedOrder {
         heading: Heading,
         impairment: Box<Impairment>,
     },
-    /// Whether the kernel may leave segmentation to the wire.
+    /// Lets the kernel leave segmentation to the wire, or forbids it.
     Offload {
         link: BlackBox,
         is_on: bool,
     },
-    /// Both directions count from 1 again, and draw again from their seeds.
+    /// Restarts both directions of a link: they count from 1 again, and draw again from their
+    /// seeds.
     Reset(BlackBox),
     Counters(BlackBox),
     /// Writes down what W_test's interfaces carry from now on, into this file; or ends it.
@@ -214,7 +217,7 @@ pub enum TestbedOrder {
     },
 }
 
-/// What it answers.
+/// Answer of a testbed to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestbedAnswer {
@@ -228,7 +231,7 @@ pub enum TestbedAnswer {
     Error(String),
 }
 
-/// What a link counted since it was configured or reset.
+/// Counters of a link since it was configured or reset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkCount {
     pub from_test: LinkCounters,

@@ -19,7 +19,7 @@ use super::{BlackBox, Ends, Via};
 /// The wire's interface at the gateway, on the side of W_test.
 pub const NEAR: &str = "near";
 const OUT: &str = "out";
-/// Of the gateway, on the network and on the wire.
+/// Host number of the gateway on the network; the next constant is its number on the wire.
 const OUT_HOST: u8 = 254;
 const NEAR_HOST: u8 = 253;
 /// For the interfaces of an experiment that has just ended to go.

@@ -60,7 +60,7 @@ fn say(answer: &TestbedAnswer) -> io::Result<()> {
     stdout.flush()
 }
 
-/// What the process holds.
+/// State of a testbed process.
 struct Bed {
     /// Before the hosts: their devices go first.
     wires: BTreeMap<BlackBox, LaidWire>,
@@ -76,7 +76,7 @@ struct LaidWire {
     wire: Wire,
     /// How it is configured, from and to W_test.
     impairments: [Impairment; 2],
-    /// What its devices had dropped when it began to count.
+    /// Pieces that the wire's devices had dropped when the wire began to count.
     dropped_before: [u64; 2],
 }
 
@@ -196,7 +196,8 @@ impl Bed {
         })
     }
 
-    /// What the devices of W_test and of the black box dropped so far, as nobody fetched it in time.
+    /// Returns how many pieces the devices of W_test and of the black box have dropped so far. A
+    /// device drops a piece if nobody fetches it in time.
     fn device_dropped(&self, link: BlackBox) -> io::Result<[u64; 2]> {
         let read = |name: &'static str| Ok(Interfaces::open()?.statistics(name)?.send_dropped);
         Ok([self.hosts.near_end(link, read)?, self.hosts.run(link.host(), || read(WIRE))?])
@@ -216,7 +217,8 @@ impl Bed {
         }
     }
 
-    /// What a datagram is delayed there and back; between machines, who configures it knows.
+    /// Returns the configured delay of a datagram's round trip. Between machines, only the process
+    /// that configures the link knows it.
     fn configured_ns(&self, link: BlackBox) -> u64 {
         let laid = self.wires.get(&link);
         let impairments = laid.map(|laid| laid.impairments.as_slice()).unwrap_or_default();

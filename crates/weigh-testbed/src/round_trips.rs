@@ -47,7 +47,7 @@ pub fn measure(
     summarise(times, rounds)
 }
 
-/// The same where another machine sends them back ([`send_back`]).
+/// Measures the round trips of datagrams that another machine sends back ([`send_back`]).
 ///
 /// # Errors
 /// As [`measure`].

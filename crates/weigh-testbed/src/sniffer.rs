@@ -1,5 +1,5 @@
-//! What W_test's interfaces carry, as a file that tcpdump and Wireshark read (pcap with nanoseconds): the
-//! first bytes of each packet, from its IP header on.
+//! Packets on W_test's interfaces, written to a file that tcpdump and Wireshark read (pcap with
+//! nanoseconds). The file has the first bytes of each packet, from its IP header on.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Of a packet: its headers, with all options.
+/// Bytes kept of a packet: its headers, with all options.
 const SNAP_BYTES: usize = 128;
 /// For what comes while the thread does not run.
 const BUFFER_BYTES: libc::c_int = 64 << 20;
 const LOOK_UP: Duration = Duration::from_millis(20);
-/// What is on the way when it is to end: until so many looks found nothing, and no longer than this.
+/// Looks that must find nothing before a trace ends, so that packets on the way are recorded. The
+/// next constant limits the wait.
 const LINGER_LOOKS: u32 = 2;
 const LINGERS_WITHIN: Duration = Duration::from_secs(5);
 
