@@ -10,7 +10,7 @@ use weigh_model::samples::Point;
 use weigh_model::workload::metric::Metric;
 use weigh_net::cell::Cell;
 
-/// Of fewer samples no deviation is told.
+/// Samples that a cell needs before a deviation is reported.
 const LEAST_SAMPLES: usize = 5;
 /// Median absolute deviations, as estimates of the standard deviation.
 const FAR: f64 = 3.0;
@@ -19,7 +19,7 @@ pub const RETRANSMISSIONS: &str = "retransmissions";
 pub const DROPPED: &str = "dropped_packets";
 pub const DROPPED_BY_QUEUE: &str = "queue_dropped_packets";
 
-/// Those of which TCP was watched, the worst first.
+/// Returns the abnormal cells among the samples whose TCP was watched, the worst first.
 pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
     let mut found: Vec<Abnormal> = watched(stored)
         .filter_map(|detailed| {
@@ -45,7 +45,7 @@ pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
     found
 }
 
-/// Those that need not be kept: work and pair.
+/// Returns the work and pair of each watched sample that need not be kept.
 pub fn ordinary(stored: &Stored) -> Vec<(usize, usize)> {
     watched(stored)
         .filter(|detailed| {

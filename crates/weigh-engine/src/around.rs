@@ -1,4 +1,5 @@
-//! What a user has run around the launches, as hyperfine does: never timed, and never treated.
+//! Lines that a user has run around the launches, as with hyperfine: never timed, and never
+//! treated.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Around {
     /// Before every launch of the command, warm-ups too.
     pub prepare: Option<String>,
-    /// The same of each arm, where they differ.
+    /// Lines before every launch of each arm, if the arms differ.
     pub prepare_arms: Vec<String>,
     /// Once, before the first launch of a set.
     pub setup: Option<String>,
@@ -19,17 +20,17 @@ pub struct Around {
 }
 
 impl Around {
-    /// Whether there is anything to run beside the command.
+    /// Returns true if there is any line to run around the command.
     pub fn has_lines(&self) -> bool {
         self.has_prepare() || [&self.setup, &self.cleanup].into_iter().any(Option::is_some)
     }
 
-    /// Whether there is between two launches.
+    /// Returns true if a line runs between two launches.
     pub fn has_prepare(&self) -> bool {
         self.prepare.is_some() || !self.prepare_arms.is_empty()
     }
 
-    /// What is run before each launch in this arm.
+    /// Returns the line to run before each launch in this arm.
     pub fn prepare_of(&self, arm: usize) -> Option<&String> {
         self.prepare_arms.get(arm).or(self.prepare.as_ref())
     }

@@ -1,26 +1,26 @@
-//! What is to be measured, as a user named it.
+//! Request for measurements, in the names that a user gave.
 
 use super::surroundings::Surroundings;
 use weigh_model::workload::mix::{JobSizes, MixFromFile};
 use weigh_model::workload::suite::FromFile;
 use weigh_station::client::WhoIsTreated;
 
-/// What a user named, with the files that this named, which were read already.
+/// Names that a user gave, with the contents of the files that they name.
 #[derive(Clone)]
 pub struct AskedFor<'a> {
     /// Workloads, suites, mixes, or files with a suite or mix.
     pub names: &'a [String],
     pub suites: &'a [FromFile],
     pub mixes: &'a [MixFromFile],
-    /// Of each workload that is named without a load of its own, so many copies.
+    /// Copies of each workload that is named without a load of its own.
     pub copies: &'a [usize],
     pub sizes: &'a JobSizes,
-    /// What is done beside each; each is measured alone as well.
+    /// Activities alongside each workload; each workload is measured alone as well.
     pub beside: &'a [String],
-    /// Whether the peak of a mix that is named without users is sought.
+    /// True if the peak of a mix that is named without users is sought.
     pub seeks_peaks: bool,
     pub surroundings: Surroundings,
-    /// Of servers and of who asks them.
+    /// Treated side: the servers, the clients or both.
     pub treated: WhoIsTreated,
 }
 

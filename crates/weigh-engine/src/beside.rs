@@ -1,10 +1,10 @@
-//! What is done beside a workload, as its row names it: `feel:spawn/app:db.transaction@mariadb`.
+//! Activity alongside a workload, as its row names it: `feel:spawn/app:db.transaction@mariadb`.
 
-/// What a row has beside it.
+/// Activity alongside the workload of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
     /// As the name of the row ends.
     pub name: String,
-    /// Of the fixture that does it.
+    /// Label of the fixture that runs the activity.
     pub label: String,
 }

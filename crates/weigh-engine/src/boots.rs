@@ -39,7 +39,7 @@ pub fn due(stored: &Stored, elapsed: Duration) -> Result<Option<DueBoot>, String
     Ok((!is_over).then(|| half(request.common.seed, measured.rounds, 0)))
 }
 
-/// Whether another round will probably end in time. The first one is always begun.
+/// Returns true if another round will probably end in time. The first round is always begun.
 fn may_begin(rounds: usize, elapsed: Duration, budget: Duration) -> bool {
     rounds == 0 || elapsed + elapsed / rounds as u32 <= budget
 }
@@ -51,9 +51,9 @@ fn half(seed: u64, round: usize, position: usize) -> DueBoot {
     DueBoot { round, arm, position }
 }
 
-/// What was measured.
+/// Halves of pairs that were measured.
 struct Halves {
-    /// Those that have not failed.
+    /// Works that have not failed.
     works: Vec<usize>,
     rounds: usize,
     /// Work, round, arm.
@@ -73,7 +73,7 @@ impl Halves {
         Halves { works, rounds, samples }
     }
 
-    /// Of the last round, the half that lacks a sample.
+    /// Returns the half of the last round that lacks a sample.
     fn missing(&self, seed: u64) -> Option<DueBoot> {
         let round = self.rounds.checked_sub(1)?;
         let halves = [0, 1].map(|position| half(seed, round, position));
@@ -127,7 +127,8 @@ impl Session<'_> {
         }
     }
 
-    /// What has a sample of this half already, as one was cut off in it, is not measured again.
+    /// Measures a half of a pair, without works that already have a sample of it because the half
+    /// was cut off.
     fn measure_half(&self, host: &mut Host, half: &DueBoot) -> Result<(), Stop> {
         let DueBoot { round, arm, position } = *half;
         let lacking: BTreeSet<usize> =

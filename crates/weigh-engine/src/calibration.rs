@@ -1,5 +1,5 @@
-//! What the experiments with two identical arms say of this machine: how its pairs scatter, the
-//! smallest effect that it will show, and whether it raises false alarms more often than promised.
+//! Results of this machine's experiments with two identical arms. They show how its pairs scatter,
+//! the smallest effect that it will show, and if false alarms are more frequent than promised.
 
 pub mod planted;
 
@@ -55,7 +55,8 @@ struct BySchemes {
 }
 
 impl KnownNoise {
-    /// That of calibrations. Read before every experiment, so nothing is judged for it.
+    /// Collects the noise of calibrations. It is read before every experiment, so nothing is judged
+    /// for it.
     pub fn of(history: &[Stored]) -> KnownNoise {
         let mut known = KnownNoise::default();
         for stored in history {
@@ -84,7 +85,7 @@ impl KnownNoise {
     }
 }
 
-/// What a launch takes besides its sample, about, where no calibration tells.
+/// Approximate time of a launch besides its sample, in milliseconds, if no calibration shows it.
 const LAUNCH_MS: u64 = 15;
 
 /// How many pairs the budget of `request` will probably allow each of its rows, of samples that begin with
@@ -127,7 +128,8 @@ pub fn planned_pairs(
     (request.plan.design().fixed_pairs.is_none() && pairs.is_finite()).then(|| pairs.max(1.0))
 }
 
-/// What a pair of a calibrated row took, launches and all: of pairs in turns, only the timed parts are known.
+/// Returns the time of a pair of a calibrated row, launches included. For interleaved pairs, only
+/// the timed parts are known.
 fn pair_s(row: &Measurements) -> Option<f64> {
     let launches_s = match row.schedule.main() {
         Scheme::InSequence => 0.0,
@@ -187,23 +189,23 @@ fn tally(alarms: impl Iterator<Item = bool>, alpha: f64) -> FalseAlarms {
 /// One calibration, judged.
 struct Outcome {
     id: String,
-    /// Whether `weigh compare` would have called any row slower or faster; `None` where none had the
-    /// pairs for it, so that it could not have.
+    /// True if `weigh compare` would have called any row slower or faster. `None` if no row had
+    /// enough pairs for a verdict.
     alarmed: Option<bool>,
-    /// Those with fewer pairs than a verdict needs say nothing, of noise either.
+    /// Rows with enough pairs for a verdict. Other rows say nothing, not even about noise.
     rows: Vec<RowOutcome>,
 }
 
 struct RowOutcome {
     workload: WorkName,
-    /// Of the pairs that it is judged by.
+    /// Scheme of the pairs that the row is judged by.
     scheme: Scheme,
     deviation: f64,
     pair_s: Option<f64>,
     pairs: usize,
     /// Were it the only row.
     alarmed: bool,
-    /// The same of its CPU time; `None` where that was not judged.
+    /// True if the row's CPU time would have raised an alarm; `None` if CPU time was not judged.
     cpu_time_alarmed: Option<bool>,
 }
 
@@ -250,7 +252,7 @@ impl Outcome {
     }
 }
 
-/// What all calibrations found of one workload: a value per calibration.
+/// Results of all calibrations for one workload: a value per calibration.
 #[derive(Default)]
 struct Rows {
     deviations: Vec<f64>,

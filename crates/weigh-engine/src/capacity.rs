@@ -28,7 +28,7 @@ const NEAR: f64 = 1.04;
 /// The range at first, in parts of what the clients get in a closed loop.
 const LOWEST: f64 = 1.0 / 32.0;
 const HIGHEST: f64 = 1.5;
-/// What a p99 leaves.
+/// Share of requests that are slower than a p99.
 const SLOW_SHARE: f64 = 0.01;
 /// A p99 of fewer is a matter of a few.
 const LEAST_REQUESTS: f64 = 1200.0;
@@ -40,7 +40,7 @@ pub struct RateSearch {
     low: f64,
     /// The lowest is the last one. The first one is where the search ends, without a trial.
     beyond: Vec<f64>,
-    /// Whether the last one had its second trial.
+    /// True if the lowest rate beyond the limit had its second trial.
     is_confirmed: bool,
     /// Passes of the present trial: within the limit, and beyond it.
     passes: [usize; 2],
@@ -91,7 +91,7 @@ impl RateSearch {
     }
 }
 
-/// What a search came to.
+/// Outcome of a search.
 enum SearchFound {
     /// The highest rate within the limit, with the sample of that pass.
     Bears(f64, Box<Measured>),
@@ -225,7 +225,7 @@ fn why_not(pass: &PassFound) -> Option<String> {
     pass.problem.clone().or(wrong)
 }
 
-/// What a pass said.
+/// Describes the outcome of a pass.
 fn tried(rate: f64, pass: &PassFound, is_within: bool) -> String {
     let rate = format::rate(rate, "");
     let p99 = pass.p99_ns.map(|ns| format!("a p99 of {}", format::seconds(ns / 1e9)));
@@ -240,10 +240,11 @@ fn tried(rate: f64, pass: &PassFound, is_within: bool) -> String {
     format!("{rate} requests/s: {said}, {verdict}{unsent}")
 }
 
-/// What a start bears; 0 stands for a search in which no rate was within the limit.
+/// Describes the rate that a start bears. A rate of 0 stands for a search in which no rate was
+/// within the limit.
 ///
 /// # Errors
-/// Where that were half of them: there is no median of the others.
+/// If half of the rates or more are 0: they have no usable median.
 fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Result<String, String> {
     let limit = format::seconds(limit_ns / 1e9);
     let without = rates.iter().filter(|rate| **rate == 0.0).count();
@@ -279,7 +280,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Of a server that keeps the limit up to 700 requests a second, more or less.
+    /// Searches for the limit of a server that keeps it up to about 700 requests a second.
     fn search(chance: &mut ChaCha8Rng, noise: f64) -> f64 {
         let bears = 700.0 * (1.0 + noise * (chance.random::<f64>() - 0.5));
         ends_at(|rate| rate <= bears * (1.0 + noise / 2.0 * (chance.random::<f64>() - 0.5)))

@@ -50,7 +50,8 @@ impl Platform for TwoSchemes {
     }
 }
 
-/// Whether the truth was ever left out of the interval, or a difference claimed that there is not.
+/// Errors about the truth: an interval that left it out, or a claim of a difference that does not
+/// exist.
 struct TruthWitness {
     truth: f64,
     was_wrong: bool,

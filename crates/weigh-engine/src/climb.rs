@@ -100,8 +100,8 @@ impl Session<'_> {
         }
     }
 
-    /// What it did with fewer users stands; without those there is no result. Samples that were taken of the
-    /// point itself do not stand: it is kept as failed.
+    /// Records that a point failed. Results with fewer users stand; without any, there is no
+    /// result. Samples of the point itself do not stand: it is stored as failed.
     fn point_failed(
         &self,
         host: &mut Host,
@@ -125,7 +125,7 @@ impl Session<'_> {
         }
     }
 
-    /// Those of these works that are load points, and the users of each.
+    /// Returns the load points among these works, and the users of each.
     pub(super) fn load_points(&self, works: &[usize]) -> (Vec<usize>, Vec<usize>) {
         let users = |work: &usize| Some((*work, self.works[*work].users()?.get()));
         works.iter().filter_map(users).unzip()

@@ -16,12 +16,12 @@ pub struct Contest {
     pub shell: Vec<String>,
     /// As they were written, the baseline first.
     pub lines: Vec<String>,
-    /// What they are called; all different.
+    /// Labels of the commands; all different.
     pub labels: Vec<String>,
     pub expected: ExpectedExit,
-    /// Whether all must write the same to stdout.
+    /// True if all commands must write equal output to stdout.
     pub same_output: bool,
-    /// Whether what each printed in a first launch is shown.
+    /// True if the output of each command in a first launch is shown.
     pub show_output: bool,
 }
 
@@ -95,7 +95,7 @@ impl Contest {
         self.shell.first().cloned().into_iter().chain(self.lines.iter().filter_map(first)).collect()
     }
 
-    /// What is wrong with the output of a launch, where it is compared.
+    /// Describes how the output of a launch differs from the expected one, if outputs are compared.
     pub fn difference(&self, launched: &Launched) -> Option<String> {
         let found = launched.difference.as_ref()?;
         let line = found.line;

@@ -23,7 +23,7 @@ pub const COINS: usize = u32::MAX as usize;
 const MOST: u32 = 5;
 const MOST_BEFORE_VERDICTS: u32 = 20;
 
-/// What a launch is to tell.
+/// Measurement that a launch of the detail pass takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// How long each operation takes.
@@ -32,7 +32,7 @@ pub enum Look {
     Counters,
 }
 
-/// What can look more closely.
+/// Platform that can look more closely.
 pub trait DetailPlatform: Platform {
     /// Launches a workload once, proves that its arm's treatment was in force, and keeps what it tells.
     /// Says whether there was anything: without a PMU there are no counts.
@@ -47,7 +47,8 @@ pub trait DetailPlatform: Platform {
     fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
 }
 
-/// What to keep of a budget for the pass: what all pairs of all rows take, as far as their samples tell.
+/// Returns the part of a budget to keep for the pass. It is the time of all pairs of all rows, as
+/// far as their samples show it.
 pub fn reserve(rows: &[RowState], had: impl Fn(&Unit) -> Had, budget: Duration) -> Duration {
     let measured = || rows.iter().filter(|row| row.failure.is_none());
     let of_row = |row: &RowState| match row.betting.pairs() {
@@ -59,12 +60,13 @@ pub fn reserve(rows: &[RowState], had: impl Fn(&Unit) -> Had, budget: Duration) 
     measured().map(of_row).sum::<Duration>().min(most)
 }
 
-/// What a pair of the pass takes, before there was one: its launches are as long as a sample, or longer.
+/// Returns the expected time of a pair of the pass before the first one. Its launches are at least
+/// as long as a sample.
 fn expected(row: &RowState) -> Duration {
     row.pair_cost() + Duration::from_millis(2 * TARGET_MS)
 }
 
-/// What an earlier session looked at of a row.
+/// Pairs of a row's detail pass in earlier sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Had {
     /// Whole pairs.
@@ -74,18 +76,18 @@ pub struct Had {
 }
 
 impl Had {
-    /// Of a row that has none to come.
+    /// Value for a row that needs no more pairs.
     pub const ALL: Had = Had { pairs: PAIRS, next: PAIRS };
 }
 
 /// A row in the pass.
 struct Looked {
     unit: Unit,
-    /// Those of this session.
+    /// Number of pairs in this session.
     pairs: usize,
     had: Had,
     spent: Duration,
-    /// What a pair is expected to take before there was one.
+    /// Expected time of a pair before the first one.
     expected: Duration,
     is_given_up: bool,
     is_uncounted: bool,
@@ -96,7 +98,7 @@ impl Looked {
         !self.is_given_up && self.had.pairs + self.pairs < PAIRS
     }
 
-    /// What its pairs to come take.
+    /// Returns the time of the row's pairs to come.
     fn rest(&self) -> Duration {
         let pairs = if self.is_open() { PAIRS - self.had.pairs - self.pairs } else { 0 };
         self.cost() * pairs as u32

@@ -24,7 +24,7 @@ use weigh_model::result::work_name::WorkName;
 /// Error rate of each interval.
 const ALPHA: f64 = 0.05;
 
-/// What one experiment has of a row.
+/// Row of one experiment.
 struct RowOfOne {
     workload: WorkName,
     treatment: String,
@@ -33,7 +33,7 @@ struct RowOfOne {
     rates: Vec<f64>,
     /// Empty for a run.
     log_ratios: Vec<f64>,
-    /// What its bets began with.
+    /// Start of the row's bets.
     start: Start,
     /// How its pairs were taken.
     scheme: Scheme,
@@ -114,7 +114,8 @@ fn only_in<'a>(
     rows.iter().filter(|row| !others.iter().any(|other| other.is_same(row)))
 }
 
-/// Whether it is a load point that a search for a peak came to by itself: another search may come to others.
+/// Returns true if a search for a peak chose this load point by itself: another search may choose
+/// other points.
 fn was_sought(row: &RowOfOne, how: Option<&HowTaken>, rows: &[RowOfOne]) -> bool {
     let is_peak = |other: &RowOfOne| {
         other.workload.name == row.workload.name && other.workload.load.is_none()
@@ -169,7 +170,7 @@ impl RowOfOne {
     }
 }
 
-/// What makes the two rows numbers of different things; `None` where nothing does.
+/// Explains why the two rows measure different things; `None` if they do not.
 fn why_not_compared(
     before: (&Stored, &RowOfOne),
     after: (&Stored, &RowOfOne),

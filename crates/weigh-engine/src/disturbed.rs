@@ -36,7 +36,7 @@ impl Judge {
         Judge { usual_waiting: [usual(false), usual(true)] }
     }
 
-    /// Whether the machine disturbed this sample more than the thresholds allow.
+    /// Returns true if the machine disturbed this sample more than the thresholds allow.
     pub fn is_disturbed(&self, sample: &Point) -> bool {
         let usual = self.usual_waiting[usize::from(sample.is_treated)];
         let is_at_least =
@@ -48,7 +48,7 @@ impl Judge {
     }
 }
 
-/// What a reader should know; nothing where no pair was disturbed.
+/// Returns a warning about disturbed pairs; `None` if no pair was disturbed.
 pub fn warning(rows: &[Row]) -> Option<String> {
     let worst =
         rows.iter().max_by_key(|row| row.disturbed_pairs).filter(|row| row.disturbed_pairs > 0)?;

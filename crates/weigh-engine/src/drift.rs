@@ -1,5 +1,6 @@
-//! Whether the machine became faster or slower while a row was measured. Pairs cancel what both arms
-//! share, so that is no fault of a result; but what it holds for has changed meanwhile.
+//! Detects that the machine became faster or slower while a row was measured. Pairs cancel changes
+//! that both arms share, so the result is still correct. But the machine it holds for has changed
+//! meanwhile.
 
 use paired::estimate::{MAD_TO_SD, mad, median};
 use paired::judge::MIN_PAIRS;
@@ -38,7 +39,8 @@ pub fn note(series: &[Pair]) -> Option<String> {
     })
 }
 
-/// Of an arm, as a log-ratio, where that is notable and stands out of its scatter.
+/// Returns the change of an arm's rate as a log-ratio, if it is notable and exceeds the arm's
+/// scatter.
 fn change(first: &[Pair], last: &[Pair], rate: fn(&Pair) -> f64) -> Option<f64> {
     let levels = |pairs: &[Pair]| -> Vec<f64> {
         pairs.iter().map(|pair| rate(pair).ln()).filter(|level| level.is_finite()).collect()

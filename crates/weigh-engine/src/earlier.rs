@@ -1,4 +1,5 @@
-//! What earlier sessions of an experiment left, so that another can go on where they stopped.
+//! Results of an experiment's earlier sessions, so that another session can go on where they
+//! stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,7 +28,7 @@ use weigh_model::workload::metric::Metric;
 /// A row: which of the works, under the treatment of which arm.
 type Key = (usize, usize);
 
-/// What was measured before this session; of a new experiment nothing.
+/// Measurements before this session; empty for a new experiment.
 #[derive(Debug, Default)]
 pub struct Earlier {
     /// How many sessions there were.
@@ -49,7 +50,7 @@ pub struct Earlier {
     pub schedules: BTreeMap<Key, Schedule>,
     /// n* of rows, where it was known after their pilot alone.
     pub plans: BTreeMap<Key, f64>,
-    /// What was chosen as peaks, where it was.
+    /// Peaks that were chosen, if any.
     pub peaks: Vec<ChosenPeak>,
     /// The samples by which they are chosen, in the order measured.
     pub searched: BTreeMap<Key, Vec<Point>>,
@@ -62,10 +63,11 @@ impl Earlier {
         Earlier { sets: 0..sets, ..Earlier::default() }
     }
 
-    /// What is stored of an experiment that compares.
+    /// Returns the stored measurements of an experiment that compares.
     ///
-    /// An experiment in one set goes on with that set's rows. One in several goes on with further sets,
-    /// those that it lacks or one more: a set is complete in itself, with a new start of the treatments.
+    /// An experiment in one set goes on with that set's rows. An experiment in several sets goes on
+    /// with the sets that it lacks, or with one more set. A set is complete in itself, with a new
+    /// start of the treatments.
     pub fn of(stored: &Stored) -> Earlier {
         let is_one_set = stored.header.sets == 1;
         let points = || stored.samples.values().flat_map(|of_row| &of_row.points);
@@ -94,17 +96,17 @@ impl Earlier {
         }
     }
 
-    /// The same of these works, of which some may have no samples yet.
+    /// Returns the units of these works, some of which may have no samples yet.
     pub fn units_of(&self, works: &[Work]) -> Vec<Option<String>> {
         (0..works.len()).map(|work| self.units.get(&work).cloned()).collect()
     }
 
-    /// What the detail pass of an earlier session has of a row.
+    /// Returns the pairs of a row's detail pass in an earlier session.
     pub fn detail(&self, unit: &Unit) -> Had {
         self.details.get(&(unit.work, unit.treated_arm)).copied().unwrap_or_default()
     }
 
-    /// Whether there is nothing left to measure: every row has all that it needs.
+    /// Returns true if there is nothing left to measure: every row has all that it needs.
     pub fn is_done(&self, stored: &Stored, request: &Request) -> bool {
         if self.rows.is_empty() {
             return false;

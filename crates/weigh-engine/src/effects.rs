@@ -109,7 +109,7 @@ pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a J
     }
 }
 
-/// What was chosen to be measured, with all arms of each workload that has effects, or none.
+/// Extends the chosen rows so that each workload with effects has all its arms or none.
 pub fn in_step(rows: &[RowState], chosen: Vec<usize>) -> Vec<usize> {
     let has_effects =
         |work: usize| rows.iter().any(|row| row.unit.work == work && !row.effects.is_empty());
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// What was ever wrongly said of the effects, at the end of any round.
+    /// Wrong claims about the effects, at the end of any round.
     struct Witness {
         truths: [f64; 3],
         missed: [bool; 3],

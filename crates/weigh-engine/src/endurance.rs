@@ -79,13 +79,13 @@ impl Session<'_> {
     }
 }
 
-/// What the passes over a work came to.
+/// Outcome of all passes over a work.
 #[derive(Default)]
 struct Course {
     has_sample: bool,
     /// Why the first pass that has no sample has none.
     problem: Option<String>,
-    /// That its servers ended, in a sentence.
+    /// Sentence that says that the servers ended.
     gone: Option<String>,
 }
 
@@ -112,7 +112,7 @@ fn gone(name: &str, number: usize, passes: usize) -> String {
     format!("{name}: in pass {number} of {passes} its servers ended{end}.")
 }
 
-/// What a pass came to, in a line.
+/// Describes the outcome of a pass in a line.
 fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
     let rate = match (pass.good_rate, &pass.problem) {
         (Some(rate), _) => format!("{} good answers/s", format::rate(rate, "")),
@@ -141,7 +141,7 @@ fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
     )
 }
 
-/// What was seen once already.
+/// Events that were seen once already.
 #[derive(Default)]
 struct Firsts {
     error: bool,

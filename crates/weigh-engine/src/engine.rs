@@ -77,8 +77,9 @@ pub fn fresh_rows(units: &[Unit], design: &Design) -> Vec<RowState> {
     units.iter().map(|unit| RowState::new(*unit, design)).collect()
 }
 
-/// Whether to judge after a round. That takes a time in proportion to the pairs, on a CPU that is to measure;
-/// so where there are many, only when a fiftieth of them are new. Fewer looks leave the promise as it is.
+/// Returns true if the rows are to be judged after a round. Judging takes CPU time in proportion to
+/// the pairs, on a CPU that is to measure. So with many pairs, it waits until a fiftieth of them
+/// are new. Fewer looks leave the promise intact.
 fn is_due(pairs: usize, judged_pairs: usize) -> bool {
     pairs > judged_pairs + judged_pairs / 50
 }
@@ -184,7 +185,8 @@ fn measure_pair(
     Ok(())
 }
 
-/// Whether the row has turned to sequential pairs, as the platform found that others are not possible.
+/// Makes the row turn to sequential pairs if the platform found others impossible. Returns true if
+/// it turned.
 fn leave_where_impossible(
     row: &mut RowState,
     design: &Design,
@@ -320,7 +322,7 @@ mod tests {
         }
     }
 
-    /// What makes records, which the first pair in turns shows.
+    /// Fake machine that makes records, which the first pair in turns shows.
     struct Restless {
         fake: Fake,
         is_known: bool,

@@ -1,4 +1,4 @@
-//! What a treatment produced besides the change of a rate: so much per operation, and in total.
+//! Evidence that a treatment produced besides the change of a rate: per operation, and in total.
 
 use super::pairs::Measurements;
 use weigh_model::evidence::Evidence;
@@ -9,7 +9,7 @@ use weigh_model::result::quantity::{
 use weigh_model::result::summary::RowEvidence;
 use weigh_model::samples::Totals;
 
-/// What its treated samples produced, as its treatment declares it.
+/// Returns the evidence that the row's treated samples produced, as the treatment declares it.
 pub fn of_row(stored: &Stored, measurements: &Measurements) -> RowEvidence {
     let startup = stored
         .startups
@@ -95,7 +95,7 @@ fn account(quantities: &[EvidenceQuantity], totals: &Totals, startup: Option<&St
     amounts
 }
 
-/// What is counted is whole.
+/// Converts a total to an amount; counts and bytes are whole numbers.
 fn of_timed(quantity: &EvidenceQuantity, total: f64) -> Amount {
     match quantity.unit {
         QuantityUnit::Count | QuantityUnit::Bytes => (total as u64).into(),
@@ -103,9 +103,9 @@ fn of_timed(quantity: &EvidenceQuantity, total: f64) -> Amount {
     }
 }
 
-/// Of all that were due, of whomever, the least share that was dropped. Of audit records, where the first of
-/// a system call finds no room, the kernel counts one as lost and makes none of the others
-/// (kernel/auditsc.c, `audit_log_exit`).
+/// Returns the least share of all items due, from any source, that was dropped, in per cent. If the
+/// first audit record of a system call finds no room, the kernel counts one record as lost and
+/// makes no others (kernel/auditsc.c, `audit_log_exit`).
 fn lost_pct(lost: Option<f64>, arrived: Option<f64>) -> Option<f64> {
     let lost = lost.filter(|lost| *lost > 0.0)?;
     Some(100.0 * lost / (lost + arrived?))
@@ -115,7 +115,7 @@ fn lost_pct(lost: Option<f64>, arrived: Option<f64>) -> Option<f64> {
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {
     pub launches: f64,
-    /// Of all of them, with warm-up and calibration.
+    /// Operations of all launches, with warm-up and calibration.
     pub operations: f64,
     pub startup_operations: f64,
 }
@@ -125,8 +125,9 @@ impl Sums {
         total - self.launches * at_startup.unwrap_or(0.0)
     }
 
-    /// What an operation produced. A launch makes s besides its operations, and one of few operations
-    /// tells s: Σr = n·s + p·Σops and r₁ = s + p·ops₁ give p = (Σr − n·r₁) / (Σops − n·ops₁).
+    /// Returns the amount that an operation produced. A launch makes s besides its operations, and
+    /// a launch of few operations shows s. So Σr = n·s + p·Σops and r₁ = s + p·ops₁ give p = (Σr −
+    /// n·r₁) / (Σops − n·ops₁).
     pub fn per_operation(&self, total: f64, at_startup: Option<f64>) -> Option<f64> {
         let rest = self.operations - self.launches * self.startup_operations;
         (rest > 0.0).then(|| (self.besides(total, at_startup) / rest).max(0.0))
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(Sums { operations: 2.0, ..sums }.per_operation(9.0, None), None);
     }
 
-    /// Of a treatment of which nothing here has heard.
+    /// Checks the evidence of a treatment that nothing here knows.
     #[test]
     fn whatever_a_treatment_declares_is_accounted_for_by_its_kind() {
         let new = |name, unit, kind, of| EvidenceQuantity::new(name, "lookups", unit, kind, of);

@@ -16,11 +16,11 @@ use weigh_model::workload::metric::Metric;
 /// Weight of a metric that is judged by default.
 const SECONDARY: f64 = 0.1;
 
-/// What the claims of a row count.
+/// Weights of a row's claims.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimWeights {
     pub rate: f64,
-    /// Of the other metrics, in their order.
+    /// Weights of the other metrics, in their order.
     pub further: Vec<f64>,
 }
 
@@ -43,14 +43,14 @@ impl ClaimWeights {
         weights
     }
 
-    /// Of a row that was measured.
+    /// Returns the weights of a row that was measured.
     pub fn of_measured(row: &Measurements, metrics: &[Metric], is_fixed: bool) -> ClaimWeights {
         let further = metrics.iter().filter(|metric| **metric != Metric::Rate);
         ClaimWeights::of(further.map(|metric| (metric, has(row, metric))), is_fixed)
     }
 }
 
-/// What the claims of a row count.
+/// Returns the weights of a stored row's claims.
 pub fn weights(stored: &Stored, row: &Measurements) -> ClaimWeights {
     let Header { metrics, fixed_pairs, .. } = &stored.header;
     ClaimWeights::of_measured(row, metrics, fixed_pairs.is_some())
@@ -75,7 +75,8 @@ pub fn claims<'a>(
     rates.chain(further).chain(effects).collect()
 }
 
-/// What all claims count together: of so many rows with these metrics, and of so many effects.
+/// Returns the total weight of all claims: the claims of so many rows with these metrics, and of so
+/// many effects.
 pub fn weight(rows: usize, metrics: &[Metric], is_fixed: bool, effects: usize) -> usize {
     let is_counted = |metric: &&Metric| **metric == Metric::Rate || !is_secondary(metric, is_fixed);
     rows * metrics.iter().filter(is_counted).count() + effects
@@ -90,7 +91,8 @@ fn is_secondary(metric: &Metric, is_fixed: bool) -> bool {
     metric.is_unasked() && !is_fixed
 }
 
-/// Whether any of a row's first pairs has a metric; until there are so many, it may.
+/// Returns true if any of a row's first pairs has a metric. With fewer pairs the metric may still
+/// appear, so the answer is true.
 pub fn has(row: &Measurements, metric: &Metric) -> bool {
     let counted = row.series.iter().filter(|pair| pair.log_ratio().is_finite());
     let first: Vec<bool> =

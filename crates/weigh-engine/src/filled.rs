@@ -1,4 +1,4 @@
-//! What treatments fill in the command, held against the command before anything is measured.
+//! Checks the values that treatments fill in against the command, before anything is measured.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -68,7 +68,7 @@ pub fn check_interpreters(works: &[Work], treatments: &[Named]) -> Result<(), St
     }
 }
 
-/// What takes the place of an interpreter of this machine is executed.
+/// Checks that the replacement of an interpreter on this machine can be executed.
 fn check_executable(named: &Named) -> Result<(), String> {
     let is_here = !named.kinds.iter().any(|kind| kind.is_place());
     for (name, value) in values(named).iter().filter(|(_, value)| is_here && value.contains('/')) {

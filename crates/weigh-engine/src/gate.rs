@@ -1,11 +1,11 @@
-//! What a row costs at most, and the gate of a CI job (`--fail-above`).
+//! Upper limit of a row's cost, and the gate of a CI job (`--fail-above`).
 //!
-//! A gate that passes is a promise as well: each row is shown to cost less than the limit. Where a row is
-//! shown to cost neither more nor less, the gate is undecided.
+//! A gate that passes is a promise as well: each row is shown to cost less than the limit. If a row
+//! is shown to cost neither more nor less, the gate is undecided.
 //!
-//! These are promises about the program, not about its median slice. So of interleaved pairs they take the
-//! worst of three claims (rate, rate over all time, CPU time), with enough pairs for each of them. Sequential
-//! pairs of a process that works outside its slices take the worst of rate and CPU time
+//! These promises are about the program, not about its median slice. So interleaved pairs take the
+//! worst of three claims (rate, rate over all time, CPU time), with enough pairs for each claim.
+//! Sequential pairs of a process that works outside its slices take the worst of rate and CPU time
 //! (`interleaved.rs`).
 
 use super::interleaved::LEAST_PAIRS;
@@ -47,7 +47,7 @@ impl Promise<'_> {
         self.lowest_of_young(design).filter(|_| is_valid)
     }
 
-    /// The same bound for the processes that were measured, none of which had run for a second.
+    /// Returns the bound for the processes that were measured, none of which had run for a second.
     pub fn lowest_of_young(&self, design: &Design) -> Option<f64> {
         let (least_pairs, bias) = match self.scheme {
             Scheme::InSequence => (MIN_PAIRS, 0.0),
@@ -79,8 +79,8 @@ fn are_believed(scheme: Scheme, outside: &OutsideUse) -> bool {
     scheme == Scheme::InSequence || outside.difference().is_none()
 }
 
-/// Whether any claim of a row shows that it costs more than this limit, a log-ratio. The claims of all rows
-/// share the promise (Bonferroni).
+/// Returns true if any claim of a row shows that it costs more than this limit, a log-ratio. The
+/// claims of all rows share the promise (Bonferroni).
 pub fn is_above(
     bettings: &[&Betting],
     (scheme, outside): (Scheme, &OutsideUse),
@@ -134,7 +134,7 @@ fn all_sets_show(row: &Measurements, log_limit: f64, design: &Design) -> bool {
     !sets::differ(&sets) || sets.iter().all(shows)
 }
 
-/// Of a row, the evidence on each claim of [`Promise`], the rate first.
+/// Returns a row's evidence on each claim of [`Promise`], the rate first.
 pub fn bettings(stored: &Stored, row: &Measurements) -> Vec<Betting> {
     let judged = |metric: &&Metric| stored.header.metrics.contains(metric);
     let others = others(row.schedule.main(), &row.outside).iter().filter(judged);

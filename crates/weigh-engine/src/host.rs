@@ -62,15 +62,15 @@ pub struct Host<'a> {
     repeated: Vec<Vec<Repeated>>,
     /// The unit of each work's first sample: others cannot be compared with it.
     pub units: Vec<Option<String>>,
-    /// The same of what programs report besides, by name.
+    /// Units and directions of the further readings that programs report, by name.
     readings: Vec<BTreeMap<String, (String, Direction)>>,
     /// Per work.
     lengths: Vec<SampleLength>,
-    /// What is told of passes.
+    /// Facts about passes, for the report.
     found: Vec<String>,
-    /// What commands printed that is to be shown.
+    /// Output of commands that is to be shown.
     pub shown: Vec<Printout>,
-    /// Of the rows of peaks, by work and treated arm: which load point is launched for each arm.
+    /// Load points launched for each arm of the rows of peaks, by work and treated arm.
     pub peaks: BTreeMap<(usize, usize), [usize; 2]>,
     /// Why the pairs of a row cannot be interleaved, by work and treated arm.
     not_in_turns: BTreeMap<(usize, usize), String>,
@@ -78,29 +78,29 @@ pub struct Host<'a> {
     idle_since: BTreeMap<Vec<String>, Moment>,
 }
 
-/// What is measured, where, and where it is kept.
+/// Measured work, its place, and the store of its results.
 pub struct Site<'a> {
     pub store: &'a Store,
     pub id: &'a str,
     pub works: &'a [Work],
-    /// Of the experiment.
+    /// Seed of the experiment.
     pub seed: u64,
     pub started: Instant,
     /// Time that earlier sessions measured.
     pub before: Duration,
     /// Per work: length of a sample of a workload; with `None` the first pairs choose it.
     pub sample_ms: Vec<Option<u64>>,
-    /// What is judged besides the rate.
+    /// Metrics to judge besides the rate.
     pub metrics: &'a [Metric],
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
     /// Per work: the unit of its samples in earlier sets and sessions, where it had any.
     pub units: Vec<Option<String>>,
-    /// What is run around a command.
+    /// Lines to run around a command.
     pub around: Option<&'a Around>,
-    /// Whether a profiler looks at launches after all that counts.
+    /// True if a profiler looks at launches after all counted samples.
     pub has_profiler: bool,
-    /// What cells of a grid are measured in, where there are any.
+    /// Site of a grid's cells, if there are any.
     pub net: Option<NetBench>,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Host<'a> {
         Ok(host)
     }
 
-    /// Whether what is measured is time in all arms.
+    /// Returns true if all arms measure time.
     pub fn counts_time(&self) -> bool {
         (0..self.arms.count()).all(|arm| self.arms.place(arm).clock == PlaceClock::Time)
     }
@@ -222,7 +222,7 @@ impl<'a> Host<'a> {
         Job { timeout_ms, ..job.clone() }
     }
 
-    /// What disturbed a launch in an arm.
+    /// Returns the disturbances of a launch in an arm.
     fn disturbance(&mut self, arm: usize, launched: &Launched) -> Disturbance {
         let Launched { began, ended, .. } = *launched;
         let mut disturbance = ended.since(began);
@@ -321,8 +321,8 @@ impl Host<'_> {
         self.measure(slot).map_err(|error| self.settle(error))
     }
 
-    /// The same for a half of a pair whose other half comes from another boot. Both have launchers that are
-    /// as young.
+    /// Measures half of a pair whose other half comes from another boot. Both halves have launchers
+    /// of equal age.
     ///
     /// # Errors
     /// [`SampleError`]
@@ -370,7 +370,7 @@ impl Host<'_> {
         Ok(readings)
     }
 
-    /// What is launched for a sample, and by how much its environment was made longer.
+    /// Returns the job of a sample, and the bytes of padding that lengthen its environment.
     fn job(&self, slot: &Slot, length: Length) -> Result<(Job, usize), String> {
         let work = &self.site.works[self.launched_for(slot)];
         let order = chance_of_pair(self.site.seed, slot);
@@ -430,7 +430,7 @@ impl Host<'_> {
     }
 }
 
-/// What is known of a sample besides itself.
+/// Facts about a sample besides its result.
 struct BesidesSample {
     started_s: f64,
     padding_bytes: usize,

@@ -14,7 +14,7 @@ use weigh_model::workload::mix::JobPace;
 
 pub struct HowTaken {
     plan: Plan,
-    /// Of jobs of a mix.
+    /// Pace of the jobs of a mix.
     pace: JobPace,
 }
 
@@ -25,7 +25,7 @@ impl HowTaken {
         Some(HowTaken { pace: plan.pace(), plan })
     }
 
-    /// Whether samples of this work are of the same thing in both.
+    /// Returns true if samples of this work measure equal things in both experiments.
     pub fn is_like(&self, other: &HowTaken, work: &WorkName) -> bool {
         let is_same_plan = match (&self.plan, &other.plan) {
             (Plan::Run(own), Plan::Run(other)) => are_alike(own.passes, other.passes),
@@ -35,13 +35,13 @@ impl HowTaken {
         is_same_plan && (!is_of_mix(work) || self.pace == other.pace)
     }
 
-    /// Whether all samples of a work are of one start of what it asks. How lucky that start was is the same
-    /// in all of them, so their scatter does not tell where another start would be.
+    /// Returns true if all samples of a work come from one start of its servers. The luck of that
+    /// start is in all samples. So their scatter does not show the result of another start.
     pub fn is_of_one_start(&self) -> bool {
         matches!(&self.plan, Plan::Run(run) if matches!(run.passes, Passes::Endure { .. }))
     }
 
-    /// Whether it went on to further load points until what it sought was found.
+    /// Returns true if the experiment chose further load points until it found its target.
     pub fn chooses_its_loads(&self) -> bool {
         matches!(&self.plan, Plan::Ramp(load) if load.ramp.goal != RampGoal::AllPoints)
     }
@@ -83,7 +83,7 @@ impl HowTaken {
     }
 }
 
-/// Whether samples of such passes are of the same thing.
+/// Returns true if samples of such passes measure equal things.
 fn are_alike(own: Passes, other: Passes) -> bool {
     match (own, other) {
         (Passes::Endure { per_1000s: own, .. }, Passes::Endure { per_1000s: other, .. }) => {
@@ -94,7 +94,7 @@ fn are_alike(own: Passes, other: Passes) -> bool {
     }
 }
 
-/// Whether it is users of a mix.
+/// Returns true if the work is users of a mix.
 pub fn is_of_mix(work: &WorkName) -> bool {
     work.name.starts_with(mix::PREFIX)
 }

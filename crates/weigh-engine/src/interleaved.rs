@@ -23,7 +23,8 @@ const MOST_APART: f64 = 0.029_558_802_241_544_4;
 pub struct Claims<'a> {
     pub pairs: usize,
     pub outside: &'a OutsideUse,
-    /// Those that are judged, whether they have any pairs or not.
+    /// Judgement of the CPU time. This field and the next one are set if the metric is judged, with
+    /// or without pairs.
     pub cpu_time: Option<&'a Judgement>,
     pub all_time: Option<&'a Judgement>,
 }
@@ -184,7 +185,7 @@ mod tests {
         comparison
     }
 
-    /// What is left of a verdict on the rate beside these claims.
+    /// Returns the verdict on the rate that these claims leave.
     fn left(rate: &Judgement, others: [&Judgement; 2], points: f64, pairs: usize) -> Judgement {
         let [all_time, cpu_time] = others.map(Some);
         let outside = outside(points);

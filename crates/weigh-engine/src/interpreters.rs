@@ -16,7 +16,7 @@ const TIMEOUT_MS: u64 = 30_000;
 /// A list of flags or extensions is told this far.
 const MOST_CHARS: usize = 300;
 
-/// What an interpreter tells of itself, by name.
+/// Facts that an interpreter reports about itself, by name.
 pub type InterpreterBuild = BTreeMap<String, String>;
 
 /// The languages of these works, each once.
@@ -46,7 +46,7 @@ pub fn job(language: &Language, place: &LaunchPlace) -> Job {
     }
 }
 
-/// What it told; nothing where it could not.
+/// Parses the facts that an interpreter reported; `None` if it could not.
 pub fn read(launched: &Launched) -> Option<InterpreterBuild> {
     let line = launched.stdout.lines().rev().find(|line| !line.trim().is_empty())?;
     (launched.exit_code == Some(0)).then(|| serde_json::from_str(line).ok())?

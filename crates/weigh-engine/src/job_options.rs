@@ -7,7 +7,7 @@ use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 use weigh_model::workload::mix_label::{COLD, MixLabel};
 use weigh_workload::catalogue::{JobFiles, Workload};
 
-/// What an option needs of a mix.
+/// Property that an option requires of a mix.
 enum Needs {
     Nothing,
     Files,

@@ -1,8 +1,8 @@
-//! Whether a row's effect is the same in processes that have lived for a second.
+//! Checks that a row's effect is the same in processes that have lived for a second.
 //!
-//! A sample lasts 10 to 250 ms. What begins later (a thread that is started on a timer, a cache that
-//! overflows, a log that is flushed each second) is in none of them. So before a row is *equivalent* or
-//! *faster*, a pair of it is taken whose processes have worked for a second. It can only
+//! A sample lasts 10 to 250 ms. Later events are in no sample: a thread that is started on a timer,
+//! a cache that overflows, a log that is flushed each second. So before a row is *equivalent* or
+//! *faster*, it needs a pair of processes that have worked for a second. Such a pair can only
 //! refute these verdicts.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use paired::doubt::Doubt;
 use paired::estimate::{deviation, median};
 use paired::judge::Judgement;
 
-/// Both processes of such a pair are older when they are timed.
+/// Least age of both processes of such a pair when they are timed.
 pub const AGE: Duration = Duration::from_millis(1100);
 /// If the first old pair differs from the young ones, the median of so many old pairs decides.
 const MOST_PAIRS: usize = 3;
@@ -23,7 +23,7 @@ const DEVIATIONS: f64 = 3.0;
 /// The old pairs of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Late {
-    /// Whether the row takes such pairs.
+    /// True if the row takes old pairs.
     pub is_wanted: bool,
     pub log_ratios: Vec<f64>,
     /// How far they may be from the effect.
@@ -36,7 +36,8 @@ impl Late {
         self.tolerance = margin + DEVIATIONS * deviation(young);
     }
 
-    /// What speaks against a good word, where the young pairs have this effect.
+    /// Returns the doubt about calling the row equivalent or faster, if the young pairs have this
+    /// effect.
     pub fn doubt(&self, effect: f64) -> Option<Doubt> {
         let is_like = |d: f64| (d - effect).abs() <= self.tolerance;
         match &self.log_ratios[..] {

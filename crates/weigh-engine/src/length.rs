@@ -25,7 +25,8 @@ use weigh_workload::executable::Length;
 /// Length of a sample before anything is known. Short ones resist drift best
 /// (`docs/interleaving.md`).
 const START_MS: u64 = 20;
-/// The same for what costs more after a while; and for an absolute rate, which no pair protects.
+/// First length for treatments that cost more after a while, in milliseconds. It is also the length
+/// for an absolute rate, which no pair protects.
 pub const LONG_START_MS: u64 = 70;
 /// The least length. Where neighbours on the same core come and go within a second, as on virtual machines,
 /// the two samples of a pair are the more alike the closer they are (docs/verdicts.md).
@@ -35,8 +36,8 @@ const SHORTEST_MS: f64 = 10.0;
 const SHORTEST_LATE_MS: f64 = 50.0;
 /// Above, drift gets in between the two of a pair.
 const LONGEST_MS: f64 = 250.0;
-/// Of so many operations the calibration is as long as the target makes it; one of fewer takes
-/// what a few operations take, whatever the target.
+/// Number of operations from which the calibration is as long as the target makes it. With fewer,
+/// it takes as long as a few operations, whatever the target.
 const MANY_OPERATIONS: f64 = 64.0;
 /// A change must promise at least this gain: the pilot is short, and its estimates rough.
 const WORTHWHILE: f64 = 0.9;
@@ -45,30 +46,30 @@ const WORTHWHILE: f64 = 0.9;
 #[derive(Clone, Debug)]
 pub struct SampleLength {
     target_ms: u64,
-    /// Whether a treatment costs more after a while.
+    /// True if a treatment costs more after a while.
     sets_in_late: bool,
     pilot: Option<Pilot>,
 }
 
-/// Whether any of them costs more after a while.
+/// Returns true if any of the treatments costs more after a while.
 pub fn sets_in_late<'a>(mut treatments: impl Iterator<Item = &'a Named>) -> bool {
     treatments.any(|named| named.treatment.sets_in_late())
 }
 
-/// What a length begins with.
+/// Returns the first length of a sample, in milliseconds.
 pub fn start_ms(sets_in_late: bool) -> u64 {
     if sets_in_late { LONG_START_MS } else { START_MS }
 }
 
 impl SampleLength {
-    /// Of so many milliseconds for good, or open to what the first samples tell.
+    /// Makes a fixed length of so many milliseconds, or one that the first samples choose.
     pub fn new(fixed_ms: Option<u64>, sets_in_late: bool) -> SampleLength {
         let pilot = fixed_ms.is_none().then(Pilot::default);
         let target_ms = fixed_ms.unwrap_or(start_ms(sets_in_late));
         SampleLength { target_ms, sets_in_late, pilot }
     }
 
-    /// What the next sample should be.
+    /// Returns the length of the next sample.
     pub fn wanted(&self) -> Length {
         let length = match self.sets_in_late {
             true => Length::settled(self.target_ms),
@@ -94,16 +95,16 @@ impl SampleLength {
     }
 }
 
-/// What the first samples of a workload tell.
+/// Times of a workload's first samples.
 #[derive(Clone, Debug, Default)]
 struct Pilot {
     /// Standard deviation of ln(rate) from slice to slice, of each launch.
     spreads: Vec<f64>,
     slice_ns: Vec<f64>,
     timed_ns: Vec<f64>,
-    /// What a launch takes besides, whatever its length.
+    /// Time of a launch that does not depend on its length.
     fixed_ns: Vec<f64>,
-    /// What it takes in proportion: 1 and the calibration's share.
+    /// Time of a launch in proportion to its timed part: 1 and the calibration's share.
     per_timed_ns: Vec<f64>,
 }
 

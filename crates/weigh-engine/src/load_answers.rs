@@ -12,8 +12,8 @@ use weigh_model::role::SampleRole;
 use weigh_model::samples::{OfRow, Point, Totals, Usage};
 use weigh_model::workload::metric::{Metric, Percentile};
 
-/// Of each mix that was measured with several numbers of users. A load point that failed has no samples that
-/// count, though it was measured before.
+/// Returns the answers for each mix that was measured with several numbers of users. A load point
+/// that failed has no samples that count, though it was measured before.
 pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
     let mut mixes: BTreeMap<&str, Vec<(usize, &OfRow)>> = BTreeMap::new();
     let has_failed = |name: &WorkName| stored.failures.iter().any(|one| one.workload == *name);
@@ -79,8 +79,8 @@ fn is_fresh(point: &Point) -> bool {
     point.role == SampleRole::Remeasured
 }
 
-/// What the samples amount to that count, which are all of one arm; `totals` are that arm's. Of those at a
-/// peak only those count that were taken after it was chosen.
+/// Returns the load point of the samples that count, all from one arm; `totals` are that arm's. At
+/// a peak, only samples taken after the choice of the peak count.
 pub fn load_point(
     users: usize,
     row: &OfRow,

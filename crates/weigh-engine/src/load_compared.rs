@@ -11,7 +11,7 @@ use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
 use weigh_model::result::work_name::USERS;
 use weigh_model::samples::{OfRow, Point};
 
-/// Of each mix whose peak was chosen, under each treatment.
+/// Returns the compared loads of each mix whose peak was chosen, under each treatment.
 pub fn compared_loads(stored: &Stored) -> Vec<ComparedLoad> {
     stored.peaks.iter().filter_map(|peak| compared(stored, peak)).collect()
 }

@@ -10,12 +10,12 @@ pub fn percent(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0
 }
 
-/// The same for an end of an interval, which may be infinite.
+/// Converts an end of an interval to per cent; `None` if the end is infinite.
 pub fn bound(log_ratio: f64) -> Option<f64> {
     log_ratio.is_finite().then(|| percent(log_ratio))
 }
 
-/// Of a row whose effect nothing bounds yet, from two pairs on.
+/// Returns the preliminary result of a row with an unbounded effect, from two pairs on.
 pub fn preliminary(row: &Betting, judgement: &Judgement) -> Option<Preliminary> {
     if row.pairs() < 2 || judgement.interval != Interval::UNBOUNDED {
         return None;

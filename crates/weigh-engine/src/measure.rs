@@ -49,7 +49,7 @@ pub struct Session<'a> {
     pub earlier: &'a Earlier,
     /// With the digests of all that was read from files.
     pub origin: &'a Origin,
-    /// What was chosen as the peaks of mixes; nothing before that was sought.
+    /// Chosen peaks of mixes; empty until they were sought.
     pub peaks: Vec<ChosenPeak>,
     /// By work and treated arm, how the pairs of a row are taken, as far as earlier ones tell.
     pub schedules: BTreeMap<(usize, usize), Schedule>,
@@ -348,8 +348,8 @@ impl Session<'_> {
         }
     }
 
-    /// Whether a work has no result in an arm, since an earlier session; in the baseline's, whether it has
-    /// none in any other.
+    /// Returns true if a work has failed in an arm, since an earlier session. For the baseline,
+    /// returns true if the work has failed in every other arm.
     fn has_failed(&self, work: usize, arm: usize) -> bool {
         let failed = &self.earlier.failed;
         let mut others = 1..self.request.common.arms.len();
@@ -366,7 +366,7 @@ impl Session<'_> {
         (0..self.works.len()).map(|work| fixed_ms.or(chosen(work))).collect()
     }
 
-    /// That of the request, with what is known by now and before the first pair.
+    /// Returns the request's design, with all facts known before the first pair.
     fn design(&self) -> Design {
         let works = self.works.iter().map(|work| work.role() != LoadRole::Named);
         Design {

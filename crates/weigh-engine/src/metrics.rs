@@ -1,4 +1,4 @@
-//! What a row tells besides its rate, from the stored samples and the detail pass.
+//! Results of a row besides its rate, from the stored samples and the detail pass.
 
 mod latency;
 mod tally;
@@ -12,7 +12,7 @@ use weigh_model::record::Stored;
 use weigh_model::result::metrics::Metrics;
 use weigh_model::result::summary::State;
 
-/// What is told of a work under the treatment of an arm.
+/// Returns the metrics of a work under the treatment of an arm.
 pub fn of_row(stored: &Stored, work: usize, arm: usize, alpha: f64) -> Metrics {
     // Nothing is concluded from an experiment that failed.
     let Some(of_row) = stored.samples.get(&(work, arm)).filter(|_| stored.state != State::Failed)

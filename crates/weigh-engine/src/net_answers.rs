@@ -15,7 +15,7 @@ use weigh_model::workload::metric::Metric;
 use weigh_net::cell::{Cell, Component};
 use weigh_net::grid::{ApplicationClass, Grid};
 
-/// What the BTU of a class is called among the metrics of a whole grid.
+/// Returns the name of a class's BTU among the metrics of a whole grid.
 pub fn class_metric(bytes: u32) -> String {
     format!("btu_{bytes}")
 }
@@ -24,7 +24,7 @@ pub fn class_metric(bytes: u32) -> String {
 pub const ACTIVITY_SLOWDOWN: &str = "activity_slowdown";
 pub const COMM_SLOWDOWN: &str = "comm_slowdown";
 
-/// What a cell did in one sweep.
+/// Result of a cell in one sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundCell {
     pub rate: f64,

@@ -16,7 +16,7 @@ const DATAGRAMS: &str = "datagrams";
 const DATAGRAMS_LOST: &str = "datagrams_lost";
 const DATAGRAMS_REORDERED: &str = "datagrams_reordered";
 
-/// What is kept of each cell besides its rate, its activity and its losses.
+/// Readings kept of each cell besides its rate, its activity and its losses.
 pub const READINGS: [&str; 13] = [
     super::abnormal::TIMEOUTS,
     super::abnormal::RETRANSMISSIONS,
@@ -33,7 +33,8 @@ pub const READINGS: [&str; 13] = [
     "overruns",
 ];
 
-/// Whether a cell failed in some sweep: it has no result then, whatever it had in others.
+/// Returns true if a cell failed in some sweep. The cell then has no result, even if other sweeps
+/// measured it.
 pub fn has_failed(stored: &Stored, number: usize) -> bool {
     let work = stored.header.works.get(number);
     work.is_some_and(|work| stored.failures.iter().any(|failure| failure.workload == work.name))
@@ -46,7 +47,7 @@ pub fn failed_of_score<'a>(stored: &Stored, cells: &'a [Cell]) -> Option<&'a Cel
     failed.next().map(|(_, cell)| cell)
 }
 
-/// Those that have a result, with their number.
+/// Returns the cells that have a result, by number.
 pub fn measured(stored: &Stored, cells: &[Cell]) -> BTreeMap<usize, NetCell> {
     let of = |(number, cell): (usize, &Cell)| {
         let row = stored.samples.get(&(number, 0)).filter(|_| !has_failed(stored, number))?;
@@ -71,7 +72,7 @@ pub fn measured(stored: &Stored, cells: &[Cell]) -> BTreeMap<usize, NetCell> {
     cells.iter().enumerate().filter_map(of).collect()
 }
 
-/// What the grid has besides its score.
+/// Returns the results of the grid besides its score.
 pub fn further(
     stored: &Stored,
     grid: &Grid,

@@ -1,4 +1,4 @@
-//! What is launched for the cells of a grid: each by itself, or all of them as one sample of a comparison.
+//! Work for the cells of a grid: each cell by itself, or all cells as one sample of a comparison.
 
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::sample::Sample;
@@ -56,7 +56,7 @@ impl NetWork {
         }
     }
 
-    /// Whether a sample is of this kind of cell.
+    /// Checks that a sample belongs to this kind of cell.
     ///
     /// # Errors
     /// A sentence.

@@ -1,4 +1,4 @@
-//! What a reader of a row should know besides its verdict, as sentences.
+//! Sentences for a reader of a row, in addition to its verdict.
 
 use super::drift;
 use super::log_ratio::{bound, percent};
@@ -22,7 +22,7 @@ pub struct Judged<'a> {
     pub judgement: &'a Judgement,
     pub series: &'a [Pair],
     pub evidence: &'a RowEvidence,
-    /// What the treatment declares.
+    /// Quantities that the treatment declares.
     pub quantities: &'a [EvidenceQuantity],
     pub metrics: &'a Metrics,
 }

@@ -27,8 +27,8 @@ impl Coins {
         rows.sort_by_key(|row| arms.iter().position(|arm| *arm == arm_of(*row)));
     }
 
-    /// Whether the baseline is measured first in this pair: a fair coin, on which the interval's
-    /// validity rests.
+    /// Tosses the coin for a pair; true means that the baseline is measured first. The coin is
+    /// fair, and the interval's validity rests on it.
     pub fn baseline_first(&mut self) -> bool {
         self.0.random()
     }
@@ -50,7 +50,7 @@ pub fn padding_bytes(seed: u64, slot: &Slot) -> usize {
 /// So that it is another stream than those of the coins and of the padding.
 const OF_PAIRS: u64 = 0x7061_6972_7061_6972;
 
-/// What the treatments of a pair vary by: the same for both of its samples.
+/// Returns the random number by which the treatments of a pair vary. It is equal for both samples.
 pub fn chance_of_pair(seed: u64, slot: &Slot) -> u64 {
     of_pair(seed ^ OF_PAIRS, slot).random()
 }
@@ -58,7 +58,7 @@ pub fn chance_of_pair(seed: u64, slot: &Slot) -> u64 {
 /// So that it is yet another stream.
 const OF_CPUS: u64 = 0x6370_7573_6370_7573;
 
-/// What the CPU is drawn by on which both samples of a pair begin.
+/// Returns the random number that chooses the CPU on which both samples of a pair begin.
 pub fn cpu_chance(seed: u64, slot: &Slot) -> u64 {
     of_pair(seed ^ OF_CPUS, slot).random()
 }

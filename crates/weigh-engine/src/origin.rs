@@ -1,4 +1,5 @@
-//! What an experiment was made of, kept with it: another session may go on with it if all is as it was.
+//! Origin of an experiment, stored with it: another session can continue if everything is
+//! unchanged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ use weigh_treatment::boot::are_boots;
 use weigh_treatment::digest::{digest_of_bytes, digest_of_file};
 use weigh_workload::executable::Executable;
 
-/// What may not differ between two sessions, by its field in [`Facts`]: it would be another machine, or
-/// another kernel.
+/// Fields of [`Facts`] that may not differ between two sessions. A difference would mean another
+/// machine or another kernel.
 const SAME: [(&str, &str); 6] = [
     ("hostname", "the host name"),
     ("architecture", "the architecture"),
@@ -27,7 +28,7 @@ const SAME: [(&str, &str); 6] = [
     ("kernel_build", "the build of the kernel"),
     ("mitigations", "the CPU's mitigations"),
 ];
-/// What is told where it differs.
+/// Fields of [`Facts`] whose differences are reported.
 const TOLD: [(&str, &str); 15] = [
     ("boot_id", "the boot"),
     ("cpus_online", "the CPUs online"),
@@ -57,7 +58,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Of an experiment that is about to begin.
+    /// Makes the origin of an experiment that is about to begin.
     pub fn new(
         request: &Request,
         directory: &Path,
@@ -141,7 +142,7 @@ impl Origin {
             .map_err(|error| format!("the request that is stored with it cannot be read ({error})"))
     }
 
-    /// Whether all that was read from files is as it was.
+    /// Checks that everything that was read from files is unchanged.
     ///
     /// # Errors
     /// A sentence that names what changed.

@@ -1,4 +1,4 @@
-//! What a launch amounts to: a sample, or the reason why it is none.
+//! Outcome of a launch: a sample, or the reason why it gives no sample.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// The same where wrong answers are looked for: what was good is the sample.
+    /// Reads a launch in which wrong answers are expected: the good answers are the sample.
     ///
     /// # Errors
     /// As [`Work::read`].
@@ -94,7 +94,7 @@ impl Work {
         Ok(if knows_cpu_time { sample } else { without_cpu_time(sample) })
     }
 
-    /// Of a workload of ours, the answers that were wrong.
+    /// Returns the wrong answers of a launch, if the work is one of our workloads.
     pub fn wrong_answers(&self, launched: &Launched) -> Option<WrongAnswers> {
         let is_ours = matches!(self, Work::Builtin { .. } | Work::Load(_));
         is_ours.then(|| WrongAnswers::parse(&launched.stdout)).flatten()

@@ -1,9 +1,10 @@
-//! Whether both processes of interleaved pairs leave their partner's slices alone.
+//! Checks that both processes of interleaved pairs leave their partner's slices alone.
 //!
-//! Only one thread of each hands over the CPU. What else belongs to a process (a thread, a timer, a child)
-//! may work in its partner's slices: that makes the partner slower, and its own slices do not show it. So
-//! each process says what it used while its partner had the turn ([`Outside`]). Where the two differ,
-//! interleaved pairs cannot tell what the treatment costs, and the row goes on with sequential ones.
+//! Only one thread of each process hands over the CPU. Other parts of a process (a thread, a timer,
+//! a child) may work in its partner's slices. They make the partner slower, and their own process's
+//! slices do not show it. So each process reports the CPU time that it used during its partner's
+//! turns ([`Outside`]). If the two differ, interleaved pairs cannot show the treatment's cost. The
+//! row then goes on with sequential pairs.
 
 use std::fmt::{Display, Formatter, Result as FmtResult};
 

@@ -18,12 +18,12 @@ use weigh_model::workload::metric::{Metric, MetricValue};
 pub struct Measurements<'a> {
     pub work: usize,
     pub arm: usize,
-    /// Of the treated samples.
+    /// Totals of the treated samples.
     pub totals: &'a Totals,
-    /// Those that it is judged by.
+    /// Pairs that the row is judged by.
     pub series: Vec<Pair>,
     pub schedule: Schedule,
-    /// What its interleaved pairs show of their processes.
+    /// CPU use of the interleaved pairs' processes outside their slices.
     pub outside: OutsideUse,
     pub late: Late,
     /// As it was fixed before the first pair.
@@ -31,8 +31,8 @@ pub struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
-    /// What a pair takes, in seconds. What is known of a pair is how long its first sample took; so
-    /// the arms' medians, each from the pairs that it began, are added up.
+    /// Returns the time of a pair, in seconds. Only the time of a pair's first sample is known. So
+    /// the medians of both arms are added, each from the pairs that the arm began.
     pub fn pair_s(&self) -> Option<f64> {
         let of_arm = |baseline_first: bool| {
             let begun = self.series.iter().filter(|pair| pair.baseline_first == baseline_first);
@@ -44,7 +44,7 @@ impl Measurements<'_> {
         }
     }
 
-    /// Those of all whole pairs that can be evidence.
+    /// Returns the log-ratios of all whole pairs that can be evidence.
     pub fn log_ratios(&self) -> Vec<f64> {
         self.series.iter().map(Pair::log_ratio).filter(|d| d.is_finite()).collect()
     }
@@ -54,12 +54,12 @@ impl Measurements<'_> {
         betting(self.series.iter(), self.start)
     }
 
-    /// The same of another metric than the rate.
+    /// Returns the betting on another metric than the rate.
     pub fn betting_of(&self, metric: &Metric) -> Betting {
         self.betting_of_some(self.series.iter(), metric)
     }
 
-    /// The same of some of its pairs.
+    /// Returns the betting of some of the row's pairs on a metric.
     pub fn betting_of_some<'a>(
         &self,
         pairs: impl Iterator<Item = &'a Pair>,
@@ -145,7 +145,7 @@ fn first_s([first, second]: [&Point; 2], scheme: Scheme) -> f64 {
     }
 }
 
-/// What both samples of the pair that begins with `first` have of other metrics.
+/// Returns the other metrics that both samples of the pair that begins with `first` have.
 fn further(of_row: &OfRow, first: usize, baseline_first: bool) -> Vec<(Metric, [MetricValue; 2])> {
     let of_sample = |sample: usize| of_row.further.get(sample).map_or(&[][..], Vec::as_slice);
     let [baseline, treated] = if baseline_first { [first, first + 1] } else { [first + 1, first] };

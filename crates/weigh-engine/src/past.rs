@@ -7,14 +7,14 @@ use super::schedule::Schedule;
 use paired::carry_over::Turn;
 use weigh_model::workload::metric::Metric;
 
-/// What an earlier session of the same experiment measured of a row.
+/// Measurements of a row by an earlier session of the same experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Past {
-    /// Of its whole pairs.
+    /// Log-ratios of the whole pairs.
     pub log_ratios: Vec<f64>,
     /// How each was measured.
     pub turns: Vec<Turn>,
-    /// The same of other metrics.
+    /// Log-ratios and turns of other metrics.
     pub further: Vec<PastReading>,
     pub schedule: Schedule,
     pub outside: OutsideUse,
@@ -26,11 +26,11 @@ pub struct Past {
     pub next_pair: usize,
 }
 
-/// What an earlier session measured of another metric.
+/// Measurements of another metric by an earlier session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastReading {
     pub metric: Metric,
-    /// Whether none of the row's first pairs had it.
+    /// True if none of the row's first pairs had the metric.
     pub is_absent: bool,
     pub log_ratios: Vec<f64>,
     pub turns: Vec<Turn>,

@@ -45,7 +45,7 @@ impl PeakSearch {
         open.min_by_key(taken).map(|(_, point)| point)
     }
 
-    /// What was found there in an arm, in jobs per minute.
+    /// Adds the rate that was found at a point in an arm, in jobs per minute.
     pub fn add(&mut self, point: usize, arm: usize, jobs_per_min: f64) {
         self.ramps[arm].add(RampStep::Explore(point), jobs_per_min);
     }
@@ -109,7 +109,7 @@ impl PeakSearch {
         Some((best, common))
     }
 
-    /// Whether every sample of one point is above every sample of the other.
+    /// Returns true if every sample of one point is above every sample of the other point.
     fn is_better(&self, arm: usize, one: usize, other: usize) -> bool {
         let [one, other] = [one, other].map(|point| self.ramps[arm].explored(point));
         let lowest = one.iter().copied().fold(f64::INFINITY, f64::min);
@@ -149,7 +149,7 @@ mod tests {
         1000.0 * users.min(8.0) * (1.0 - 0.02 * (users - 8.0).max(0.0)).max(0.1)
     }
 
-    /// The same, but for a lock that lets two through.
+    /// Returns the rate of a machine with a lock that lets two users through.
     fn two(users: f64) -> f64 {
         1000.0 * users.min(2.0) * (1.0 - 0.03 * (users - 2.0).max(0.0)).max(0.1)
     }

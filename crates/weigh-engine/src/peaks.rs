@@ -22,7 +22,7 @@ use weigh_model::samples::Point;
 const SHARE: u32 = 3;
 /// Eight pairs are the fewest for a verdict; of several claims it takes one or two more.
 const PAIRS_OF_VERDICT: u32 = (MIN_PAIRS + 2) as u32;
-/// Of a point that was not measured yet there has to be time for so many samples: it may be the peak.
+/// Number of samples that must fit the time before a new point is begun: it may be the peak.
 const SAMPLES_OF_NEW_POINT: u32 = (Ramp::TO_CHOOSE + MIN_PAIRS + 2) as u32;
 
 /// The coins of a search are a stream of their own, which no set has.
@@ -210,7 +210,7 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// What earlier sessions measured of each candidate.
+    /// Returns the points that earlier sessions measured for each candidate.
     fn searched(&self, sought: &Sought) -> Vec<&[Point]> {
         let key = |work: &usize| (*work, sought.treated_arm);
         let of_work = |work| self.earlier.searched.get(&key(work)).map_or(&[][..], Vec::as_slice);
@@ -249,7 +249,7 @@ fn arm_of(slot: &Slot) -> usize {
     usize::from(slot.arm != 0)
 }
 
-/// What a sample of each point takes in each arm, as far as that is known.
+/// Cost of a sample of each point in each arm, as far as it is known.
 struct Costs {
     of_arms: [Vec<Option<Duration>>; 2],
     users: Vec<usize>,
@@ -275,14 +275,16 @@ impl Costs {
         })
     }
 
-    /// Whether as many pairs as a verdict takes fit the time that is left, each arm at a point of its own.
+    /// Returns true if the time that is left has room for the pairs of a verdict, each arm at its
+    /// own point.
     fn has_time_for_verdict(&self, at: [usize; 2], left: Duration) -> bool {
         let costs = [0, 1].map(|arm| self.of_arms[arm][at[arm]]);
         costs.into_iter().flatten().sum::<Duration>() * PAIRS_OF_VERDICT <= left
     }
 
-    /// Whether a sample fits the time `left` of the search; and, at a new point, whether as many as it may
-    /// need fit that of the experiment, with those of the other arm beside them.
+    /// Returns true if a sample fits the time `left` of the search. At a new point, all samples
+    /// that it may need must also fit the time of the experiment, together with samples of the
+    /// other arm.
     fn has_time(&self, arm: usize, point: usize, left: [Duration; 2]) -> bool {
         let forecast = self.forecast(arm, point);
         let of_other = self.of_arms[1 - arm].iter().flatten().min().copied().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What `perf report --stdio --sort sym` prints: the functions of the kernel, and how much each took.
+//! Parser of the output of `perf report --stdio --sort sym`: the functions of the kernel, and the
+//! share of each.
 
 use weigh_model::result::profiled::HotSymbol;
 

@@ -1,6 +1,6 @@
-//! What the interval's model does not hold for, planted in a simulated machine: samples that change the next
-//! one, and rare stalls. The scheduler, the stopping rule and the judgement are the real ones.
-//! `tests/weighing/planted.rs` does the same through the whole program.
+//! Tests of violations of the interval's model, planted in a simulated machine: samples that change
+//! the next one, and rare stalls. The scheduler, the stopping rule and the judgement are the real
+//! ones. `tests/weighing/planted.rs` does the same through the whole program.
 
 use std::time::Duration;
 
@@ -22,15 +22,15 @@ use paired::{Doubt, Verdict};
 
 const SAMPLE: Duration = Duration::from_millis(10);
 
-/// What is done to ln(rate), or to the time.
+/// Planted changes of ln(rate), or of the time.
 #[derive(Clone, Copy, Debug, Default)]
 struct PlantedNoise {
     effect: f64,
-    /// Of a baseline's sample after a treated one.
+    /// Change of a baseline's sample after a treated one.
     on_baseline: f64,
-    /// Of a treated sample after a treated one.
+    /// Change of a treated sample after a treated one.
     on_treated: f64,
-    /// Of the second sample of each pair.
+    /// Change of the second sample of each pair.
     on_second: f64,
     /// The share of treated samples that take three times as long.
     stalls: f64,

@@ -1,4 +1,5 @@
-//! What the engine measures with, and who watches: a host or a simulated machine, a terminal or nobody.
+//! Interfaces of the engine to its machine and its watcher: a host or a simulated machine, a
+//! terminal or nobody.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub struct PairSlot {
     pub unit: Unit,
     pub set: usize,
     pub pair: usize,
-    /// What the coin said.
+    /// True if the coin put the baseline first.
     pub baseline_first: bool,
     pub role: SampleRole,
     pub scheme: Scheme,
@@ -61,19 +62,20 @@ impl PairSlot {
     }
 }
 
-/// What a sample gives.
+/// Results of a sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
     /// Operations per second: the primary metric, which steers the experiment.
     pub rate: f64,
     /// ln of each other metric that is judged and known, so that more is better.
     pub logs: Vec<(Metric, f64)>,
-    /// Of an interleaved pair, what the process used in its partner's slices.
+    /// Use of the partner's slices by the process, in an interleaved pair.
     pub outside: Option<Outside>,
 }
 
 impl Readings {
-    /// Of a process of which nothing else is known, and that does nothing outside its slices.
+    /// Makes the readings of a process that has only a rate, and that does nothing outside its
+    /// slices.
     pub fn of_rate(rate: f64) -> Readings {
         let outside = Outside { ns_per_slice: 0.0, slice_cpu_ns: 1.0, tasks: 1 };
         Readings { rate, outside: Some(outside), ..Readings::default() }
@@ -134,7 +136,7 @@ impl SampleError {
         }
     }
 
-    /// Of a pair that lacks this sample.
+    /// Converts the error to the error of a pair that lacks this sample.
     pub fn of_pair(self, position: usize) -> PairError {
         match self {
             SampleError::Stop(stop) => PairError::Stop(stop),
@@ -155,7 +157,7 @@ pub enum Stop {
     NotKept(String),
 }
 
-/// What measures.
+/// Machine that takes the engine's samples, real or simulated.
 pub trait Platform {
     /// Time since the experiment began.
     fn elapsed(&self) -> Duration;
@@ -205,7 +207,7 @@ pub trait Platform {
     }
 }
 
-/// What watches.
+/// Watcher of the measurements.
 pub trait Observer {
     /// A pair of this row begins.
     fn begins(&mut self, _row: usize) {}

@@ -10,7 +10,7 @@ use super::row::Unit;
 use weigh_model::format;
 use weigh_model::result::profiled::Profiled;
 
-/// What it is stored as beside a peak: no pair has this number.
+/// Number that a profile of a peak is stored with, in place of a pair's. No pair has this number.
 const NO_PAIR: usize = 0;
 
 impl Session<'_> {

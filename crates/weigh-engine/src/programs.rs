@@ -1,5 +1,5 @@
-//! Whether the programs of commands are there: who mistyped one is told before anything is measured or
-//! stored.
+//! Checks that the programs of commands exist, so that a typing mistake is reported before anything
+//! is measured or stored.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,17 +14,18 @@ use weigh_model::format::quoted;
 use weigh_treatment::{Named, Reach};
 use weigh_workload::setup::kind::variables::Variables;
 
-/// What a command that was not found exits with, as all shells have it.
+/// Exit status of a command that was not found, as in all shells.
 const NOT_FOUND: i32 = 127;
 /// A shell that takes longer reads a long configuration of its user's, or waits for something.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// Shells of which `command -v` can be asked.
 const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
 
-/// Of what would be executed elsewhere, or after something else has been run, nothing can be told before.
+/// Checks that the programs of the commands exist. Commands that run elsewhere, or after another
+/// line was run, cannot be checked in advance.
 ///
 /// # Errors
-/// A sentence that names the programs that are not there.
+/// A sentence that names the missing programs.
 pub fn check_programs(
     request: &Request,
     treatments: &[Named],
@@ -57,7 +58,7 @@ pub fn check_programs(
     }
 }
 
-/// Whether a command of this arm is looked for here, in the directories that we know.
+/// Returns true if a command of this arm is looked for here, in the directories that we know.
 fn finds_the_same(named: &Named) -> bool {
     let setup = named.treatment.setup(true);
     let set = setup.get::<Variables>().map_or(&[][..], |step| &step.set);
@@ -88,8 +89,8 @@ fn missing_in(
     is_missing.then_some(program)
 }
 
-/// Whether a shell would find it: a program, or something of its own. One that cannot be asked is believed
-/// to.
+/// Returns true if a shell would find the program, or has a built-in of this name. If the shell
+/// cannot be asked, the answer is true.
 fn knows(shell: &str, options: &[String], program: &str) -> bool {
     let mut asked = start::command(shell, Inherited::Callers);
     asked.args(options).arg(format!("command -v -- {program}"));

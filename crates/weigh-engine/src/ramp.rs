@@ -61,11 +61,11 @@ pub struct RampPlan {
     pub precision: f64,
     /// How many samples each point has at least.
     pub samples: usize,
-    /// Of the order in which points are repeated.
+    /// Seed of the order in which points are repeated.
     pub seed: u64,
 }
 
-/// What is measured next.
+/// Next measurement of a ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RampStep {
     /// A sample of the point of this number.
@@ -122,7 +122,7 @@ impl Ramp {
         }
     }
 
-    /// What to measure next.
+    /// Returns the next measurement.
     pub fn next(&self) -> RampStep {
         if let Some(point) = self.next_to_climb() {
             return RampStep::Explore(point);
@@ -148,7 +148,7 @@ impl Ramp {
         to_repeat.map_or(RampStep::Done, RampStep::Explore)
     }
 
-    /// Whether further rounds are unnecessary.
+    /// Returns true if further rounds are unnecessary.
     fn are_over(&self) -> bool {
         let is_between = self.ramp_samples.iter().all(|one| one.round != Some(self.rounds));
         let has_enough = |point: &usize| self.fresh(*point).len() >= looks::FIRST;
@@ -237,8 +237,8 @@ impl Ramp {
         }
     }
 
-    /// Whether it is the turn of a point that has fewer samples than each is to have: the peak of a noisy
-    /// machine would leave the others none.
+    /// Returns true if a point with fewer samples than required has its turn. Otherwise the peak of
+    /// a noisy machine would leave no time for other points.
     fn comes_first(&self, point: Option<usize>) -> bool {
         let is_short = |point: usize| self.explored[point].len() < self.plan.samples;
         let fresh = self.peak.map_or(0, |peak| self.fresh(peak).len());
@@ -255,8 +255,8 @@ impl Ramp {
         measured[at.saturating_sub(1)..(at + 2).min(measured.len())].to_vec()
     }
 
-    /// Of the points that have too few samples, one of those with the fewest, at random. Where the points
-    /// were listed, that is until the interval of each is narrow enough.
+    /// Picks a point with too few samples: at random, one of the points with the fewest. If the
+    /// points were listed, a point has too few until its interval is narrow enough.
     fn to_repeat(&self) -> Option<usize> {
         let is_enough = |rates: &[f64]| {
             rates.len() >= self.plan.samples && (!self.wants_all_narrow() || self.is_precise(rates))
@@ -274,14 +274,14 @@ impl Ramp {
         self.at_random(&open)
     }
 
-    /// The same one until there is another sample.
+    /// Picks a point at random; the choice stays until there is another sample.
     fn at_random(&self, points: &[usize]) -> Option<usize> {
         let all = self.ramp_samples.len() as u64;
         let mut chance = ChaCha8Rng::seed_from_u64(self.plan.seed.wrapping_add(all));
         (!points.is_empty()).then(|| points[chance.random_range(0..points.len())])
     }
 
-    /// What was found there.
+    /// Adds the rate that a step found.
     pub fn add(&mut self, step: RampStep, jobs_per_min: f64) {
         if matches!(step, RampStep::Fresh(_)) && self.peak.is_none() {
             self.begin_rounds(Duration::MAX, |_| Duration::ZERO);
@@ -328,7 +328,7 @@ impl Ramp {
         }
     }
 
-    /// Whether rounds have begun.
+    /// Returns true if rounds have begun.
     pub fn has_peak(&self) -> bool {
         self.peak.is_some()
     }
@@ -338,12 +338,12 @@ impl Ramp {
         (0..self.end).filter(|point| !self.explored[*point].is_empty()).collect()
     }
 
-    /// Whether each point is wanted as precisely as the peak: they were listed.
+    /// Returns true if each point is to be as precise as the peak, because the points were listed.
     pub fn wants_all_narrow(&self) -> bool {
         self.plan.goal == RampGoal::AllPoints
     }
 
-    /// Whether nothing is known that keeps a point from being measured.
+    /// Returns true unless something is known that keeps a point from being measured.
     pub fn can_be_measured(&self, point: usize) -> bool {
         point < self.end && !self.passed_over.contains(&point)
     }
@@ -416,7 +416,7 @@ impl Ramp {
             .max_by(|a, b| rate(a).total_cmp(&rate(b)))
     }
 
-    /// Whether the interval at the peak is narrow enough, at the last look.
+    /// Returns true if the interval at the peak was narrow enough at the last look.
     pub fn is_settled(&self) -> bool {
         self.peak.is_some_and(|peak| self.is_precise(&self.fresh(peak)))
     }

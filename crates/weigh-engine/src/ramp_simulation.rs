@@ -22,7 +22,7 @@ enum RampMachine {
     TwoSpeeds(f64),
 }
 
-/// What a machine does with so many users.
+/// Throughput of a simulated machine as a function of its users.
 type SimulatedCurve = fn(f64) -> f64;
 
 const FLAT: SimulatedCurve = |_| 1000.0;
@@ -105,7 +105,7 @@ fn answers(samples: &[RampSample]) -> LoadAnswers {
     LoadAnswers::new("load:x".into(), users.into_iter().map(point).collect(), samples)
 }
 
-/// What came of many ramps, in per cent.
+/// Outcomes of many ramps, in per cent.
 #[derive(Debug, Default)]
 struct RampOutcome {
     /// All points that are as good are among those that are not told apart.

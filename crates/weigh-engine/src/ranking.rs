@@ -7,7 +7,7 @@ use weigh_model::result::summary::Row;
 use weigh_model::result::versus::{Ranked, SHELL_START_NS, Versus};
 use weigh_model::shell::command_line;
 
-/// What is known of commands against each other besides.
+/// Returns further results of commands compared with each other.
 pub fn versus(stored: &Stored, results: &[Row]) -> Option<Versus> {
     if stored.header.kind != ExperimentKind::Versus {
         return None;

@@ -21,7 +21,8 @@ pub struct RampPoint {
 }
 
 impl RampPoint {
-    /// What it took, in a unit that cancels out: with so many jobs per user, time is users over rate.
+    /// Returns the time of the point, in a unit that cancels out: with equal jobs per user, time is
+    /// users over rate.
     fn time(self) -> f64 {
         self.users / self.jobs_per_min
     }
@@ -48,8 +49,9 @@ pub fn next_increment(increment: usize, points: &[RampPoint]) -> usize {
     if next < 1.0 { increment } else { next as usize }
 }
 
-/// Whether throughput has reached what the machine can: of the last five load points, it fell by more than
-/// 1 % below their mean, or they scatter by less than 1 %. Missing ones count as zero, as re-aim has it.
+/// Returns true if throughput has reached the machine's limit. The last of five load points fell by
+/// more than 1 % below their mean, or the points scatter by less than 1 %. Missing points count as
+/// zero, as in re-aim.
 pub fn no_longer_grows(jobs_per_min: &[f64]) -> bool {
     let [.., before, last] = jobs_per_min else { return false };
     let mut window = [0.0; WINDOW];

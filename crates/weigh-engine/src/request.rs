@@ -1,4 +1,4 @@
-//! What is to be measured, and who watches.
+//! Request for an experiment, and the audience that watches it.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -33,7 +33,8 @@ use weigh_treatment::{self as treatment, Named, Occupied};
 /// How narrow the interval at a peak or of a BTU is to be, to either side.
 pub const PRECISION: f64 = 0.05;
 
-/// What is to be measured. It is stored with the experiment, so that a later session can continue it.
+/// Request for measurements. It is stored with the experiment, so that a later session can continue
+/// it.
 ///
 /// It is stored flat: `taken` reads two fields of a comparison without the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,7 +60,7 @@ pub struct Common {
     /// The name and tags of this experiment; a later session may change them.
     #[serde(skip)]
     pub naming: Naming,
-    /// What the report says of what was asked for, in whole sentences.
+    /// Warnings of the report about the request, in whole sentences.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
@@ -104,30 +105,31 @@ pub struct Comparison {
     /// The margin of equivalence as a fraction.
     pub margin: f64,
     pub design: Design,
-    /// What is judged besides the rate and CPU time.
+    /// Metrics that are judged besides the rate and CPU time.
     pub further_metrics: Vec<Metric>,
-    /// What is run around each command.
+    /// Lines to run around each command.
     pub around: Around,
     pub profiler: Option<String>,
     /// The machines of the black boxes of a grid; `None` for this machine.
     pub far_hosts: Option<FarHosts>,
     /// Length of a sample of a workload; with `None` the first pairs choose it.
     pub sample_ms: Option<u64>,
-    /// Whether the first pairs of each row choose how the others are taken. Without, they are interleaved
-    /// where the rate over all time is among what is judged.
+    /// True if the first pairs of each row choose how the others are taken. If false, pairs are
+    /// interleaved if the rate over all time is judged.
     pub pilot_chooses_scheme: bool,
-    /// Whether rows take pairs of processes that have lived for a second, before a good word is said of them.
+    /// True if rows take pairs of processes that have lived for a second, before they are called
+    /// equivalent or faster.
     pub takes_old_pairs: bool,
-    /// Whether a detail pass follows the pairs.
+    /// True if a detail pass follows the pairs.
     pub detail: bool,
-    /// Of servers and their clients.
+    /// Treated side: the servers, their clients or both.
     pub treated: WhoIsTreated,
-    /// Whether its arms are known, and the machine is judged by them.
+    /// True if the arms' effects are known, and the machine is judged by them.
     pub is_calibration: bool,
     /// How long it takes at least for each row, where nobody gave a budget; zero where somebody did.
     #[serde(skip)]
     pub budget_per_row: Duration,
-    /// What no row may be shown to cost more than, as a share of the rate.
+    /// Cost limit that no row may be shown to exceed, as a share of the rate.
     #[serde(skip)]
     pub fail_above: Option<f64>,
 }
@@ -156,7 +158,7 @@ impl Default for Comparison {
     }
 }
 
-/// What the arms of a comparison run.
+/// Programs that the arms of a comparison run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "an experiment has one")]
 pub enum Compared {
@@ -179,7 +181,7 @@ pub struct Workloads {
     pub job_sizes: JobSizes,
     /// Copies of each workload to run at once; several values measure each.
     pub copies: Vec<usize>,
-    /// What is done beside the workloads, each of which is measured alone too.
+    /// Activities alongside the workloads, each of which is measured alone too.
     pub beside: Vec<String>,
     /// The machine of the client, where that is another: what --client takes.
     pub client: Option<String>,
@@ -295,7 +297,7 @@ impl Plan {
         }
     }
 
-    /// What is measured, if it is workloads that a user named.
+    /// Returns the workloads, if the plan measures workloads that a user named.
     pub fn workloads(&self) -> Option<&Workloads> {
         match self {
             Plan::Compare(comparison) => match &comparison.compared {
@@ -380,7 +382,7 @@ impl Plan {
         }
     }
 
-    /// What is kept and judged besides the rate and CPU time.
+    /// Returns the metrics that are kept and judged besides the rate and CPU time.
     pub fn further_metrics(&self) -> Vec<Metric> {
         match self {
             Plan::Compare(comparison) => comparison.further_metrics.clone(),
@@ -441,7 +443,7 @@ impl Request {
         }
     }
 
-    /// What arms have around their samples.
+    /// Returns the surroundings that arms provide for their samples.
     pub fn surroundings(&self) -> Surroundings {
         Surroundings::of(&self.common.arms, self.plan.fixtures())
     }
@@ -463,12 +465,12 @@ impl Request {
         }
     }
 
-    /// Whether an arm is a guest that counts instructions.
+    /// Returns true if an arm is a guest that counts instructions.
     fn has_guests(&self) -> bool {
         self.common.arms.iter().any(|label| treatment::is_of_guest(label))
     }
 
-    /// What is judged of each row, the rate first.
+    /// Returns the metrics that are judged for each row, the rate first.
     pub fn metrics(&self) -> Vec<Metric> {
         let further = self.plan.further_metrics();
         let mut judged = Metric::judged(self.plan.design().fixed_pairs, &further);
@@ -490,10 +492,11 @@ impl Request {
         self
     }
 
-    /// The same where something can take turns, or nothing can.
+    /// Keeps the choice of a scheme only if something can take turns.
     ///
-    /// Nothing is chosen where the number of pairs is fixed, where effects are made of pairs of several
-    /// rows, or where each operation is timed, which is longer than a slice with its clock.
+    /// No scheme is chosen if the number of pairs is fixed, or if effects are made of pairs of
+    /// several rows. Nor is one chosen if each operation is timed, which takes longer than a slice
+    /// with its clock.
     pub fn with_choice_of_scheme(mut self, can_take_turns: bool) -> Request {
         let may_choose = can_take_turns
             && effects::factorial(&self.common.arms).is_none()
@@ -517,12 +520,12 @@ impl Request {
         self
     }
 
-    /// Whether the operations of each sample are to be timed one by one.
+    /// Returns true if the operations of each sample are to be timed one by one.
     pub fn wants_latencies(&self) -> bool {
         self.plan.further_metrics().iter().any(|metric| matches!(metric, Metric::Latency(_)))
     }
 
-    /// Whether the rows of this work take old pairs.
+    /// Returns true if the rows of this work take old pairs.
     pub fn takes_old_pairs_of(&self, work: &super::work::Work) -> bool {
         self.plan.comparison().is_some_and(|comparison| comparison.takes_old_pairs)
             && work.has_length()
@@ -540,7 +543,7 @@ impl Request {
     }
 }
 
-/// What a person watches.
+/// Person who watches an experiment.
 pub trait Audience {
     /// A sentence before the system is changed, or about what was put back.
     fn announce(&mut self, sentence: &str);
@@ -553,7 +556,7 @@ pub trait Audience {
         deadline: Duration,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_>;
-    /// What a command printed, where that is to be shown.
+    /// Shows the output of a command, if it is to be shown.
     fn shows(&mut self, printed: &Printout);
     /// A sample of a run without pairs.
     fn sampled(&mut self, sample: &Sampled);
@@ -567,7 +570,7 @@ pub trait Audience {
     fn searched(&mut self, name: &WorkName, jobs_per_min: [Option<f64>; 2]);
 }
 
-/// What a command printed in a launch; the end of it, where it is long.
+/// Output of a command in a launch; only the end of a long output.
 #[derive(Debug)]
 pub struct Printout {
     pub arm: String,

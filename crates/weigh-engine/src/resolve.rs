@@ -65,7 +65,7 @@ fn each_beside(works: Vec<Work>, activities: &[Beside]) -> Result<Vec<Work>, Str
     Ok(all)
 }
 
-/// What there is to name, and what the user asked for.
+/// Known names, and the request of the user.
 struct Resolver<'a> {
     asked_for: &'a AskedFor<'a>,
     workloads: &'a [Workload],
@@ -138,7 +138,8 @@ impl Resolver<'_> {
         ))
     }
 
-    /// What can be done beside a workload; whatever the arms have, it asks servers of its own.
+    /// Returns the activities that can be done alongside a workload. Whatever the arms have, an
+    /// activity uses servers of its own.
     fn activities(&self, name: &WorkName) -> Result<Vec<Beside>, String> {
         let alone = AskedFor { copies: &[1], seeks_peaks: false, ..self.asked_for.clone() };
         let alone = AskedFor { surroundings: Surroundings::default(), ..alone };
@@ -152,10 +153,10 @@ impl Resolver<'_> {
     }
 }
 
-/// Of a work that is done beside another, in so many copies where that was said.
+/// Returns the activity that repeats a work alongside another, in as many copies as were asked for.
 ///
 /// # Errors
-/// A sentence, where it cannot be done again and again beside something else.
+/// A sentence, if the work cannot be repeated alongside another.
 fn activity(work: &Work, asked_for: &WorkName) -> Result<Beside, String> {
     let workload = match work {
         Work::Builtin { .. } | Work::Interpreted(_) => work.name().name,
@@ -170,7 +171,8 @@ fn activity(work: &Work, asked_for: &WorkName) -> Result<Beside, String> {
     Ok(Beside { name, label })
 }
 
-/// Of works that differ in their server alone, those whose server is there; all, where none is.
+/// Keeps the works with an available server, among works that differ in their server alone. Keeps
+/// all works if no server is available.
 fn available(works: Vec<Work>) -> Vec<Work> {
     let is_there = |work: &Work| work.server().is_none_or(can_be_had);
     match works.iter().any(is_there) {
@@ -275,7 +277,7 @@ pub fn load_points(
     Ok(works)
 }
 
-/// What makes the work of a mix from its users and its role.
+/// Returns a function that makes the work of a mix from its users and its role.
 fn loaded(
     name: &str,
     asked_for: &AskedFor,

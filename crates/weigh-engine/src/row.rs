@@ -40,9 +40,9 @@ impl Unit {
 /// Another metric of the same pairs, judged as a claim of its own.
 pub struct Further {
     pub metric: Metric,
-    /// Whether it was asked for: then the row needs pairs until it has a verdict.
+    /// True if the user asked for the metric: the row then needs pairs until it has a verdict.
     pub is_wanted: bool,
-    /// Whether none of the row's first pairs had it: then it is no claim of this row.
+    /// True if none of the row's first pairs had the metric: it is then no claim of this row.
     pub is_absent: bool,
     pub betting: Betting,
     pub judgement: Judgement,
@@ -52,7 +52,7 @@ pub struct Further {
 pub struct EffectClaim {
     pub factorial: Factorial,
     pub effect: Effect,
-    /// Of the contrasts of whole rounds.
+    /// Betting on the contrasts of whole rounds.
     pub betting: Betting,
     pub judgement: Judgement,
 }
@@ -67,15 +67,16 @@ pub struct RowState {
     pub effects: Vec<EffectClaim>,
     /// Why this workload gives no result.
     pub failure: Option<String>,
-    /// Whether that was in the baseline's arm.
+    /// True if the failure was in the baseline's arm.
     pub(super) failed_alone: bool,
     pub(super) schedule: Schedule,
     /// The limit of the gate, a log-ratio: the row goes on until it is on one side of it.
     pub(super) limit: Option<f64>,
-    /// What its interleaved pairs show of their processes, also after it left those because of that.
+    /// Use of the partner's slices by the processes of interleaved pairs. It is kept after the row
+    /// left turns because of it.
     pub(super) outside: OutsideUse,
     pub(super) late: Late,
-    /// Whether what is to be said of it has to hold for old processes too.
+    /// True if claims about the row must hold for old processes too.
     needs_old_pair: bool,
     /// n*, where it was known after the pilot alone.
     planned: Option<f64>,
@@ -87,8 +88,8 @@ pub struct RowState {
     pub(super) next_pair: usize,
     /// Until it has a verdict, it is measured before those that are not.
     pub(super) is_first: bool,
-    /// What a pair takes, where that is known before the first. Such a row is begun only where there is time
-    /// for as many as a verdict needs.
+    /// Expected time of a pair, if it is known before the first. Such a row is begun only if there
+    /// is time for all pairs that a verdict needs.
     pub(super) expected_pair: Option<Duration>,
 }
 
@@ -121,7 +122,7 @@ impl RowState {
         .judging(Metric::judged(design.fixed_pairs, &[]), design)
     }
 
-    /// The same row with these metrics, of which it has no pairs yet.
+    /// Adds these metrics to the row, which has no pairs of them yet.
     pub fn judging(mut self, metrics: Vec<Metric>, design: &Design) -> RowState {
         let start = Start { scale: DEFAULT_SCALE, ..self.start(design) };
         let betting = Betting::new(start);
@@ -138,7 +139,7 @@ impl RowState {
         self
     }
 
-    /// The same row with the claims on the effects of this design, of which it has no rounds yet.
+    /// Adds claims on the effects of this design to the row, which has no rounds of them yet.
     pub fn claim_effects(&mut self, factorial: &Factorial, design: &Design) {
         let betting = Betting::new(start(self.unit, &self.schedule, design, None));
         let judgement = judge_rows([&betting], design).remove(0);
@@ -183,19 +184,19 @@ impl RowState {
         row
     }
 
-    /// The same row, which goes on until it is on one side of this limit of the rate, a share.
+    /// Sets a limit of the rate, as a share. The row goes on until it is on one side of the limit.
     pub fn with_limit(mut self, limit: Option<f64>) -> RowState {
         self.limit = limit.map(|limit| (-limit).ln_1p());
         self
     }
 
-    /// The same row, which takes old pairs before a good word is said of it.
+    /// Makes the row take old pairs, if wanted, before it is called equivalent or faster.
     pub fn with_old_pairs(mut self, are_wanted: bool) -> RowState {
         self.late.is_wanted = are_wanted;
         self
     }
 
-    /// The same row, whose pairs are taken so, unless earlier ones of it have begun otherwise.
+    /// Sets how the row's pairs are taken, unless its earlier pairs have begun otherwise.
     pub fn on(mut self, schedule: Schedule, design: &Design) -> RowState {
         let is_begun = self.next_pair >= PILOT_PAIRS;
         if matches!(self.schedule, Schedule::Fixed(_)) && self.schedule != schedule && !is_begun {
@@ -225,13 +226,13 @@ impl RowState {
         start(self.unit, &self.schedule, design, self.planned)
     }
 
-    /// Whether its pilot has just ended, and no plan could be made before.
+    /// Returns true if the row's pilot has just ended, and no plan could be made before.
     pub(super) fn lacks_plan(&self, design: &Design) -> bool {
         let is_open = design.fixed_pairs.is_none() && design.planned_pairs.is_none();
         is_open && self.planned.is_none() && self.betting.pairs() == MIN_PAIRS
     }
 
-    /// The same row, for which so many pairs are planned, if any.
+    /// Sets the number of pairs planned for the row, if any.
     pub fn planning(mut self, pairs: Option<f64>) -> RowState {
         if let Some(pairs) = pairs {
             self.plan(pairs);
@@ -253,7 +254,7 @@ impl RowState {
         self.planned
     }
 
-    /// What its claims count.
+    /// Returns the weights of the row's claims.
     fn weights(&self, design: &Design) -> ClaimWeights {
         let further = self.further.iter().map(|further| (&further.metric, !further.is_absent));
         ClaimWeights::of(further, design.fixed_pairs.is_some())
@@ -281,7 +282,7 @@ impl RowState {
         difference.or(disagreement.map(|because| format::doubt(because).to_owned()))
     }
 
-    /// Whether its next pair is to be one of processes that have run for a second.
+    /// Returns true if the row's next pair is to be of processes that have run for a second.
     pub(super) fn wants_old_pair(&self) -> bool {
         self.needs_old_pair && self.late.doubt(self.judgement.estimate) == Some(Doubt::NotYetAged)
     }
@@ -366,12 +367,12 @@ impl RowState {
         self.measured
     }
 
-    /// The same row, to be measured before others until it has a verdict.
+    /// Puts the row before others until it has a verdict.
     pub fn first(self) -> RowState {
         RowState { is_first: true, ..self }
     }
 
-    /// The same row, whose pairs are known to take so long.
+    /// Sets the known time of the row's pairs.
     pub fn expecting(self, pair: Option<Duration>) -> RowState {
         RowState { expected_pair: pair, ..self }
     }
@@ -380,13 +381,13 @@ impl RowState {
         self.is_first && self.judgement.verdict == Verdict::Inconclusive
     }
 
-    /// Of a row that is begun only where it can be judged, the time that it lacks for that.
+    /// Returns the time that the row lacks, if it is begun only when it can be judged.
     pub(super) fn lacks(&self) -> Option<Duration> {
         let pairs = MIN_PAIRS.saturating_sub(self.betting.pairs()) as u32;
         self.expected_pair.map(|_| self.pair_cost() * pairs)
     }
 
-    /// Whether it needs no more pairs.
+    /// Returns true if the row needs no more pairs.
     pub fn is_done(&self, design: &Design) -> bool {
         let has_all = design.fixed_pairs.is_some_and(|pairs| self.betting.pairs() >= pairs);
         let is_decided = design.fixed_pairs.is_none()
@@ -398,7 +399,8 @@ impl RowState {
         self.failure.is_some() || has_all || is_decided
     }
 
-    /// Whether its pairs show neither that it costs more than the limit nor that it costs less.
+    /// Returns true if the row's pairs show neither that it costs more than the limit nor that it
+    /// costs less.
     fn is_gate_open(&self, design: &Design) -> bool {
         let Some(limit) = self.limit else { return false };
         let claims = self.claims();
@@ -406,8 +408,8 @@ impl RowState {
             && claims.lowest(design).is_none_or(|lowest| lowest < limit)
     }
 
-    /// What was asked for and has no verdict yet. What the first pairs do not have the later ones will not
-    /// have either.
+    /// Returns the judgements of requested claims without a verdict. A metric that the first pairs
+    /// lack will not appear in later pairs either, so it is left out.
     fn open_wanted(&self) -> impl Iterator<Item = &Judgement> {
         let is_known =
             |further: &&Further| further.betting.pairs() > 0 || self.betting.pairs() < MIN_PAIRS;
@@ -423,19 +425,20 @@ impl RowState {
         self.time_of(wanted.fold(self.judgement.pairs_left, usize::max))
     }
 
-    /// Whether any of its metrics has a verdict.
+    /// Returns true if any of the row's metrics has a verdict.
     pub(super) fn has_verdict(&self) -> bool {
         self.judgements().any(|judgement| judgement.verdict != Verdict::Inconclusive)
     }
 
-    /// Of all metrics that the samples have.
+    /// Returns the judgements of all metrics that the samples have.
     fn judgements(&self) -> impl Iterator<Item = &Judgement> {
         let known = self.further.iter().filter(|further| further.betting.pairs() >= MIN_PAIRS);
         std::iter::once(&self.judgement).chain(known.map(|further| &further.judgement))
     }
 
-    /// The same until any of its metrics has a verdict, or, where one has, until its rate has; or, where
-    /// that has one, until it needs no more.
+    /// Returns the time until any of the row's metrics has a verdict. If a metric already has one,
+    /// returns the time until the rate has a verdict. If the rate already has one, returns the time
+    /// until the row needs no more pairs.
     pub(super) fn time_to_next_step(&self) -> Duration {
         let needed = match self.judgement.verdict {
             Verdict::Inconclusive if self.has_verdict() => self.judgement.pairs_needed,
@@ -449,8 +452,8 @@ impl RowState {
         self.pair_cost().saturating_mul(u32::try_from(pairs).unwrap_or(u32::MAX))
     }
 
-    /// Whether another pair will probably end in the time left. A first one is always begun, so that
-    /// a budget that is too small shows a number and says that it is inconclusive.
+    /// Returns true if another pair will probably end in the time left. A first pair is always
+    /// begun, so that a budget that is too small shows a number and says that it is inconclusive.
     pub fn can_begin_pair(&self, left: Duration) -> bool {
         let is_begun_anyway = self.measured == 0 && self.expected_pair.is_none();
         let growing_old = if self.wants_old_pair() { 2 * AGE } else { Duration::ZERO };

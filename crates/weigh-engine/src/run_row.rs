@@ -59,11 +59,11 @@ fn readings(totals: &Totals) -> Vec<RunReading> {
     totals.told.iter().map(reading).collect()
 }
 
-/// What an operation reads and writes, in bytes.
+/// Bytes that an operation reads and writes.
 struct Moved {
     of_files: Option<f64>,
     on_device: Option<f64>,
-    /// Of files, in a second.
+    /// Bytes of files per second.
     per_s: Option<f64>,
 }
 

@@ -19,12 +19,12 @@ use weigh_model::role::SampleRole;
 
 /// After so many pairs the scheme is chosen; four of them were in sequence.
 pub const PILOT_PAIRS: usize = 32;
-/// Of so many pairs of a pilot one is sequential: the first.
+/// Pairs of a pilot per sequential pair; the first one is sequential.
 const SEQUENTIAL_EVERY: usize = 8;
 /// Factor by which sequential pairs must be better for a row to switch to them.
 const CLEARLY_BETTER: f64 = 4.0;
-/// What is staked on the pairs in turns of a row that has a choice; the rest is on those in sequence. It is
-/// so much that eight pairs can still decide.
+/// Stake on the interleaved pairs of a row that has a choice; the rest is on the sequential pairs.
+/// It is large enough for eight pairs to decide.
 const ON_TURNS: f64 = 0.95;
 /// The spread of pairs whose processes take turns, expected before the first where no calibration tells: of
 /// six workloads beside other work it was 0.0004 to 0.02.
@@ -37,7 +37,7 @@ pub enum Schedule {
     Fixed(Scheme),
     /// In turns, as long as there is too little to choose by.
     Open(SchemePilot),
-    /// That was chosen.
+    /// Scheme that the pilot chose.
     Chosen(Scheme),
 }
 
@@ -48,7 +48,7 @@ pub struct SchemePilot {
     in_turns: TriedScheme,
 }
 
-/// What is known of one scheme.
+/// Results of one scheme's pairs.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct TriedScheme {
     log_ratios: Vec<f64>,
@@ -67,7 +67,7 @@ impl Schedule {
         }
     }
 
-    /// The same in the sets after the first, which alone has a pilot.
+    /// Returns the schedule for sets after the first. Only the first set has a pilot.
     pub fn of_later_set(self) -> Schedule {
         match self {
             Schedule::Open(_) => Schedule::Chosen(Scheme::InTurns),
@@ -75,8 +75,8 @@ impl Schedule {
         }
     }
 
-    /// Whether a later session keeps it, where the row has so many pairs. The first one is in sequence
-    /// whatever comes; a second one is where turns were given up.
+    /// Returns true if a later session keeps the schedule of a row with so many pairs. A first pair
+    /// is always sequential; a second one is sequential only after interleaving was given up.
     pub fn is_settled(&self, pairs: usize) -> bool {
         match self {
             Schedule::Chosen(_) => true,
@@ -85,7 +85,7 @@ impl Schedule {
         }
     }
 
-    /// That of the pairs that the row is judged by.
+    /// Returns the scheme of the pairs that the row is judged by.
     pub fn main(&self) -> Scheme {
         match self {
             Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => *scheme,
@@ -93,7 +93,7 @@ impl Schedule {
         }
     }
 
-    /// What is staked on these.
+    /// Returns the stake on the pairs that the row is judged by.
     pub fn capital(&self) -> f64 {
         match self {
             Schedule::Fixed(_) => 1.0,
@@ -116,7 +116,8 @@ impl Schedule {
     }
 }
 
-/// What is known of the number of a row's pairs: before the first, or else after the pilot.
+/// Combines the known numbers of a row's pairs: from before the first pair, or else from after the
+/// pilot.
 pub fn plan(at_first: Option<f64>, after_pilot: Option<f64>) -> Option<PairPlan> {
     at_first.map(PairPlan::AtFirst).or_else(|| after_pilot.map(PairPlan::AfterPilot))
 }

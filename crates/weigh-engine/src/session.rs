@@ -39,17 +39,18 @@ use weigh_workload::executable::{Executable, VARIABLE};
 pub struct Done {
     pub id: String,
     pub state: State,
-    /// What could not be put back.
+    /// Changes that could not be undone.
     pub left: Option<String>,
     /// Why nothing more could be kept; what was kept before stands.
     pub not_kept: Option<String>,
 }
 
 impl Done {
-    /// What the store has of it. Where its disk is full, the end of the experiment is missing there.
+    /// Loads the experiment from the store. If the disk was full, the stored experiment lacks its
+    /// end.
     ///
     /// # Errors
-    /// A sentence, where it cannot be read.
+    /// A sentence, if it cannot be read.
     pub fn load(&self, store: &Store) -> Result<Stored, String> {
         let mut stored = store.load(&self.id).map_err(|error| error.to_string())?;
         stored.state = self.state;
@@ -73,7 +74,7 @@ pub fn execute(
     conduct(request, None, store, audience, interrupted)
 }
 
-/// What another session has.
+/// Budget and precision of another session.
 #[derive(Clone, Copy, Debug)]
 pub struct More {
     pub budget: Duration,
@@ -139,7 +140,8 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
     }
 }
 
-/// What changes weigh's own workloads has no effect on another program.
+/// Checks that no treatment of weigh's own workloads is applied to another program, on which it has
+/// no effect.
 fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
     let is_other = |work: &&Work| {
         matches!(work, Work::Command { .. } | Work::Contest { .. } | Work::Interpreted(_))
@@ -155,7 +157,7 @@ fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
     }
 }
 
-/// What can be told of commands before anything is begun.
+/// Checks commands, as far as possible before anything is begun.
 fn check_commands(request: &Request, treatments: &[Named], is_resumed: bool) -> Result<(), String> {
     if let Some(command) = request.plan.command() {
         check_filled(command, treatments)?;
@@ -238,12 +240,12 @@ pub(super) fn conduct(
     Ok(Done { id, state, left, not_kept })
 }
 
-/// What others did meanwhile that changes every baseline.
+/// Stores a warning about changes by others meanwhile that affect every baseline.
 fn warn_of_changes(station: &Station, store: &Store, id: &str) -> Result<(), weigh_store::Error> {
     station.changed_meanwhile().map_or(Ok(()), |warning| store.add_warning(id, &warning))
 }
 
-/// What it is in, why it failed, and why nothing more could be kept.
+/// Returns the experiment's state, why it failed, and why nothing more could be stored.
 fn ending(result: Result<(), Stop>) -> (State, Option<String>, Option<String>) {
     match result {
         Ok(()) => (State::Complete, None, None),
@@ -261,8 +263,8 @@ fn rows(works: &[Work], arms: usize) -> usize {
     judged.map(|work| 1 + usize::from(work.asks())).sum::<usize>() * (arms - 1).max(1)
 }
 
-/// Whether pairs of any row can be taken in turns, as far as treatments and workloads declare. A build of the
-/// user's may be of before there were turns.
+/// Returns true if pairs of any row can be interleaved, as far as treatments and workloads declare.
+/// A build of the user's may be too old for it.
 fn can_take_turns(treatments: &[Named], works: &[Work], station: &Station) -> bool {
     station.place.executable.foreign.is_none()
         && obstacle(treatments.iter()).is_none()

@@ -10,7 +10,7 @@ use weigh_model::format;
 use weigh_model::result::summary::SetEffect;
 use weigh_model::workload::metric::Metric;
 
-/// Of fewer sets nothing is told of a further one.
+/// Number of sets needed to predict a further one.
 const FEWEST_SETS: usize = 3;
 /// The chance that it is elsewhere.
 const ALPHA: f64 = 0.05;
@@ -37,7 +37,7 @@ pub fn of_row(measurements: &Measurements, design: &Design) -> Vec<Set> {
     of_metric(measurements, &Metric::Rate, design)
 }
 
-/// The same of another metric.
+/// Returns the sets of these measurements, judged by another metric.
 pub fn of_metric(measurements: &Measurements, metric: &Metric, design: &Design) -> Vec<Set> {
     let series = &measurements.series;
     let count = series.iter().map(|pair| pair.set + 1).max().unwrap_or(0);
@@ -52,7 +52,7 @@ pub fn of_metric(measurements: &Measurements, metric: &Metric, design: &Design) 
     (0..count).map(set).collect()
 }
 
-/// Whether some two sets cannot both be right: their intervals have no value in common.
+/// Returns true if some two sets cannot both be right: their intervals have no value in common.
 pub fn differ(sets: &[Set]) -> bool {
     let intervals = || sets.iter().map(|set| set.judgement.interval);
     let highest_low = intervals().map(|interval| interval.low).fold(f64::NEG_INFINITY, f64::max);

@@ -29,7 +29,8 @@ fn often() -> u64 {
 /// How many pairs the budget allows an undisturbed machine, without an effect and at −3 %. What is decided
 /// sooner stops sooner; what is not is looked at after every pair until then.
 const HORIZONS: [(f64, u32); 2] = [(0.0, 64), (-0.03, 40)];
-/// The same under noise of period two, which hardly ever lets a row be decided: looks are expensive.
+/// Horizons under noise of period two, which hardly ever lets a row be decided: looks are
+/// expensive.
 const HORIZONS_OF_PERIOD_TWO: [(f64, u32); 2] = [(0.0, 32), (-0.03, 20)];
 /// A sample of an undisturbed machine; a disturbed one takes longer, so the budget's end depends on
 /// the noise, as it does where a command is weighed.
@@ -40,16 +41,16 @@ struct Simulation {
     machine: Machine,
     /// ln of the rate of an undisturbed baseline.
     base: f64,
-    /// What the treatment adds to ln(rate).
+    /// Effect of the treatment on ln(rate).
     effect: f64,
-    /// Whether the arms have changed places: each has what the other had, sample by sample.
+    /// True if the arms have changed places: each has the other arm's values, sample by sample.
     swapped: bool,
     /// Noise of the pair, in the order of time.
     noise: [f64; 2],
     now: Duration,
-    /// Of its samples, in [`SAMPLE`]s.
+    /// Length of a sample, in [`SAMPLE`]s.
     length: f64,
-    /// Whether the first pairs choose it.
+    /// True if the first pairs choose the length.
     has_pilot: bool,
 }
 
@@ -107,7 +108,7 @@ impl Platform for Simulation {
     }
 }
 
-/// What was ever said of the true effect, at the end of any round.
+/// Wrong claims about the true effect, at the end of any round.
 struct Witness {
     truth: f64,
     /// Called slower or faster, in the wrong direction or without any.

@@ -17,7 +17,8 @@ pub struct Claimed {
     pub betting: Betting,
 }
 
-/// Of each workload that was measured in all arms; `bettings` are those of `measurements`.
+/// Returns the claims of each workload that was measured in all arms; `bettings` belong to
+/// `measurements`.
 pub fn claimed(
     stored: &Stored,
     measurements: &[Measurements],
@@ -46,8 +47,9 @@ pub fn claimed(
     all
 }
 
-/// What is told of them: `judgements` are theirs, `of_rows` those of `measurements`, and whether their sets
-/// differ. Where they do, an effect depends on the set, and nothing is claimed of it.
+/// Returns the effects to report. `judgements` belong to the claims; `of_rows` and `differ` belong
+/// to `measurements`, and `differ` marks rows whose sets differ. If they do, an effect depends on
+/// the set, and nothing is claimed about it.
 pub fn told(
     stored: &Stored,
     measurements: &[Measurements],

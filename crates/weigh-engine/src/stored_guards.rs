@@ -1,5 +1,5 @@
-//! What the other readings of a stored row's pairs do not support is withdrawn, as while it was measured
-//! (`row.rs`).
+//! Withdraws verdicts that the other readings of a stored row's pairs do not support, as is done
+//! during measurement (`row.rs`).
 
 use super::interleaved::{self, Claims};
 use super::late;

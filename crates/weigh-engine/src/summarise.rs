@@ -40,7 +40,7 @@ use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_treatment::differences::differences;
 
-/// What a reader must know of it first.
+/// First warning of a report from an emulated CPU, which counts instructions and not time.
 const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \
      instructions (Ginstr) of an emulated CPU, which has no caches, no TLB and no mitigations.";
 
@@ -103,7 +103,8 @@ pub fn summarise(stored: &Stored) -> Summary {
     }
 }
 
-/// What was asked for, where a workload asks a server: who is treated there, and where the client is.
+/// Returns the request if a workload sends requests to a server. It has the treated side and the
+/// client's place.
 fn request_of_servers(stored: &Stored) -> Option<Request> {
     let Origin { request, .. } = Origin::stored(stored).ok()?;
     let surroundings = request.surroundings();
@@ -184,7 +185,8 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     (rows, effects)
 }
 
-/// Of each row, of all metrics but the rate; `judged` has those of the first metric, then those of the next.
+/// Returns the readings of each row for all metrics but the rate. `judged` has the judgements of
+/// all rows for the first metric, then for the next.
 fn readings(
     measurements: &[Measurements],
     further: &[Metric],
@@ -270,12 +272,12 @@ fn conclude_nothing(judgement: &mut Judgement) {
     judgement.within_margin = false;
 }
 
-/// What is judged besides the rate.
+/// Returns the metrics that are judged besides the rate.
 fn further(stored: &Stored) -> Vec<Metric> {
     stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate).cloned().collect()
 }
 
-/// What the pairs say of another metric; `None` where no pair has it.
+/// Returns a row's reading of another metric; `None` if no pair has it.
 fn reading(metric: &Metric, series: &[Pair], judgement: &Judgement) -> Option<Reading> {
     let amounts = || series.iter().filter_map(|pair| pair.amounts(metric));
     let values: Vec<f64> = match metric {
@@ -329,7 +331,8 @@ fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
     Some(format!("no verdict on `{}`: {why}", metric.name()))
 }
 
-/// What may become of each row; of one with a verdict, or of an experiment that failed, nothing.
+/// Forecasts the outcome of each row. Rows with a verdict have no forecast, nor does an experiment
+/// that failed.
 fn forecasts(
     stored: &Stored,
     rows: &[Betting],
@@ -373,7 +376,8 @@ fn pooled(stored: &Stored, design: &Design) -> Design {
     Design { fixed_pairs, ..design.clone() }
 }
 
-/// What a row costs at most, in per cent. Nothing is concluded from an experiment that failed.
+/// Returns the upper limit of a row's cost, in per cent. Nothing is concluded from an experiment
+/// that failed.
 fn cost_at_most_pct(
     stored: &Stored,
     of_row: &Measurements,
@@ -394,7 +398,8 @@ fn cost_at_most_pct(
     (stored.state != State::Failed).then_some(-bound)
 }
 
-/// What the pairs do not exclude of rare long delays: by whole samples, as a median of slices has none.
+/// Returns the rare long delays that the pairs do not exclude. It uses whole samples, as a median
+/// of slices shows no such delay.
 fn stalls(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<StallSummary> {
     let ratios = of_row.series.iter().map(|pair| {
         let [baseline, treated] = pair.rates_over_all;

@@ -1,4 +1,4 @@
-//! What arms have around their samples that a workload can need.
+//! Surroundings that arms provide for their samples, and that a workload can need.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,13 @@ use weigh_treatment::read_label;
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     arms: Vec<(String, BTreeSet<&'static str>)>,
-    /// Whether one of them is a process.
+    /// True if one of the arms' treatments or fixtures is a process that workloads send requests
+    /// to.
     is_any_asked: bool,
 }
 
 impl Surroundings {
-    /// Of arms with these labels, all with these fixtures.
+    /// Collects the surroundings of arms with these labels, all with these fixtures.
     pub fn of(arms: &[String], fixtures: &[String]) -> Surroundings {
         let names = |label: &String| -> Vec<String> {
             let arm = read_label(label).unwrap_or_default();
@@ -31,7 +32,7 @@ impl Surroundings {
         Surroundings { arms: arms.iter().map(found).collect(), is_any_asked }
     }
 
-    /// Whether a workload, as a row names it, asks another process.
+    /// Returns true if a workload, as a row names it, sends requests to another process.
     pub fn is_server_asked(&self, name: &str) -> bool {
         let Some(name) = name.strip_prefix(APP) else { return false };
         let name = name.split_once(BESIDE).map_or(name, |(name, _)| name);
@@ -42,10 +43,10 @@ impl Surroundings {
         FIXTURES.iter().filter(is_it).any(|kind| kind.is_asked())
     }
 
-    /// Whether all arms have this, or none has.
+    /// Returns true if all arms meet this need, and false if no arm does.
     ///
     /// # Errors
-    /// Where some have it.
+    /// If only some arms meet it.
     pub fn have(&self, need: &str) -> Result<bool, String> {
         let lacking = self.arms.iter().find(|(_, met)| !met.contains(need));
         let having = self.arms.iter().find(|(_, met)| met.contains(need));

@@ -25,7 +25,7 @@ use weigh_net::site::NetSite;
 use weigh_treatment::Bench;
 
 impl Session<'_> {
-    /// What cells of a grid are measured in, where there are any.
+    /// Makes the network site for the cells of grids, if any work is a grid.
     pub(super) fn lay_net(&self, bench: &Bench) -> Result<Option<NetSite>, Stop> {
         if !self.works.iter().any(|work| matches!(work, Work::Net(_))) {
             return Ok(None);
@@ -195,7 +195,8 @@ impl Session<'_> {
         Ok((sweeps_of(&stored), cells_of(&stored).map(payload).collect()))
     }
 
-    /// What TCP did is kept of abnormal cells only, and of those of which too few are known to tell.
+    /// Deletes the TCP details of ordinary cells. Abnormal cells keep theirs, as do cells with too
+    /// few samples to judge.
     ///
     /// # Errors
     /// Where the database cannot be written.
@@ -227,7 +228,7 @@ fn cells_told(grid: &Grid) -> String {
     }
 }
 
-/// Of a cell: `send-dl@1ms-activity-cpu-100.pcap`.
+/// Returns the name of a cell's trace file: `send-dl@1ms-activity-cpu-100.pcap`.
 fn trace_name(cell: &Cell) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "@.+".contains(c) { c } else { '-' };
     format!("{}-{}.pcap", cell.name().chars().map(plain).collect::<String>(), cell.bytes)

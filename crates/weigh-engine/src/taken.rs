@@ -17,13 +17,13 @@ pub struct Taken<'a> {
     pub both: [&'a Point; 2],
 }
 
-/// Those of a row that it is judged by.
+/// Pairs of a row that it is judged by.
 pub struct Sorted<'a> {
     pub counted: Vec<Taken<'a>>,
     pub schedule: Schedule,
-    /// What the interleaved pairs show of their processes.
+    /// Use of the partner's slices by the processes of interleaved pairs.
     pub outside: OutsideUse,
-    /// Those of old processes, of the same scheme.
+    /// Pairs of old processes, in the same scheme.
     pub old: Vec<Taken<'a>>,
 }
 
@@ -126,7 +126,7 @@ mod tests {
         (counted.len(), schedule)
     }
 
-    /// What a row takes that has turned to `then` after its pilot.
+    /// Returns the letters of a row that has turned to `then` after its pilot.
     fn with_pilot(then: &str) -> String {
         "pttttttt".repeat(PILOT_PAIRS / 8) + then
     }

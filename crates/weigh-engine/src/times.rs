@@ -7,7 +7,7 @@ use weigh_model::result::times::TimesRow;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::samples::{PooledTimes, Totals, Waits};
 
-/// Of every work of a run.
+/// Returns the times of every work of a run.
 pub fn of_run(stored: &Stored) -> Vec<TimesRow> {
     let cpus = stored.header.machine.cpus_online;
     let of_work = |(work, about): (usize, &StoredWork)| {
@@ -19,7 +19,7 @@ pub fn of_run(stored: &Stored) -> Vec<TimesRow> {
     stored.header.works.iter().enumerate().filter_map(of_work).flatten().collect()
 }
 
-/// Of both arms of each row of a comparison.
+/// Returns the times of both arms of each row of a comparison.
 pub fn of_comparison(stored: &Stored) -> Vec<TimesRow> {
     let cpus = stored.header.machine.cpus_online;
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! What is launched for a sample: a workload of ours, or any command as a whole.
+//! Work that is launched for a sample: one of our workloads, or any command as a whole.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -45,9 +45,9 @@ pub enum Work {
         workload: Box<Workload>,
         member: Option<Member>,
         copies: usize,
-        /// What it asks, where that is started for it alone.
+        /// Server of the workload, if it is started for this workload alone.
         server: Option<&'static Service>,
-        /// What is done beside it.
+        /// Activity alongside the workload.
         beside: Option<Beside>,
     },
     Interpreted(Interpreted),
@@ -98,7 +98,8 @@ impl UserLoad {
         self.mix.all_jobs_per_user(self.sizes.jobs_of(&self.mix)) * self.users.get() as u64
     }
 
-    /// Whether a launch did what it was to do: all jobs of all users, or at least one of each for a period.
+    /// Returns true if a launch did its work: all jobs of all users, or at least one of each for a
+    /// period.
     pub fn is_done(&self, jobs: f64) -> bool {
         match self.sizes.period_ms {
             Some(_) => jobs >= self.users.get() as f64,
@@ -130,7 +131,7 @@ impl Work {
     /// Ours to give up on a command, which may well run for hours.
     pub const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 
-    /// What rows are called.
+    /// Returns the name of the work in rows.
     pub fn name(&self) -> WorkName {
         match self {
             Work::Builtin { workload, copies, server, beside, .. } => {
@@ -274,7 +275,8 @@ impl Work {
         }
     }
 
-    /// Whether it is about one CPU: then both samples of a pair stay on the one that was drawn for them.
+    /// Returns true if the work is about one CPU. Both samples of a pair then stay on the CPU drawn
+    /// for them.
     pub fn is_of_one_cpu(&self) -> bool {
         match self {
             Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {
@@ -285,7 +287,8 @@ impl Work {
         }
     }
 
-    /// Whether it asks a server, be it of its own or one that all arms have.
+    /// Returns true if the work sends requests to a server, be it its own or one that all arms
+    /// have.
     pub fn asks(&self) -> bool {
         matches!(self, Work::Builtin { workload, .. } if workload.needs.is_some())
     }
@@ -305,10 +308,10 @@ impl Work {
         server.into_iter().chain(beside.as_ref().map(|beside| &*beside.label)).collect()
     }
 
-    /// The same with something that is done beside it.
+    /// Adds an activity that runs alongside the work.
     ///
     /// # Errors
-    /// Where it is none of our workloads.
+    /// If the work is not one of our workloads.
     pub fn beside(self, activity: &Beside) -> Result<Work, String> {
         match self {
             Work::Builtin { workload, member, copies, server, .. } => {
@@ -363,7 +366,7 @@ impl Work {
         }
     }
 
-    /// Whether a sample is about as long as it is asked to be.
+    /// Returns true if a sample is about as long as requested.
     pub fn has_length(&self) -> bool {
         match self {
             Work::Builtin { .. } => true,
@@ -426,12 +429,12 @@ impl Work {
         })
     }
 
-    /// Whether the detail pass has launches of it.
+    /// Returns true if the detail pass launches the work.
     pub fn has_detail(&self) -> bool {
         matches!(self, Work::Builtin { copies: 1, .. })
     }
 
-    /// The same with so many copies at the same time; a command stays alone.
+    /// Sets the number of simultaneous copies; a command stays alone.
     pub fn with_copies(self, wanted: usize) -> Work {
         match self {
             Work::Builtin { workload, member, server, beside, .. } => {

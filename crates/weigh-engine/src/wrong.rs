@@ -16,7 +16,7 @@ pub struct WrongKind {
     pub example: String,
 }
 
-/// What a launch with wrong answers amounts to.
+/// Wrong answers of a launch, by kind.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct WrongAnswers {
     #[serde(rename = "wrong")]
@@ -29,7 +29,7 @@ pub struct WrongAnswers {
 }
 
 impl WrongAnswers {
-    /// What a workload printed of them; `None` where there were none.
+    /// Parses the wrong answers that a workload printed; `None` if it printed none.
     pub fn parse(output: &str) -> Option<WrongAnswers> {
         let last = output.lines().rev().find(|line| !line.trim().is_empty())?;
         let wrong: WrongAnswers = serde_json::from_str(last).ok()?;

@@ -1,5 +1,5 @@
-//! What the experiments with a planted effect say of this machine: how often the interval covers the truth,
-//! and how often the effect is found.
+//! Results of this machine's experiments with a planted effect: how often the interval covers the
+//! truth, and how often the effect is found.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub fn planted_experiments(
     }
 }
 
-/// What the reports of these experiments say.
+/// Summarises the reports of experiments with a periodic effect.
 fn periodic_experiments(experiments: &[Stored], alpha: f64) -> PeriodicExperiments {
     let rows = experiments.iter().flat_map(|stored| summarise(stored).results);
     let verdicts: Vec<Verdict> = rows.map(|row| row.verdict).collect();
@@ -93,7 +93,7 @@ fn judged(stored: &Stored, true_effect: f64) -> Vec<PlantedRow> {
         .collect()
 }
 
-/// What failed only where it was to do more.
+/// Returns the workloads, with reasons, that failed only where they had to do more.
 fn left_out(stored: &Stored) -> impl Iterator<Item = (String, String)> + '_ {
     let is_baseline = |failure: &Failure| failure.arm == stored.header.arms[0];
     let failures = stored.failures.iter().filter(move |failure| !is_baseline(failure));

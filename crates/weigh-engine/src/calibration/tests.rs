@@ -15,7 +15,7 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
     experiment(store, seed, effect, "none");
 }
 
-/// The same with the treatment of this name. Gives its id.
+/// Stores an experiment with the treatment of this name, and returns its id.
 fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String {
     let work = |name: &str| StoredWork {
         name: name.into(),
@@ -170,7 +170,7 @@ fn a_planted_effect_is_covered_and_found() {
     assert_eq!((found.covered.of, &*found.left_out["pipe"]), (11, "too few"));
 }
 
-/// What a median of slices says of a cost in one of five, and what the truth is.
+/// Checks that denied effects are counted. A median of slices misses a cost in one of five slices.
 #[test]
 fn a_periodic_effect_that_is_denied_is_counted() {
     let (_directory, store) = store();

@@ -15,7 +15,7 @@ use weigh_model::result::scheme::Scheme;
 struct Fake {
     now: Duration,
     launch_ms: u64,
-    /// Whether arm 0, 1, 2 can count.
+    /// True for each of the arms 0, 1 and 2 that can count.
     has_pmu: [bool; 3],
     looks: Vec<(Slot, Look)>,
     fails: Option<usize>,

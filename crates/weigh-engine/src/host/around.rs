@@ -66,7 +66,7 @@ impl Host<'_> {
         }
     }
 
-    /// Whether something is run before each launch.
+    /// Returns true if a line runs before each launch.
     pub(super) fn has_prepare(&self) -> bool {
         self.site.around.is_some_and(Around::has_prepare)
     }

@@ -23,7 +23,7 @@ pub type SizesOfGrids = BTreeMap<String, BTreeMap<usize, Result<SizedCell, Strin
 type Base = Result<(u64, f64), String>;
 
 impl Host<'_> {
-    /// What was found out, for whoever goes on with it.
+    /// Takes out the sizes that were found, for the host that goes on.
     pub fn take_sizes(&mut self) -> SizesOfGrids {
         self.site.net.as_mut().map(|net| std::mem::take(&mut net.sizes)).unwrap_or_default()
     }
@@ -154,7 +154,7 @@ impl Host<'_> {
     }
 }
 
-/// What fails is told apart from what ends the experiment.
+/// Separates the failure of a workload from errors that end the experiment.
 fn settled<T>(result: Result<T, SampleError>) -> Result<Result<T, String>, Stop> {
     match result {
         Ok(value) => Ok(Ok(value)),

@@ -26,10 +26,10 @@ use weigh_net::link::GridLink;
 use weigh_net::site::{Losses, NetSite};
 use weigh_net::site_error::SiteError;
 
-/// What cells are measured in, and how much each moves once that is known.
+/// Site of the cells, and the size of each cell once it is known.
 pub struct NetBench {
     pub site: NetSite,
-    /// The same for all arms, and for all sets of a session.
+    /// Sizes of the cells, equal for all arms, and for all sets of a session.
     pub sizes: SizesOfGrids,
 }
 
@@ -38,7 +38,7 @@ const MOST_DROPS: usize = 1000;
 
 pub(super) struct OfCell {
     pub(super) sample: Sample,
-    /// What it told besides, where it did.
+    /// Further details that the cell reported, if any.
     detail: Option<Detail>,
     pub(super) evidence: Evidence,
     disturbance: Disturbance,
@@ -57,7 +57,7 @@ impl Host<'_> {
         Ok(net.site.start_peers(self.arms.bench.place, &setup, has_ftp)?)
     }
 
-    /// What the cells are measured in, in whole sentences.
+    /// Describes the site of the cells in whole sentences.
     pub(super) fn net_facts(&self) -> &[String] {
         self.site.net.as_ref().map_or(&[], |net| net.site.facts())
     }
@@ -195,7 +195,7 @@ impl Host<'_> {
     }
 }
 
-/// What the links did, as readings.
+/// Returns the readings of the links.
 fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
     let count = |name: &str, value: u64| OwnReading {
         name: name.into(),

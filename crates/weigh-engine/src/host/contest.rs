@@ -1,5 +1,5 @@
-//! What commands against each other need besides: what the first one writes, for the others to be held
-//! against, what they print, and how long their shell takes to start.
+//! Support for commands compared with each other. It keeps the first command's output for
+//! comparison, shows the output of each command, and times the start of their shell.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ impl Host<'_> {
         self.contest().map(|contest| &*contest.shell).filter(|shell| !shell.is_empty())
     }
 
-    /// What becomes of the stdout of a launch, once the first was kept.
+    /// Returns the use of a launch's stdout, once the first output was kept.
     pub(super) fn stdout_of(&self, work: usize) -> StdoutUse {
         match self.site.works[work].contest() {
             Some(contest) if contest.same_output => StdoutUse::CompareWith(self.expected_output()),

@@ -1,4 +1,4 @@
-//! What the arms of a host say of themselves, for the report.
+//! Facts that the arms of a host state about themselves, for the report.
 
 use super::{Host, SampleError, Site, Stop};
 use crate::request::Audience;
@@ -53,7 +53,7 @@ impl Host<'_> {
         self.store_facts()
     }
 
-    /// What is said of an arm; of what is the same in all arms, the first says it.
+    /// Returns the facts about an arm. Facts that all arms share come with the first arm.
     pub(super) fn facts(&self, arm: usize) -> Vec<String> {
         let of_treatment = self.arms.treatments().nth(arm).map(|named| named.treatment.facts());
         let mut facts = of_treatment.unwrap_or_default();
@@ -69,8 +69,8 @@ impl Host<'_> {
         facts
     }
 
-    /// What the treatments say of themselves now and did not say when the experiment began, per arm; as
-    /// sentences.
+    /// Returns, as sentences, the facts that treatments state now and did not state when the
+    /// experiment began; `then` is per arm.
     pub fn differences(&self, then: &[Vec<String>]) -> Vec<String> {
         let mut differences = Vec::new();
         for (named, then) in self.arms.treatments().zip(then) {

@@ -20,7 +20,7 @@ const PASS: &str = "WEIGH_PASS";
 /// A server that is asked to end gets so long.
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
-/// What came of a pass.
+/// Outcome of a pass.
 pub struct PassFound {
     /// When it began, from the beginning of all.
     pub started_s: f64,
@@ -33,7 +33,8 @@ pub struct PassFound {
     pub held: Held,
     /// Why it has no sample.
     pub problem: Option<String>,
-    /// Whether the servers are those that it began with: the next pass would be one over others.
+    /// True if the servers that the pass began with are still there. Otherwise the next pass would
+    /// run on others.
     pub are_there: bool,
 }
 
@@ -163,7 +164,7 @@ impl Host<'_> {
     }
 }
 
-/// What is known of a pass besides what its workload printed.
+/// Returns the readings of a pass that its workload did not print.
 fn readings_of(pass: &PassFound) -> [OwnReading; 4] {
     let held = &pass.held;
     let share = pass.wrong.as_ref().map_or(0.0, WrongAnswers::share_pct);

@@ -25,7 +25,8 @@ use weigh_workload::stdout_use::StdoutUse;
 
 /// How long a workload is looked at that can be of any length.
 const LOOKED_AT_MS: u64 = 3000;
-/// What looks at a process may go on so long after that has ended: `perf record` writes its file.
+/// Time that a profiler may go on after the profiled process has ended: `perf record` writes its
+/// file.
 const WRITES_WITHIN: Duration = Duration::from_secs(20);
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 /// Users are started one after the other: all are waited for. What lasts for a period does not begin before.
@@ -34,7 +35,7 @@ const ALL_THERE_WITHIN: Duration = Duration::from_secs(20);
 const BESIDE_USERS: usize = 2;
 /// `perf report` of a large file takes its time.
 const REPORT_MS: u64 = 120_000;
-/// What it prints goes to a file, as `perf record` writes what it saw to a pipe.
+/// File for the profiler's output, as `perf record` writes its data to a pipe.
 const PRINTED: &str = "printed";
 /// Where `perf record` leaves what it saw, unless it is told otherwise.
 const PERF_DATA: &str = "perf.data";
@@ -115,7 +116,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// What `perf record` saw of the kernel, where the profiler was that.
+    /// Returns the kernel functions that `perf record` saw, if it was the profiler.
     fn kernel_symbols(&mut self, directory: &Path) -> Result<Vec<HotSymbol>, SampleError> {
         if !directory.join(PERF_DATA).exists() {
             return Ok(Vec::new());
@@ -150,7 +151,7 @@ impl Host<'_> {
     }
 }
 
-/// The same for longer, where it can be of any length.
+/// Returns the work with a longer run, if its length is free.
 fn for_a_look(work: &Work) -> Work {
     let Work::Load(load) = work else { return work.clone() };
     let mut load = load.clone();
@@ -166,7 +167,8 @@ fn processes_of(work: &Work) -> usize {
     }
 }
 
-/// What a launcher launched. In an arm with namespaces of its own the launcher is a child of one.
+/// Returns the processes that a launcher launched. In an arm with namespaces of its own, the
+/// launcher is itself the child of a launcher.
 fn launched_by(launcher: u32) -> Vec<Pid> {
     let image = |process: &str| fs::read_link(format!("/proc/{process}/exe")).ok();
     let own = image("self");
@@ -175,7 +177,7 @@ fn launched_by(launcher: u32) -> Vec<Pid> {
     all
 }
 
-/// What looks at a launch.
+/// Profiler that looks at a launch.
 struct Profiler {
     launcher: Launcher,
     line: String,
@@ -185,7 +187,7 @@ struct Profiler {
     waits_until: Option<Instant>,
     has_begun: bool,
     ended: Option<Result<Launched, LauncherError>>,
-    /// Whether it was told to end.
+    /// True if the profiler was asked to end.
     is_told: bool,
 }
 
@@ -281,7 +283,7 @@ impl Profiler {
         self.ended = self.launcher.end_within(left, &never).transpose();
     }
 
-    /// What can run something else.
+    /// Returns the launcher if it can run something else.
     fn into_launcher(self) -> Option<Launcher> {
         let is_free = !self.has_begun || matches!(self.ended, Some(Ok(_)));
         is_free.then_some(self.launcher)

@@ -21,7 +21,7 @@ use weigh_model::workload::sample::{OwnReading, Sample};
 use weigh_net::cell::Cell;
 use weigh_net::grid::{CELL_START, Grid};
 
-/// What a pair of sweeps is, as far as that is known before the first.
+/// Forecast of a pair of sweeps, as far as it is known before the first.
 pub struct PairForecast {
     /// In each arm.
     pub cells: usize,
@@ -63,8 +63,8 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Those that what is judged depends on: COMM alone is what its own slowdown is held against, and
-    /// nothing else is.
+    /// Returns the cells that the judged metrics depend on. Cells with COMM alone are needed only
+    /// for COMM's own slowdown.
     fn needed(&self, cells: &[Cell]) -> Vec<usize> {
         let has_all = self.site.metrics.contains(&Metric::Named(COMM_SLOWDOWN.into()));
         let numbers = 0..cells.len();
@@ -132,7 +132,7 @@ fn of_cell(cell: &Cell, error: SampleError) -> SampleError {
     }
 }
 
-/// What the cells of a sweep came to in one arm.
+/// Totals of a sweep's cells in one arm.
 #[derive(Default)]
 struct SweepTotals {
     found: BTreeMap<usize, FoundCell>,

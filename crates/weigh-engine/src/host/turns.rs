@@ -24,7 +24,8 @@ use weigh_treatment::Named;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{Job, Launched};
 
-/// What the two share; `workloads/driver/turns.c` uses the first bytes of it.
+/// Size of the memory that two processes share, in bytes; `workloads/driver/turns.c` uses the first
+/// bytes of it.
 const SHARED_BYTES: u64 = 4096;
 /// The exit status of a process whose partner is gone (`workloads/driver/main.c`).
 const LEFT_ALONE: i32 = 3;
@@ -48,7 +49,7 @@ const RECORDS: &str = "the treatment makes records while the workload runs, and 
 type Failed = (usize, SampleError);
 
 impl Host<'_> {
-    /// Whether the pairs of a row can take turns.
+    /// Returns true if the pairs of a row can take turns.
     pub fn can_take_turns(&self, unit: &Unit) -> bool {
         self.site.works[unit.work].lets_take_turns()
             && self.arms_let_take_turns()
@@ -215,7 +216,8 @@ impl Host<'_> {
         Ok(self.keep(slot, found, sample)?.0)
     }
 
-    /// Whether a treatment made records meanwhile, which are worked on in the partner's slices.
+    /// Returns true if a treatment made records meanwhile, which are processed in the partner's
+    /// slices. The row then leaves turns.
     pub(super) fn look_for_records(&mut self, slot: &Slot, evidence: &Evidence) -> bool {
         let makes_records = !self.arms.was_quiet(slot.arm, evidence);
         if makes_records {
@@ -256,8 +258,9 @@ pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a N
 }
 
 impl Work {
-    /// Whether a process of it can take turns with another, its own other processes standing still meanwhile.
-    /// Beside an activity it cannot: that is to be done for the time of a sample of one arm.
+    /// Returns true if a process of the work can take turns with another process, while its own
+    /// other processes stand still. Work alongside an activity cannot: the activity must run for
+    /// the time of a sample of one arm.
     pub fn lets_take_turns(&self) -> bool {
         match self {
             Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {

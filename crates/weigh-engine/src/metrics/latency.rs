@@ -9,7 +9,7 @@ use weigh_model::record::Detailed;
 use weigh_model::result::metrics::{Contrast, Counters, Latency};
 use weigh_model::workload::detail::{Detail, Latencies};
 
-/// What either launch of a pair told, the baseline's first.
+/// Values from both launches of a pair, the baseline's first.
 type Both<T> = [T; 2];
 
 /// Whole pairs of what `tell` finds in a launch. The launches of a pair that tell the same are next to
@@ -73,8 +73,8 @@ pub fn of_operations(launches: &[&Detailed], alpha: f64) -> Option<Latency> {
     })
 }
 
-/// The same of the runs of a command: its samples are what there is, and the row's own effect is that of
-/// the typical run.
+/// Returns the latency of a command's runs, from its samples. The row's own effect is that of the
+/// typical run.
 pub fn of_runs(tally: &Tally) -> Option<Latency> {
     let mut runs = [tally.runs(0)?, tally.runs(1)?];
     for arm in &mut runs {
@@ -101,7 +101,7 @@ pub fn of_runs(tally: &Tally) -> Option<Latency> {
     })
 }
 
-/// What the PMU counted; `None` where there is none.
+/// Returns the counts of the PMU; `None` if it counted nothing.
 pub fn counters(launches: &[&Detailed], alpha: f64) -> Option<Counters> {
     let per_op = |count: fn(&Detail) -> Option<u64>| {
         let pairs = pairs(launches, |detail| {
@@ -129,7 +129,7 @@ pub fn counters(launches: &[&Detailed], alpha: f64) -> Option<Counters> {
     any.then_some(Counters { kernel_instructions_per_op, cycles_per_op })
 }
 
-/// What the pairs say: Hodges and Lehmann's estimate, and Wilcoxon's exact interval.
+/// Sets the contrast of the pairs: Hodges and Lehmann's estimate, and Wilcoxon's exact interval.
 fn hold(contrast: &mut Contrast, log_ratios: impl Iterator<Item = f64>, alpha: f64) {
     let usable: Vec<f64> = log_ratios.filter(|d| d.is_finite()).collect();
     let interval = signed_rank_interval(&usable, alpha);

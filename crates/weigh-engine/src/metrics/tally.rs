@@ -1,4 +1,4 @@
-//! What the operations of a row used, and its mean rates.
+//! Resources that the operations of a row used, and the row's mean rates.
 
 use crate::taken::{Sorted, sort};
 use crate::work::WHOLE_RUNS;
@@ -12,7 +12,7 @@ use weigh_model::samples::{OfRow, Point, Told, Totals};
 /// A row beside its judgement.
 pub struct Tally<'a> {
     of_row: &'a OfRow,
-    /// Those that the row is judged by, the baseline first.
+    /// Pairs that the row is judged by, the baseline's sample first.
     pairs: Vec<[&'a Point; 2]>,
     scheme: Option<Scheme>,
 }
