@@ -59,7 +59,7 @@ pub struct FactChange {
     pub after: String,
 }
 
-/// What is not the same in two machines, or in one at two times.
+/// Lists the facts that differ between two machines, or on one machine at two times.
 pub fn machine_changes(before: &Facts, after: &Facts) -> Vec<FactChange> {
     let (before, after) = (facts(before), facts(after));
     let value = |facts: &[(String, String)], name: &str| {

@@ -1,8 +1,8 @@
-//! What the device below a directory can do.
+//! Measured speed of the device below a directory.
 
 use serde::{Deserialize, Serialize};
 
-/// Of one device.
+/// Measured speed of one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskSpeed {
     /// Its number, `MAJOR:MINOR`.
@@ -13,7 +13,8 @@ pub struct DiskSpeed {
     /// Blocks of 4 KiB at random.
     pub random_reads_per_s: f64,
     pub random_writes_per_s: f64,
-    /// The same by one thread, each on the device before the next (O_DSYNC).
+    /// Blocks of 4 KiB at random by one thread; each is on the device before the next starts
+    /// (O_DSYNC).
     pub synced_writes_per_s: f64,
 }
 

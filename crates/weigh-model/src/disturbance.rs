@@ -1,8 +1,9 @@
-//! What others took from a launch: the CPU, the disk, the clock rate.
+//! Disturbance of a launch: CPU time, disk time and clock rate that other activity on the host
+//! took.
 
 use serde::{Deserialize, Serialize};
 
-/// What others took while one launch ran.
+/// Resources that other activity on the host took while one launch ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbance {
     /// How long the launch took, from before its fork to its end.
@@ -36,7 +37,7 @@ impl Disturbance {
         self.share(self.psi_cpu_us? as f64 * 1e3)
     }
 
-    /// What others took before this launch, since the one before it ended.
+    /// Adds the activity of others before this launch, since the previous launch ended.
     pub fn after(self, before: Disturbance) -> Disturbance {
         let (before_ns, before_psi_cpu_us) = (Some(before.during_ns), before.psi_cpu_us);
         Disturbance { before_ns, before_psi_cpu_us, ..self }

@@ -1,12 +1,13 @@
-//! What a treatment produced during a launch, and whether all of it was counted.
+//! Evidence that a treatment produced during a launch, with the reason if not all of it was
+//! counted.
 
 use serde::{Deserialize, Serialize};
 
 use crate::result::quantity;
 use crate::result::quantity::{Amount, Amounts, EvidenceQuantity};
 
-/// What a treatment produced during one launch: amounts of the quantities that it declares, and what it
-/// has to say besides.
+/// Evidence of a treatment during one launch: amounts of the quantities that it declares, and its
+/// notices.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Evidence {
@@ -34,7 +35,7 @@ impl Evidence {
         self.amounts.number(&quantity.name)
     }
 
-    /// The same of a count.
+    /// Returns the amount as a count, where it is known.
     pub fn whole(&self, quantity: &EvidenceQuantity) -> Option<u64> {
         self.amounts.whole(&quantity.name)
     }

@@ -168,7 +168,7 @@ pub fn machine() -> Facts {
     }
 }
 
-/// The same experiment in two sets; the second row's sets disagree.
+/// An experiment measured in two sets; the sets of the second row disagree.
 pub fn two_sets() -> Summary {
     let set = |effect_pct: f64, half: f64| SetEffect {
         effect_pct,
@@ -184,7 +184,7 @@ pub fn two_sets() -> Summary {
     s
 }
 
-/// Both arms are the same, and no workload differs.
+/// A control experiment: identical arms, and no workload differs.
 pub fn control() -> Summary {
     let mut s = audit();
     s.treatments[0].label = "none".to_owned();

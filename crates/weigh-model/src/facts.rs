@@ -10,7 +10,7 @@ use crate::disk_speed::DiskSpeed;
 
 /// As many characters as a fact may have that somebody else tells; a list has as many entries.
 pub const LONGEST_FACT: usize = 200;
-/// The same of the facts that are whole lines or sentences.
+/// Most characters in a fact that is a whole line or sentence.
 const LONGEST_LINE: usize = 4096;
 const LINES: [&str; 2] = ["cmdline", "worth_knowing"];
 
@@ -40,19 +40,19 @@ pub struct Facts {
     /// `/sys/hypervisor/type`, the flag `hypervisor` of `/proc/cpuinfo`,
     /// `/sys/class/dmi/id/sys_vendor`, the clocks that exist.
     pub hypervisor: Option<String>,
-    /// What marks the file system as a container's, e.g. `docker`: `/run/systemd/container`,
+    /// Container type by the marks of the file system, e.g. `docker`: `/run/systemd/container`,
     /// `/.dockerenv`, `/run/.containerenv`.
     pub container: Option<String>,
     /// `PRETTY_NAME` of `/etc/os-release` or `/usr/lib/os-release`.
     pub distribution: Option<String>,
-    /// What the C library calls itself, found in its own file, as `weigh` may be linked to another.
+    /// C library, by the name in its own file, because `weigh` may be linked to another C library.
     pub libc: Option<String>,
     /// `/sys/devices/system/clocksource/clocksource0/current_clocksource`.
     pub clocksource: Option<String>,
     /// Governors of the CPUs' frequencies, with commas when they differ:
     /// `/sys/devices/system/cpu/cpufreq/policy*/scaling_governor`.
     pub governor: Option<String>,
-    /// Whether the clock may exceed its nominal rate: `/sys/devices/system/cpu/cpufreq/boost` or
+    /// True if the clock may exceed its nominal rate: `/sys/devices/system/cpu/cpufreq/boost` or
     /// `/sys/devices/system/cpu/intel_pstate/no_turbo`.
     pub boost: Option<bool>,
     /// `on`, `off`, `notsupported`, …: `/sys/devices/system/cpu/smt/control`.
@@ -80,8 +80,8 @@ pub struct Facts {
     pub psi_cpu_avg10: Option<f64>,
     /// Where the workloads' files are, e.g. `ext4 (/tmp)`; the experiment fills it in.
     pub scratch: Option<String>,
-    /// What the device below that can do, where `weigh doctor --disk` has measured it; the experiment fills
-    /// it in.
+    /// Speed of the device below that directory, where `weigh doctor --disk` has measured it. The
+    /// experiment fills it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskSpeed>,
     /// Time that the hypervisor took since the boot, in 1/100 s over all CPUs: `cpu` of `/proc/stat`.
@@ -89,11 +89,13 @@ pub struct Facts {
     /// How often heat lowered the clock rate of a core since the boot, over all CPUs:
     /// `/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count`.
     pub thermal_throttles: Option<u64>,
-    /// Whether a daemon moves interrupts from CPU to CPU: a process `irqbalance`, `/proc/*/comm`.
+    /// True if a daemon moves interrupts from CPU to CPU: a process `irqbalance`, `/proc/*/comm`.
     pub irqbalance: Option<bool>,
-    /// Whether a battery feeds the machine, where it has one: `/sys/class/power_supply/*/status`.
+    /// True if the machine runs on its battery; `None` without a battery:
+    /// `/sys/class/power_supply/*/status`.
     pub on_battery: Option<bool>,
-    /// What `weigh doctor` found worth knowing, by the name of the check; the experiment fills it in.
+    /// Findings of `weigh doctor` worth knowing, by the name of the check. The experiment fills
+    /// them in.
     pub worth_knowing: BTreeMap<String, String>,
 }
 

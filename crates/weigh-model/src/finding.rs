@@ -1,4 +1,4 @@
-//! What a check of the machine found.
+//! Findings of the checks of the machine.
 
 use serde::Serialize;
 
@@ -14,15 +14,15 @@ pub enum Severity {
     Good,
 }
 
-/// What one check found.
+/// Finding of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at, e.g. `CPU governor`.
+    /// Subject of the check, e.g. `CPU governor`.
     pub name: &'static str,
     pub severity: Severity,
     /// How it is now, e.g. `powersave`.
     pub now: String,
-    /// What that does to a measurement, a whole sentence.
+    /// Effect of the finding on a measurement, a whole sentence.
     pub effect: String,
     /// How to fix it, a whole sentence with the command between backticks.
     #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ impl Finding {
         format!("{}: {}", self.name, self.without_name())
     }
 
-    /// The same for a table that has the name beside it.
+    /// Formats the finding without its name, for a table that shows the name in another column.
     pub fn without_name(&self) -> String {
         let fix = self.fix.as_deref().map(|fix| format!(" {fix}")).unwrap_or_default();
         format!("{}. {}{fix}", self.now, self.effect)

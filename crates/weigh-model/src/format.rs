@@ -209,7 +209,8 @@ pub fn shorten(text: &str, width: usize) -> String {
     short
 }
 
-/// The same for the name of a row: which server or placement it is of, which stands behind an `@`, stays.
+/// Cuts the name of a row to a number of characters, but keeps the server or placement behind an
+/// `@`.
 pub fn shorten_name(name: &str, width: usize) -> String {
     const LEAST: usize = 6;
     let place = name.rfind('@').filter(|_| !name.contains(' '));
@@ -221,7 +222,7 @@ pub fn shorten_name(name: &str, width: usize) -> String {
     }
 }
 
-/// The same for a sentence: no word is cut, as half of one is hard to read.
+/// Cuts a sentence to a number of characters at the end of a word, as half a word is hard to read.
 pub fn shorten_sentence(text: &str, width: usize) -> String {
     let short = shorten(text, width);
     match short.rsplit_once(' ') {

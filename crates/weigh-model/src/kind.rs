@@ -1,11 +1,11 @@
-//! What is named on a command line and has a file of its own, a treatment or a fixture: its parameters, and
-//! whether it works here.
+//! Treatments and fixtures as a command line names them: their parameters, and the result of
+//! probing for them. Each has a file of its own.
 
 use serde::Serialize;
 
 use crate::label::Term;
 
-/// What it would take to have something on this machine, found out by trying.
+/// Result of probing for something on this machine: it works, or the reason it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "why", rename_all = "kebab-case")]
 pub enum Probe {
@@ -56,15 +56,15 @@ pub fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> 
     Ok(())
 }
 
-/// Whether a key is this one, or one of those that it stands for: `mariadb.NAME` is for all that begin with
-/// `mariadb.`.
+/// Returns true if a key has this form: the key itself, or a placeholder. `mariadb.NAME` is the
+/// form of all keys that begin with `mariadb.`.
 pub fn is_of_form(key: &str, form: &str) -> bool {
     let begins = |prefix: &str| key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
     let is_one_of = |(prefix, name): (&str, &str)| is_placeholder(name) && begins(prefix);
     key == form || is_placeholder(form) || form.split_once('.').is_some_and(is_one_of)
 }
 
-/// Whether a word in the form of a parameter stands for whatever the user writes.
+/// Returns true if a word in the form of a parameter is a placeholder for user input.
 pub fn is_placeholder(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_uppercase() || c == '-' || c == '.')
 }

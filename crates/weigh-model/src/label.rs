@@ -18,7 +18,7 @@ use crate::printable;
 /// how many bytes a cell of a grid writes at a time.
 pub const AXES: [&str; 3] = ["copies", "users", "bytes"];
 
-/// What ends a name or a key.
+/// Characters that end a name or a key.
 const DELIMITERS: [char; 5] = [':', ',', '+', '=', '"'];
 
 /// A name and what is said of it: a place, a treatment, or a workload with its loads.
@@ -49,7 +49,8 @@ pub struct LabelError {
     character: usize,
 }
 
-/// Of an empty label there is nothing to point at.
+/// Returns the label and a pointer to one of its characters, on two lines; empty for an empty
+/// label.
 fn pointer(shown: &str, character: usize) -> String {
     match shown.is_empty() {
         true => String::new(),
@@ -93,7 +94,7 @@ impl Parameters {
         self.iter().find(|(key, _)| *key == name)?.1
     }
 
-    /// Whether the parameter was written, with a value or without.
+    /// Returns true if the parameter was written, with a value or without.
     pub fn has(&self, name: &str) -> bool {
         self.iter().any(|(key, _)| key == name)
     }
@@ -142,7 +143,7 @@ impl Parameters {
         written
     }
 
-    /// The same with one parameter in place of some.
+    /// Returns the parameters with `key=value` in place of all of `names`.
     pub fn replaced(&self, names: &[&str], key: &str, value: &str) -> Parameters {
         let kept = self.0.iter().filter(|(key, _)| !names.contains(&key.as_str())).cloned();
         Parameters(kept.chain([(key.to_owned(), Some(value.to_owned()))]).collect())
@@ -300,7 +301,7 @@ impl<'a> Scanner<'a> {
         LabelError { problem: problem.into(), shown: printable::line(self.whole), character }
     }
 
-    /// That all was read.
+    /// Checks that the whole label was read.
     fn finish(&self) -> Result<(), LabelError> {
         let why = match self.rest().chars().next() {
             None => return Ok(()),
@@ -436,7 +437,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether the `:` before this begins loads, or is part of a path.
+/// Returns true if the `:` before `rest` begins loads, and is not part of a path.
 fn are_loads(rest: &str) -> bool {
     let end = rest.find(|c: char| DELIMITERS.contains(&c) || "/.".contains(c));
     let word = &rest[..end.unwrap_or(rest.len())];

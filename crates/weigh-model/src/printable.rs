@@ -9,8 +9,9 @@ use std::borrow::Cow;
 
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Whether a terminal may take this character for more than a character: the controls C0, DEL and C1,
-/// bidirectional marks, embeddings, overrides and isolates (UAX #9), and the separators that break a line.
+/// Returns true if a terminal may interpret this character instead of showing it. These are the
+/// controls C0, DEL and C1, bidirectional marks, embeddings, overrides and isolates (UAX #9), and
+/// the separators that break a line.
 fn is_unsafe(c: char) -> bool {
     let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}');
     c.is_control() || is_mark || matches!(c, '\u{2028}'..='\u{202e}')
@@ -34,7 +35,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_kept(c) { c } else { REPLACEMENT }).collect::<String>().into()
 }
 
-/// The same, with weigh's own colours in it: of sequences only those of bold, faint and coloured text stay.
+/// Makes text with weigh's own colours safe to print: only sequences of bold, faint and coloured
+/// text stay.
 pub fn styled(coloured: &str) -> String {
     let mut safe = String::with_capacity(coloured.len());
     let mut rest = coloured;

@@ -21,7 +21,7 @@ use crate::workload::sample::Sample;
 use crate::workload::suite::FromFile;
 use paired::multiplicity::Multiplicity;
 
-/// What kind of experiment it is.
+/// Kind of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExperimentKind {
@@ -35,9 +35,9 @@ pub enum ExperimentKind {
     Calibrate,
     /// Not measured here: it has no samples, and its summary is stored instead.
     Import,
-    /// What audit rules cost: neither arms nor samples, but a document.
+    /// Costs of audit rules: stored as a document, without arms or samples.
     Rules,
-    /// What audit rules write: likewise.
+    /// Log volume of audit rules: stored as a document, without arms or samples.
     Budget,
     /// The system calls of a program: likewise.
     Profile,
@@ -88,7 +88,7 @@ impl ExperimentKind {
     }
 }
 
-/// What is known of an experiment before it starts.
+/// Facts about an experiment that are known before it starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     pub kind: ExperimentKind,
@@ -101,7 +101,8 @@ pub struct Header {
     pub margin: f64,
     pub fixed_pairs: Option<usize>,
     pub multiplicity: Multiplicity,
-    /// What is judged of each row; the rate first, and it alone in experiments of an earlier weigh.
+    /// Metrics judged in each row, the rate first. Experiments of an earlier weigh judged only the
+    /// rate.
     pub metrics: Vec<Metric>,
     /// How many pairs the budget was to allow a row; `None` where that could not be known, and in
     /// experiments of an earlier weigh, which did not bet on it.
@@ -111,27 +112,27 @@ pub struct Header {
     pub machine: Facts,
     /// Labels; the first is the baseline.
     pub arms: Vec<String>,
-    /// What was asked for: workloads, suites, files with suites.
+    /// Workloads, suites and files with suites that the user asked for.
     pub asked_for: Vec<String>,
-    /// Whether it was measured and scored as the suite's original does.
+    /// True if it was measured and scored as the suite's original does.
     pub is_classic: bool,
     /// The user's own that were asked for: the files may be gone when a report is made.
     pub suites: Vec<FromFile>,
     pub works: Vec<StoredWork>,
-    /// Whether rows also need pairs of aged processes ([`SampleRole::Aged`]).
+    /// True if rows also need pairs of aged processes ([`SampleRole::Aged`]).
     pub takes_old_pairs: bool,
     /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.
     pub origin: Option<String>,
 }
 
 impl Header {
-    /// Whether it is the row of a mix's peak, whichever load point that is.
+    /// Returns true for the row of a mix's peak, whichever load point it is measured at.
     pub fn is_peak(&self, work: usize) -> bool {
         let WorkName { name, load } = &self.works[work].name;
         name.starts_with(mix::PREFIX) && load.is_none()
     }
 
-    /// Whether it is that, or one of the points that may be it.
+    /// Returns true for the row of a mix's peak, and for each point that may be the peak.
     pub fn is_of_search(&self, work: usize) -> bool {
         let is_its = |other: usize| self.works[other].name.name == self.works[work].name.name;
         (0..self.works.len()).any(|other| is_its(other) && self.is_peak(other))
@@ -141,8 +142,9 @@ impl Header {
         (0..self.works.len()).any(|work| self.is_peak(work))
     }
 
-    /// What reports show besides what is judged: of a curve over users how long jobs take and what the
-    /// machine had to do, of files what the device had to.
+    /// Lists the metrics that reports show besides the judged ones. For a curve over users these
+    /// are job times and the machine's readings. For work on files they are what the device
+    /// transferred.
     pub fn shown_besides(&self) -> Vec<Metric> {
         let has_load = |work: &StoredWork| work.name.users().is_some();
         let runs_load = self.kind == ExperimentKind::Run && self.works.iter().any(has_load);
@@ -177,8 +179,8 @@ impl Header {
         Some(OnCurve { series: name.name.clone(), x, x_unit: axis.clone() })
     }
 
-    /// Of a workload that asks a server, where what it declares varies as well as the number of clients: over
-    /// the former, a curve for each of the latter.
+    /// Returns the curve of a server workload whose own parameter varies as well as the number of
+    /// clients. There is one curve over the parameter for each number of clients.
     fn of_clients(&self, work: usize) -> Option<OnCurve> {
         let StoredWork { name, on_curve, .. } = &self.works[work];
         let own = on_curve.as_ref().filter(|_| name.name.starts_with(APP))?;
@@ -197,7 +199,8 @@ impl Header {
     }
 }
 
-/// What the search of a mix's peak chose, for one treatment. Works are numbers of [`Header::works`].
+/// Choice of the search for a mix's peak, for one treatment. Works are numbers of
+/// [`Header::works`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenPeak {
     /// The row of the peak.
@@ -224,7 +227,7 @@ pub struct StoredWork {
     /// Length of its samples; that of the later ones where the first chose it. `None` for a
     /// command, and in experiments of an earlier weigh.
     pub sample_ms: Option<u64>,
-    /// What is expected of its pairs before the first.
+    /// Expected scale of its pairs, before the first is measured.
     pub start_scale: StartScales,
     /// Where it is a point of a curve as the workload declares it. As it was then: the workloads of a later
     /// weigh may say otherwise.
@@ -255,11 +258,11 @@ pub struct Measured {
     pub cpu: Option<usize>,
     pub sample: Sample,
     pub evidence: Evidence,
-    /// What others took of the CPUs meanwhile; `None` in experiments of an earlier weigh.
+    /// CPU time that others took meanwhile; `None` in experiments of an earlier weigh.
     pub disturbance: Option<Disturbance>,
 }
 
-/// What one launch produced besides its operations, measured once per workload and arm.
+/// Evidence that one launch produced besides its operations, measured once per workload and arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Startup {
     pub work: usize,
@@ -307,18 +310,19 @@ pub struct Stored {
     pub sessions: usize,
     pub failure: Option<String>,
     pub baseline_state: Option<String>,
-    /// What no row may be shown to cost more than, as a share of the rate (`--fail-above`).
+    /// Highest cost that the gate accepts in any row, as a share of the rate (`--fail-above`).
     pub fail_above: Option<f64>,
     pub warnings: Vec<String>,
-    /// Of each mix whose peak is sought, once it is found.
+    /// Chosen peak of each mix whose peak is sought, once it is found.
     pub peaks: Vec<ChosenPeak>,
-    /// Of rows whose number of pairs could not be known before the first, once their pilot is over.
+    /// Plans of rows whose number of pairs could not be known before the first pair, once their
+    /// pilot is over.
     pub plans: Vec<RowPlan>,
-    /// What a profiler told.
+    /// Profiles that a profiler reported.
     pub profiles: Vec<Profiled>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,
-    /// Likewise: what its treatment declares that it produces.
+    /// Quantities that each arm's treatment declares, per arm.
     pub quantities: Vec<Vec<EvidenceQuantity>>,
     pub samples: Samples,
     pub startups: Vec<Startup>,

@@ -1,5 +1,5 @@
-//! What is kept in memory of an experiment's samples: the numbers that reports compare, sample by sample,
-//! and the sums of all else. An experiment may have a million of them.
+//! Samples of an experiment as kept in memory: the numbers that reports compare, sample by sample,
+//! and the sums of all else. An experiment may have a million samples.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ pub struct OfRow {
     pub points: Vec<Point>,
     /// Where copies ran at the same time, their rates, in the same order.
     pub copy_rates: Vec<Vec<f64>>,
-    /// What each has of the metrics that are judged besides the rate and CPU time, in the same order; empty
-    /// where nothing else is judged.
+    /// Values of each sample for the metrics judged besides the rate and CPU time, in the same
+    /// order; empty where no other metric is judged.
     pub further: Vec<Vec<(Metric, MetricValue)>>,
     /// All launches of the baseline arm together, and those of the treatment's; `None` of no launch.
     pub baseline: Option<Totals>,
@@ -37,9 +37,10 @@ pub struct Point {
     pub is_treated: bool,
     pub role: SampleRole,
     pub scheme: Scheme,
-    /// Whether it is the first of its pair.
+    /// True for the first sample of its pair.
     pub is_first: bool,
-    /// Whether the sample before it, of whatever row, was a treated one; not for the first of a set.
+    /// True if the sample before it, of whatever row, was a treated one; false for the first of a
+    /// set.
     pub after_treated: bool,
     pub set: usize,
     /// Counted from 0 within work and treatment.
@@ -56,19 +57,21 @@ pub struct Point {
     pub cpu_ns_per_op: Option<f64>,
     /// Share of the launch's time in which some task waited for a CPU, where that is known.
     pub waiting_share: Option<f32>,
-    /// The same of the time before it, when no launch ran.
+    /// Share of the time before the launch, when no launch ran, in which some task waited for a
+    /// CPU.
     pub waiting_share_before: Option<f32>,
     /// Share of it, of one CPU, that was surely stolen, where that is known.
     pub stolen_share: Option<f32>,
-    /// Whether a core was throttled meanwhile.
+    /// True if a core was throttled meanwhile.
     pub was_throttled: bool,
     /// Operations per second over all of the timed part, in the unit of the workload.
     pub rate_over_all: f64,
-    /// Of processes that took turns, what each used in the other's.
+    /// Resources that each interleaved process used in the other's slices; only for interleaved
+    /// processes.
     pub outside: Option<Outside>,
 }
 
-/// What launches amount to together. What one of them does not tell is not known of all.
+/// Totals of several launches. If one launch does not report a value, its total is unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     pub launches: usize,
@@ -82,9 +85,9 @@ pub struct Totals {
     pub elapsed_s: f64,
     pub usage: Usage,
     pub waits: Waits,
-    /// What parts of the operations took, by name.
+    /// Times of parts of the operations, by name.
     pub times: BTreeMap<String, PooledTimes>,
-    /// What programs told besides, by name.
+    /// Other values that programs reported, by name.
     pub told: BTreeMap<String, Told>,
     pub evidence: Evidence,
 }
@@ -104,7 +107,7 @@ pub struct Waits {
     pub during_s: f64,
     pub cpu_s: f64,
     pub disk_s: f64,
-    /// Of all CPUs together.
+    /// Time stolen by the hypervisor, of all CPUs together.
     pub stolen_s: f64,
 }
 
@@ -117,7 +120,7 @@ pub struct PooledTimes {
     pub longest_at_ms: i64,
 }
 
-/// What the timed operations used.
+/// Resources that the timed operations used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     pub user_ns: Option<f64>,
@@ -163,7 +166,7 @@ impl OfRow {
 #[derive(Default)]
 pub struct Gatherer {
     pub samples: Samples,
-    /// Of the sample before: its set, its role unless it was of the rounds, and whether it was treated.
+    /// Previous sample: its set, its role (`None` in the rounds), and true if it was treated.
     before: Option<(usize, Option<SampleRole>, bool)>,
 }
 
@@ -179,7 +182,7 @@ impl Gatherer {
     }
 }
 
-/// What is kept of one sample.
+/// Data kept of one sample.
 pub struct Kept {
     /// Its key in [`Samples`].
     pub row: (usize, usize),
@@ -187,7 +190,7 @@ pub struct Kept {
     pub copy_rates: Vec<f64>,
     /// `None` where nothing else is judged.
     pub further: Option<Vec<(Metric, MetricValue)>>,
-    /// Those of this one launch.
+    /// Totals of this one launch.
     pub totals: Totals,
 }
 

@@ -1,4 +1,4 @@
-//! What a workload is made of, and what one process of it reports.
+//! Parts of a workload, and the report of one process of it.
 
 pub mod clock;
 pub mod detail;

@@ -21,7 +21,7 @@ pub fn time_ns(ns: f64) -> String {
     format!("{} {name}", digits(ns / unit))
 }
 
-/// What an operation takes more or less, with three digits: `+112 ns`, `−4.06 ms`.
+/// Formats time added to an operation or saved, with three digits: `+112 ns`, `−4.06 ms`.
 pub fn added_ns(ns: f64) -> String {
     let text = time_ns(ns.abs());
     if !ns.is_finite() || !text.contains(|c: char| ('1'..='9').contains(&c)) {
@@ -30,7 +30,7 @@ pub fn added_ns(ns: f64) -> String {
     format!("{}{text}", if ns < 0.0 { "−" } else { "+" })
 }
 
-/// The same in instructions: `+1,000 instr`.
+/// Formats instructions added to an operation or saved: `+1,000 instr`.
 pub fn added_instructions(number: f64) -> String {
     let text = crate::format::group(&format!("{:.0}", number.abs()));
     match text.as_str() {

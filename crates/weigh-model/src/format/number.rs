@@ -12,7 +12,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The same with so many digits behind the point.
+/// Formats a number without a unit, with `decimals` digits behind the point.
 pub fn number_with(value: f64, decimals: usize) -> String {
     // Nobody reads more digits.
     if value.abs() >= 1e15 {

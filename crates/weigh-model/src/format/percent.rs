@@ -39,7 +39,7 @@ pub fn unsigned(pct: f64) -> String {
     }
 }
 
-/// What something is at most, above 0, so never rounded down: `0.43 %` for 0.421.
+/// Formats an upper bound above 0, so it is never rounded down: `0.43 %` for 0.421.
 pub fn at_most(pct: f64) -> String {
     let unit = 10f64.powi(decimals(pct) as i32);
     // What is off by less comes from the arithmetic.

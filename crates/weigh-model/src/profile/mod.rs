@@ -24,15 +24,17 @@ pub struct SyscallProfile {
     /// System calls of another ABI, as those of 32-bit programs: they are in no other number here.
     #[serde(default)]
     pub other_abi_calls: u64,
-    /// Of a run, or of the time that was watched, without counting; `None` where nobody took it.
+    /// Duration of the run, or of the watched period, without counting; `None` if it was not
+    /// measured.
     pub elapsed_s: Option<f64>,
     pub user_s: Option<f64>,
     pub system_s: Option<f64>,
-    /// Whether it is of a time that was chosen, and not of a whole run: such a program may never end.
+    /// True if the profile covers a chosen period and not a whole run, because such a program may
+    /// never end.
     #[serde(default)]
     pub is_of_period: bool,
-    /// What the counts were multiplied by, where the program did less while they were counted than in
-    /// the times above.
+    /// Factor that scaled the counts, where the program did less work while they were counted than
+    /// in the times above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaled_by: Option<f64>,
 }
@@ -57,7 +59,7 @@ impl SyscallProfile {
         profile.check()
     }
 
-    /// Of counts alone, as other tools print them.
+    /// Builds a profile from counts alone, as other tools print them.
     fn of_calls(calls: BTreeMap<String, u64>) -> SyscallProfile {
         SyscallProfile { schema: SCHEMA.to_owned(), calls, ..SyscallProfile::default() }
     }

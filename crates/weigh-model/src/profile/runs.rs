@@ -71,8 +71,8 @@ pub struct ProfileRuns {
     pub counts: Counts,
     pub plain: Period,
     pub counted: Period,
-    /// Whether the program did all of its work in both periods. If not, it did less in the counted one,
-    /// because counting slows it.
+    /// True if the program did all of its work in both periods. If false, it did less in the
+    /// counted period, because counting slows it.
     pub is_same_work: bool,
 }
 
@@ -85,7 +85,8 @@ impl ProfileRuns {
         (is_known && !self.is_same_work).then(|| plain.as_secs_f64() / counted.as_secs_f64())
     }
 
-    /// Whether a command that ran to its end twice did much less the second time, although counting slows it.
+    /// Returns true if a command ran to its end twice and did much less the second time, although
+    /// counting slows it.
     pub fn did_less(&self) -> bool {
         let (plain, counted) = (self.plain, self.counted);
         let is_quicker = plain.elapsed > LEAST_DIFFERENCE && counted.elapsed < plain.elapsed / 2;
@@ -119,12 +120,12 @@ impl ProfileRuns {
     }
 }
 
-/// What `weigh profile` stores: a profile, and what counting did to the program.
+/// Stored report of `weigh profile`: a profile, and the effect of counting on the program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProfileReport {
     #[serde(flatten)]
     pub profile: SyscallProfile,
-    /// What the program took while it was counted.
+    /// Time that the program took while it was counted.
     pub counted: CountedTimes,
     /// In the store; empty before it is there.
     #[serde(default, skip_serializing_if = "String::is_empty")]

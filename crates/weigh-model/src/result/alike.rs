@@ -78,9 +78,11 @@ impl Measure {
         points
     }
 
-    /// Whether a point is shown to be less than as good as another one: in rounds, or as all its samples lie
-    /// so low that they are `far`, at least as far below nearly all of the best as those of any point lie
-    /// apart. One whose median is as good is not, whatever rounds say: no sentence may contradict the table.
+    /// Returns true if a point is shown to be worse than another one by more than the tolerance
+    /// `as_good`. Rounds may show that, or all its samples may lie below `far`. `far` is at least
+    /// as far below nearly all samples of the best point as the samples of any point lie apart. A
+    /// point whose median is as good is never below, whatever rounds show: no sentence may
+    /// contradict the table.
     fn is_below(self, samples: &[RampSample], users: usize, best: usize, far: f64) -> bool {
         let medians = self.median(samples, users).zip(self.median(samples, best));
         let Some((own, other)) = medians else { return false };

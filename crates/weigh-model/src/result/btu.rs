@@ -23,21 +23,22 @@ pub struct ScoredCell {
     pub activity_slowdown: f64,
 }
 
-/// What cells come to.
+/// Combined score of several cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Btu {
     /// In the unit of the rates.
     pub btu: f64,
-    /// Of the host: how many times as long activities take.
+    /// Slowdown of the host: how many times as long activities take.
     pub activity_slowdown: f64,
-    /// Of the network: how many times as long COMM takes; `None` where a cell does not know.
+    /// Slowdown of the network: how many times as long COMM takes; `None` if it is unknown for a
+    /// cell.
     pub comm_slowdown: Option<f64>,
     /// The paper's penalty, a geometric mean of percentages; `None` where one of them is not above 0.
     pub paper_penalty_pct: Option<f64>,
 }
 
 impl Btu {
-    /// Of all cells of a grid, or of those of one class; `None` of none.
+    /// Scores all cells of a grid, or all cells of one class; `None` without cells.
     pub fn of(cells: &[ScoredCell]) -> Option<Btu> {
         Some(Btu {
             btu: geometric(cells, |cell| cell.rate)?,
@@ -103,7 +104,7 @@ pub struct Means {
 }
 
 impl Means {
-    /// Of values above 0; `None` of none.
+    /// Computes the means of values above 0; `None` without values.
     pub fn of(values: &[f64]) -> Option<Means> {
         if values.is_empty() {
             return None;
@@ -132,9 +133,9 @@ pub struct ScoreInterval {
 }
 
 impl ScoreInterval {
-    /// Of the same score of several sweeps, each above 0, in the order in which they were made: the median,
-    /// and what a series of sweeps tells of it. Of sweeps, as what disturbs one cell disturbs its neighbours
-    /// in time too. `None` of none.
+    /// Computes the median score of several sweeps, and its interval from the series of sweeps.
+    /// Each score is above 0, in the order measured. Whole sweeps are compared, because a
+    /// disturbance of one cell also affects its neighbours in time. Returns `None` without scores.
     pub fn of(scores: &[f64]) -> Option<ScoreInterval> {
         let value = median(scores)?;
         let found = Typical::of(scores);

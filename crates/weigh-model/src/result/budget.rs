@@ -1,4 +1,5 @@
-//! What audit rules write and what the log's way to the disk bears: what `weigh budget` shows.
+//! Audit log volume of rules, and the load that the log's way to the disk bears: the report of
+//! `weigh budget`.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +22,12 @@ pub struct BudgetReport {
     /// As it was written.
     pub treatment: String,
     pub workload: String,
-    /// What is counted: `operation`, of a command `run`.
+    /// Unit of counting: `operation`, or `run` for a command.
     pub operation: String,
     pub machine: Facts,
-    /// What `weigh doctor` found that disturbs a measurement, when it began.
+    /// Findings of `weigh doctor` that disturb a measurement, taken when it began.
     pub warnings: Vec<String>,
-    /// What was done to the system, in whole sentences.
+    /// Changes made to the system, in whole sentences.
     pub facts: Vec<String>,
     pub per_operation: PerOperation,
     /// Absent where the log is not ours to read.
@@ -43,14 +44,15 @@ pub struct BudgetReport {
     pub loads: Vec<Load>,
     /// With `--disk-full`.
     pub disk_full: Vec<DiskFull>,
-    /// Whether the user ended it before all was measured.
+    /// True if the user ended it before all was measured.
     pub interrupted: bool,
     /// Why not all was measured; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// What was measured of the workload, launched with the rules in force and auditing proved each time.
+/// Measured amounts per operation of the workload. Each launch had the rules in force, and auditing
+/// was proved.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct PerOperation {
     pub launches: usize,
@@ -86,7 +88,7 @@ impl Compressed {
 pub struct Day {
     /// Operations a second.
     pub rate: f64,
-    /// Of the rate that was asked for: 2, 5, 10; 1 for itself.
+    /// Multiple of the requested rate: 2, 5, 10; 1 for the rate itself.
     pub multiple: f64,
     pub is_full_speed: bool,
     pub log_bytes: f64,
@@ -126,7 +128,7 @@ pub struct Tried {
     pub lost: Vec<u64>,
 }
 
-/// What a limit does to the burst.
+/// Effect of a backlog limit on the burst.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Common {
     pub limit: u32,
@@ -142,7 +144,7 @@ pub struct Common {
 /// the fewest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// Of the rate.
+    /// Multiple of the requested rate.
     pub multiple: f64,
     /// Operations a second that it stands for.
     pub rate: f64,
@@ -162,11 +164,11 @@ pub struct Load {
     pub tries: u32,
     /// In how many of these it made what it was asked for, and nothing was lost.
     pub kept: u32,
-    /// What that says, beside the other loads.
+    /// Verdict on this load, given the tries of the other loads.
     pub kept_up: KeptUp,
 }
 
-/// Whether a load can be sustained.
+/// Verdict on a load: sustained, not sustained, or undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeptUp {
@@ -179,7 +181,7 @@ pub enum KeptUp {
 }
 
 impl Load {
-    /// Whether this try made what it was asked for, to one in fifty, and nothing was lost.
+    /// Returns true if this try reached the requested rate within 2 % and lost no records.
     pub fn is_made(&self) -> bool {
         self.achieved >= 0.98 * self.asked && self.lost == 0
     }
@@ -207,7 +209,7 @@ pub fn judge(loads: &mut [Load]) {
     }
 }
 
-/// What came of a full disk under one of auditd's policies.
+/// Outcome of a full disk under one of auditd's policies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskFull {
     /// `disk_full_action`.
@@ -218,9 +220,9 @@ pub struct DiskFull {
     pub due: u64,
     /// In this time.
     pub due_s: f64,
-    /// Those that came about in the time.
+    /// Events that happened in this time.
     pub made: u64,
-    /// Those that are in the log.
+    /// Events that are in the log.
     pub logged: u64,
     /// Records that the kernel dropped and counted.
     pub lost: u64,
@@ -230,15 +232,15 @@ pub struct DiskFull {
     pub waited_s: f64,
     /// The longest time that one system call of the load took.
     pub longest_s: f64,
-    /// Whether auditd still had the records sent to it afterwards.
+    /// True if the kernel still sent the records to auditd afterwards.
     pub is_registered: bool,
     pub has_ended: bool,
-    /// What auditd said to the system's log, each sentence once.
+    /// Messages of auditd in the system's log, each sentence once.
     pub messages: Vec<String>,
 }
 
 impl DiskFull {
-    /// Whether the load made what was due, to one in fifty.
+    /// Returns true if the load made the events that were due, within 2 %.
     pub fn went_on(&self) -> bool {
         self.made as f64 >= 0.98 * self.due as f64
     }

@@ -1,4 +1,4 @@
-//! What a machine has to do under a load, and which of its resources is the first that has no more to give.
+//! Work of a machine under a load, and which of its resources is saturated first.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct BusyMachine {
     pub psi_io_pct: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub psi_memory_pct: Option<f64>,
-    /// Of all CPUs together, whoever had them.
+    /// Busy share of all CPUs together in per cent, whichever process used them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_busy_pct: Option<f64>,
     /// How many tasks ran or waited for a CPU, in the mean.
@@ -32,14 +32,14 @@ pub struct BusyMachine {
     /// Share of the time in which the device had something to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_busy_pct: Option<f64>,
-    /// What a job reads and writes of files, and what the device had to do meanwhile.
+    /// File I/O of a job in bytes, and the I/O of the device meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_bytes_per_job: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_bytes_per_job: Option<f64>,
 }
 
-/// What can be saturated.
+/// Resource that can be saturated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {

@@ -1,4 +1,5 @@
-//! What the experiments with two identical arms say of a machine, and those with a planted effect.
+//! False alarms of a machine's experiments with two identical arms, and findings of its experiments
+//! with a planted effect.
 
 use std::collections::BTreeMap;
 
@@ -29,11 +30,12 @@ pub struct Calibration {
     pub experiment_alarms: FalseAlarms,
     /// Rows that would be called slower or faster if each were the only one of its experiment.
     pub row_alarms: FalseAlarms,
-    /// The same of CPU time; of none where the experiments judged the rate alone.
+    /// Rows whose CPU time would be called higher or lower if each were the only row of its
+    /// experiment. Empty where the experiments judged the rate alone.
     pub cpu_time_row_alarms: FalseAlarms,
-    /// Those of them that were made just now.
+    /// Experiments that were made just now, out of all of them.
     pub these: These,
-    /// What was found of a planted effect, where one was.
+    /// Findings about a planted effect, where one was planted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planted: Option<PlantedExperiments>,
 }
@@ -58,14 +60,14 @@ pub struct WorkloadNoise {
     /// Standard deviation of a pair's log-ratio, in per cent: 1.4826 · MAD, the median of the
     /// calibrations.
     pub noise_pct: f64,
-    /// What a pair takes, launches and all.
+    /// Time of a pair in seconds, including its launches.
     pub pair_s: f64,
     /// The smallest effect that half of all experiments show in 10 s, 1 min and 5 min for this
     /// workload; `None` where that is not enough for a verdict.
     pub smallest_effect_pct: [Option<f64>; SPANS_S.len()],
     pub experiments: usize,
     pub pairs: usize,
-    /// Of its rows, those that would be called slower or faster if each were the only one.
+    /// Rows of this workload that would be called slower or faster if each were the only one.
     pub alarms: usize,
 }
 
@@ -80,11 +82,11 @@ impl Calibration {
 pub struct PlantedExperiments {
     /// How much more work one arm did than it reported.
     pub share_pct: f64,
-    /// What that makes of the rate: −share / (1 + share).
+    /// Effect of the planted work on the rate: −share / (1 + share).
     pub true_effect_pct: f64,
     pub experiments: Vec<String>,
     pub workloads: Vec<PlantedWorkload>,
-    /// Of all rows.
+    /// Share of all rows whose interval covers the planted effect.
     pub covered: Share,
     pub found: Share,
     /// Workloads in which it could not be planted, with the reason.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::format;
 use crate::result::work_name::WorkName;
 
-/// What an operation costs more; each number is absent where it has no meaning.
+/// Added cost of an operation; each number is absent where it has no meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AddedCost {
     /// Time that an operation takes under the treatment over that in the baseline: 2 is twice as long.
@@ -20,13 +20,13 @@ pub struct AddedCost {
     /// copies, which do many operations at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added_ns_per_op: Option<f64>,
-    /// The same of a path length, in instructions.
+    /// Instructions that the treatment adds to an operation, where a path length is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added_instructions_per_op: Option<f64>,
 }
 
 impl AddedCost {
-    /// Of a row with this baseline rate in `unit`, and this effect on it in per cent.
+    /// Computes the cost from a row's baseline rate in `unit` and the effect on it in per cent.
     pub fn of(workload: &WorkName, unit: &str, baseline: f64, effect_pct: f64) -> AddedCost {
         let factor = finite(1.0 / (1.0 + effect_pct / 100.0)).filter(|factor| *factor > 0.0);
         let time_ns = match unit {
@@ -47,12 +47,12 @@ impl AddedCost {
         AddedCost { factor, added_ns_per_op, added_instructions_per_op }
     }
 
-    /// Whether it is known what an operation takes more.
+    /// Returns true if the added time or instructions of an operation are known.
     pub fn has_added(&self) -> bool {
         self.added_ns_per_op.or(self.added_instructions_per_op).is_some()
     }
 
-    /// Both in words, `×2.04` and `+112 ns`; empty where there is none.
+    /// Formats the factor and the addition, `×2.04` and `+112 ns`; an unknown one is empty.
     pub fn texts(&self) -> [String; 2] {
         [
             self.factor.map(format::factor).unwrap_or_default(),

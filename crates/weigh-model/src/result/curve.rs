@@ -11,13 +11,13 @@ use crate::result::work_name::{COPIES, WorkName};
 /// Where a row is a point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnCurve {
-    /// What the curve is called; what stands before a comma is common to curves that belong together.
+    /// Name of the curve; curves that belong together share the part before a comma.
     pub series: String,
     pub x: f64,
     pub x_unit: String,
 }
 
-/// What is on the vertical axis.
+/// Quantity on the vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// Nanoseconds that an operation takes.
@@ -62,25 +62,25 @@ pub struct Chart {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartMark {
     pub text: String,
-    /// The same in numbers, with its intervals.
+    /// Values of the mark in numbers, with their intervals.
     pub note: String,
     pub x: f64,
     /// How far it is uncertain.
     pub low: f64,
     pub high: f64,
-    /// What the value there is between, on the axis of its own chart.
+    /// Bounds of the value there, on the axis of its own chart.
     pub y: Option<[f64; 2]>,
     /// Which curve it is of, where there are several.
     pub curve: Option<usize>,
 }
 
 impl Chart {
-    /// What all its curves are about.
+    /// Returns the subject that all its curves share.
     pub fn title(&self) -> &str {
         self.curves.first().map_or("", |curve| base(&curve.series))
     }
 
-    /// What tells a curve from the others of its chart.
+    /// Returns the part of a curve's name that distinguishes it from the other curves of its chart.
     pub fn label<'a>(&self, curve: &'a Curve) -> &'a str {
         let rest = curve.series.strip_prefix(base(&curve.series)).unwrap_or_default();
         match rest.trim_start_matches(", ") {
@@ -89,7 +89,7 @@ impl Chart {
         }
     }
 
-    /// Whether the number of copies varies: then the question is how well it scales.
+    /// Returns true if the number of copies varies: then the question is how well it scales.
     pub fn is_scaling(&self) -> bool {
         self.x_unit == COPIES
     }
@@ -98,7 +98,7 @@ impl Chart {
         self.curves.iter().flat_map(|curve| &curve.points)
     }
 
-    /// What the vertical axis is in.
+    /// Returns the title of the vertical axis, with its unit.
     pub fn y_title(&self) -> String {
         match &self.quantity {
             Quantity::JobTime(pct) => format!("{pct} % of the jobs end within"),

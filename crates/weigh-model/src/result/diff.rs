@@ -19,7 +19,8 @@ pub struct Diff {
     pub after: Side,
     /// Error rate of each interval by itself, e.g. 0.05.
     pub alpha: f64,
-    /// What was not decided by pairs, and how wide that makes the answer; one sentence.
+    /// Caveat about everything that pairs did not decide, and how much wider it makes the answer;
+    /// one sentence.
     pub caveat: String,
     /// Facts of the machine that are not the same.
     pub machine: Vec<FactChange>,
@@ -30,7 +31,7 @@ pub struct Diff {
     pub not_compared: Vec<String>,
     /// Rows of `results` whose effect (of a run: rate) has no interval, and why.
     pub not_judged: Vec<String>,
-    /// Those of `only_in_one` that the later one lacks, with the reason where that is known.
+    /// Rows of `only_in_one` that the later experiment lacks, with the reason where it is known.
     #[serde(skip)]
     pub missing_later: Vec<String>,
 }
@@ -59,15 +60,15 @@ pub struct DiffRow {
     /// The treatment, or that of the only arm of a run.
     pub treatment: String,
     pub unit: String,
-    /// Of the baseline, or of the only arm.
+    /// Change of the rate of the baseline, or of the only arm.
     pub rate: Change,
-    /// Of the treated rate over the baseline's; absent for runs.
+    /// Change of the ratio of the treated rate to the baseline's; absent for runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Change>,
 }
 
 impl DiffRow {
-    /// What a limit is about.
+    /// Returns the change that a limit applies to: the effect, or the rate of a run.
     pub fn decisive(&self) -> Change {
         self.effect.unwrap_or(self.rate)
     }
@@ -81,10 +82,11 @@ pub struct Change {
     pub after: f64,
     /// The later ratio or rate over the earlier, less 1, in per cent.
     pub change_pct: f64,
-    /// Of the noise within both experiments; `None` where that side is not bounded.
+    /// Interval of the change from the noise within both experiments; `None` where a side is not
+    /// bounded.
     pub low_pct: Option<f64>,
     pub high_pct: Option<f64>,
-    /// Whether the interval leaves out 0.
+    /// True if the interval excludes 0.
     pub is_beyond_noise: bool,
 }
 
@@ -94,8 +96,8 @@ impl Change {
         Some((self.high_pct? - self.low_pct?) / 2.0)
     }
 
-    /// Whether it is shown to have got worse by more than `limit_pct`: the whole interval, which holds
-    /// the noise within the experiments, lies beyond it.
+    /// Returns true if it is shown to have got worse by more than `limit_pct`. Then the whole
+    /// interval, which includes the noise within the experiments, lies beyond the limit.
     pub fn is_worse_by(&self, limit_pct: f64) -> bool {
         self.high_pct.is_some_and(|high| high < -limit_pct)
     }

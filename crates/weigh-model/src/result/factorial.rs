@@ -25,7 +25,7 @@ pub const MOST_FACTORS: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factorial {
     pub factors: Vec<String>,
-    /// Of each arm, from the baseline on, which factors it has: bit i is the i-th.
+    /// Factors of each arm as a mask, the baseline first: bit i is the i-th factor.
     of_arms: Vec<usize>,
 }
 
@@ -89,7 +89,7 @@ pub fn subsets(factors: &[String]) -> impl Iterator<Item = Vec<&str>> {
     })
 }
 
-/// What a factor, or several together, do to the rate of a workload.
+/// Effect of a factor, or of several together, on the rate of a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FactorialEffect {
     #[serde(flatten)]
@@ -110,7 +110,7 @@ pub struct FactorialEffect {
 }
 
 impl FactorialEffect {
-    /// Whether it is of several factors together.
+    /// Returns true for an effect of several factors together.
     pub fn is_interaction(&self) -> bool {
         self.factors.len() > 1
     }

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::work_name::WorkName;
 
-/// What became of it.
+/// Result of the gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// The limit, in per cent of the baseline's rate.
     pub fail_above_pct: f64,
-    /// Whether each row is shown to cost less.
+    /// True if each row is shown to cost less than the limit.
     pub passed: bool,
     /// The rows that are shown to cost more.
     pub above: Vec<Above>,
@@ -27,7 +27,7 @@ pub struct Above {
 }
 
 impl Gate {
-    /// Whether this row is why it failed.
+    /// Returns true if this row made the gate fail.
     pub fn is_above(&self, workload: &WorkName, treatment: &str) -> bool {
         self.above.iter().any(|row| row.workload == *workload && row.treatment == treatment)
     }

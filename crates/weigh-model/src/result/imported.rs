@@ -11,7 +11,7 @@ use crate::result::work_name::WorkName;
 pub struct Imported {
     /// In the order of the command line; a file with several results is here once for each.
     pub files: Vec<File>,
-    /// What cannot be said from these numbers; whole sentences.
+    /// Conclusions that these numbers do not allow; whole sentences.
     pub cannot: Vec<String>,
     /// The id that an experiment of weigh had where it was measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -50,7 +50,7 @@ pub struct Figure {
     pub baseline: Option<f64>,
 }
 
-/// What two figures share that can be held against each other: test, copies, unit, direction.
+/// Key that two comparable figures share: test, copies, unit, direction.
 pub type FigureKey<'a> = (&'a str, Option<u32>, &'a str, Better);
 
 /// Which direction is good.
@@ -66,7 +66,7 @@ pub enum Better {
 }
 
 impl Figure {
-    /// What a row is called that it is in.
+    /// Returns the name of the row that contains the figure.
     pub fn name(&self) -> WorkName {
         WorkName::of_copies(&self.test, self.copies.map_or(1, |copies| copies as usize))
     }
@@ -118,7 +118,7 @@ impl File {
 }
 
 impl Imported {
-    /// Whether these are figures of other programs, and not an experiment of weigh.
+    /// Returns true if these are figures of other programs, and not an experiment of weigh.
     pub fn is_figures(&self) -> bool {
         self.files.iter().any(|file| !file.figures.is_empty())
     }

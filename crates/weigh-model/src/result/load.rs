@@ -1,4 +1,4 @@
-//! What a ramp found: how much of a mix a machine does with how many users.
+//! Results of a ramp: how many jobs of a mix a machine does with how many users.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub const MEAN_JOB_TIME: &str = "mean_job_time";
 /// The share of the driver itself in the CPU time of users and driver.
 pub const DRIVER_READING: &str = "driver_cpu";
 
-/// What each sample of a load reports of itself and of the machine, besides its rate.
+/// Readings that each sample of a load reports about itself and the machine, besides its rate.
 pub const LOAD_READINGS: [&str; 14] = [
     "job_timing_index",
     MEAN_JOB_TIME,
@@ -57,7 +57,7 @@ pub const LOAD_READINGS: [&str; 14] = [
     "device_bytes",
 ];
 
-/// What a sample that reads and writes files has of them: what its jobs moved, and what the device.
+/// Readings of a sample with file I/O: bytes that its jobs moved, and bytes that the device moved.
 pub const DISK_READINGS: [&str; 2] = ["file_bytes", "device_bytes"];
 
 /// A load point.
@@ -69,9 +69,9 @@ pub struct LoadPoint {
     /// How far they scatter: 1.4826 · MAD over the median, in per cent.
     pub spread_pct: Option<f64>,
     pub samples: usize,
-    /// Of one launch: from the first user's start to the last one's end.
+    /// Duration of one launch: from the first user's start to the last user's end.
     pub elapsed_s: f64,
-    /// Of one launch: what all users had of the CPUs.
+    /// CPU time of all users in one launch.
     pub user_s: Option<f64>,
     pub system_s: Option<f64>,
     /// How far the ends of the users lie apart: their standard deviation.
@@ -82,7 +82,7 @@ pub struct LoadPoint {
     pub cpu_pct: Option<f64>,
     /// Within which 99 of 100 jobs end.
     pub job_p99_ns: Option<f64>,
-    /// The same of 90: a sample of few jobs tells no more.
+    /// Time within which 90 of 100 jobs end; a sample of few jobs has no higher percentile.
     pub job_p90_ns: Option<f64>,
     /// How long a job takes in the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub struct LoadPoint {
     pub jobs_per_min_low: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs_per_min_high: Option<f64>,
-    /// What the machine had to do meanwhile.
+    /// Load of the machine meanwhile.
     #[serde(default, flatten)]
     pub machine: BusyMachine,
 }
@@ -129,7 +129,7 @@ pub fn percent_known<'a>(mut points: impl Iterator<Item = &'a LoadPoint>) -> u8 
     if points.all(|point| point.job_p99_ns.is_some()) { 99 } else { 90 }
 }
 
-/// What is to be said of one mix.
+/// Answers about one mix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadAnswers {
     #[serde(skip)]
@@ -148,10 +148,10 @@ pub struct LoadAnswers {
     /// The fewest users that are as many as there are jobs per minute.
     pub classic_crossover_users: Option<usize>,
     pub knee: Option<LoadKnee>,
-    /// The same of the knee.
+    /// Best point by power, where no other point can be told apart from it: no knee can be named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_knee: Option<LoadKnee>,
-    /// What is saturated with how many users, the first one first.
+    /// Saturated resources, each with the number of users that saturate it, the first one first.
     pub saturated: Vec<Saturated>,
 }
 
@@ -174,10 +174,11 @@ pub struct LoadPeak {
     pub as_good: Vec<usize>,
     pub users_low: usize,
     pub users_high: usize,
-    /// Of samples in rounds, taken after the points were chosen that may be it.
+    /// Throughput from samples in rounds, taken after the candidate points were chosen.
     #[serde(flatten)]
     pub throughput: Throughput,
-    /// Whether the most users that were measured may be the best: then there may be a higher peak beyond.
+    /// True if the best point may be the largest number of users that was measured. Then a higher
+    /// peak may lie beyond.
     pub is_at_the_end: bool,
 }
 
@@ -189,7 +190,7 @@ fn best_of(measure: Measure, samples: &[RampSample]) -> Option<(usize, Vec<usize
     Some((best, measure.alike(samples, best)))
 }
 
-/// What is found where other points are told apart from it, or where none is.
+/// Sorts a finding into the first place if it can be named, else into the second.
 fn named<T>(found: Option<T>, is_named: impl Fn(&T) -> bool) -> [Option<T>; 2] {
     match found {
         Some(found) if is_named(&found) => [Some(found), None],

@@ -29,7 +29,7 @@ pub struct LoadCurve {
     pub peak_as_good: Vec<usize>,
     pub peak_users_low: usize,
     pub peak_users_high: usize,
-    /// Whether those are the most that were measured: then there may be a higher peak beyond.
+    /// True if these are the most users that were measured: then a higher peak may lie beyond.
     pub is_at_the_end: bool,
     /// Where each user gets ten jobs a minute or fewer; absent where no point had so many users.
     #[serde(default, skip_serializing_if = "Option::is_none")]

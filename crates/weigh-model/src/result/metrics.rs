@@ -1,5 +1,5 @@
-//! What a row tells besides its rate: what an operation uses, how long single operations take, and what
-//! the mean says. These are shown beside the verdict, never instead of it.
+//! Further results of a row besides its rate: resources per operation, latencies of single
+//! operations, and the mean. Reports show them beside the verdict, never instead of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Metrics {
     pub counters: Option<Counters>,
 }
 
-/// What the timed operations of all samples used, over their number.
+/// Resources that the timed operations of all samples used, divided by their number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
     pub baseline: Used,
@@ -43,7 +43,7 @@ pub struct Used {
     pub minor_faults_per_op: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub major_faults_per_op: Option<f64>,
-    /// Of a load: the share of its driver in the CPU time of users and driver.
+    /// Share of a load's driver in the CPU time of users and driver, in per cent; only for a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver_cpu_pct: Option<f64>,
 }
@@ -68,9 +68,9 @@ impl Used {
 /// How long single operations take, or the runs of a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// What one observation is: `operation` or `run`.
+    /// Unit of observation: `operation` or `run`.
     pub of: String,
-    /// What reading the clock cost, which was subtracted: the median of the launches.
+    /// Cost of reading the clock, which was subtracted: the median of the launches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_ns: Option<f64>,
     /// Observations of either arm.
@@ -84,12 +84,12 @@ pub struct Latency {
     pub p99_9_ns: Option<Contrast>,
 }
 
-/// What the PMU counted, per operation.
+/// Counts of the PMU, per operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_instructions_per_op: Option<Contrast>,
-    /// Of user and kernel together.
+    /// Cycles per operation in user and kernel mode together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles_per_op: Option<Contrast>,
 }

@@ -1,5 +1,5 @@
-//! What was found, as data: no layout, and no words but those that are part of a document. The engine and the
-//! importers make it, every format shows it.
+//! Results as data, without layout, and with no words except those that are part of a document. The
+//! engine and the importers make them, and every format shows them.
 
 pub mod alike;
 pub mod btu;

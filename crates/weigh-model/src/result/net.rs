@@ -1,4 +1,4 @@
-//! What a grid of network cells came to.
+//! Results of a grid of network cells.
 
 use serde::Serialize;
 
@@ -8,11 +8,11 @@ use crate::result::net_cells::{Abnormal, NetCell, NetFurther};
 use crate::result::net_distribution;
 use crate::result::work_name::{BYTES, WorkName};
 
-/// Of one grid.
+/// Answers about one grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetAnswers {
     pub grid: String,
-    /// What the score is of: scores of other grids are not compared.
+    /// Hash of the scored grid: scores of other grids are not compared.
     pub hash: String,
     pub cells: usize,
     /// How often all cells were measured.
@@ -31,7 +31,7 @@ pub struct NetAnswers {
     pub classes: Vec<NetClass>,
     /// Packets that a wire lost though it was not to.
     pub lost_packets: f64,
-    /// What is measured besides, and is no part of the score.
+    /// Further measurements that are not part of the score.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<NetFurther>,
     /// Every cell by itself.
@@ -55,7 +55,7 @@ pub struct NetClass {
     /// Mb/s beside each activity, over components.
     pub beside: Vec<Option<f64>>,
     pub alone: Option<f64>,
-    /// Of what is in `components`.
+    /// Means of the rates in `components`.
     pub means: Option<Means>,
 }
 

@@ -11,11 +11,11 @@ pub struct NetCell {
     pub cell: String,
     pub bytes: u32,
     pub unit: String,
-    /// What the machine did meanwhile.
+    /// Activity of the machine meanwhile.
     pub activity: Option<String>,
-    /// Whether it is of the paper's suite: of those, what has an activity is scored.
+    /// True if the cell is in the paper's suite, whose cells with an activity are scored.
     pub is_of_suite: bool,
-    /// Of each sweep.
+    /// Rates, one for each sweep.
     pub rates: Vec<f64>,
     pub median: f64,
     /// Medians of what it told besides, by name: CPU seconds per GB at both ends, segments sent again, …
@@ -23,7 +23,7 @@ pub struct NetCell {
 }
 
 impl NetCell {
-    /// Whether the BTU is of it.
+    /// Returns true if the BTU includes this cell.
     pub fn is_scored(&self) -> bool {
         self.is_of_suite && self.activity.is_some()
     }
@@ -37,7 +37,7 @@ pub struct NetFurther {
     pub classes: Vec<FurtherClass>,
 }
 
-/// Of one class: alone, and beside all activities.
+/// Further results of one class: alone, and beside all activities.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FurtherClass {
     pub name: String,
@@ -46,7 +46,7 @@ pub struct FurtherClass {
     pub beside: FurtherFound,
 }
 
-/// What was found; a geometric mean of medians where it is of several cells.
+/// Further result of a cell; for several cells a geometric mean of medians.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FurtherFound {
     pub rate: Option<f64>,
@@ -56,7 +56,7 @@ pub struct FurtherFound {
     pub p50_ns: Option<f64>,
     pub p99_ns: Option<f64>,
     pub p99_9_ns: Option<f64>,
-    /// Of datagrams.
+    /// Share of datagrams that were lost, in per cent.
     pub lost_pct: Option<f64>,
     pub reordered_pct: Option<f64>,
 }

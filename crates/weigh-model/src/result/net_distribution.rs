@@ -7,7 +7,7 @@ use crate::result::work_name::WorkName;
 
 const STEPS: usize = 20;
 
-/// Of the rates of all scored samples, by class; and of the times of requests.
+/// Charts the rates of all scored samples by class, and the times of requests.
 pub fn charts(measured: &[NetCell], further: &[NetFurther]) -> Vec<Chart> {
     let mut sizes: Vec<u32> = measured.iter().map(|cell| cell.bytes).collect();
     sizes.sort_unstable();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the JSON document.
 pub const SCHEMA: &str = "weighbridge/net-rank/1";
 
-/// What is read of the document of a run.
+/// Parts of a run's document that ranking reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RunDocument {
     pub id: String,
@@ -67,7 +67,7 @@ pub struct IndexDocument {
 pub struct Candidate {
     pub name: String,
     pub run: RunDocument,
-    /// Of our UnixBench-compatible suite, with one copy.
+    /// Index of our UnixBench-compatible suite, with one copy.
     pub index: Option<f64>,
     pub price: Option<f64>,
 }

@@ -1,5 +1,5 @@
-//! Whether a document that was read can be the result of an experiment: what is counted is not negative,
-//! what is ordered is in order. Sums, charts and other reports rely on that.
+//! Checks that a document can be the result of an experiment: counts are not negative, and ordered
+//! values are in order. Sums, charts and other reports rely on that.
 
 use crate::result::metrics::{Contrast, Latency};
 use crate::result::summary::{Row, Summary};

@@ -1,4 +1,4 @@
-//! What can be shown of a row before anything bounds its effect.
+//! Preliminary results of a row, shown before anything bounds its effect.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What a profiler told of a workload, in one launch of each arm that is no sample.
+//! Reports of a profiler about a workload. It runs in one launch of each arm, which is not a
+//! sample.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,17 +13,17 @@ pub struct Profiled {
     pub arms: Vec<ProfiledArm>,
 }
 
-/// What the profiler told in one arm.
+/// Report of the profiler on one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProfiledArm {
     pub arm: String,
-    /// What was launched, where that is not the row itself: the load point of a peak.
+    /// Launched work, where it is not the row itself: the load point of a peak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// The functions of the kernel that took the most, where the profiler was `perf record`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symbols: Vec<HotSymbol>,
-    /// What the profiler printed otherwise: the end of it.
+    /// Other output of the profiler: the end of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub printed: String,
 }

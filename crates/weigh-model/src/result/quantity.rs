@@ -1,5 +1,6 @@
-//! What treatments produce, as they declare it: a name, a unit, and how it is accounted for. Stored with an
-//! experiment, so that every format shows what it has never heard of.
+//! Quantities that treatments produce, as each treatment declares them: a name, a unit, and how it
+//! is accounted for. They are stored with an experiment, so every format can show quantities that
+//! it does not know.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,12 +16,13 @@ pub const NOT_COUNTED: &str = "not_counted";
 pub struct EvidenceQuantity {
     /// Its field, such as `log_bytes`; of a time it ends in `_s`.
     pub name: Cow<'static, str>,
-    /// What a person calls it: `records`, `log`, `receiver`.
+    /// Noun for a reader: `records`, `log`, `receiver`.
     pub noun: Cow<'static, str>,
     pub unit: QuantityUnit,
     pub kind: QuantityKind,
-    /// Of what operations make or spend, the count by which one tells that they make any at all, where that
-    /// is another; of what was lost, the count of those that arrived.
+    /// Name of another count that this quantity depends on. For a quantity that operations make or
+    /// spend, that count shows if they make any at all; absent if this quantity shows it itself.
+    /// For losses, it is the count of arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<Cow<'static, str>>,
 }
@@ -43,7 +45,7 @@ pub enum QuantityKind {
     Spent,
     /// Processes wait so long meanwhile: the total of all launches, and its share per operation.
     Waited,
-    /// What should be there and is not: a total, which makes a cost too low.
+    /// Missing items that should have arrived: a total, which makes a cost too low.
     Lost,
     /// Known only for what others are `of`.
     Arrived,
@@ -82,12 +84,12 @@ impl EvidenceQuantity {
     }
 }
 
-/// What every treatment was taken to declare before it was asked.
+/// Quantities of every treatment in documents from before treatments declared them.
 pub fn of_before() -> Vec<EvidenceQuantity> {
     serde_json::from_str(OF_BEFORE).expect("a test reads it")
 }
 
-/// The same in JSON, without an apostrophe.
+/// JSON of [`of_before`], without an apostrophe.
 pub const OF_BEFORE: &str = include_str!("quantities_of_before.json");
 
 /// A number, or what is said in words. Counts stay whole, as they are larger than a fraction holds exactly.
@@ -97,7 +99,7 @@ pub enum Amount {
     Whole(u64),
     Real(f64),
     Text(String),
-    /// What could not be computed is written as `null`.
+    /// Amount that could not be computed, written as `null`.
     Unknown(()),
 }
 
@@ -128,7 +130,7 @@ impl Amount {
         }
     }
 
-    /// Both together; what is said in words is said once.
+    /// Adds two amounts; returns `None` unless both are numbers.
     pub fn plus(&self, other: &Amount) -> Option<Amount> {
         match (self, other) {
             (Amount::Whole(one), Amount::Whole(other)) => Some(one.saturating_add(*other).into()),
@@ -174,7 +176,7 @@ impl Amounts {
         }
     }
 
-    /// What is said in words, by name.
+    /// Lists the amounts that are texts, by name.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.keys().filter_map(|name| Some((name.as_str(), self.text(name)?)))
     }

@@ -1,20 +1,20 @@
-//! What the pairs say of other metrics than the rate.
+//! Readings: results of the pairs about metrics other than the rate.
 //!
-//! A row is about its *primary* metric, the rate, which steers the experiment. Each reading is a claim of its
-//! own, and counts among those that share the promise of slower and faster.
+//! A row is about its *primary* metric, the rate, which steers the experiment. Each reading is a
+//! claim of its own, and counts among the claims that share the promise of slower and faster.
 
 use serde::{Deserialize, Serialize};
 
 use crate::workload::metric::{Direction, Metric};
 use paired::{Verdict, Withheld};
 
-/// What the pairs of a row say of another metric than the rate.
+/// Result of a row's pairs about a metric other than the rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     pub metric: Metric,
-    /// Of `baseline` and `treated`: `ns/op`.
+    /// Unit of `baseline` and `treated`: `ns/op`.
     pub unit: String,
-    /// Whether more of it is better, or less.
+    /// Direction that is better: more of it, or less.
     #[serde(default)]
     pub better: Direction,
     /// Median over the pairs.

@@ -8,7 +8,7 @@ use crate::result::rules::RuleReport;
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Summary};
 
-/// What an experiment found.
+/// Report of an experiment, by its kind.
 #[derive(Debug)]
 pub enum Report {
     /// Arms were compared, here or by the program whose results were imported.
@@ -23,7 +23,7 @@ pub enum Report {
     Profile(Box<ProfileReport>),
 }
 
-/// What every report has.
+/// Header that every report has.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportHeader<'a> {
     /// As it is stored; `Compare` for every comparison.

@@ -1,7 +1,7 @@
-//! What audit rules cost, line by line: what `weigh rules` found.
+//! Costs of audit rules, line by line: the report of `weigh rules`.
 //!
-//! Costs are of one process that the rules are in force for. All per-operation lists have the order
-//! of [`RuleReport::operations`].
+//! Each cost applies to one process that the rules are in force for. All per-operation lists have
+//! the order of [`RuleReport::operations`].
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::format;
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/rules/1";
 
-/// What the costs are counted in.
+/// Metric of the costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CostMetric {
@@ -80,25 +80,26 @@ pub struct RuleReport {
     /// The command line that measures this again.
     pub command: String,
     pub metric: CostMetric,
-    /// Whether all costs are estimates: times, which no two runs agree on.
+    /// True if all costs are estimates: times, which differ from run to run.
     pub is_estimate: bool,
     pub machine: Facts,
-    /// What `weigh doctor` found that disturbs a measurement, when it began.
+    /// Findings of `weigh doctor` that disturb a measurement, taken when it began.
     pub warnings: Vec<String>,
     pub operations: Vec<OperationCosts>,
-    /// What the weights of the operations come from: a profile's command, or the mix that is used
-    /// without one; a phrase.
+    /// Source of the operations' weights: a profile's command, or the default mix without a
+    /// profile; a phrase.
     pub mix: String,
     /// Every line of the files that is neither blank nor a comment, in the order of loading.
     pub lines: Vec<LineReport>,
     pub classes: Vec<Class>,
     pub rewrites: Vec<Rewrite>,
-    /// What belongs here and could not be had.
+    /// Measurements that belong here and could not be made.
     pub not_measured: Vec<NotMeasured>,
     /// Per system call of the mix, what all rules together add to a process that no audit rule
     /// concerns: measured with all of them loaded.
     pub total: CostInterval,
-    /// The same in nanoseconds, in either metric: with the metric `instructions` by the clock, apart.
+    /// Total in nanoseconds, in either metric; with the metric `instructions` measured separately
+    /// by the clock.
     pub total_ns: CostInterval,
     /// Per system call of the mix, the part of that which any single rule brings.
     pub armed: CostInterval,
@@ -113,7 +114,7 @@ pub struct RuleReport {
     /// And for records, as far as the profile tells that they are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_records: Option<ProfileRecords>,
-    /// What a reader must know, in whole sentences.
+    /// Notes that a reader must know, in whole sentences.
     pub notes: Vec<String>,
     /// Seconds that measuring took.
     pub elapsed_s: f64,
@@ -156,7 +157,7 @@ pub struct LineReport {
     pub warnings: Vec<String>,
 }
 
-/// What became of a line.
+/// Outcome of a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fate {
@@ -169,12 +170,13 @@ pub enum Fate {
     Skipped(String),
 }
 
-/// What a loaded rule costs.
+/// Cost of a loaded rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LineCost {
-    /// What it adds to each operation that it does not match, or matches: see `matched`.
+    /// Cost added to each operation that the rule does not match; for operations that it matches
+    /// see `matched`.
     pub per_operation: Vec<CostInterval>,
-    /// The same per system call of the mix.
+    /// Cost added per system call of the mix.
     pub per_syscall: CostInterval,
     pub standing: Standing,
     /// Index into [`RuleReport::classes`].
@@ -189,7 +191,8 @@ pub struct LineCost {
 pub enum Standing {
     /// Leaving this one rule out of the loaded set gave its cost back, twice.
     Confirmed,
-    /// That of the rules that the kernel treats alike: too small to be seen by itself.
+    /// Figure of the rule's class, which the kernel treats alike: the rule's own cost is too small
+    /// to measure.
     OfItsClass,
     /// Leaving out this one rule gave back something else than what is shown, and not the same twice: the
     /// figure is that of its class, or the mean, and the interval reaches from the one to the other.
@@ -201,13 +204,13 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Whether a figure of this rule can be shown.
+    /// Returns true if a figure of this rule can be shown.
     pub fn has_figure(self) -> bool {
         matches!(self, Standing::Confirmed | Standing::OfItsClass | Standing::Contradicted)
     }
 }
 
-/// What it takes when the rule matches a system call.
+/// Cost of a system call that matches the rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Matched {
     /// The operation that it was measured on, or that its system calls resemble.
@@ -216,7 +219,7 @@ pub struct Matched {
     pub log_bytes: f64,
     /// Nanoseconds, in either metric.
     pub elapsed_ns: f64,
-    /// Whether it is that of the operation under a rule of ours, not under this one.
+    /// True if the figures come from the operation under a rule of ours, not under this rule.
     pub is_estimate: bool,
 }
 
@@ -231,7 +234,7 @@ pub struct Class {
     /// The sum of what each of them gives back when it alone is left out, where that is not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_by_one: Option<CostInterval>,
-    /// Of the sum of all lines, in per cent; `None` where that is too small to detect.
+    /// Share of the sum of all lines, in per cent; `None` where that sum is too small to detect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_pct: Option<f64>,
 }
@@ -241,7 +244,7 @@ pub struct Class {
 pub struct ProfileRecords {
     /// Their names.
     pub calls: Vec<String>,
-    /// Of the program's CPU time, in per cent.
+    /// Share of the program's CPU time, in per cent.
     pub cpu_pct: f64,
 }
 
@@ -264,7 +267,7 @@ pub struct Rewrite {
     /// Lines to put there, as many for each of `replaces`; or at the very beginning.
     pub with: Vec<String>,
     pub is_first: bool,
-    /// What the new rules no longer record, where they record less.
+    /// Records that the new rules no longer make, where they record less.
     pub gives_up: Option<String>,
     /// Measured with the rewrite loaded in place of the originals: positive is cheaper.
     pub saving_per_operation: Vec<CostInterval>,

@@ -20,7 +20,7 @@ use crate::result::work_name::{APP, COPIES, WorkName};
 /// The version of the JSON document.
 pub const SCHEMA: &str = "weighbridge/run/2";
 
-/// What a run found.
+/// Report of a run.
 #[derive(Debug, Serialize)]
 pub struct RunReport {
     pub schema: &'static str,
@@ -31,26 +31,26 @@ pub struct RunReport {
     pub failure: Option<String>,
     pub command: String,
     pub machine: Facts,
-    /// What the measurements had around them, in whole sentences.
+    /// Conditions of the measurements, in whole sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
     pub results: Vec<RunRow>,
-    /// Of the workloads that tell what parts of their operations took.
+    /// Times of parts of the operations, for workloads that report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<TimesRow>,
-    /// What a profiler told of launches beside the samples.
+    /// Reports of a profiler, from launches beside the samples.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<Profiled>,
-    /// Of every mix that was measured with several numbers of users.
+    /// Answers about every mix that was measured with several numbers of users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadAnswers>,
     /// Where a grid of network cells was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net: Option<NetAnswers>,
-    /// Of every suite whose workloads were all measured, in each number of copies: compatible with the
-    /// formulas of the originals, computed from workloads of our own.
+    /// Index of every suite whose workloads were all measured, in each number of copies. It is
+    /// compatible with the formulas of the originals, and is computed from workloads of our own.
     pub indices: Vec<SuiteIndex>,
-    /// Whether it was measured as UnixBench does, which has a table for each number of copies.
+    /// True if it was measured as UnixBench does, with a table for each number of copies.
     #[serde(skip)]
     pub is_scored: bool,
     pub failures: Vec<Failure>,
@@ -125,15 +125,17 @@ pub struct RunRow {
     pub lowest: f64,
     pub highest: f64,
     pub samples: usize,
-    /// What it is in the index of the suite that was asked for, or of `unixbench`.
+    /// Index of the row in the suite that was asked for, or in `unixbench`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<f64>,
-    /// Of an operation that reads and writes files: how much, and how much the device had to meanwhile.
+    /// File I/O of an operation in bytes, and I/O of the device meanwhile; only for operations on
+    /// files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_bytes_per_op: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_bytes_per_op: Option<f64>,
-    /// Whether that was more in a second than the device can do, as `weigh doctor --disk` found.
+    /// True if the file I/O per second exceeds the speed of the device, as `weigh doctor --disk`
+    /// found.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_cached: bool,
     /// Over copies: the rate of one of them over that of one of the fewest, in per cent.
@@ -142,7 +144,7 @@ pub struct RunRow {
     /// Where several copies ran at the same time; `rate` is their sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesSpread>,
-    /// What the workload told of itself besides.
+    /// Other readings that the workload reported about itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<RunReading>,
 }
@@ -153,7 +155,7 @@ pub struct RunReading {
     pub name: String,
     pub unit: String,
     pub mean: f64,
-    /// Of so many samples.
+    /// Number of samples in the mean.
     pub samples: usize,
 }
 
@@ -168,7 +170,8 @@ pub struct CopiesSpread {
 }
 
 impl RunRow {
-    /// What crashes took of the inserts that a database had acknowledged, in a sentence.
+    /// Describes how many inserts that a database had acknowledged were lost in crashes, in a
+    /// sentence.
     pub fn lost_inserts(&self) -> Option<String> {
         let mean = |name: &str| {
             let reading = self.readings.iter().find(|reading| reading.name == name);
@@ -184,13 +187,13 @@ impl RunRow {
         ))
     }
 
-    /// Of a load: what its driver takes itself of the CPU time.
+    /// Formats the driver's share of the CPU time; only for a load.
     pub fn driver_share(&self) -> Option<String> {
         let reading = self.readings.iter().find(|reading| reading.name == DRIVER_READING)?;
         Some(format!("{:.1} %", reading.mean))
     }
 
-    /// What an operation takes, where the rate is one of operations done one after the other.
+    /// Returns the time of an operation, where the rate counts operations done one after the other.
     pub fn time_ns(&self) -> Option<f64> {
         (self.unit == "ops/s" && self.copies.is_none()).then(|| 1e9 / self.rate)
     }
@@ -239,7 +242,7 @@ impl RunRow {
         on_curve.map(|on| (on.series.as_str(), on.x))
     }
 
-    /// Whether this is the row of so many copies of a workload.
+    /// Returns true if this is the row of so many copies of a workload.
     pub fn is_of(&self, workload: &str, copies: usize) -> bool {
         self.workload.name == workload && self.workload.copies() == copies
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Scheme {
     /// One after the other.
     InSequence,
-    /// Both processes live at the same time, and take turns on one CPU.
+    /// Interleaved: the processes live at the same time, and alternate on one CPU.
     InTurns,
 }
 

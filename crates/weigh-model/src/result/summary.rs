@@ -1,8 +1,8 @@
-//! What an experiment found, in the form that every report shows.
+//! Summary of an experiment, in the form that every report shows.
 //!
-//! The engine and `weigh show` both build a [`Summary`] from the stored samples; each format is one
-//! file of `weigh-report/formats/`. Serialised, it *is* the documented JSON
-//! ([`SCHEMA`], `docs/json.md`): a field added here is added there.
+//! The engine and `weigh show` each build a [`Summary`] from the stored samples; each format is one
+//! file of `weigh-report/formats/`. Serialised, it *is* the documented JSON ([`SCHEMA`],
+//! `docs/json.md`): a field added here is added there.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ pub struct Summary {
     pub budget_s: f64,
     /// Error rate of the intervals, e.g. 0.05.
     pub alpha: f64,
-    /// What `alpha` promises of all claims of slower and faster together: `holm`, the chance that any
+    /// Promise of `alpha` for all claims of slower and faster together: `holm`, the chance that any
     /// is false, or `e-bh`, the share of false ones.
     #[serde(default = "holm")]
     pub multiplicity: String,
@@ -82,10 +82,10 @@ pub struct Summary {
     pub machine: Facts,
     /// Label of the baseline arm, e.g. `none`.
     pub baseline: String,
-    /// What kind of baseline that was, e.g. `clean` or `residual`; absent where it has no meaning.
+    /// Kind of baseline, e.g. `clean` or `residual`; absent where it has no meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline_state: Option<String>,
-    /// What the baseline's own treatment says of itself; empty for `none`.
+    /// Facts that the baseline's own treatment reports; empty for `none`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub baseline_facts: Vec<String>,
     /// The treatments, in the order given on the command line.
@@ -103,19 +103,19 @@ pub struct Summary {
     /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub effects: Vec<FactorialEffect>,
-    /// Of each mix whose peak was sought, under each treatment.
+    /// Comparison of each mix whose peak was sought, under each treatment.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub loads: Vec<ComparedLoad>,
-    /// Of the workloads that tell what parts of their operations took, in both arms.
+    /// Times of parts of the operations in each arm, for workloads that report them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub times: Vec<TimesRow>,
-    /// What a profiler told of launches beside the samples.
+    /// Reports of a profiler, from launches beside the samples.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub profiles: Vec<Profiled>,
     pub failures: Vec<Failure>,
-    /// What a reader must know before he believes the numbers; whole sentences.
+    /// Warnings that a reader must know before believing the numbers; whole sentences.
     pub warnings: Vec<String>,
-    /// What became of `--fail-above`; absent without it.
+    /// Result of `--fail-above`; absent without it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gate: Option<Gate>,
     /// Where it is from, if it was not measured here.
@@ -138,7 +138,7 @@ impl Summary {
     }
 }
 
-/// What documents were made with that do not say.
+/// Multiplicity of documents that do not state it.
 fn holm() -> String {
     Multiplicity::Holm.as_str().to_owned()
 }
@@ -151,15 +151,15 @@ pub struct AppliedTreatment {
     /// In what it differs from the baseline, where that is more than one thing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
-    /// What was done to the system, one fact a sentence, e.g. `Every system call is audited.`
+    /// Changes made to the system, one fact a sentence, e.g. `Every system call is audited.`
     pub facts: Vec<String>,
-    /// What it produces; documents of before do not say.
+    /// Quantities that it produces; older documents do not list them.
     #[serde(default = "quantity::of_before")]
     pub quantities: Vec<EvidenceQuantity>,
 }
 
 impl Summary {
-    /// What is judged of the peak of a mix.
+    /// Returns the judged row for the peak of a mix.
     pub fn peak_row(&self, load: &ComparedLoad) -> Option<&Row> {
         let is_its = |row: &&Row| {
             row.workload.name == load.mix
@@ -169,7 +169,7 @@ impl Summary {
         self.results.iter().find(is_its)
     }
 
-    /// What the treatment of a row produces.
+    /// Returns the quantities that the treatment of a row produces.
     pub fn quantities(&self, row: &Row) -> &[EvidenceQuantity] {
         let applied = self.treatments.iter().find(|applied| applied.label == row.treatment);
         applied.map(|applied| &*applied.quantities).unwrap_or_default()
@@ -185,7 +185,7 @@ pub struct Row {
     #[serde(flatten)]
     pub on_curve: Option<OnCurve>,
     pub treatment: String,
-    /// What is compared; `rate` for now.
+    /// Metric that is compared; `rate` for now.
     pub metric: String,
     /// How the pairs were taken; absent where all of an experiment were taken in sequence, and turns were no
     /// choice.
@@ -195,8 +195,8 @@ pub struct Row {
     pub unit: String,
     /// Median rate of the baseline's samples.
     pub baseline: f64,
-    /// Of interleaved pairs, whose rate is that of the median slice: the median rate of the baseline's
-    /// samples over all of their time.
+    /// Median rate of the baseline's samples over all of their time. Only for interleaved pairs,
+    /// whose rate is the rate of the median slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_over_all: Option<f64>,
     /// The rate that follows from `baseline` and the effect, so that the three agree:
@@ -213,20 +213,20 @@ pub struct Row {
     /// The interval of the effect; `None` while there are too few pairs to bound that side.
     pub low_pct: Option<f64>,
     pub high_pct: Option<f64>,
-    /// What few pairs show before anything bounds the effect.
+    /// Preliminary result of few pairs, before anything bounds the effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preliminary: Option<Preliminary>,
-    /// What it costs at most, with the error rate for this side alone, in per cent of the baseline's rate;
-    /// negative where it certainly gains; `None` while the pairs do not bound it.
+    /// Upper bound of the cost, with the error rate for this side alone, in per cent of the
+    /// baseline's rate. Negative where it certainly gains; `None` while the pairs do not bound it.
     #[serde(default)]
     pub cost_at_most_pct: Option<f64>,
     pub verdict: Verdict,
     /// The verdict that the interval would bear, and why it is not given; only of an inconclusive row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
-    /// Whether a slower or faster row also stays within the margin.
+    /// True if a slower or faster row also stays within the margin.
     pub within_margin: bool,
-    /// Whether its interval is as narrow as measuring aims at: half its width is at most the margin, or a
+    /// True if its interval is as narrow as the target: half its width is at most the margin, or a
     /// share of the effect.
     #[serde(default)]
     pub precise: bool,
@@ -235,7 +235,8 @@ pub struct Row {
     /// absent where that is beyond what the forecast looked at, and with fewer pairs than a verdict needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs_needed: Option<usize>,
-    /// What one in ten such rows does not need, and what nine in ten do not exceed.
+    /// Bounds of the pairs needed: one in ten such rows needs fewer than `pairs_needed_low`, and
+    /// nine in ten need at most `pairs_needed_high`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs_needed_low: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,10 +248,11 @@ pub struct Row {
     /// the others.
     #[serde(default, alias = "spoilt_pairs")]
     pub disturbed_pairs: usize,
-    /// What the pairs say, and what they cannot say, of rare long delays.
+    /// Findings of the pairs about rare long delays, and their limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<StallSummary>,
-    /// What the same pairs say of other metrics; of CPU time, unless the number of pairs was fixed.
+    /// Readings of the same pairs for other metrics; includes CPU time, unless the number of pairs
+    /// was fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<Reading>,
     pub evidence: RowEvidence,
@@ -270,18 +272,18 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether it has fewer pairs than any verdict needs.
+    /// Returns true if it has fewer pairs than any verdict needs.
     pub fn has_few_pairs(&self) -> bool {
         self.pairs < MIN_PAIRS
     }
 }
 
-/// What may become of an undecided row.
+/// Expected future of an undecided row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Future {
-    /// What its pairs take until it has a verdict.
+    /// Time that its pairs take until it has a verdict.
     pub seconds: f64,
-    /// Whether it was not followed any further: it takes longer than that.
+    /// True if the row was not followed any further: it takes longer than `seconds`.
     pub is_at_least: bool,
 }
 
@@ -320,15 +322,16 @@ pub struct Pair {
     pub rates_over_all: [f64; 2],
     /// CPU time per operation of the baseline and of the treated sample, where both used any.
     pub cpu_ns_per_op: Option<[f64; 2]>,
-    /// What both samples have of the other metrics that are judged.
+    /// Values of each sample for the further metrics that are judged.
     pub further: Vec<(Metric, [MetricValue; 2])>,
     /// The coin: whether the baseline was measured first.
     pub baseline_first: bool,
-    /// Whether the sample launched before this pair, of whatever row, was a treated one.
+    /// True if the sample launched before this pair, of whatever row, was a treated one.
     pub after_treated: bool,
     /// Which set of `--sets`, from 0.
     pub set: usize,
-    /// Whether others took the CPU while one of the two ran; `docs/metrics.md` has the thresholds.
+    /// True if others took the CPU while one of its samples ran; `docs/metrics.md` has the
+    /// thresholds.
     pub is_disturbed: bool,
 }
 
@@ -338,7 +341,8 @@ impl Pair {
         (self.treated_rate / self.baseline_rate).ln()
     }
 
-    /// The same of any metric, positive where the treatment is better; `None` where the pair has it not.
+    /// Returns the log-ratio of any metric, positive where the treatment is better; `None` if the
+    /// pair lacks it.
     pub fn log_ratio_of(&self, metric: &Metric) -> Option<f64> {
         let log_ratio = match metric {
             Metric::Rate => self.log_ratio(),
@@ -354,13 +358,14 @@ impl Pair {
         Some(log_ratio).filter(|d| d.is_finite())
     }
 
-    /// What the baseline's sample and the treated one have of a further metric.
+    /// Returns the values of a further metric in the baseline's sample and the treated one.
     pub fn amounts(&self, metric: &Metric) -> Option<&[MetricValue; 2]> {
         self.further.iter().find(|(other, _)| other == metric).map(|(_, both)| both)
     }
 }
 
-/// What the treatment produced while the treated samples ran, per operation of the workload.
+/// Evidence that the treatment produced while the treated samples ran, per operation of the
+/// workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowEvidence {
     /// System calls that one operation makes, as the workload declares them.
@@ -369,16 +374,17 @@ pub struct RowEvidence {
     /// Time of these operations: `log_bytes / treated_s` is how fast the log grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub treated_s: Option<f64>,
-    /// What it declares ([`EvidenceQuantity`]): `NAME` in total, `NAME_per_op`, of what was lost `NAME_pct`.
-    /// And anything else that it wants shown, as `"notice": "two filters"`.
+    /// Amounts of the declared quantities ([`EvidenceQuantity`]): `NAME` in total, `NAME_per_op`,
+    /// and `NAME_pct` for losses. Anything else that the treatment wants to show is here too, as
+    /// `"notice": "two filters"`.
     #[serde(flatten)]
     pub amounts: Amounts,
 }
 
-/// What should have been among the evidence and was dropped: the cost is too low.
+/// Loss of evidence: items that should have been counted and were dropped, so the cost is too low.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss<'a> {
-    /// What the lost are called.
+    /// Noun for the lost items.
     pub noun: &'a str,
     pub count: u64,
     /// Their share of themselves and those that arrived, in per cent: so much at least was dropped. Absent
@@ -387,7 +393,7 @@ pub struct Loss<'a> {
 }
 
 impl RowEvidence {
-    /// What was lost of the quantities that its treatment declares, if anything was.
+    /// Returns the largest loss among the quantities that its treatment declares, if any.
     pub fn loss<'a>(&self, quantities: &'a [EvidenceQuantity]) -> Option<Loss<'a>> {
         let lost = quantities.iter().filter(|quantity| quantity.kind == QuantityKind::Lost);
         let losses = lost.filter_map(|quantity| {
@@ -409,12 +415,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What has no result: a workload, or of commands against each other the command.
+    /// Returns the name of the failed item: a workload, or the command when commands are compared.
     pub fn name(&self) -> String {
         versus::name(&self.workload, &self.arm)
     }
 
-    /// The same with its arm.
+    /// Returns the name of the failed item with its arm.
     pub fn name_in_arm(&self) -> String {
         versus::name_in_arm(&self.workload, &self.arm)
     }

@@ -1,4 +1,4 @@
-//! What parts of the operations of a row took, over all its samples.
+//! Times of parts of a row's operations, over all its samples.
 
 use serde::{Deserialize, Serialize};
 

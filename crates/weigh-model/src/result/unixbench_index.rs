@@ -7,12 +7,12 @@ use paired::estimate::geometric_mean;
 #[derive(Clone, Copy)]
 pub struct Formula {
     pub mean: suite::Index,
-    /// What a machine as fast as the baselines has.
+    /// Points of a machine as fast as the baselines.
     pub points: f64,
 }
 
 impl Formula {
-    /// Of the version that a report states: to 3.11 the mean is linear.
+    /// Returns the formula of the version that a report states: up to 3.11 the mean is linear.
     pub fn of_version(version: &str) -> Formula {
         match version.starts_with("3.") {
             true => Formula { mean: suite::Index::ArithmeticMean, points: 1.0 },

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::result::work_name::WorkName;
 use paired::Verdict;
 
-/// What is measured of a command that is an arm, as rows and failures name it.
+/// Name of the work of a command that is an arm, in rows and failures.
 pub const WORK: &str = "command";
 
-/// What a row or a failure is called without its arm: of commands against each other, the command.
+/// Returns the name of a row or a failure without its arm; for commands against each other, the
+/// command.
 pub fn name(workload: &WorkName, arm: &str) -> String {
     if workload.name == WORK { arm.to_owned() } else { workload.to_string() }
 }
@@ -26,16 +27,17 @@ pub const SHELL_START_NS: &str = "shell_start_ns";
 /// A shell that takes so much of a run is worth a warning.
 const MOST_OF_IT: f64 = 0.5;
 
-/// What is added to an experiment of commands against each other.
+/// Additional results of an experiment of commands against each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Versus {
-    /// What executes them, as `/bin/sh -c`; absent where they are executed without a shell.
+    /// Shell that executes the commands, as `/bin/sh -c`; absent where they are executed without a
+    /// shell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shell: Option<String>,
     /// How long that takes with nothing to do: part of the time of every run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shell_start_ms: Option<f64>,
-    /// Those that have a result, the fastest first; none before there is any.
+    /// Commands that have a result, the fastest first; empty before the first result.
     pub ranking: Vec<Ranked>,
 }
 
@@ -58,7 +60,7 @@ pub struct Ranked {
 }
 
 impl Versus {
-    /// What a reader should know, where most of what was measured is the start of the shell.
+    /// Returns a warning if most of the measured time is the start of the shell.
     pub fn warning(&self) -> Option<String> {
         let (shell, start_ms) = (self.shell.as_ref()?, self.shell_start_ms?);
         let run_ms =

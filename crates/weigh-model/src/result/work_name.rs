@@ -1,5 +1,5 @@
-//! What is measured: a workload, and the load that it is under. With the treatment and the metric, that is
-//! the key of a row.
+//! Names of measured work: a workload, and the load that it is under. Name, treatment and metric
+//! together are the key of a row.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct AxisValue {
 /// A workload under a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkName {
-    /// Of the workload; of a command, its words.
+    /// Name of the workload, or the words of a command.
     #[serde(rename = "workload")]
     pub name: String,
     /// `None` for the workload as it is: one copy of it.
@@ -105,7 +105,7 @@ impl WorkName {
         }
     }
 
-    /// The same of several labels.
+    /// Parses several labels.
     ///
     /// # Errors
     /// As [`WorkName::parse`].

@@ -1,6 +1,7 @@
-//! What the clock of a place counts: time, or instructions where an emulator advances its clock by one step
-//! for each. The latter is a path length: how many instructions an operation takes. It sees no cache, no TLB
-//! and no wait for memory, so it is never in one table with time.
+//! Unit of a place's clock: time, or instructions where an emulator advances its clock by one step
+//! for each. A count of instructions is a path length: how many instructions an operation takes. It
+//! does not include cache misses, TLB misses or waits for memory, so it is never in one table with
+//! time.
 
 use std::borrow::Cow;
 
@@ -8,11 +9,11 @@ use crate::workload::sample::Sample;
 
 /// Behind the name of what is done, in the unit of a rate: per thousand million instructions.
 pub const PER_INSTRUCTIONS: &str = "/Ginstr";
-/// What a row of such rates is a metric of.
+/// Name of the metric of a row with such rates.
 pub const PATH_LENGTH: &str = "path_length";
 const INSTRUCTIONS: &str = "instr";
-/// Of a sample that computes, what its processes used is no less of its length. Seven workloads of UnixBench
-/// used 98 % and more; the kernel's own threads come seldom, and take some of a short one.
+/// Least share of a computing sample's length that its processes use. Seven workloads of UnixBench
+/// used 98 % and more. The kernel's own threads run seldom, but take some of a short sample.
 const LEAST_SHARE: f64 = 0.8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl PlaceClock {
     }
 }
 
-/// Whether a rate in this unit is one of instructions.
+/// Returns true if a rate in this unit counts per instructions.
 pub fn is_path_length(unit: &str) -> bool {
     unit.ends_with(PER_INSTRUCTIONS)
 }
@@ -82,7 +83,7 @@ fn in_instructions(sample: Sample, unit: &str, ns_each: f64) -> Result<Sample, S
     })
 }
 
-/// What a unit counts, and in how many seconds.
+/// Splits a unit into the counted noun and the seconds it is counted in.
 fn counted(unit: &str) -> (Cow<'_, str>, f64) {
     match unit {
         "lpm" => ("ops".into(), 60.0),

@@ -1,5 +1,5 @@
-//! What a launch of the detail pass tells besides a sample: how long each operation took, or what the PMU
-//! counted.
+//! Details of a launch of the detail pass besides a sample: the time of each operation, or the
+//! counts of the PMU.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,15 +12,15 @@ pub struct Detail {
     pub latencies: Option<Latencies>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_instructions: Option<u64>,
-    /// Of user and kernel together.
+    /// Cycles in user and kernel mode together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
-    /// Of a cell of a network grid.
+    /// TCP's behaviour in a cell of a network grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<TcpWatch>,
 }
 
-/// What TCP did while a cell was measured.
+/// Observations of TCP while a cell was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpWatch {
     /// On `CLOCK_MONOTONIC`, when all began.
@@ -40,14 +40,15 @@ pub struct WatchedConnection {
     pub drops_us: Vec<u64>,
 }
 
-/// Of a look: microseconds since all began; bytes that were sent, without what was sent again, or that came;
-/// bytes that were acknowledged; segments sent again; the window in segments; the round trip in microseconds.
+/// Values of one look at a connection, in this order: microseconds since the start; bytes sent
+/// without retransmissions, or bytes received; bytes acknowledged; segments sent again; window in
+/// segments; round trip in microseconds.
 pub type TcpLook = (u32, u64, u64, u32, u32, u32);
 
 /// Every operation timed by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
-    /// What reading the clock costs, which was subtracted from each.
+    /// Cost of reading the clock, which was subtracted from each.
     pub clock_ns: u64,
     /// The lower end of each bucket in nanoseconds, and its count.
     pub buckets: Vec<(u64, u64)>,
@@ -99,7 +100,8 @@ impl Detail {
         }
     }
 
-    /// Whether the PMU counted anything. Some virtual machines have one that counts nothing.
+    /// Returns true if the PMU counted anything. Some virtual machines have a PMU that counts
+    /// nothing.
     pub fn is_counted(&self) -> bool {
         let counts = [self.kernel_instructions, self.cycles];
         counts.into_iter().flatten().any(|count| count > 0)

@@ -33,7 +33,7 @@ impl Percentile {
         }
     }
 
-    /// What ends the name of a metric that is one.
+    /// Returns the ending of a latency metric's name, e.g. `p99`.
     pub fn end(self) -> &'static str {
         self.name().trim_start_matches("latency_")
     }
@@ -55,8 +55,9 @@ impl Percentile {
 pub enum Metric {
     /// Operations per second of wall time.
     Rate,
-    /// Of processes that took turns, whose rate is that of their median slice: operations per second over
-    /// all slices, where one that is longer than three times the median counts for that long.
+    /// Rate over all time for interleaved processes, whose rate is the rate of their median slice.
+    /// It counts operations per second over all slices; a slice longer than three times the median
+    /// counts for that long.
     AllTime,
     /// CPU time of an operation, in user and kernel mode, of the workload and the processes that it started.
     /// It does not include waiting, for a disk or for a CPU that others have.
@@ -64,9 +65,9 @@ pub enum Metric {
     /// The largest resident set of the workload's process or of one that it started and waited for
     /// (`ru_maxrss`, getrusage(2)).
     PeakMemory,
-    /// What an operation reads from block devices (`ru_inblock`).
+    /// Data that an operation reads from block devices (`ru_inblock`).
     BlockInput,
-    /// What an operation has written to block devices, at once or later (`ru_oublock`).
+    /// Data that an operation writes to block devices, at once or later (`ru_oublock`).
     BlockOutput,
     /// A percentile of the time of one operation; `latency_p99` for example.
     Latency(Percentile),
@@ -74,7 +75,7 @@ pub enum Metric {
     Named(Arc<str>),
 }
 
-/// What an amount of it means.
+/// Direction in which an amount of a metric is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -107,10 +108,11 @@ impl MetricValue {
 }
 
 impl Metric {
-    /// Those that are judged: the rate, CPU time, and what was asked for besides.
+    /// Lists the judged metrics: the rate, CPU time, and the metrics that the user asked for.
     ///
-    /// With a number of pairs that is fixed in advance the rate, and only what was asked for: the smallest
-    /// p-value of eight pairs is 1/128, which twice the claims would leave no room for.
+    /// If the number of pairs is fixed in advance, only the rate and the requested metrics are
+    /// judged. The smallest p-value of eight pairs is 1/128, which leaves no room for twice the
+    /// claims.
     pub fn judged(fixed_pairs: Option<usize>, asked_for: &[Metric]) -> Vec<Metric> {
         let mut judged = vec![Metric::Rate];
         judged.extend(fixed_pairs.is_none().then_some(Metric::CpuTime));
@@ -122,7 +124,7 @@ impl Metric {
         judged
     }
 
-    /// Whether it is judged without being asked for, so that no row waits for its verdict.
+    /// Returns true if it is judged without being asked for, so no row waits for its verdict.
     pub fn is_unasked(&self) -> bool {
         matches!(self, Metric::Rate | Metric::AllTime | Metric::CpuTime)
     }

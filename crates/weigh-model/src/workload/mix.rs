@@ -16,7 +16,7 @@ use trust::user_file;
 
 /// Before the name of a mix, where a workload is expected.
 pub const PREFIX: &str = "load:";
-/// The same of a grid of network cells.
+/// Prefix of the name of a grid of network cells, where a workload is expected.
 pub const GRID: &str = "net:";
 const LONGEST_FILE: u64 = 1 << 20;
 
@@ -31,7 +31,7 @@ pub struct JobMix {
     pub summary: String,
     /// Where the weights are from.
     pub source: Option<String>,
-    /// What the weights are parts of, where that is not their sum.
+    /// Total that the weights are parts of, where it differs from their sum.
     pub total: Option<f64>,
     /// The files of its disk jobs, where it says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct JobSizes {
     /// Files of disk jobs have so much, and each user's share of the pool besides; otherwise as the mix says.
     pub file_kib: Option<u64>,
     pub pool_kib: Option<u64>,
-    /// The same where the mix says nothing: of a configuration of re-aim.
+    /// Default file size from a configuration of re-aim, where the mix does not state one.
     #[serde(default)]
     pub usual_file_kib: Option<u64>,
     #[serde(default)]
@@ -87,7 +87,7 @@ pub struct JobSizes {
     /// Where disk jobs make their files, one after the other; otherwise in each user's directory.
     #[serde(default)]
     pub disk_directories: Vec<PathBuf>,
-    /// What `disk_src` searches in place of a tree of its own.
+    /// Directory that `disk_src` searches in place of a tree of its own.
     #[serde(default)]
     pub disk_tree: Option<PathBuf>,
     /// The file that jobs read parts of is so large a share of memory; how much that is, is known where it is
@@ -96,7 +96,7 @@ pub struct JobSizes {
     pub beyond_cache_pct: Option<f64>,
     #[serde(default)]
     pub common_kib: Option<u64>,
-    /// Whether what jobs read is taken out of the page cache before.
+    /// True if the files that jobs read are removed from the page cache first.
     #[serde(default)]
     pub is_cold: bool,
 }
@@ -109,7 +109,8 @@ pub enum JobPace {
     AtOnce,
     /// So many microseconds after it.
     Thinking(u64),
-    /// Those of all users together so many times in 1000 s, whether others are done or not.
+    /// Jobs of all users together begin this many times in 1000 s, whether or not other jobs have
+    /// finished.
     Arriving(u64),
 }
 
@@ -127,7 +128,7 @@ pub fn disk_directory(path: &Path) -> Result<PathBuf, String> {
 
 /// As with re-aim.
 pub const JOBS: u32 = 100;
-/// Those of re-aim's own configuration.
+/// File size in re-aim's own configuration.
 const FILE_KIB: u64 = 10;
 const POOL_KIB: u64 = 1024;
 
@@ -182,7 +183,7 @@ impl JobMix {
         self.tests.iter().map(|(name, weight)| (name.as_str(), count(weight))).collect()
     }
 
-    /// The same of its commands.
+    /// Returns how often each user runs each command of the mix.
     pub fn commands_per_user(&self, jobs: u32) -> Vec<(&MixCommand, u32)> {
         let commands = self.commands.values();
         commands.map(|command| (command, self.count(command.weight, jobs))).collect()

@@ -1,11 +1,13 @@
-//! What stands behind the name of a mix: how what its jobs read is cached. `load:disk@beyond-cache-150%@cold`
-//! is another row than `load:disk`, so that the two are never held against each other.
+//! Suffixes of a mix's name that state how the files its jobs read are cached.
+//! `load:disk@beyond-cache-150%@cold` is another row than `load:disk`, so the two are never
+//! compared.
 
 use std::fmt;
 
-/// What is added to the name of a mix whose files are not in the page cache when they are read.
+/// Suffix of a mix whose files are not in the page cache when they are read.
 pub const COLD: &str = "@cold";
-/// The same of one whose jobs read parts of a file that is so large a share of memory.
+/// Suffix of a mix whose jobs read parts of a large file; the size of the file follows, as a share
+/// of memory.
 const BEYOND_CACHE: &str = "@beyond-cache-";
 
 /// A label of a mix, taken apart.
@@ -43,7 +45,7 @@ impl fmt::Display for MixLabel<'_> {
     }
 }
 
-/// Of `150%`; `None` where it is no share of memory that a file may have.
+/// Parses a share as `150%`; `None` unless it is a share of memory that a file may have.
 pub fn share_pct(text: &str) -> Option<f64> {
     let number: f64 = text.strip_suffix('%').unwrap_or(text).parse().ok()?;
     (0.1..=10_000.0).contains(&number).then_some(number)

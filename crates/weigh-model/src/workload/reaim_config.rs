@@ -13,7 +13,7 @@ const LONGEST_FILE: u64 = 1 << 20;
 /// re-aim's own limit of disk directories.
 const MOST_DIRECTORIES: usize = 255;
 
-/// What a configuration says.
+/// Values of a re-aim configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReaimConfig {
     pub file_kib: Option<u64>,
@@ -23,7 +23,7 @@ pub struct ReaimConfig {
     pub end_users: Option<u32>,
     pub increment: Option<u32>,
     pub jobs: Option<u32>,
-    /// Whether the ramp goes on to the crossover.
+    /// True if the ramp goes on to the crossover.
     pub to_crossover: bool,
 }
 

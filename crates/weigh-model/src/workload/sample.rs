@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric, MetricValue};
 use crate::workload::times::{MOST_TIMES, Times};
 
-/// What a program can count in a second, in any unit; so the ratio of two is a finite number, too.
+/// Possible rates of a program per second, in any unit; with these bounds a ratio of rates is
+/// finite, too.
 const RATES: RangeInclusive<f64> = 1e-12..=1e21;
 /// A program may take its time from another clock than ours, which is steered by 0.05 % at most.
 const CLOCKS_DIFFER_BY: f64 = 1.01;
@@ -16,8 +17,8 @@ const CLOCK_GRAIN_NS: f64 = 1e6;
 const MOST_READINGS: usize = 100;
 const LONGEST_UNIT: usize = 20;
 
-/// What one launch of a workload measured. All but the first two may be absent in the line of a
-/// foreign program.
+/// Sample of one launch of a workload. A foreign program's line may lack all but the first two
+/// fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Operations in the timed part.
@@ -50,7 +51,7 @@ pub struct Sample {
     /// Times of equal parts of the timed part, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices_ns: Option<Vec<u64>>,
-    /// What a process that took turns used outside its own slices.
+    /// Resources that an interleaved process used outside its own slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside>,
     /// How long finding the number of operations took.
@@ -59,18 +60,18 @@ pub struct Sample {
     /// From the PMU, where it was asked for and is there.
     #[serde(default)]
     pub kernel_instructions: Option<u64>,
-    /// What the launcher saw of the whole process: `ru_maxrss`, `ru_inblock` and `ru_oublock` of wait4(2),
-    /// in bytes.
+    /// Peak memory of the whole process, as the launcher saw it, with its block I/O below:
+    /// `ru_maxrss`, `ru_inblock` and `ru_oublock` of wait4(2), in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_input_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_output_bytes: Option<u64>,
-    /// What else the program measured of itself.
+    /// Other readings that the program measured about itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<OwnReading>,
-    /// What parts of its operations took.
+    /// Times of parts of its operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<Times>,
     /// Where several copies ran at the same time, the rate of each; `rate` is their sum.
@@ -90,13 +91,13 @@ pub struct Outside {
     pub tasks: u32,
 }
 
-/// What a program reports besides its rate.
+/// Reading that a program reports besides its rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OwnReading {
     pub name: String,
     pub value: f64,
     pub unit: String,
-    /// Whether more of it is better, or less.
+    /// Direction that is better: more of it, or less.
     pub better: Direction,
 }
 
@@ -153,8 +154,8 @@ impl Sample {
         slices_ns.iter().map(|ns| of_all / *ns as f64).collect()
     }
 
-    /// Of a sample that took turns, its rate over all time, with slices that are longer than this cut off
-    /// there.
+    /// Returns the rate over all time of an interleaved sample; slices longer than `longest_ns` are
+    /// cut off there.
     pub fn clipped_rate(&self, longest_ns: f64) -> f64 {
         let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
         let clipped_ns: f64 = slices_ns.iter().map(|ns| (*ns as f64).min(longest_ns)).sum();
@@ -166,7 +167,7 @@ impl Sample {
         cpu_ns_per_op(self.user_ns, self.system_ns, self.operations)
     }
 
-    /// What it has of a metric; `None` where that is not known.
+    /// Returns the value of a metric; `None` where it is not known.
     pub fn amount(&self, metric: &Metric) -> Option<MetricValue> {
         if *metric == Metric::CpuTime {
             return Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op"));
@@ -248,7 +249,7 @@ impl Sample {
     }
 }
 
-/// Whether a line that is no sample would be one but for its readings.
+/// Returns true if an invalid line would be a valid sample without its readings.
 fn has_readings(line: &str) -> bool {
     let Ok(serde_json::Value::Object(mut fields)) = serde_json::from_str(line) else {
         return false;
@@ -279,13 +280,13 @@ pub fn further_value(
     }
 }
 
-/// What a sample that took turns is compared by.
+/// Returns the rate by which interleaved samples are compared.
 pub fn rate_in_turns(own: &[OwnReading]) -> Option<f64> {
     own.iter().find(|own| own.name == IN_TURNS).map(|own| own.value)
 }
 
-/// Of such a sample, its rate over all time, with the longest slices clipped; those of an earlier weigh have
-/// the `rate` with every stall.
+/// Returns the rate over all time of an interleaved sample, with the longest slices clipped.
+/// Samples of an earlier weigh have the `rate` with every stall.
 pub fn all_time(own: &[OwnReading], rate: f64) -> Option<MetricValue> {
     let named = |name: &str| own.iter().find(|own| own.name == name);
     let OwnReading { unit, better, .. } = named(IN_TURNS)?;

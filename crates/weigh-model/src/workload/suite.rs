@@ -47,7 +47,7 @@ pub enum Index {
 #[serde(deny_unknown_fields)]
 pub struct Member {
     pub name: String,
-    /// What the suite calls it.
+    /// Title of the workload in the suite.
     pub title: Option<String>,
     /// The rate of the machine that the index is relative to.
     pub baseline: Option<f64>,
@@ -80,7 +80,8 @@ pub fn embedded() -> Result<Vec<Suite>, String> {
     EMBEDDED.iter().map(|(name, text)| parse(&format!("suites/{name}.toml"), text)).collect()
 }
 
-/// Whether a suite gives an index: its own, or that of one of `suites` whose workloads are all among its own.
+/// Returns true if a suite gives an index. The index is its own, or the index of a suite in
+/// `suites` whose workloads it all contains.
 pub fn gives_index(suites: &[Suite], suite: &Suite) -> bool {
     let has = |member: &Member| suite.members.iter().any(|own| own.name == member.name);
     suite.index.is_some()

@@ -1,5 +1,5 @@
-//! What parts of a workload's operations took, as it says itself: the selects and the inserts, or a program
-//! from its start and from when it was due.
+//! Times of parts of a workload's operations, as the workload reports them. Parts are e.g. selects
+//! and inserts, or a program's time counted from its start and from its due time.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is wrong with a TOML file that somebody wrote, with its line, in words that are not Rust's.
+//! Errors of a user's TOML file, with their line, in words that do not come from Rust.
 
 /// Names of types, as `toml` has them from serde.
 const WORDS: [(&str, &str); 9] = [

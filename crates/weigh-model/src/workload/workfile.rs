@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-/// What a workfile says.
+/// Contents of a workfile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workfile {
     pub hits: BTreeMap<String, f64>,
-    /// Of all lines: a test that is named twice counts twice here.
+    /// Sum of all lines: a test that is named twice counts twice here.
     pub total: f64,
     pub file_kib: Option<u64>,
     pub pool_kib: Option<u64>,
