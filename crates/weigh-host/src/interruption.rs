@@ -19,7 +19,7 @@ pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
     Ok(Arc::clone(interrupted))
 }
 
-/// Whether one has come, for what takes long and is given no flag.
+/// Returns true after a signal has come, for long work that has no flag of its own.
 pub fn has_come() -> bool {
     HAS_COME.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }

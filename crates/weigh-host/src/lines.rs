@@ -16,7 +16,7 @@ const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A worker's output is part of a line: of stdout and stderr 64 KiB each, before they are escaped. What a
 /// guest or another machine sends may be anything.
 const LONGEST_LINE: usize = 16 << 20;
-/// What is done at once takes no longer, on the busiest of machines.
+/// Time limit for immediate work, long enough for the busiest machine.
 pub const PROMPTLY: Duration = Duration::from_secs(60);
 
 /// Why there is no line.
@@ -31,7 +31,7 @@ pub enum LinesError {
     Io(#[from] io::Error),
 }
 
-/// Both directions.
+/// Connection that sends and receives lines.
 pub struct Lines {
     outgoing: Option<File>,
     incoming: File,
@@ -159,7 +159,7 @@ impl Lines {
     }
 }
 
-/// What becomes readable when a line comes, or the end.
+/// Descriptor that becomes readable when a line comes, or the end.
 impl AsFd for Lines {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.incoming.as_fd()

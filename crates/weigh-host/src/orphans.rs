@@ -14,7 +14,8 @@ use rustix::process::{
     waitpid,
 };
 
-/// What was killed ends within moments, unless it waits for a disk or a network that does not answer.
+/// Time limit for a killed process to end. It ends within moments, unless it waits for a disk or a
+/// network that does not answer.
 pub const LIMIT: Duration = Duration::from_secs(10);
 /// Signals that mean an error: the kernel sends them for what a process did, or a program sends one to itself
 /// when it gives up. Other signals may be intended: `timeout`, `kill` and a closed pipe end processes of
@@ -146,7 +147,7 @@ fn children() -> io::Result<Vec<Pid>> {
     children_of("self")
 }
 
-/// Of all threads of a process; one that has ended has none.
+/// Returns the children of all threads of a process; empty for a process that has ended.
 fn children_of(process: &str) -> io::Result<Vec<Pid>> {
     let gone = |error: &io::Error| {
         error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)

@@ -18,10 +18,10 @@ use trust::start::{self, Inherited};
 /// Who stops a service signals all of its processes. Only `weigh` itself acts on these, and then ends its
 /// helpers in good order; killed with it, they would take the verdict along.
 const FOR_WEIGH_ALONE: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
-/// What ssh needs for its keys, and for a `ProxyCommand` of its user. `SSH_SK_PROVIDER` and `KRB5_CONFIG`
-/// name libraries that it would load.
+/// Variables that ssh needs for its keys, and for a `ProxyCommand` of its user. `SSH_SK_PROVIDER`
+/// and `KRB5_CONFIG` are not among them: they name libraries that it would load.
 const OF_SSH: [&str; 3] = ["HOME", "SSH_AUTH_SOCK", "KRB5CCNAME"];
-/// What a helper has left to do at the end of its input takes moments.
+/// Time limit for a helper's remaining work at the end of its input, which takes moments.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A command that runs this program as `subcommand`, in a process group of its own: Ctrl-C is for
@@ -34,8 +34,8 @@ pub fn command(subcommand: &str) -> Command {
     command
 }
 
-/// The same of another program, through which a role is reached elsewhere ([`Helper::start_elsewhere`]):
-/// `ssh`, with its agent.
+/// Returns a command for another program, through which a role is reached elsewhere: `ssh`, with
+/// its agent. It is for [`Helper::start_elsewhere`], and has a process group of its own.
 pub fn through(program: impl AsRef<OsStr>) -> Command {
     let mut command = start::command(program, Inherited::Fixed);
     command.envs(OF_SSH.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -91,7 +91,8 @@ fn see_off_since(ended: Instant, child: &mut Child) {
 pub struct Helper {
     child: Child,
     pub lines: Lines,
-    /// What comes from elsewhere on stderr: it never reaches our own, and is shown where something fails.
+    /// Messages from elsewhere on stderr. They never reach our own stderr, and are shown where
+    /// something fails.
     said: Option<Arc<Mutex<Said>>>,
     /// Since its input has ended.
     let_go: Option<Instant>,
@@ -106,7 +107,7 @@ impl Helper {
         Helper::start_with(command, None)
     }
 
-    /// The same of a program that reaches a role elsewhere, and passes on what is said there.
+    /// Starts a program that reaches a role elsewhere, and keeps the messages that come from there.
     ///
     /// # Errors
     /// As [`Helper::start`].
@@ -130,12 +131,13 @@ impl Helper {
         Ok(Helper { child, lines, said, let_go: None })
     }
 
-    /// What was said elsewhere last, on one line; `None` where it is not elsewhere, or said nothing.
+    /// Returns the last message from elsewhere, on one line; `None` for a local helper, or without
+    /// a message.
     pub fn last_words(&mut self) -> Option<String> {
         self.said.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).last_words()
     }
 
-    /// Whether it has ended by itself.
+    /// Returns true if it has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }

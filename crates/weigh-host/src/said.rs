@@ -28,7 +28,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(300);
 /// As much of what another machine says as makes a sentence.
 const WORDS_CHARS: usize = 400;
 
-/// What is kept of more than the limit.
+/// Part of the output that is kept where it exceeds the limit.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep {
     First(usize),
@@ -45,7 +45,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Of a program whose stdout or stderr is the second, or both.
+    /// Creates a pipe. The returned descriptor is for a program's stdout or stderr, or both.
     ///
     /// # Errors
     /// As `pipe2(2)`.
@@ -54,7 +54,7 @@ impl Said {
         Ok((Said::over(reader, keep)?, writer))
     }
 
-    /// Of a program that has the other end already.
+    /// Takes the reading end of a pipe whose other end a program has already.
     ///
     /// # Errors
     /// As `ioctl(2)`.
@@ -90,7 +90,8 @@ impl Said {
 
     /// Takes what is in the pipe, without waiting. Whoever waits for a program calls this again and again.
     pub fn hear(&mut self) {
-        /// What fills the pipe as fast as it is emptied is not heard for ever.
+        /// Most bytes read at once, so that a program that fills the pipe as fast as it is emptied
+        /// does not keep us.
         const MOST_AT_ONCE: u64 = 16 << 20;
         let enough = self.all_bytes.saturating_add(MOST_AT_ONCE);
         let mut chunk = [0; 16 << 10];
@@ -122,7 +123,7 @@ impl Said {
         }
     }
 
-    /// What was kept of all that it said so far.
+    /// Returns the kept part of its output so far.
     pub fn bytes(&mut self) -> &[u8] {
         self.hear();
         let most = match self.keep {
@@ -131,12 +132,12 @@ impl Said {
         &self.kept[self.kept.len().saturating_sub(most)..]
     }
 
-    /// The same as text.
+    /// Returns the kept part of its output as text.
     pub fn text(&mut self) -> String {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
 
-    /// Whether that is not all of it.
+    /// Returns true if part of the output was dropped.
     pub fn is_cut(&mut self) -> bool {
         self.bytes().len() as u64 != self.all_bytes
     }
@@ -380,7 +381,7 @@ mod tests {
         status.is_ok_and(|status| status.contains("State:\tZ"))
     }
 
-    /// What it started may hold the pipe for ever.
+    /// Does not wait for the end of the pipe: a descendant of the program may hold it for ever.
     #[test]
     fn nobody_waits_for_the_end_of_the_pipe() {
         let (mut said, _writer) = Said::pipe(Keep::First(8)).unwrap();

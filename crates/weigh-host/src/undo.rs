@@ -1,4 +1,4 @@
-//! What an experiment changes, and how it is put back: also after `kill -9`, and by another process.
+//! Changes of an experiment, and how they are undone: also after `kill -9`, and by another process.
 
 pub mod claim;
 pub mod guard;

@@ -22,7 +22,7 @@ pub fn enter_new(with: UnshareFlags) -> Result<(), String> {
         .map_err(|error| forbidden(&error))
 }
 
-/// What forbids user namespaces to ordinary users.
+/// Names the setting that forbids user namespaces to ordinary users.
 pub fn forbidden(error: &io::Error) -> String {
     let switches = [
         ("kernel/unprivileged_userns_clone", "0", "1"),

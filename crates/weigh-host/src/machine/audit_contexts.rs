@@ -1,10 +1,11 @@
-//! Whether new processes carry an audit context. The kernel gives each of them one from the moment that
-//! auditing was switched on for the first time since the boot (`audit_ever_enabled` in kernel/auditsc.c),
-//! also when it is off again, and each of their system calls then takes the slow path: getppid 0.38 µs in
-//! place of 0.21 µs on the machine that this was written on.
+//! Probe for audit contexts of new processes. The kernel gives every new process an audit context
+//! once auditing was switched on for the first time since boot (`audit_ever_enabled` in
+//! kernel/auditsc.c). It does so even after auditing is off again. Each system call of such a
+//! process then takes the slow path. On the machine that this was written on, getppid took 0.38 µs
+//! in place of 0.21 µs.
 //!
-//! No file shows this. But a context is an allocation of one or two KiB, a size that a thread does not need
-//! otherwise: the kernel's caches of that size grow when many threads begin.
+//! No file shows this. But a context is an allocation of one or two KiB, a size that a thread does
+//! not need otherwise. So the kernel's caches of that size grow when many threads begin.
 
 use std::collections::BTreeMap;
 use std::thread;

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 /// A counter of this process and of the children that it forks later.
 pub struct Counter {
     file: File,
-    /// What it showed when it was started.
+    /// Value of the counter when it was started.
     base: u64,
 }
 
@@ -60,7 +60,7 @@ impl Counter {
         Ok(Counter { file: unsafe { File::from_raw_fd(counter as i32) }, base: 0 })
     }
 
-    /// Whether there is a PMU that counts: some virtual machines have one that does not.
+    /// Returns true if a PMU counts: some virtual machines have a PMU that counts nothing.
     pub fn works() -> bool {
         let count = || {
             let mut counter = Counter::of_kernel()?;

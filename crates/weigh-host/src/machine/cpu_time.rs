@@ -32,7 +32,7 @@ fn ticks_to_ns(ticks: u64) -> u64 {
     ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second()
 }
 
-/// Whether no thread of the process runs or waits for a disk: it has done all that it was given.
+/// Returns true if no thread of the process runs or waits for a disk: it has done all its work.
 pub fn is_at_rest(pid: u32) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     tasks.flatten().all(|task| {

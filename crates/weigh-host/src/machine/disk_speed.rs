@@ -1,5 +1,5 @@
-//! What the device below a directory can do: read and written without the page cache, by several threads at a
-//! time, for a second each. What is faster than that did not come from the device.
+//! Measures the speed of the device below a directory. Several threads at a time read and write
+//! without the page cache, for a second each. Faster I/O than that did not come from the device.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub fn measure(directory: &Path) -> Result<DiskSpeed, String> {
     })
 }
 
-/// What was found before of the device of a directory; `None` where nothing was.
+/// Returns the stored speed of a directory's device; `None` if it was not measured before.
 pub fn known(data_directory: &Path, directory: &Path) -> Option<DiskSpeed> {
     all(data_directory).remove(&device_of(directory).ok()?)
 }

@@ -21,7 +21,7 @@ const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 pub const RCU_EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 /// Which mappings get transparent huge pages.
 pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-/// What it can be.
+/// Possible values of [`HUGE_PAGES`].
 pub const HUGE_PAGES_WORDS: [&str; 3] = ["always", "madvise", "never"];
 /// Settings that are 0 or 1.
 const SWITCHES: [&str; 3] = [BOOST, NO_TURBO, RCU_EXPEDITED];
@@ -35,7 +35,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// What it is now; of a list of words that in brackets, which is the one in force.
+    /// Reads the current value; in a list of words the word in brackets, which is in force.
     ///
     /// # Errors
     /// As `read(2)`.
@@ -73,8 +73,8 @@ impl Setting {
         options.open(&self.file)?.write_all(word.as_bytes())
     }
 
-    /// Whether it is one of those that weigh changes below this directory, and was what such a setting can
-    /// be.
+    /// Returns true if weigh changes such a setting below `root`, and its old value is a possible
+    /// one.
     pub fn is_known(&self, root: &Path) -> bool {
         let Some(file) = self.file.to_str() else { return false };
         let Some(root) = root.to_str() else { return false };
@@ -125,7 +125,8 @@ pub fn governors(root: &Path, wanted: &str) -> Result<Vec<Setting>, String> {
     policies(root).into_iter().map(of_policy).collect()
 }
 
-/// What below `root` should be changed while measuring; empty where all is well or nothing is visible.
+/// Lists the settings below `root` to change while measuring; empty where all is well or nothing is
+/// visible.
 pub fn plan(root: &Path) -> Vec<Setting> {
     let source = Source::new(root);
     let policies = policies(root);

@@ -1,6 +1,6 @@
-//! Whether a file of the kernel is really gone. A name that cannot be found proves nothing by itself: a
-//! rescue shell, a chroot or a container may have no `/sys` or `/proc`, and the setting is in force all the
-//! same.
+//! Checks that a file of the kernel is really gone. A missing name proves nothing by itself. A
+//! rescue shell, a chroot or a container may lack `/sys` or `/proc`, although the setting is in
+//! force.
 
 use std::io;
 use std::path::Path;

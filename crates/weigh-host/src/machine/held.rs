@@ -1,23 +1,23 @@
-//! What processes hold: memory, and files that are open, those that have no name any more among them.
+//! Memory and open files that processes hold, including files that were deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// Of some processes together.
+/// Memory and files that some processes hold together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Resident memory, with its share of what several have.
     pub memory_bytes: u64,
     /// On disk or in memory, of regular files; each file once.
     pub open_bytes: u64,
-    /// Of those that were deleted and take room as long as they are open.
+    /// Bytes of deleted files, which take room as long as they are open.
     pub deleted_bytes: u64,
     pub processes: usize,
 }
 
 impl Held {
-    /// Of these processes and all that they started.
+    /// Adds up the holdings of these processes and of all that they started.
     pub fn by(roots: &[u32]) -> Held {
         let mut held = Held::default();
         let mut files = BTreeSet::new();

@@ -13,7 +13,7 @@ pub struct Hierarchies {
 /// One hierarchy, as it is mounted.
 #[derive(Debug)]
 pub struct Hierarchy {
-    /// Of version 1; empty of version 2.
+    /// Controllers of version 1; empty for version 2.
     controllers: Vec<String>,
     /// Below the root.
     mount_point: PathBuf,
@@ -38,7 +38,7 @@ impl Hierarchies {
         Hierarchies { all: mounts.lines().filter_map(of_line).collect() }
     }
 
-    /// Whether there is none.
+    /// Returns true if no hierarchy was found.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -88,7 +88,7 @@ impl Hierarchy {
     }
 }
 
-/// What a line of `mountinfo` mounts, where that is control groups: proc_pid_mountinfo(5).
+/// Reads the hierarchy of control groups that a line of `mountinfo` mounts: proc_pid_mountinfo(5).
 fn hierarchy(root: &Path, line: &str, own: &str) -> Option<Hierarchy> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut fields = mount.split(' ').skip(3);

@@ -17,7 +17,8 @@ fn memory_below(source: Source) -> Option<u64> {
     Some(limits.map(|bytes| bytes / 1024).fold(total, u64::min))
 }
 
-/// Of a line of `/proc/PID/cgroup`, version 1 or 2 (cgroups(7)): the limits of the group and of those above.
+/// Reads the memory limits of a group and of the groups above it, from a line of
+/// `/proc/PID/cgroup`, version 1 or 2 (cgroups(7)).
 fn limits_of(source: Source, line: &str) -> Vec<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else {

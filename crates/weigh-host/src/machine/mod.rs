@@ -1,7 +1,7 @@
-//! What this machine is: the facts that a result means nothing without.
+//! Facts of this machine, without which a result means nothing.
 //!
 //! Everything is read from `/proc`, `/sys` and a few files of the distribution. Reading never
-//! fails: what is absent stays empty.
+//! fails: a missing fact stays empty.
 
 pub mod audit_contexts;
 pub mod check;

@@ -1,5 +1,6 @@
-//! What came between the workload and its CPU or disk: others who used them, the host that took the CPU
-//! away, heat that slowed it. Read before and after a sample, the difference tells.
+//! Disturbances between the workload and its CPU or disk: other processes that used them, a host
+//! that took the CPU away, heat that slowed it. They are the difference between readings before and
+//! after a sample.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +17,7 @@ pub struct Pressure {
     /// Microseconds in which at least one runnable task waited for a CPU: `/proc/pressure/cpu`,
     /// `some`, `total`. Needs Linux 4.20 with CONFIG_PSI.
     pub psi_cpu_us: Option<u64>,
-    /// The same of waiting for a disk: `/proc/pressure/io`.
+    /// Microseconds in which at least one task waited for a disk: `/proc/pressure/io`.
     pub psi_io_us: Option<u64>,
     /// Ticks (1/100 s) in which the hypervisor ran somebody else, over all CPUs: `/proc/stat`,
     /// `cpu`, eighth number.
@@ -37,7 +38,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Of this machine.
+    /// Reads the counters of this machine.
     pub fn now() -> Moment {
         let at = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let at_ns = at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64;

@@ -1,4 +1,4 @@
-//! What no file tells: it is found out by trying.
+//! Probes for facts that no file shows: they are found out by trying.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use crate::machine::counter::Counter;
 /// The outcome of the tries; what is `None` or empty was not tried.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probes {
-    /// Whether instructions can be counted, or why not.
+    /// Result of counting instructions: success, or the reason why they cannot be counted.
     pub counters: Option<Result<(), String>>,
     /// The kernel's audit status; `None` also where it may not be read. The caller fills it in, since
     /// this crate does not know the audit protocol.
     pub audit: Option<AuditProbe>,
-    /// Whether new processes carry an audit context; `None` where that cannot be seen.
+    /// True if new processes carry an audit context; `None` where that cannot be seen.
     pub audit_contexts: Option<bool>,
-    /// What the kernel's clock is corrected by.
+    /// Correction of the kernel's clock.
     pub clock_correction: Option<ClockCorrection>,
     /// Packages without which no virtual machine of ours can be booted; the caller fills that in too.
     pub guests_lack: Option<Vec<&'static str>>,
@@ -23,7 +23,7 @@ pub struct Probes {
     pub space: Vec<Space>,
 }
 
-/// What concerns a measurement of the kernel's audit status.
+/// Parts of the kernel's audit status that affect a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditProbe {
     /// 0 off, 1 on, 2 on and locked until the next boot.
@@ -35,9 +35,9 @@ pub struct AuditProbe {
 /// How an NTP daemon has the kernel correct its clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockCorrection {
-    /// What is left to correct, in microseconds.
+    /// Correction still to be made, in microseconds.
     pub offset_us: i64,
-    /// What the clock is known to be slow by, and is made faster by, in parts per million.
+    /// Rate by which the clock is known to be slow and is sped up, in parts per million.
     pub rate_ppm: f64,
 }
 
@@ -45,7 +45,7 @@ pub struct ClockCorrection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
     pub place: PathBuf,
-    /// What an unprivileged user may still write.
+    /// Bytes that an unprivileged user may still write.
     pub free_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a process that is known by its number and its start still lives.
+//! Checks that a process, known by its number and its start, still lives.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,4 @@
-//! What the kernel runs in and what runs on it: hypervisor, container, distribution, C library, power,
-//! daemons.
+//! Surroundings of the kernel: hypervisor, container, distribution, C library, power, daemons.
 
 use crate::machine::source::Source;
 
@@ -29,7 +28,7 @@ pub(super) fn hypervisor(source: Source) -> Option<String> {
     Some(by_clock.map_or("unknown", |(_, name)| name).to_string())
 }
 
-/// What marks this file system as a container's; `None` without a mark.
+/// Returns the container type that marks of this file system show; `None` without a mark.
 pub(super) fn container(source: Source) -> Option<String> {
     let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
     source.text("/run/systemd/container").or_else(|| {
@@ -45,7 +44,7 @@ pub(super) fn distribution(source: Source) -> Option<String> {
     Some(name.trim_matches(['"', '\'']).to_string())
 }
 
-/// What the C library calls itself: in glibc a line like `GNU C Library (Debian GLIBC 2.36-9)
+/// Returns the C library's own name: in glibc a line like `GNU C Library (Debian GLIBC 2.36-9)
 /// stable release version 2.36.`
 pub(super) fn libc_name(source: Source) -> Option<String> {
     const TITLE: &[u8] = b"GNU C Library ";
@@ -60,7 +59,7 @@ pub(super) fn libc_name(source: Source) -> Option<String> {
     source.names("/lib").iter().any(|name| name.starts_with("ld-musl-")).then(|| "musl".to_string())
 }
 
-/// Whether a process of this name runs; `None` where no process can be seen.
+/// Returns true if a process of this name runs; `None` where no process can be seen.
 pub(super) fn runs(source: Source, name: &str) -> Option<bool> {
     let is_process = |entry: &String| entry.bytes().all(|byte| byte.is_ascii_digit());
     let mut names = (source.names("/proc").into_iter().filter(is_process))
@@ -70,8 +69,8 @@ pub(super) fn runs(source: Source, name: &str) -> Option<bool> {
     Some(names.any(|found| found == name))
 }
 
-/// Whether a battery feeds this machine; `None` where it has none. That of a mouse has the scope
-/// `Device`.
+/// Returns true if the machine runs on its battery; `None` without a battery. A mouse's battery,
+/// with the scope `Device`, does not count.
 pub(super) fn on_battery(source: Source) -> Option<bool> {
     let directory = "/sys/class/power_supply";
     let status = |supply: String| {

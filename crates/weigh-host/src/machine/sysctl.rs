@@ -12,7 +12,7 @@ const ACTS: &str = "writing it does something at once, and there is nothing to p
 const MORE: &str = "it changes other settings or addresses too, and those would stay changed";
 const NAMES: &str = "it is what others know this machine by";
 
-/// What is refused, by path below the directory; a `*` is the rest of a name.
+/// Refused settings, by path below the directory; a `*` is the rest of a name.
 const REFUSED: [(&str, &str); 41] = [
     ("fs/binfmt_misc", RUNS),
     ("kernel/core_pattern", RUNS),
@@ -57,7 +57,7 @@ const REFUSED: [(&str, &str); 41] = [
     ("kernel/hostname", NAMES),
 ];
 
-/// Of each of these two one is in force, and the other is 0, which writes nothing back.
+/// Pairs of settings of which one is in force; the other is 0, and writing 0 back has no effect.
 const EITHER_OR: [[&str; 2]; 3] = [
     ["vm/dirty_bytes", "vm/dirty_ratio"],
     ["vm/dirty_background_bytes", "vm/dirty_background_ratio"],
@@ -83,13 +83,13 @@ pub fn file_of(key: &str) -> Result<String, String> {
     }
 }
 
-/// Whether this is such a file below the root, and was what such a setting can be.
+/// Returns true if this is such a file below the root, and the old value is possible for it.
 pub fn is_known(file: &str, was: &str) -> bool {
     let path = file.strip_prefix(DIRECTORY).and_then(|path| path.strip_prefix('/'));
     path.is_some_and(|path| file_of(path).is_ok()) && can_be_put_back(Path::new(file), was).is_ok()
 }
 
-/// Whether a setting is what it was when this is written to it.
+/// Checks that writing `was` to a setting restores it.
 ///
 /// # Errors
 /// A sentence that says why not.
@@ -108,7 +108,7 @@ pub fn can_be_put_back(file: &Path, was: &str) -> Result<(), String> {
     }
 }
 
-/// Whether the path is what the pattern names, or below it.
+/// Returns true if the path matches the pattern, or is below a match.
 fn is_of(path: &str, pattern: &str) -> bool {
     let mut parts = path.split('/');
     pattern.split('/').all(|wanted| {

@@ -1,9 +1,9 @@
-//! What exists once per kernel is changed by one `weigh` at a time, whoever's state directory that is.
+//! Claims on things that exist once per kernel. One `weigh` changes them at a time, whichever state
+//! directory it has.
 //!
-//! Root locks a file of its own in `/run`, which nobody else can open, and so nobody else can lock. A
-//! container may have a `/run` of its own and still share the kernel's audit configuration; so that is
-//! locked a second time, at the root directory of `debugfs`: of that a kernel has just one, whatever the
-//! namespaces.
+//! Root locks a file of its own in `/run`, which nobody else can open, and so nobody else can lock.
+//! A container may have a `/run` of its own and still share the kernel's audit configuration. So
+//! root also locks the root directory of `debugfs`: a kernel has just one, whatever the namespaces.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use rustix::process::geteuid;
 use crate::undo::state_dir::{StateDir, lock_file};
 use trust::path::{create_private, trusted};
 
-/// What every treatment occupies that is about auditing.
+/// Claim of every treatment that changes auditing.
 pub const AUDIT: &str = "the kernel's audit configuration";
 /// The governors, and what else `weigh doctor --fix` changes.
 pub const CPUS: &str = "the settings of the CPUs";
@@ -37,7 +37,8 @@ const LONGEST_PATH: u64 = 4096;
 #[derive(Debug)]
 pub struct Claim {
     files: Vec<OwnedFd>,
-    /// Of root's: it holds the path of the journal of whoever claimed this last, in any state directory.
+    /// Root's lock file, which holds the path of the last claimant's journal, in any state
+    /// directory.
     names_journal: Option<File>,
 }
 
@@ -156,7 +157,8 @@ pub fn only_one_at_a_time() -> Result<File, String> {
     }
 }
 
-/// What nobody but its owner has a right to change needs no more than a lock among his own processes.
+/// Locks a file for a thing that only its owner may change: a lock among the owner's own processes
+/// is enough.
 fn own_lock(name: &str) -> io::Result<File> {
     StateDir::open()?.lock_file(name)
 }

@@ -65,7 +65,7 @@ impl Guard {
         Guard::arm_below(Path::new("/"), claims, undoings)
     }
 
-    /// The same for settings below this directory.
+    /// Opens a journal and starts the guard, for settings below `root`.
     ///
     /// # Errors
     /// As [`Guard::arm`].

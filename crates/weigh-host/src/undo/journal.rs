@@ -19,7 +19,7 @@ use weigh_model::printable;
 /// The guard undoes a journal in moments; one that was stopped meanwhile, or another container's, may never.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
-/// What one experiment changed.
+/// Changes that one experiment made.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Journal {
     /// The process that made the changes.
@@ -32,7 +32,7 @@ pub struct Journal {
 /// One change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// That of the [`Undoing`] which undoes this.
+    /// Kind of the [`Undoing`] which undoes this.
     pub kind: String,
     /// Which of those of this kind: what was changed, in a word. Earlier versions had one of each kind.
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
-    /// What was changed.
+    /// Returns the changed thing, for messages.
     fn shown(&self) -> String {
         printable::line(&format!("{} {}", self.kind, self.instance)).trim_end().to_owned()
     }
@@ -51,9 +51,10 @@ impl JournalEntry {
 /// this along.
 pub struct Undoing {
     pub kind: &'static str,
-    /// Whether a reboot undoes it, as all that is changed in the kernel.
+    /// True if a reboot undoes it, as for all changes in the kernel.
     pub ends_with_boot: bool,
-    /// Whether a command may make the change: then it cannot be undone before that command has ended.
+    /// True if a command may make the change: then it cannot be undone before that command has
+    /// ended.
     pub by_command: bool,
     pub undo: Box<UndoState>,
 }
@@ -73,7 +74,7 @@ pub struct EntryOwner<'a> {
 /// Where a journal is, and what its entries may be about: whatever they say, nothing else is touched.
 pub struct JournalPlace<'a> {
     pub directory: &'a StateDir,
-    /// Of the journal.
+    /// Name of the journal.
     pub name: &'a str,
     /// As [`EntryOwner::root`].
     pub root: &'a Path,
@@ -413,7 +414,7 @@ mod tests {
         assert!(home.undo(other).unwrap_err().contains("not the one in its name"));
     }
 
-    /// What somebody would like root to remove, overwrite or end.
+    /// Things that somebody would like root to remove, overwrite or end.
     struct Victims {
         home: Home,
         process: Child,

@@ -1,4 +1,5 @@
-//! What experiments left that died with their guards: where their journals are, and how they are undone.
+//! Remains of experiments that died with their guards: where their journals are, and how they are
+//! undone.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,14 +13,14 @@ use crate::undo::claim::{Claim, LOCKS, journals_of_claims};
 use crate::undo::journal::{JournalPlace, Undoing, undo_journal};
 use crate::undo::state_dir::{StateDir, lock_name, pid_of};
 
-/// What was done about one journal.
+/// Outcome of undoing one journal.
 pub struct Restored {
     pub journal: PathBuf,
     /// `Err` with what is left.
     pub result: Result<(), String>,
 }
 
-/// What was found of experiments that died.
+/// Findings about experiments that died.
 pub struct LeftBehind {
     /// The state directories that were searched.
     pub searched: Vec<PathBuf>,
@@ -63,7 +64,7 @@ fn own_state_dir() -> Result<StateDir, String> {
     StateDir::open().map_err(|error| format!("the state directory: {error}"))
 }
 
-/// Of another state directory; `None` where it is gone.
+/// Opens another state directory; `None` where it is gone.
 fn existing(path: &Path) -> Result<Option<StateDir>, String> {
     match StateDir::at(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -124,8 +125,8 @@ pub fn put_back_what_was_left(
     tell(found, announce)
 }
 
-/// The same for what was claimed by one that had another state directory; whoever holds the claim now knows
-/// that it is dead, with its guard.
+/// Undoes the changes of dead experiments that had these claims before us, in any state directory.
+/// The present holder of a claim knows that the last claimant is dead, with its guard.
 ///
 /// # Errors
 /// A sentence that says what is left.
@@ -158,8 +159,8 @@ fn tell(found: LeftBehind, announce: &mut dyn FnMut(&str)) -> Result<(), String>
     Ok(())
 }
 
-/// Whether the experiment of this journal still runs: its process lives and holds the lock. (The
-/// lock alone may be held by its guard, at work; then it is right to wait for that.)
+/// Returns true if the experiment of this journal still runs: its process lives and holds the lock.
+/// (If the guard is at work, it may hold the lock alone; then it is right to wait for the guard.)
 fn is_running(directory: &StateDir, journal: &str) -> io::Result<bool> {
     Ok(is_alive(journal) && is_locked(directory, journal)?)
 }

@@ -24,10 +24,11 @@ use crate::undo::state_dir::{StateDir, running_name};
 use crate::{chance, orphans};
 use trust::program::follow_parent;
 
-/// What a command's processes have in their environment, also those that left its group and its parent.
+/// Variable in the environment of a command's processes. Processes that left its group and its
+/// parent have it too.
 pub const MARK: &str = "WEIGH_COMMAND";
 
-/// What is noted of a command. Numbers of processes come again, so it is known by its start as well.
+/// Note of a command. The kernel reuses process numbers, so its start identifies it as well.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct NotedCommand {
     /// It leads a process group.
@@ -44,14 +45,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Thousands of rules may take auditctl minutes.
 const ENDS_WITHIN: Duration = Duration::from_secs(600);
 const LAST: Keep = Keep::Last(KEPT_BYTES);
-/// What a held command is answered.
+/// Answer that lets a held command go on.
 const GO_ON: u8 = b'y';
 const LEAVE_IT: u8 = b'n';
 
 /// Where the command that runs is kept: for this journal.
 pub struct CurrentCommand {
     directory: StateDir,
-    /// Of the journal.
+    /// Name of the journal.
     journal: String,
     name: String,
     guard: Option<Pid>,
@@ -71,7 +72,7 @@ impl CurrentCommand {
         }
     }
 
-    /// The same, whose guard is this child of ours.
+    /// Sets the guard: this child of ours.
     pub fn guarded_by(self, guard: &Child) -> CurrentCommand {
         CurrentCommand { guard: Some(Pid::from_child(guard)), ..self }
     }
@@ -85,7 +86,8 @@ impl CurrentCommand {
         Ok(())
     }
 
-    /// That the guard lives and finds the journal: what is changed without them stays changed when we die.
+    /// Checks that the guard lives and finds the journal. Without them, changes would stay when we
+    /// die.
     ///
     /// # Errors
     /// A sentence.
@@ -263,7 +265,7 @@ fn end(command: &NotedCommand) -> io::Result<()> {
     }
 }
 
-/// Those of its group, those with its mark, and what descends from them.
+/// Finds the processes of its group, the processes with its mark, and their descendants.
 fn processes_of(command: &NotedCommand, all: &[(u32, ProcessLife)]) -> io::Result<BTreeSet<u32>> {
     // Its number is that of another process by now, and so is that of the group.
     let has_come_again =
@@ -292,7 +294,8 @@ fn processes_of(command: &NotedCommand, all: &[(u32, ProcessLife)]) -> io::Resul
     }
 }
 
-/// Of another user's process nobody but root can know, and none of ours is one.
+/// Returns true if the process has this mark. Only root can read another user's environment, and no
+/// process of ours belongs to another user.
 fn has_mark(pid: u32, mark: &str) -> io::Result<bool> {
     let wanted = format!("{MARK}={mark}");
     let environment = match std::fs::read(format!("/proc/{pid}/environ")) {

@@ -51,7 +51,7 @@ pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(directory)
 }
 
-/// Whether a process of this number may have made a directory of this name.
+/// Returns true if a process of this number may have made a directory of this name.
 pub fn is_name(name: &str, pid: u32) -> bool {
     let random = name.strip_prefix(&format!("weigh-{pid}-"));
     // Eight digits, before there were sixteen.
@@ -60,7 +60,7 @@ pub fn is_name(name: &str, pid: u32) -> bool {
     })
 }
 
-/// Whether a path leads into the directory of a process of this number.
+/// Returns true if a path leads into the directory of a process of this number.
 pub fn is_below(path: &Path, pid: u32) -> bool {
     path.iter().filter_map(|name| name.to_str()).any(|name| is_name(name, pid))
 }

@@ -103,7 +103,8 @@ fn remove_pid_file(file: &Path, pid: u32) -> Result<(), String> {
     }
 }
 
-/// Whether a process was told to find its configuration in the private directory of this `weigh`.
+/// Returns true if the process was started with a configuration in the private directory of this
+/// `weigh`.
 fn is_of_experiment(pid: u32, owner_pid: u32) -> io::Result<bool> {
     let command_line = match fs::read(format!("/proc/{pid}/cmdline")) {
         Err(_) if process_start(pid)?.is_none() => return Ok(false),

@@ -111,10 +111,10 @@ impl StateDir {
         lock_file(&self.directory, &self.path, name)
     }
 
-    /// What is in a file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// Where it is a link, another kind of file, another user's, or far too long.
+    /// If it is a link, another kind of file, another user's, or far too long.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&*self.directory, name, flags, Mode::empty())?;
@@ -142,7 +142,8 @@ impl StateDir {
         }
     }
 
-    /// The same for what no reboot leaves of any use, so it need not be on disk.
+    /// Replaces a file in one step, without waiting for the disk. It is for content that is useless
+    /// after a reboot.
     ///
     /// # Errors
     /// As `open(2)`, `write(2)` and `rename(2)`.
@@ -169,7 +170,7 @@ impl StateDir {
         Ok(unlinkat(&*self.directory, name, AtFlags::empty())?)
     }
 
-    /// Whether it has a file of this name, whatever that is.
+    /// Returns true if it has a file of this name, of any kind.
     ///
     /// # Errors
     /// As `stat(2)`.

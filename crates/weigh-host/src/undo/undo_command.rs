@@ -23,7 +23,7 @@ use trust::start::{self, Inherited};
 const UNDO_COMMAND: &str = "undo command";
 /// A command gets so long, and is killed.
 const LIMIT: Duration = Duration::from_secs(60);
-/// What a shell answers where it cannot run a command.
+/// Exit codes of a shell that cannot run a command.
 const CANNOT_RUN: [i32; 2] = [126, 127];
 
 /// A line for the shell, and where it is run.
@@ -33,14 +33,15 @@ pub struct UserCommand {
     pub directory: PathBuf,
 }
 
-/// What a command does to the system.
+/// Effect of a command on the system.
 #[derive(Clone, Copy)]
 enum CommandEffect<'a> {
     /// It only looks.
     None,
     /// It is ended before others undo what it does.
     Changes(&'a CurrentCommand),
-    /// The same, but it is run also where it cannot be kept: not to undo is worse.
+    /// Undoes changes, and is ended before others undo. It is run even where it cannot be kept: not
+    /// undoing is worse.
     Undoes(&'a CurrentCommand),
 }
 
@@ -156,7 +157,8 @@ pub fn strike_out(undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
     guard.strike_out(UNDO_COMMAND, &undo.line)
 }
 
-/// What it undoes may have outlived a boot: a file that was changed.
+/// Returns how to undo with a command. It may undo a change that outlived a boot: a file that was
+/// changed.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| {
         let command: UserCommand = serde_json::from_value(state.clone())

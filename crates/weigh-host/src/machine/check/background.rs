@@ -1,4 +1,4 @@
-//! What works beside the programs: power, interrupts, the clock's corrections.
+//! Background activity beside the programs: power, interrupts, the clock's corrections.
 
 use crate::machine::check::CheckInput;
 use weigh_model::finding::Finding;
@@ -31,7 +31,8 @@ pub(super) fn interrupts(seen: &CheckInput) -> Option<Finding> {
     })
 }
 
-/// Of the clock that samples are timed with: what an NTP daemon has the kernel correct bends it too.
+/// Checks the clock that samples are timed with: corrections that an NTP daemon requests bend it
+/// too.
 pub(super) fn corrections(seen: &CheckInput) -> Option<Finding> {
     let correction = seen.probes.clock_correction?;
     let now =

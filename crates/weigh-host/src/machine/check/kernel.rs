@@ -1,5 +1,4 @@
-//! What the kernel does besides the work: guards against the hardware, security modules, auditing,
-//! counting.
+//! Extra work of the kernel: guards against the hardware, security modules, auditing, counting.
 
 use crate::machine::check::{AUDITING, CheckInput};
 use weigh_model::finding::Finding;
@@ -97,7 +96,8 @@ pub(super) fn counters(seen: &CheckInput) -> Option<Finding> {
     })
 }
 
-/// What is missing disturbs no measurement, so it is told here alone.
+/// Checks for the packages that virtual machines need. A missing package disturbs no measurement,
+/// so only this check reports it.
 pub(super) fn guests(seen: &CheckInput) -> Option<Finding> {
     let lacking = seen.probes.guests_lack.as_ref()?;
     let found = |now: String, effect| Finding::new("Virtual machines", Good, now, effect);

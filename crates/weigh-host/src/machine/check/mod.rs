@@ -1,6 +1,6 @@
-//! What about this machine disturbs a measurement: one small function per check, each with what it
-//! found, what that does to a measurement, and how to fix it. `weigh doctor` shows all of them; those
-//! that are warnings stand in every report, and the notes in its JSON and HTML.
+//! Checks for anything about this machine that disturbs a measurement. Each check is one small
+//! function, with its finding, the effect on a measurement, and the fix. `weigh doctor` shows all
+//! findings. Warnings are also in every report, and notes in its JSON and HTML.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ mod others;
 /// Name of the check whose change during a measurement is also reported.
 pub const AUDITING: &str = "Auditing";
 
-/// What the checks look at.
+/// Input of the checks.
 struct CheckInput<'a> {
     facts: &'a Facts,
     probes: &'a Probes,
@@ -75,7 +75,8 @@ pub fn warnings(findings: &[Finding]) -> Vec<String> {
     of(findings, Severity::Warning).map(Finding::sentence).collect()
 }
 
-/// Whether a warning of a report is one of these: it is about the machine, whatever is measured.
+/// Returns true if a report's warning comes from these checks: it is about the machine, whatever is
+/// measured.
 pub fn is_about_machine(warning: &str) -> bool {
     warning.split_once(": ").is_some_and(|(name, _)| WARN.contains(&name))
 }
@@ -102,7 +103,7 @@ pub(super) mod tests {
     use crate::machine::probes::Space;
     use crate::machine::source::tests::root_with;
 
-    /// What a check found on a machine with these files.
+    /// Returns the finding of a check on a machine with these files.
     pub(in crate::machine) fn found(files: &[(&str, &str)], name: &str) -> Option<Finding> {
         let facts = crate::machine::facts::read_from(root_with(files).path());
         let findings = check(&facts, &Probes::default());
