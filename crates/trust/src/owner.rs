@@ -226,11 +226,12 @@ fn await_reader(file: &File) -> io::Result<()> {
     }
 }
 
-/// Whether a file can be written. One that is not there is made for that, and then removed: what it is for
-/// may never come.
+/// Checks that a file can be written. A missing file is made for the check, and then removed: its
+/// content may never come.
 ///
 /// # Errors
-/// As `open(2)`; and where it is a named pipe that nobody reads, which would be waited for without end.
+/// As `open(2)`; and where it is a named pipe that nobody reads, which would be waited for without
+/// end.
 pub fn try_to_write(path: &Path) -> io::Result<()> {
     let (file, place) = open_to_write(path, OFlags::APPEND)?;
     if place.is_new() {

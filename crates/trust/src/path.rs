@@ -1,4 +1,4 @@
-//! Whether nobody but root and ourselves can change where a path leads.
+//! Checks that only root and ourselves can change where a path leads.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ pub fn trusted(path: &Path) -> io::Result<PathBuf> {
     trusted_also(path, None)
 }
 
-/// The same, where this user is trusted too.
+/// Returns the path without links, as [`trusted`] does, where this user is trusted too.
 pub(crate) fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBuf> {
     let (owners, is_root) = (owners(other)?, geteuid().is_root());
     let reached = walk(path, None, &mut |path, stat| check(path, stat, &owners, is_root))?;
@@ -81,7 +81,7 @@ pub fn create_private(path: &Path) -> io::Result<PathBuf> {
     trusted(&absolute)
 }
 
-/// What another user can do here, in words that follow the path.
+/// Returns the objection to this part of a path, in words that follow the path.
 fn complaint(stat: &Stat, owners: &[Option<u32>], is_root: bool) -> Option<String> {
     let (uid, mode) = (stat.st_uid, stat.st_mode);
     if !owners.contains(&Some(uid)) {

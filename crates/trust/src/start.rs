@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use super::path::trusted;
 use super::program::search_path;
 
-/// What programs of the system get of the caller, beside `PATH`.
+/// Variables of the caller that programs of the system get, beside `PATH`.
 const KEPT: [&str; 14] = [
     "LANG",
     "LC_ALL",
@@ -89,7 +89,7 @@ pub fn keep_open_files() {
     }
 }
 
-/// Those that are open, as far as that can be seen; else as many as shells use.
+/// Lists the open files, as far as that can be seen; else as many numbers as shells use.
 fn open_files() -> Box<dyn Iterator<Item = libc::c_int>> {
     const MOST: libc::c_int = 1 << 16;
     match std::fs::read_dir("/proc/self/fd") {

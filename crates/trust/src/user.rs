@@ -14,8 +14,9 @@ pub struct User {
     pub gid: u32,
 }
 
-/// Whether we are root and others are not. In a user namespace where groups are fixed (user_namespaces(7)),
-/// root is an ordinary user's and can do no more than he may.
+/// Returns true if we are root with rights that other users lack. In a user namespace where groups
+/// are fixed (user_namespaces(7)), root is an ordinary user's and has no more rights than that
+/// user.
 pub(crate) fn is_root_for_others() -> bool {
     let are_fixed =
         || fs::read_to_string("/proc/self/setgroups").is_ok_and(|it| it.trim() == "deny");

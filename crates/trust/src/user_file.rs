@@ -24,10 +24,10 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same of a text file.
+/// Reads a text file of at most `most_bytes`.
 ///
 /// # Errors
-/// The same; and a phrase with the line where it is not UTF-8.
+/// As [`read`]; and a phrase with the line where it is not UTF-8.
 pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     String::from_utf8(read(path, most_bytes)?).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 const MAX_LINKS: u32 = 40;
 const PART: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What is asked of each part, with its path without links; its error ends the walk.
+/// Check of each part, with its path without links; an error of it ends the walk.
 pub(crate) type LookAtPart<'a> = &'a mut dyn FnMut(&Path, &Stat) -> io::Result<()>;
 
 /// Where a path leads.
@@ -127,7 +127,7 @@ pub(crate) fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
-/// Whether a descriptor is of the file that was seen on the way.
+/// Returns true if a descriptor is of the file that was seen on the way.
 pub(crate) fn is_same(opened: impl AsFd, seen: &Stat) -> io::Result<bool> {
     let stat = fstat(opened)?;
     Ok((stat.st_dev, stat.st_ino) == (seen.st_dev, seen.st_ino))
