@@ -14,7 +14,7 @@ use weigh_model::shell::command_line;
 
 /// How long a client works in a turn.
 const TURN_S: u64 = 3;
-/// Of its own, as ours works for so long before it is timed.
+/// Warm-up of the peer, as ours works for so long before it is timed.
 const WARM_UP_S: u64 = 1;
 
 /// The loop of 2003 as sysbench has it; ours has made the table.
@@ -46,7 +46,7 @@ COMMIT;
 struct Peer {
     name: &'static str,
     package: &'static str,
-    /// What it does.
+    /// Text of the script that it runs.
     script: &'static str,
     /// Its command line, with CLIENTS, SECONDS and SCRIPT to be filled.
     command: &'static str,
@@ -74,7 +74,7 @@ const fn pgbench(script: &'static str) -> Peer {
     }
 }
 
-/// What is asked, the fixture, our workload and who is held against it.
+/// Contests: a title, the fixture, our workload and the peer that it is compared with.
 const KINDS: [(&str, &str, &str, Peer); 5] = [
     ("random inserts, MariaDB, durable", "mariadb", "app:db.random-insert-shared", SYSBENCH),
     (

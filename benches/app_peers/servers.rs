@@ -28,10 +28,10 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Of the fixture with this label.
+    /// Prepares servers of the fixture with this label.
     ///
     /// # Errors
-    /// What is missing here.
+    /// A phrase that names the missing thing.
     pub fn of(label: &str) -> Result<Servers, String> {
         let term = arm(label, |_| true).map_err(|error| error.to_string())?.treatments.remove(0);
         let kind = FIXTURES.iter().find(|kind| kind.name() == term.name);
@@ -51,10 +51,10 @@ impl Servers {
         Ok(Servers { fixture, directory, turns: 0, place })
     }
 
-    /// What a program printed that was run beside new servers.
+    /// Runs a program beside new servers, and returns its output.
     ///
     /// # Errors
-    /// Where one of them does not start, or the program fails.
+    /// If a server does not start, or the program fails.
     pub fn ask(&mut self, argv: Vec<String>) -> Result<String, String> {
         self.turns += 1;
         let directory = self.directory.path().join(self.turns.to_string());

@@ -99,7 +99,7 @@ fn row<'a>(
     Ok(Row { contest, peer: "wrk" })
 }
 
-/// Of a sample without a wrong page.
+/// Reads the rate of a sample without a wrong page.
 pub fn rate_of_ours(printed: &str) -> Result<f64, String> {
     let sample: Value =
         serde_json::from_str(printed).map_err(|error| format!("{printed}: {error}"))?;
@@ -109,7 +109,7 @@ pub fn rate_of_ours(printed: &str) -> Result<f64, String> {
     }
 }
 
-/// Of a run without errors, as far as wrk looks for them.
+/// Reads the rate of a run without errors, as far as wrk looks for them.
 fn rate_of_wrk(printed: &str) -> Result<f64, String> {
     let is_error = |line: &&str| line.contains("Socket errors") || line.contains("Non-2xx");
     if let Some(line) = printed.lines().find(is_error) {

@@ -11,7 +11,7 @@ use crate::programs::Site;
 use crate::rows::{COUNTERPARTS, Counterpart, Suite};
 use crate::table::Table;
 
-/// What two programs of the same work may differ by.
+/// Margin for the difference of two programs of the same work, in per cent.
 const MARGIN_PCT: f64 = 3.0;
 
 /// Compares what there is, and names the suites of which there is nothing.

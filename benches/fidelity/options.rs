@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What was asked for.
+/// Options of the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// A built tree of UnixBench: `pgms/` is below it.

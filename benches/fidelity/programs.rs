@@ -142,7 +142,8 @@ fn as_unixbench(command: &mut Command, binaries: &Path, scratch: &Path) {
     }
 }
 
-/// What it printed, on either stream. Whatever it left running is killed.
+/// Runs a program and returns its output, from both streams. Kills all processes that it left
+/// running.
 fn run(command: &mut Command) -> Result<String, String> {
     let said = |error: std::io::Error| format!("cannot run it: {error}");
     let mut output = tempfile::tempfile().map_err(said)?;

@@ -1,4 +1,4 @@
-//! What other suites' programs print, read as a rate.
+//! Reads output of other suites' programs as a rate.
 
 /// How a program says what it measured.
 #[derive(Clone, Copy, Debug, PartialEq)]

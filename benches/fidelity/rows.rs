@@ -35,7 +35,7 @@ pub struct Counterpart {
     pub theirs: &'static str,
     pub form: Form,
     pub ours: &'static str,
-    /// What one operation is.
+    /// Meaning of one operation.
     pub operation: &'static str,
     /// How many operations of ours one of theirs is.
     pub scale: f64,
@@ -97,8 +97,8 @@ const fn perf(
 
 const ARITHMETIC: &str = "here every i is kept from the optimiser";
 
-/// Of UnixBench those that need neither a compiler nor a text of their own. Where a program decides
-/// by `time(2)` when to end, it runs for long.
+/// Counterparts. Of UnixBench they are the programs that need neither a compiler nor a text of
+/// their own. If a program uses `time(2)` to decide when to end, it runs for long.
 pub const COUNTERPARTS: &[Counterpart] = &[
     definition("spawn {n}", "spawn", "fork, exit, wait"),
     definition("execl {n}", "execl", "exec of itself"),

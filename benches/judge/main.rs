@@ -25,7 +25,7 @@ use weigh_store::Store;
 /// Samples of the experiments.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 
-/// What the largest of them may take.
+/// Time limit for the largest of them, in seconds.
 const LIMIT_S: f64 = 2.0;
 const LIMIT_MB: f64 = 200.0;
 
@@ -35,7 +35,7 @@ const WORKLOADS: usize = 12;
 /// The hidden role: judge one experiment, and say what it took.
 const CHILD: &str = "__judge";
 
-/// What one size took.
+/// Cost of one size.
 #[derive(Clone, Copy)]
 struct Cost {
     load_s: f64,

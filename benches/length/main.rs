@@ -22,7 +22,7 @@ const LENGTHS: [Option<&str>; 6] =
 
 struct Options {
     write: Option<PathBuf>,
-    /// Of each experiment.
+    /// Length of each experiment, in seconds.
     seconds: u64,
     /// Times that each length has its turn.
     rounds: usize,

@@ -1,4 +1,5 @@
-//! What a link that does nothing carries, against a plain pair of `veth`, in pairs of random order.
+//! Throughput of a link that does nothing, compared with a plain pair of `veth`, in pairs of random
+//! order.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -12,7 +12,7 @@ use crate::hosts::{Between, TwoHosts, address};
 use crate::table::Table;
 use crate::{LINK_PRIORITY, real_time, row, table_of};
 
-/// Of the probes: above the hogs, below the link.
+/// Priority of the probes: above the hogs, below the link.
 const PRIORITY: i32 = 40;
 /// The delay of one direction, and how many datagrams.
 const DELAYS: [(u64, usize); 5] =

@@ -19,7 +19,7 @@ use support::{end, hogs, table};
 use table::Table;
 use wire::Scheduling;
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     pairs: usize,
     only: Option<String>,

@@ -1,4 +1,4 @@
-//! Whether a rate limit is met: what arrives over the wire in some seconds, against the limit.
+//! Checks rate limits: throughput over the wire in some seconds, compared with the limit.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_secs(6);
 /// TCP is at the limit by then.
 const BEGIN: Duration = Duration::from_secs(2);
 const WINDOW: Duration = Duration::from_secs(3);
-/// What TCP carries of a packet of 1500 bytes, with its timestamps.
+/// Share of a 1500-byte packet that TCP carries as data, with its timestamps.
 const CARRIED: f64 = 1448.0 / 1500.0;
 
 /// By limit, alone and beside busy CPUs.

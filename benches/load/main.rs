@@ -1,6 +1,6 @@
-//! What the driver of a load takes itself: users of a job that is next to nothing, one system call, in
-//! growing numbers. `docs/evidence/load.md` has the table. It fails if the cost of a user grows with their
-//! number.
+//! Cost of the driver of a load. Its users run a job that is next to nothing, one system call, in
+//! growing numbers. `docs/evidence/load.md` has the table. It fails if the cost of a user grows
+//! with their number.
 //!
 //! ```text
 //! cargo bench -p benches --bench load -- [--repeat N] [--write docs/evidence/load.md]
@@ -22,7 +22,7 @@ const JOBS: u64 = 100;
 /// a cost that grows with their number would be twenty.
 const MOST_GROWTH: f64 = 3.0;
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     repeat: usize,
     write: Option<PathBuf>,
@@ -53,17 +53,17 @@ fn main() -> ExitCode {
     end::end("load", options.and_then(|options| measure(&options)))
 }
 
-/// Of a load with so many users: medians over its launches.
+/// Results of a load with so many users: medians over its launches.
 struct Found {
     users: u64,
-    /// Of a job, outside of the job and of waiting.
+    /// Driver's time for a job, outside of the job and of waiting, in nanoseconds.
     driver_ns: f64,
-    /// Of a job, in the job.
+    /// Time in a job, in nanoseconds.
     job_ns: f64,
     /// From the first fork until all have ended, of each user.
     user_us: f64,
     memory_kib: f64,
-    /// Of the CPU time of users and driver.
+    /// Driver's share of the CPU time of users and driver, in per cent.
     driver_pct: f64,
 }
 

@@ -25,10 +25,10 @@ use table::Table;
 use wire::{Offload, Scheduling};
 
 const SIZES: [u32; 5] = [100, 1024, 1250, 4096, 65536];
-/// What requests and connects have in common with netperf's own: a byte there and a byte back.
+/// Size of requests and connects, as in netperf's own: a byte there and a byte back.
 const SMALL: u32 = 1;
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     rounds: usize,
     seconds: u32,
@@ -167,7 +167,8 @@ fn figure(value: f64) -> String {
     }
 }
 
-/// Of what was judged as its inverse, so that more is better, the cost.
+/// Inverts the figures of a row that was judged by the inverse, so that more is better: shows the
+/// cost.
 fn invert(row: &mut [String]) {
     let inverse = |text: &str| text.parse::<f64>().map(|value| 1.0 / value);
     let columns = row.len();

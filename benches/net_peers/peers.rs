@@ -15,7 +15,7 @@ const PORT: u16 = 5201;
 /// A server has to listen within this.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 
-/// What is done.
+/// Task of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Task {
     /// One connection, with writes of so many bytes.
@@ -83,7 +83,7 @@ impl Peer {
     }
 }
 
-/// What came of one run; both above 0.
+/// Results of one run; both above 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// Mbit/s, or how many a second.
@@ -99,7 +99,7 @@ pub struct Bench<'a> {
     socket: PathBuf,
     seconds: u32,
     address: String,
-    /// Of COMM, which is told how much and not how long.
+    /// Amounts of work for COMM, which takes an amount and not a duration.
     amounts: RefCell<HashMap<Task, u64>>,
     _peer: Started,
 }

@@ -15,7 +15,7 @@ pub struct Started {
     is_over: bool,
 }
 
-/// What became of it.
+/// Result of a process that has ended.
 pub struct Ended {
     pub stdout: String,
     pub processor_s: f64,

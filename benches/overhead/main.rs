@@ -1,5 +1,5 @@
-//! What the harness costs: a workload's loop against the same loop by hand, the time until the first
-//! operation, and samples per second. `docs/fidelity.md` explains.
+//! Overhead of the harness: a workload's loop compared with the same loop by hand, the time until
+//! the first operation, and samples per second. `docs/fidelity.md` explains.
 //!
 //! ```text
 //! cargo bench -p benches --bench overhead -- [--seconds N] [--write docs/fidelity.md]
@@ -13,7 +13,7 @@ mod loops;
 mod start;
 mod throughput;
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     /// The document whose table is to be replaced.
     write: Option<PathBuf>,

@@ -11,8 +11,8 @@ use crate::table::Table;
 /// Pairs of each experiment.
 const PAIRS: &str = "100";
 
-/// What is sampled, and how: a workload as usual, one as short as can be, and a command that does
-/// nothing.
+/// Sampled experiments, with their options: a workload as usual, one as short as can be, and a
+/// command that does nothing.
 const EXPERIMENTS: [(&str, &[&str]); 3] = [
     ("`getppid`, 70 ms", &["-w", "getppid", "--sample", "70ms"]),
     ("`getppid`, 10 ms", &["-w", "getppid", "--sample", "10ms"]),

@@ -31,7 +31,7 @@ struct Options {
     /// How often all is measured. The interval is from the least to the greatest of them: the median is
     /// outside by a chance of 2 in 2ᴺ.
     rounds: usize,
-    /// Of each experiment.
+    /// Number of pairs in each experiment.
     pairs: usize,
     only: Option<String>,
     /// The document whose table is to be replaced.
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     end::end("schemes", options.and_then(|options| compare(&options)))
 }
 
-/// What is compared with what, and under which name it is told.
+/// Treatment with the name that reports use, and the labels that are compared.
 struct Treatment {
     name: &'static str,
     labels: Vec<String>,

@@ -1,4 +1,4 @@
-//! What auditing every system call costs each system call; the worst case; the network.
+//! Cost of auditing every system call, for each system call; the worst case; the network.
 
 use serde_json::Value;
 

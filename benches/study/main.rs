@@ -1,12 +1,12 @@
-//! What auditing costs on this kernel, measured by the `weigh` that is built here: the tables of
-//! docs/evidence/study-audit.md, which is to be read by people who have to decide about it.
+//! Cost of auditing on this kernel, measured by the `weigh` that is built here. It makes the tables
+//! of docs/evidence/study-audit.md, for readers who have to decide about auditing.
 //!
 //! ```text
 //! sudo cargo bench -p benches --bench study -- [--write docs/evidence/study-audit.md] [--quick]
 //! ```
 //!
-//! It takes about twenty-five minutes and needs root, auditd's example rules, and a machine that has nothing
-//! else to do.
+//! It takes about twenty-five minutes and needs root, auditd's example rules, and a machine that
+//! has nothing else to do.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ mod weigh;
 use support::{end, machine as here, table};
 use weigh::Weigh;
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     /// The document whose tables are to be replaced.
     write: Option<PathBuf>,

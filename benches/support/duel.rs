@@ -16,14 +16,14 @@ use weigh_engine::row::{RowState, Unit};
 /// Runs a program once and gives its rate.
 pub type Contestant<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
 
-/// What is compared; both give their rates in the same unit.
+/// Contest of two programs; both give their rates in the same unit.
 pub struct Contest<'a> {
     pub name: String,
     pub theirs: Contestant<'a>,
     pub ours: Contestant<'a>,
 }
 
-/// What came of it.
+/// Outcome of a contest.
 pub struct Outcome {
     /// Our rate over theirs, and the ends of its interval; or why there is none.
     ratio: Result<[f64; 3], String>,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// What went wrong is told under this name.
+/// Prints an error under the name of the bench, and returns the exit code.
 pub fn end(bench: &str, result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! What keeps every CPU busy.
+//! Hogs: threads that keep every CPU busy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -11,12 +11,12 @@ use crate::machine::Machine;
 
 /// How long the noise lasts, in milliseconds.
 pub const TIME_SCALES_MS: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
-/// Of the process, of a look and of a layout, as standard deviations of ln(rate).
+/// Scatter of the process, of a look and of a layout, as standard deviations of ln(rate).
 const DISTURBED: f64 = 0.05;
 const LOOK: f64 = 0.01;
 const LAYOUT: f64 = 0.001;
 const SLICE_MS: f64 = 0.5;
-/// Of each sample.
+/// Number of slices in each sample.
 const SLICES: usize = 40;
 /// Between two samples in sequence, and before a pair.
 const LAUNCH_MS: f64 = 10.0;

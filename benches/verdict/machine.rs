@@ -49,7 +49,7 @@ pub struct Trace {
     pub rates: Vec<f64>,
     /// Seconds per sample, launch and all.
     pub sample_s: f64,
-    /// Whether each two of them are a pair whose processes took turns.
+    /// True if each two rates are a pair whose processes were interleaved.
     pub in_turns: bool,
 }
 

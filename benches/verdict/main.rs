@@ -1,13 +1,14 @@
-//! What other tools' rules, and ours, make of the same noise: how often each calls two identical
-//! systems different, and how long it takes to find 1 % and 3 %. `docs/evidence/verdicts-quiet.md` explains.
+//! Verdicts of other tools' rules, and of ours, on the same noise. The tables show how often each
+//! calls two identical systems different, and how long it takes to find 1 % and 3 %.
+//! `docs/evidence/verdicts-quiet.md` explains.
 //!
 //! ```text
 //! cargo bench -p benches --bench verdict -- [--seconds N] [--database FILE] [--quick] [--hogs] \
 //!     [--write docs/evidence/verdicts-quiet.md]
 //! ```
 //!
-//! With `--hogs` each CPU has a neighbour that calculates while the traces are recorded, and nothing is
-//! simulated; the tables go to docs/evidence/verdicts-neighbours.md.
+//! With `--hogs` each CPU has a neighbour that calculates while the traces are recorded, and
+//! nothing is simulated. The tables then go to docs/evidence/verdicts-neighbours.md.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ mod tables;
 use support::{end, hogs, machine as here, table};
 use tables::Repetitions;
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     /// The document whose table is to be replaced.
     write: Option<PathBuf>,
@@ -31,7 +32,7 @@ struct Options {
     seconds: f64,
     /// Take the traces from here instead.
     database: Option<PathBuf>,
-    /// Whether neighbours keep all CPUs busy meanwhile.
+    /// True if neighbours keep all CPUs busy meanwhile.
     hogs: bool,
     repetitions: Repetitions,
 }

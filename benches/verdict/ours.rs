@@ -18,11 +18,11 @@ use crate::machine::Machine;
 /// The margin of who looks for an effect within the usual one: `--margin 0.1%`.
 pub const NARROW_PCT: f64 = 0.1;
 
-/// What became of one row.
+/// Outcome of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     pub verdict: Verdict,
-    /// Whether a difference was claimed at the end of any round, also one that was taken back.
+    /// True if a difference was claimed at the end of any round, also one that was taken back.
     pub ever_differed: bool,
     /// Seconds of the experiment until the row had the verdict that it kept.
     pub seconds: f64,

@@ -38,7 +38,8 @@ impl Tool {
         wanted.min(available / (2 * self.passes)).max(1)
     }
 
-    /// What the tool says when B's ln(rate) differs by `effect`, and the seconds that it took.
+    /// Compares two systems whose ln(rate) differs by `effect`; returns the tool's answer about B
+    /// and the seconds.
     pub fn compare(
         &self,
         machine: &mut dyn Machine,

@@ -14,7 +14,7 @@ use crate::table::Table;
 /// The effects that are looked for, as changes of the rate.
 const EFFECTS: [f64; 4] = [0.0, -0.003, -0.01, -0.03];
 
-/// What one row may take: 100 pairs of the simulated machine.
+/// Time budget of one row, in seconds: 100 pairs of the simulated machine.
 const ROW_BUDGET_S: f64 = 20.0;
 
 /// A tenth of the wall time of UnixBench's two runs, 56 minutes.
@@ -25,7 +25,7 @@ pub const SUITE_BUDGET_S: f64 = 336.0;
 pub struct Repetitions {
     /// Per noise, rule and effect.
     pub per_cell: u64,
-    /// Of the whole suite.
+    /// Repetitions of the whole suite.
     pub suites: u64,
 }
 
@@ -35,7 +35,7 @@ struct Source<'a> {
     sample_s: f64,
     /// Samples that there are; more are these again.
     available: usize,
-    /// Whether they are of pairs in turns, which only our own rule can be given.
+    /// True if the samples are interleaved pairs, which only our own rule accepts.
     in_turns: bool,
     machine: Box<dyn Fn(u64) -> Box<dyn Machine + 'a> + 'a>,
 }
@@ -116,7 +116,8 @@ fn table(title: &str, sources: &[Source], repetitions: u64) -> Table {
     Table { title: title.into(), head: head.map(String::from).to_vec(), rows }
 }
 
-/// Whether a word counts: any difference where there is none, slower where the treatment is.
+/// Returns true if an answer counts: any difference where the effect is 0, else the answer
+/// "slower".
 fn is_counted(said: Option<Ordering>, effect: f64) -> bool {
     if effect == 0.0 { said.is_some() } else { said == Some(Ordering::Less) }
 }

@@ -18,7 +18,7 @@ use support::{end, machine as here, table};
 use table::Table;
 use tools::{Answer, Claim, Tool};
 
-/// What was asked for.
+/// Options of the command line.
 struct Options {
     rounds: usize,
     budget_s: u32,
@@ -129,7 +129,7 @@ fn claims(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> Ta
     }
 }
 
-/// What was said where there is nothing to measure.
+/// Tabulates the answers for pairs whose result is certain, where there is nothing to measure.
 fn certain(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> Table {
     let mut rows = Vec::new();
     for (pair, answers) in pairs.iter().zip(answers).filter(|(pair, _)| pair.is_certain) {

@@ -11,10 +11,10 @@ const RUN: Duration = Duration::from_millis(20);
 
 /// Two commands.
 pub struct Pair {
-    /// What the second does.
+    /// Work of the second command.
     pub name: &'static str,
     pub commands: [String; 2],
-    /// Whether no chance is in the answer.
+    /// True if the answer does not depend on chance.
     pub is_certain: bool,
     /// Options that the answer needs, of `weigh`.
     pub options: &'static [&'static str],

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::pairs::Pair;
 
-/// Of a tool that does not end by itself.
+/// Time limit for a tool that does not end by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub enum Tool {
@@ -18,7 +18,7 @@ pub enum Tool {
     Weigh { budget_s: u32 },
 }
 
-/// What it says of the second command.
+/// Claim of a tool about the second command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
     Slower,

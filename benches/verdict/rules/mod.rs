@@ -10,8 +10,8 @@ pub mod student;
 pub mod unixbench;
 pub mod welch;
 
-/// What a reader of the tool's output believes of B: `Less` is slower, `Greater` faster, `None` no
-/// difference. Each slice has at least three rates.
+/// Rule of a tool: the conclusion of its reader about B. `Less` is slower, `Greater` faster, `None`
+/// no difference. Each slice has at least three rates.
 pub type Rule = fn(a: &[f64], b: &[f64]) -> Option<Ordering>;
 
 /// Mean of the values.
