@@ -165,6 +165,7 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         is_classic: false,
         suites: Vec::new(),
         works: (0..WORKLOADS).map(work).collect(),
+        pilot_chooses_scheme: false,
         takes_old_pairs: false,
         origin: None,
     };

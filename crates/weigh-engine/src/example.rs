@@ -37,6 +37,7 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
         is_classic: false,
         suites: Vec::new(),
         works: works.into_iter().collect(),
+        pilot_chooses_scheme: false,
         takes_old_pairs: false,
         origin: Some(origin.to_string()),
     };

@@ -19,7 +19,7 @@ pub fn of_row(stored: &Stored, work: usize, arm: usize, alpha: f64) -> Metrics {
     else {
         return Metrics::default();
     };
-    let tally = Tally::new(of_row);
+    let tally = Tally::new(of_row, stored.header.pilot_chooses_scheme);
     let mean = tally.mean_ratio(alpha);
     let launches: Vec<_> = (stored.details.iter())
         .filter(|detailed| (detailed.work, detailed.treated_arm) == (work, arm))

@@ -87,7 +87,8 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .failures
             .iter()
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
-        let Sorted { counted, schedule, outside, old } = sort(of_row);
+        let Sorted { counted, schedule, outside, old } =
+            sort(of_row, stored.header.pilot_chooses_scheme);
         let [series, old] = [counted, old].map(|taken| pairs(of_row, &taken));
         let late = Late {
             is_wanted: stored.header.takes_old_pairs && sample_ms.is_some(),

@@ -35,8 +35,6 @@ pub const PRECISION: f64 = 0.05;
 
 /// Request for measurements. It is stored with the experiment, so that a later session can continue
 /// it.
-///
-/// It is stored flat: `taken` reads two fields of a comparison without the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     #[serde(flatten)]

@@ -347,6 +347,7 @@ fn begin(
     let origin = Origin::new(&request, directory, treatments, executable);
     let Request { common, plan } = &request;
     let design = plan.design();
+    let comparison = request.plan.comparison();
     let header = Header {
         kind: plan.kind(),
         command: again(common, executable),
@@ -375,7 +376,8 @@ fn begin(
                 on_curve: work.on_curve(),
             })
             .collect(),
-        takes_old_pairs: request.plan.comparison().is_some_and(|plan| plan.takes_old_pairs),
+        pilot_chooses_scheme: comparison.is_some_and(|plan| plan.pilot_chooses_scheme),
+        takes_old_pairs: comparison.is_some_and(|plan| plan.takes_old_pairs),
         origin: Some(to_json(&origin)),
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;

@@ -38,7 +38,7 @@ impl Taken<'_> {
 }
 
 /// Sorts the pairs of a row by what they were for.
-pub fn sort(of_row: &OfRow) -> Sorted<'_> {
+pub fn sort(of_row: &OfRow, has_pilot: bool) -> Sorted<'_> {
     let all: Vec<Taken> = of_row
         .pairs()
         .map(|(first, both)| Taken { first, both })
@@ -47,16 +47,16 @@ pub fn sort(of_row: &OfRow) -> Sorted<'_> {
     let outside = compared(&all);
     let (mut old, taken): (Vec<Taken>, Vec<Taken>) =
         all.into_iter().partition(|one| one.role() == SampleRole::Aged);
-    let (counted, schedule) = judged_by(taken);
+    let (counted, schedule) = judged_by(taken, has_pilot);
     old.retain(|one| one.scheme() == schedule.main());
     Sorted { counted, schedule, outside, old }
 }
 
-fn judged_by(taken: Vec<Taken<'_>>) -> (Vec<Taken<'_>>, Schedule) {
+fn judged_by(taken: Vec<Taken<'_>>, has_pilot: bool) -> (Vec<Taken<'_>>, Schedule) {
     if !taken.iter().any(|one| one.scheme() == Scheme::InTurns) {
         return (taken, Schedule::Fixed(Scheme::InSequence));
     }
-    if !taken.iter().any(|one| one.role() == SampleRole::Pilot) {
+    if !has_pilot {
         return (taken, Schedule::Fixed(Scheme::InTurns));
     }
     let is_compared =
@@ -107,6 +107,10 @@ mod tests {
     /// Pairs numbered from 0, and then from 0 in the next set: `p` is a sequential pair of a pilot, `t` is
     /// interleaved, `s` is sequential.
     fn sorted(sets: &[&str]) -> (usize, Schedule) {
+        sorted_with(sets, true)
+    }
+
+    fn sorted_with(sets: &[&str], has_pilot: bool) -> (usize, Schedule) {
         let mut of_row = OfRow::default();
         for (set, pairs) in sets.iter().enumerate() {
             for (pair, what) in pairs.chars().enumerate() {
@@ -122,7 +126,7 @@ mod tests {
                 }
             }
         }
-        let Sorted { counted, schedule, .. } = sort(&of_row);
+        let Sorted { counted, schedule, .. } = sort(&of_row, has_pilot);
         (counted.len(), schedule)
     }
 
@@ -146,13 +150,15 @@ mod tests {
         // Before its pilot was over, also with a pair that might be one of it, and long after.
         assert_eq!(sorted(&["ptttss"]), (2, in_sequence.clone()));
         assert_eq!(sorted(&["pttttttts"]), (1, in_sequence.clone()));
-        assert_eq!(sorted(&[&with_pilot("ttttss")]), (2, in_sequence));
+        assert_eq!(sorted(&[&with_pilot("ttttss")]), (2, in_sequence.clone()));
+        // The first pair of its pilot was cut off, and is no pair.
+        assert_eq!(sorted(&["tttss"]), (2, in_sequence));
     }
 
     #[test]
     fn without_a_pilot_or_where_nothing_took_turns_all_count() {
         assert_eq!(sorted(&["psssssssss"]), (10, Schedule::Fixed(Scheme::InSequence)));
-        assert_eq!(sorted(&["tttttttttt"]), (10, Schedule::Fixed(Scheme::InTurns)));
+        assert_eq!(sorted_with(&["tttttttttt"], false), (10, Schedule::Fixed(Scheme::InTurns)));
     }
 
     #[test]

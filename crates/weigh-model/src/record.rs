@@ -119,6 +119,8 @@ pub struct Header {
     /// The user's own that were asked for: the files may be gone when a report is made.
     pub suites: Vec<FromFile>,
     pub works: Vec<StoredWork>,
+    /// True if the first pairs of each row choose how the others are taken.
+    pub pilot_chooses_scheme: bool,
     /// True if rows also need pairs of aged processes ([`SampleRole::Aged`]).
     pub takes_old_pairs: bool,
     /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.

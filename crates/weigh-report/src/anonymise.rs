@@ -135,8 +135,17 @@ fn run(mut report: RunReport) -> Result<RunReport, serde_json::Error> {
     let profiles = profiles.map(|arm| &mut arm.printed);
     let sentences = report.warnings.iter_mut().chain(&mut report.facts);
     let texts = sentences.chain(&mut report.failure).chain(failures).chain(files).chain(profiles);
-    for text in texts.chain([&mut report.command]) {
+    // A command or a mix from a file has its path for a name.
+    let names = report.results.iter_mut().map(|row| &mut row.workload);
+    let names = names.chain(report.times.iter_mut().map(|row| &mut row.workload));
+    let names = names.chain(report.series.iter_mut().map(|series| &mut series.workload));
+    let names = names.map(|name| &mut name.name);
+    let mixes = report.loads.iter_mut().map(|load| &mut load.mix);
+    for text in texts.chain([&mut report.command]).chain(names).chain(mixes) {
         *text = scrubber.text(text);
+    }
+    for failure in &mut report.failures {
+        failure.workload.name = scrubber.text(&failure.workload.name);
     }
     Ok(report)
 }

@@ -186,6 +186,7 @@ mod tests {
                     x_unit: "bytes".into(),
                 }),
             }],
+            pilot_chooses_scheme: true,
             takes_old_pairs: false,
             origin: Some("{}".into()),
         }
@@ -287,10 +288,14 @@ mod tests {
     fn a_database_of_another_version_is_refused_and_not_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("weigh.db");
-        for (version, what) in [(99, "newer than this weigh's"), (13, "from before weigh 0.1.0")] {
+        let versions = [(99, "newer than this weigh's"), (13, "from before weigh 0.1.0")];
+        for ((version, what), log) in
+            versions.iter().flat_map(|one| [(one, "wal"), (one, "delete")])
+        {
             let _ = std::fs::remove_file(&path);
             let store = Store::open(&path).unwrap();
-            store.connection().pragma_update(None, "user_version", version).unwrap();
+            store.connection().pragma_update(None, "user_version", *version).unwrap();
+            store.connection().pragma_update(None, "journal_mode", log).unwrap();
             drop(store);
             let before = std::fs::read(&path).unwrap();
             for problem in [Store::open(&path).err(), Store::read(&path).err()] {

@@ -27,6 +27,7 @@ pub enum Access {
 }
 
 /// Content of a file that was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
     Ours,
@@ -191,6 +192,9 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
         ))
     })?;
     schema::check_objects(&connection, path)?;
+    if found == Found::Ours {
+        schema::check(&connection, path)?;
+    }
     Ok(found)
 }
 
@@ -217,16 +221,16 @@ fn check_beside(database: &Path) -> Result<(), Error> {
 
 /// `None` for a database of another program.
 fn is_ours(connection: &Connection) -> rusqlite::Result<Option<Found>> {
-    match application_id(connection)? {
-        APPLICATION_ID => return Ok(Some(Found::Ours)),
-        0 => {}
-        _ => return Ok(None),
-    }
+    // Before the application_id: whoever creates it commits both at once.
     let objects: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    // Whoever began it died at once.
-    Ok((objects == 0 && version == 0).then_some(Found::Nothing))
+    Ok(match application_id(connection)? {
+        APPLICATION_ID => Some(Found::Ours),
+        // Whoever began it died at once.
+        0 if objects == 0 && version == 0 => Some(Found::Nothing),
+        _ => None,
+    })
 }
 
 fn application_id(connection: &Connection) -> rusqlite::Result<i32> {

@@ -180,6 +180,7 @@ fn experiment(row: &Row<'_>) -> rusqlite::Result<Stored> {
             is_classic: row.get("classic")?,
             suites: json(row, "suites")?,
             works: Vec::new(),
+            pilot_chooses_scheme: row.get("pilot_chooses_scheme")?,
             takes_old_pairs: row.get("takes_old_pairs")?,
             origin: row.get("origin")?,
         },

@@ -1,10 +1,12 @@
 //! The tables, and their version in `PRAGMA user_version`.
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
-use super::{Error, explain};
+use super::{BUSY_TIMEOUT, Error, explain};
 
 /// `PRAGMA application_id` of a database of ours: "Weig".
 pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
@@ -36,6 +38,7 @@ CREATE TABLE experiment (
     fixed_pairs INTEGER,
     planned_pairs REAL,                -- n*, on which half of the capital bets
     plans TEXT NOT NULL DEFAULT '[]',  -- JSON: n* of rows for which it was known after their pilot alone
+    pilot_chooses_scheme INTEGER NOT NULL DEFAULT 0, -- the first pairs of each row do
     takes_old_pairs INTEGER NOT NULL DEFAULT 0, -- rows also need pairs of aged processes
     multiplicity TEXT NOT NULL DEFAULT 'holm', -- holm, e-bh
     metrics TEXT NOT NULL DEFAULT '[]', -- JSON: what is judged of each row
@@ -90,7 +93,7 @@ CREATE TABLE sample (
     role TEXT NOT NULL,                -- compared, pilot, aged, search, remeasured
     scheme TEXT NOT NULL,              -- in_sequence, in_turns
     set_number INTEGER NOT NULL,
-    pair INTEGER NOT NULL,             -- within work, treatment and role
+    pair INTEGER NOT NULL,             -- within work and treatment; a search counts its own
     position INTEGER NOT NULL,         -- 0 was measured first
     started_s REAL NOT NULL,           -- from the start of the experiment
     sample TEXT NOT NULL,              -- JSON, as the workload printed it, and `disturbance`
@@ -134,7 +137,7 @@ CREATE TABLE imported (                -- what was not measured here
 pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     let said = |error| explain(path, &error);
     // A reader never blocks the experiment that writes.
-    connection.pragma_update(None, "journal_mode", "wal").map_err(said)?;
+    keep_trying(|| connection.pragma_update(None, "journal_mode", "wal")).map_err(said)?;
     // A committed sample survives the machine's death too, not only ours.
     connection.pragma_update(None, "synchronous", "full").map_err(said)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(said)?;
@@ -151,6 +154,22 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
                 if version(connection) == Ok(VERSION) { Ok(()) } else { Err(said(error)) }
             }),
         other => check_version(other, path),
+    }
+}
+
+/// Tries again while another connection has the database: SQLite does not wait for a change of the journal mode.
+fn keep_trying(act: impl Fn() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    let began = Instant::now();
+    loop {
+        match act() {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && began.elapsed() < BUSY_TIMEOUT =>
+            {
+                thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
     }
 }
 

@@ -53,9 +53,10 @@ impl Store {
         transaction.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
                 fixed_pairs, multiplicity, planned_pairs, sets, machine, suites, origin, warnings, pid,
-                pid_started, boot_id, metrics, asked_for, classic, takes_old_pairs)
+                pid_started, boot_id, metrics, asked_for, classic, takes_old_pairs,
+                pilot_chooses_scheme)
              VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-                '[]', ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+                '[]', ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
             params![
                 id,
                 header.kind.as_str(),
@@ -79,6 +80,7 @@ impl Store {
                 json(&header.asked_for),
                 header.is_classic,
                 header.takes_old_pairs,
+                header.pilot_chooses_scheme,
             ],
         )?;
         for (number, label) in header.arms.iter().enumerate() {

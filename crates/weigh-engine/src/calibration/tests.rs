@@ -43,6 +43,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
         is_classic: false,
         suites: Vec::new(),
         works: ["stat", "pipe"].map(work).to_vec(),
+        pilot_chooses_scheme: false,
         takes_old_pairs: false,
         origin: None,
     };

@@ -3,6 +3,7 @@
 use super::Host;
 use crate::order::{chance_of_pair, cpu_chance};
 use crate::platform::{SampleError, Slot};
+use weigh_model::role::SampleRole;
 use weigh_station::arms::ArmsError;
 use weigh_treatment::PairDraw;
 use weigh_workload::start_cpu::StartCpu;
@@ -11,7 +12,9 @@ impl Host<'_> {
     /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
     pub(super) fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
         let chance = chance_of_pair(self.site.seed, slot);
-        let draw = PairDraw { chance, round: (slot.set, slot.pair) };
+        // The boots of a search are no draw of the pairs that are compared.
+        let set = if slot.role == SampleRole::Search { usize::MAX } else { slot.set };
+        let draw = PairDraw { chance, round: (set, slot.pair) };
         let needs = self.site.works[slot.unit.work].needs();
         for arm in order_of_launchers(slot) {
             self.arms.need(arm, &needs);

@@ -18,12 +18,12 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    pub fn new(of_row: &'a OfRow) -> Tally<'a> {
+    pub fn new(of_row: &'a OfRow, has_pilot: bool) -> Tally<'a> {
         let by_arm = |[first, second]: [&'a Point; 2]| match first.is_treated {
             true => [second, first],
             false => [first, second],
         };
-        let Sorted { counted, .. } = sort(of_row);
+        let Sorted { counted, .. } = sort(of_row, has_pilot);
         let scheme = counted.first().map(|taken| taken.scheme());
         let pairs = counted.into_iter().map(|taken| by_arm(taken.both)).collect();
         Tally { of_row, pairs, scheme }
@@ -110,7 +110,7 @@ mod tests {
         let less = r#"{"operations":300,"elapsed_ns":1000,"user_ns":100,"minor_faults":3}"#;
         let slow = r#"{"operations":10,"elapsed_ns":1000,"user_ns":500}"#;
         let of_row = of_row(&[(0, 0, 0, base), (0, 1, 1, slow), (1, 0, 1, slow), (1, 1, 0, less)]);
-        let tally = Tally::new(&of_row);
+        let tally = Tally::new(&of_row, false);
         let Resources { baseline, treated } = tally.resources().unwrap();
         assert_eq!(baseline.user_ns_per_op, Some(1.5));
         assert_eq!(baseline.minor_faults_per_op, Some(0.01));
@@ -125,15 +125,15 @@ mod tests {
     fn half_a_pair_is_in_no_mean() {
         let run = r#"{"operations":1,"elapsed_ns":7}"#;
         let of_row = of_row(&[(0, 0, 0, run)]);
-        assert_eq!(Tally::new(&of_row).mean_ratio(0.05), None);
-        assert!(Tally::new(&of_row).resources().is_none());
+        assert_eq!(Tally::new(&of_row, false).mean_ratio(0.05), None);
+        assert!(Tally::new(&of_row, false).resources().is_none());
     }
 
     #[test]
     fn a_sample_that_is_one_run_tells_how_long_it_took() {
         let run = |ns: u32| format!(r#"{{"operations":1,"elapsed_ns":{ns}}}"#);
         let of_row = of_row(&[(0, 0, 1, &run(7)), (0, 1, 0, &run(5))]);
-        let tally = Tally::new(&of_row);
+        let tally = Tally::new(&of_row, false);
         assert_eq!((tally.runs(0), tally.runs(1)), (Some(vec![5.0]), Some(vec![7.0])));
     }
 }

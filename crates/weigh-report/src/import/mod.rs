@@ -36,6 +36,8 @@ pub struct ForeignFormat {
     /// Of several formats that a text looks like, the one of the highest rank is read. A mark that only one
     /// program writes has a high rank.
     pub rank: u8,
+    /// True for a format of JSON. Text that begins like JSON is no other format.
+    pub is_json: bool,
     /// Whether a text looks like it.
     pub is_it: fn(&str) -> bool,
     /// Reads it, with `\n` at the end of lines.
@@ -141,9 +143,10 @@ fn detect(text: &str) -> Result<&'static ForeignFormat, String> {
     if first.is_empty() {
         return Err(format!("it is empty. {}", reads()));
     }
-    let known = IMPORTS.iter().filter(|format| (format.is_it)(text));
+    let is_json = first.starts_with(['{', '[']);
+    let known = IMPORTS.iter().filter(|format| format.is_json == is_json && (format.is_it)(text));
     known.max_by_key(|format| format.rank).copied().ok_or_else(|| {
-        match first.starts_with(['{', '[']).then(|| formats::weigh::is_own(text)) {
+        match is_json.then(|| formats::weigh::is_own(text)) {
             Some(Err(problem)) => format!("{problem}. {}", reads()),
             _ => format!("unrecognised format{}. {}", guess(first), reads()),
         }

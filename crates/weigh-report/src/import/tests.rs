@@ -85,6 +85,7 @@ fn a_wrong_file_is_named_with_what_could_be_read() {
         ("Benchmark 1: true\n", "--export-json FILE"),
         ("a,b\n1,2\n", "a CSV of another kind"),
         ("{\"a\":1}", "JSON of another program"),
+        ("{\"a\":\"L M B E N C H\"}", "JSON of another program"),
         ("{\"schema\":\"weighbridge/diff/1\"}", "with the schema \"weighbridge/diff/1\""),
         ("{\"a\":", "is truncated or malformed"),
         ("BYTE UNIX Benchmarks (Version 5.1.3)\n", "no result in it"),
@@ -269,7 +270,7 @@ fn handle(format: &str, text: &str) -> f64 {
     };
     let made = summary(documents, &Labels { labels, base: None }).unwrap();
     assert!(terminal::render(&made, 100, false).contains("Imported"), "{format}");
-    let _ = dialect::render("smalley".parse().unwrap(), &made.into());
+    let _ = dialect::render(dialect::named("smalley").unwrap(), &made.into());
     now_s() - started_s
 }
 

@@ -77,7 +77,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 impl BudgetArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        self.files.check()?;
+        self.files.check_without_table()?;
         let Some(subject) = self.subject(&context.again)? else {
             output::problem("nothing was run");
             return Ok(super::ERROR);

@@ -61,6 +61,20 @@ impl Files {
         self.github_summary.iter().try_for_each(|path| github::place(path.as_deref()).map(drop))
     }
 
+    /// Checks the same for a command whose results belong into no well-known table.
+    ///
+    /// # Errors
+    /// A sentence that says so, or names the file that cannot be written.
+    pub fn check_without_table(&self) -> Result<(), String> {
+        match self.dialect {
+            Some(table) => Err(format!(
+                "--as {}: this command's results belong into no such table",
+                table.name
+            )),
+            None => self.check(),
+        }
+    }
+
     /// Stores a report that is one document, and writes it even if it cannot be stored, as on a full disk.
     ///
     /// # Errors

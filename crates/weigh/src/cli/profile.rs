@@ -90,7 +90,7 @@ impl ProfileArgs {
                 }
             }
         }
-        let store = context.open_store()?;
+        let store = context.open_store();
         let done = match self.pid {
             Some(process) => self.watch(process, &interrupted),
             None => self.run_twice(&interrupted),
@@ -100,7 +100,7 @@ impl ProfileArgs {
             false => (State::Complete, 0),
         };
         match done? {
-            Some(measured) => self.write(&measured, state, &store, context)?,
+            Some(measured) => self.write(&measured, state, store, context)?,
             None => output::problem("interrupted before anything was counted: there is no profile"),
         }
         Ok(status)
@@ -200,7 +200,7 @@ impl ProfileArgs {
         &self,
         measured: &ProfileRuns,
         state: State,
-        store: &Store,
+        store: Result<Store, String>,
         context: &Context,
     ) -> Result<(), String> {
         let command = match self.pid {
@@ -214,30 +214,38 @@ impl ProfileArgs {
                 .into());
         }
         let is_on_stdout = self.output == Path::new("-");
-        match is_on_stdout {
-            true => output::print_json(&profile.json().map_err(|error| error.to_string())?)?,
-            false => file::write(&profile, &self.output)?,
-        }
+        let written = match is_on_stdout {
+            true => profile
+                .json()
+                .map_err(|error| error.to_string())
+                .and_then(|json| output::print_json(&json)),
+            false => file::write(&profile, &self.output),
+        };
         let report = ProfileReport {
             profile,
             counted: measured.counted.into(),
             id: String::new(),
-            again: context.again.clone().without("--output").to_string(),
+            again: context.again.to_string(),
             machine: weigh_host::machine::facts::read(),
         };
         let colour = output::wants_colour(context.color, &io::stdout());
         let text = weigh_report::profile::text(&report, output::width(), colour);
         let elapsed = measured.plain.elapsed + measured.counted.elapsed;
         let mut report = report.into();
-        let stored = keep(&mut report, (elapsed.as_secs_f64(), state), store);
+        let stored =
+            store.and_then(|store| keep(&mut report, (elapsed.as_secs_f64(), state), &store));
         if !is_on_stdout {
             let kept = match &stored {
                 Ok(()) => format!("kept:    weigh show {}\n", report.id()),
                 Err(_) => String::new(),
             };
-            output::print(&format!("{text}\nProfile: {}\n{kept}", self.output.display()))?;
+            let file = match &written {
+                Ok(()) => format!("Profile: {}\n", self.output.display()),
+                Err(_) => String::new(),
+            };
+            output::print(&format!("{text}\n{file}{kept}"))?;
         }
-        stored
+        written.and(stored)
     }
 }
 

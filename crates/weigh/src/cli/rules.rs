@@ -60,7 +60,7 @@ pub struct RulesArgs {
 impl RulesArgs {
     pub fn run(mut self, context: &Context) -> Result<u8, String> {
         let profile = self.profile.as_deref().map(profile_file::read).transpose()?;
-        self.files.check()?;
+        self.files.check_without_table()?;
         self.files.rules = Some(self.top.into());
         let request = RulesRequest {
             paths: self.paths.clone(),

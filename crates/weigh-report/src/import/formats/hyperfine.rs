@@ -10,6 +10,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "hyperfine",
     what: "hyperfine --export-json",
     rank: 7,
+    is_json: true,
     is_it,
     read: |text| read(text).map(Document::of),
 };

@@ -11,6 +11,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "lmbench",
     what: "lmbench's summary",
     rank: 3,
+    is_json: false,
     is_it: |text| text.contains("smaller is better") || text.contains("L M B E N C H"),
     read: |text| read(text).map(Document::of),
 };

@@ -10,6 +10,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "perf",
     what: "perf stat -x,",
     rank: 0,
+    is_json: false,
     is_it,
     read: |text| read(text).map(Document::of),
 };

@@ -10,8 +10,14 @@ use crate::import::{
 };
 use weigh_model::result::imported::Figure;
 
-pub static IMPORT: ForeignFormat =
-    ForeignFormat { name: "reaim", what: "re-aim's table, .csv or .ss", rank: 2, is_it, read };
+pub static IMPORT: ForeignFormat = ForeignFormat {
+    name: "reaim",
+    what: "re-aim's table, .csv or .ss",
+    rank: 2,
+    is_json: false,
+    is_it,
+    read,
+};
 
 const USERS: &str = "users";
 const TIME: &str = "parent time";

@@ -13,6 +13,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "table",
     what: "a CSV of test,unit,LABEL,…",
     rank: 1,
+    is_json: false,
     is_it: |text| text.lines().map(str::trim).find(|line| is_said(line)).is_some_and(is_head),
     read: |text| read(text).map(Document::of),
 };

@@ -14,6 +14,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "unixbench",
     what: "a report of UnixBench",
     rank: 6,
+    is_json: false,
     is_it: |text| text.contains("BYTE UNIX Benchmarks"),
     read,
 };

@@ -10,6 +10,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "unixbench-log",
     what: "UnixBench's .log",
     rank: 5,
+    is_json: false,
     is_it: |text| text.contains("#### Pass "),
     read: |text| read(text).map(Document::of),
 };

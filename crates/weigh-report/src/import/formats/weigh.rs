@@ -13,6 +13,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "weigh",
     what: "weigh compare --json or weigh run --json",
     rank: 8,
+    is_json: true,
     is_it: |text| is_own(text).is_ok(),
     read,
 };
