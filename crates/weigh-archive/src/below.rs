@@ -17,13 +17,13 @@ use super::{ArchiveError, Unpacking};
 const LONGEST_PATH: usize = 4096;
 /// Who removes a tree has a directory open for each.
 const DEEPEST: usize = 256;
-/// Of directories that an archive has files in and does not list.
+/// Mode of directories that an archive has files in but does not list.
 const UNLISTED: u32 = 0o755;
 
 const DIRECTORY: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// That directory, held open.
+/// Directory in which the files are made, held open.
 pub struct Below(OwnedFd);
 
 /// The parts of a path in an archive, none of which leads up; empty for the root itself.
@@ -64,7 +64,9 @@ impl Below {
         self.walk(parts, None)
     }
 
-    /// What is missing is made, where it may be.
+    /// Opens the directory at a path. With `unpacking`, makes and counts missing directories.
+    ///
+    /// Without it, returns `None` if one is missing.
     fn walk(
         &self,
         parts: &[&OsStr],
@@ -102,7 +104,7 @@ impl Below {
         found.ok_or_else(|| Errno::NOENT.into())
     }
 
-    /// The same where it is there.
+    /// Opens the directory that a path's last part is in; a missing one is an error.
     pub(super) fn parent_of_existing(&self, parts: &[&OsStr]) -> Result<OwnedFd, ArchiveError> {
         self.existing(above(parts))?.ok_or_else(|| Errno::NOENT.into())
     }
@@ -139,7 +141,7 @@ impl Below {
         }
     }
 
-    /// Whether something of this name is in it, whatever it is.
+    /// Returns true if the directory has an entry of this name, of any file type.
     pub fn has(&self, name: &str) -> bool {
         statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
@@ -155,7 +157,7 @@ fn above<'a>(parts: &'a [&'a OsStr]) -> &'a [&'a OsStr] {
     &parts[..parts.len().saturating_sub(1)]
 }
 
-/// What kind of file a name is; `None` where there is none.
+/// Returns the file type of a name, or `None` if it does not exist.
 pub(super) fn kind_of(parent: impl AsFd, name: &OsStr) -> Result<Option<FileType>, ArchiveError> {
     match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => Ok(Some(FileType::from_raw_mode(status.st_mode))),
@@ -179,7 +181,7 @@ pub(super) fn remove(parent: BorrowedFd, name: &OsStr) -> Result<(), ArchiveErro
     }
 }
 
-/// What is in a directory.
+/// Lists the names in a directory.
 pub(super) fn names_in(directory: BorrowedFd) -> Result<Vec<Vec<u8>>, ArchiveError> {
     let mut names = Vec::new();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

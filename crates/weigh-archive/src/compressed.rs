@@ -1,5 +1,7 @@
-//! What a file is, by its first bytes, and a compressed one as what it holds. Of the formats but gzip the
-//! system's own programs know more than a library of ours needs to.
+//! Recognises a file by its first bytes, and reads a compressed file as its content.
+//!
+//! The system's own programs unpack all formats except gzip.
+//! They know more about their formats than a library of ours needs to.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,7 +23,7 @@ const SQUASHFS: &[u8] = b"hsqs";
 const BY_PROGRAM: [(&[u8], &str); 3] =
     [(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2")];
 
-/// Whether it is an image of a squashfs.
+/// Returns true if the file is a squashfs image.
 ///
 /// # Errors
 /// As `read(2)`.

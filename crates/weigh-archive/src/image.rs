@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::ArchiveError;
 use super::below::Below;
 
-/// Of an index or a manifest.
+/// Most bytes of an index or a manifest.
 const MOST_JSON_BYTES: u64 = 4 << 20;
 /// Docker allows 127.
 const MOST_LAYERS: usize = 1024;
@@ -25,7 +25,7 @@ pub(super) struct ImageLayer {
     pub digest: Option<String>,
 }
 
-/// Whether a directory is an image, and no root.
+/// Returns true if a directory is an image, not a root file system.
 pub(super) fn is_image(directory: &Below) -> bool {
     let is_layout = directory.has(LAYOUT) && directory.has(INDEX);
     let is_saved =

@@ -66,7 +66,7 @@ pub struct Unpacking<'a> {
     pub devices: u64,
 }
 
-/// What a file takes beside its content: an inode, a part of a directory.
+/// Space that a file takes besides its content: an inode and part of a directory.
 const BYTES_PER_FILE: u64 = 512;
 
 impl<'a> Unpacking<'a> {

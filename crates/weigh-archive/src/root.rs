@@ -13,14 +13,14 @@ use super::image::{self, layers};
 use super::unpack::unpack;
 use super::{ArchiveError, Unpacking};
 
-/// What an archive turned out to be.
+/// Kind of content that an archive turned out to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
     Root,
     Image,
 }
 
-/// Whether a directory is an image and no root.
+/// Returns true if a directory is an image, not a root file system.
 ///
 /// # Errors
 /// As `open(2)`.

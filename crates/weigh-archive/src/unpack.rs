@@ -24,9 +24,9 @@ use super::{ArchiveError, Unpacking};
 const WHITEOUT: &[u8] = b".wh.";
 /// Says that nothing of what lower layers have in its directory is left.
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// What else a layer of long ago may have for its own use.
+/// Prefix of the other files that old layers keep for their own use.
 const INTERNAL: &[u8] = b".wh..wh.";
-/// What stands between the contents of two files: headers, and long names.
+/// Most bytes between the contents of two files: headers and long names.
 const MOST_HEADER_BYTES: u64 = 4 << 20;
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -80,7 +80,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// What is being unpacked.
+/// Archive that is being unpacked, and the tree that it goes into.
 struct Layer<'a, 'b> {
     into: &'a Below,
     is_layer: bool,
@@ -304,7 +304,7 @@ impl Layer<'_, '_> {
 /// Stands for a path: half of a SHA-256.
 type PathHash = [u8; 16];
 
-/// Those of a path and of all that it leads through, the shortest first.
+/// Returns the hashes of a path and of all its parent directories, the shortest first.
 fn hashes(parts: &[&OsStr]) -> impl Iterator<Item = PathHash> {
     let mut hash = Sha256::new();
     parts.iter().map(move |part| {
