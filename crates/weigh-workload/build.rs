@@ -67,7 +67,7 @@ fn embed_sources(directory: &Path) {
     println!("cargo:rustc-env=WEIGH_WORKLOAD_COMPILER={}", compiler());
 }
 
-/// What the compiler of the embedded workloads says that it is.
+/// Returns the version line of the compiler of the embedded workloads.
 fn compiler() -> String {
     let named = env::var("CC").unwrap_or_else(|_| "cc".into());
     let program = named.split_whitespace().next().unwrap_or("cc");

@@ -17,7 +17,7 @@ pub struct Workload {
     /// System calls that one operation makes, where that is known.
     #[serde(default)]
     pub syscalls_per_op: Option<f64>,
-    /// What that number depends on, where it is not exact everywhere.
+    /// Conditions that the number of system calls depends on, if it is not exact everywhere.
     pub syscalls_note: Option<String>,
     /// Where the definition is from.
     pub source: String,
@@ -49,7 +49,9 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Whether it is about more than one CPU: it uses several, asks a server, or is about waking up.
+    /// Returns true if the workload needs more than one CPU.
+    ///
+    /// Such a workload uses several CPUs, sends requests to a server, or measures waking up.
     pub fn is_of_several_cpus(&self) -> bool {
         let is_placed_on_two = self.name.ends_with("@cross-cpu");
         self.parallel || is_placed_on_two || self.needs.is_some() || self.group == "feel"

@@ -264,7 +264,7 @@ impl Death {
         (OF_ERRORS.contains(&signal) && (is_last || signal == libc::SIGSYS)).then_some(death)
     }
 
-    /// Whether the worker started it, or what it started; `None` where that cannot be seen any more.
+    /// Returns true if the process descends from the worker; `None` if that can no longer be seen.
     fn is_below(&self, worker: u32, is_left_out: &impl Fn(u32) -> bool) -> Option<bool> {
         // Orphans of the worker are children of this launcher.
         let own = std::process::id();
@@ -283,7 +283,9 @@ impl Death {
     }
 }
 
-/// Whether this kernel has no such thing, or not for this process: another user, another namespace.
+/// Returns true if the kernel lacks the feature or refuses it to this process.
+///
+/// It refuses it to another user, or in another namespace.
 fn is_refusal(error: &io::Error) -> bool {
     use libc::{EACCES, EAFNOSUPPORT, EINVAL, EOPNOTSUPP, EPERM, EPROTONOSUPPORT};
     let refusals = [EACCES, EAFNOSUPPORT, EINVAL, EOPNOTSUPP, EPERM, EPROTONOSUPPORT];
@@ -298,7 +300,7 @@ fn parent_of(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What the kernel says of a request.
+/// Reads the kernel's acknowledgement of a request.
 fn acknowledged(message: &[u8]) -> io::Result<()> {
     match u32_at(message, 16).map(u32::cast_signed) {
         Some(0) => Ok(()),

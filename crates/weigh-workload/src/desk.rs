@@ -24,14 +24,14 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 pub struct Desk {
     lines: Lines,
     pub setup: Setup,
-    /// Of its groups and those that workers enter.
+    /// Kill counters of the launcher's groups and of the groups that workers enter.
     pub kills: KillCounters,
     /// Reports deaths while a job runs a command. Our own workloads need no reports: they check themselves
     /// how their processes end.
     deaths: Option<DeathWatch>,
     is_listening: bool,
     keepers: Vec<Keeper>,
-    /// Whether there may be processes of a member whose keeper was killed.
+    /// True if processes of a member may be left whose keeper was killed.
     has_strays: bool,
 }
 
@@ -76,7 +76,7 @@ impl Desk {
         }
     }
 
-    /// What becomes readable when there is something to do.
+    /// Returns the files that become readable when there is something to do.
     pub fn inputs(&self) -> Vec<BorrowedFd<'_>> {
         let keepers = self.keepers.iter().map(|keeper| keeper.lines.as_fd());
         std::iter::once(self.lines.as_fd()).chain(keepers).collect()
@@ -114,7 +114,7 @@ impl Desk {
         Ok(())
     }
 
-    /// What becomes readable when a process has died.
+    /// Returns the file that becomes readable when a process has died.
     pub fn deaths(&self) -> Option<BorrowedFd<'_>> {
         self.deaths.as_ref().filter(|_| self.is_listening).map(AsFd::as_fd)
     }
@@ -155,7 +155,7 @@ impl Desk {
         }
     }
 
-    /// Whether this is a process of ours that is not a job's.
+    /// Returns true if this process is a keeper, not a process of a job.
     pub fn is_keeper(&self, pid: i32) -> bool {
         self.keepers.iter().any(|keeper| keeper.pid.as_raw_nonzero().get() == pid)
     }
@@ -210,7 +210,7 @@ impl Desk {
         Ok(())
     }
 
-    /// What is not for the launcher itself.
+    /// Passes on an order that is not for the launcher itself.
     fn pass_on(&mut self, id: u64, order: LauncherOrder) -> io::Result<()> {
         let name = match &order {
             LauncherOrder::Raise(raise) => return self.raise(id, raise.clone()),

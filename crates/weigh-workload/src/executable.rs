@@ -25,7 +25,7 @@ use weigh_host::said::{Heard, KEPT_BYTES, Keep, words};
 use weigh_model::shell;
 use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 
-/// What the executable is called wherever it is unpacked.
+/// File name of the executable wherever it is unpacked.
 pub const FILE_NAME: &str = "weigh-workloads";
 /// Where the static build is, beside the other.
 const STATIC_DIRECTORY: &str = "static";
@@ -33,8 +33,9 @@ const STATIC_DIRECTORY: &str = "static";
 pub const VARIABLE: &str = "WEIGH_WORKLOADS";
 /// Its former name, which stands in scripts and in stored command lines.
 const FORMER_VARIABLE: &str = "WEIGH_KERNELS";
-/// What the build adds to the name of an executable to find the small one beside it, which it executes for
-/// workloads that fork or execute themselves.
+/// Suffix of the small executable next to an executable.
+///
+/// The executable runs the small one for workloads that fork or execute themselves.
 const SMALL_SUFFIX: &str = "-small";
 /// Ours list some 370 workloads in 90 KB. What prints more is another program.
 const MAX_LISTING_BYTES: usize = 4 << 20;
@@ -55,18 +56,20 @@ pub struct Length {
     pub target_ms: u64,
     /// How long it works before that at least.
     pub warm_up_ms: u64,
-    /// Whether the times of its equal parts are wanted too.
+    /// True if the times of its equal parts are wanted too.
     pub has_slices: bool,
-    /// Whether each operation is to be timed by itself, which takes time of its own.
+    /// True if each operation is timed by itself, which takes time of its own.
     pub has_latencies: bool,
-    /// Whether it goes on after wrong answers, and without any, until its time is over.
+    /// True if it runs until its time is over, even after wrong answers or without any.
     pub endures: bool,
     /// Where not 0, operations begin at so many moments of chance in 1000 s, whether others are done or not.
     pub per_1000s: u64,
 }
 
 impl Length {
-    /// Of about so many milliseconds, after as little warm-up as finding the number of operations takes.
+    /// Length of about `target_ms` milliseconds, with as little warm-up as possible.
+    ///
+    /// The warm-up takes only as long as finding the number of operations.
     pub fn of_ms(target_ms: u64) -> Length {
         Length {
             target_ms,
@@ -78,7 +81,9 @@ impl Length {
         }
     }
 
-    /// The same after half as long a warm-up: for what costs more after a while.
+    /// Length of about `target_ms` milliseconds after half as long a warm-up.
+    ///
+    /// Meant for costs that grow after a while.
     pub fn settled(target_ms: u64) -> Length {
         Length { warm_up_ms: target_ms / 2, ..Length::of_ms(target_ms) }
     }
@@ -88,13 +93,13 @@ impl Length {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Executable {
     path: PathBuf,
-    /// What `weigh-workloads list` prints.
+    /// Output of `weigh-workloads list`.
     listing: String,
     /// Linked statically, because the dynamic build does not run here.
     pub is_static: bool,
     /// The user's own build, where it is that.
     pub foreign: Option<PathBuf>,
-    /// What is executed in place of a language's own interpreter, by the language's name.
+    /// Program to execute in place of a language's own interpreter, by the language's name.
     #[serde(default)]
     interpreters: BTreeMap<String, String>,
 }
@@ -227,13 +232,13 @@ impl Executable {
         Ok(workloads)
     }
 
-    /// The same with another interpreter of a language.
+    /// Returns the executable with another interpreter for a language.
     pub fn with_interpreter(mut self, language: &str, program: &str) -> Executable {
         self.interpreters.insert(language.to_owned(), program.to_owned());
         self
     }
 
-    /// What is executed for a program in this language.
+    /// Returns the interpreter that is executed for a program in this language.
     pub fn interpreter<'a>(&'a self, language: &'a Language) -> &'a str {
         self.interpreters.get(&language.name).unwrap_or(&language.program)
     }
@@ -471,7 +476,7 @@ mod tests {
         assert!(unpack().unwrap_err().contains("belongs to another user (uid 65534)"));
     }
 
-    /// What a script prints as its listing. `None` where that hangs.
+    /// Returns the listing that a script prints, or `None` if that hangs.
     fn listed(script: &str) -> Option<io::Result<String>> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("k");

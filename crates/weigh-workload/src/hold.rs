@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use rustix::fs::getxattr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, geteuid, waitid};
 
-/// Whether a program is executed as another user, or with capabilities of its file, as `sudo` and `ping` are:
-/// not where it is traced by who has none. By its path, or its name as `PATH` finds it.
+/// Returns true if executing a program gives it another user or the capabilities of its file.
+///
+/// Examples are `sudo` and `ping`. Such a program gains nothing while a process without privileges
+/// traces it. `program` is a path, or a name to find in `PATH`.
 pub fn gains_privileges(program: &str) -> bool {
     if geteuid().is_root() {
         return false;

@@ -1,5 +1,6 @@
-//! What surrounds a sample and is made afresh for it, beside the worker itself: plain data, which the
-//! launcher of its arm takes.
+//! Surroundings that are made anew for each sample, apart from the worker itself.
+//!
+//! They are plain data, which the launcher of the arm takes.
 
 use std::path::PathBuf;
 
@@ -10,22 +11,22 @@ use super::setup::Setup;
 /// taken for an effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Instance {
-    /// What its launcher and all that this starts have, before the steps of the treatments.
+    /// Set-up of its launcher and of all that this starts, before the steps of the treatments.
     pub setup: Setup,
     /// Processes that the launcher starts in this order, and ends in the other. They stand still while
     /// another arm is measured. Their names are their own among those of an arm.
     pub members: Vec<Raise>,
-    /// What a workload or command is told: an address, a directory.
+    /// Variables for a workload or command, such as an address or a directory.
     pub environment: Vec<(String, String)>,
     /// Where workloads are executed and make their files, in place of the arm's scratch directory. A command
     /// stays in the directory of its user.
     pub work_directory: Option<PathBuf>,
-    /// Whether it has programs or libraries of this system, which are to run in no other root file system.
+    /// True if it has programs or libraries of this system, which must not run in another root.
     pub is_of_this_system: bool,
 }
 
 impl Instance {
-    /// Both; what only one can say, the second says.
+    /// Combines two instances. If only one value can hold, `other` decides.
     pub fn joined(mut self, other: Instance) -> Instance {
         self.setup = self.setup.overridden_by(other.setup);
         self.members.extend(other.members);

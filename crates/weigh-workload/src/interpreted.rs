@@ -17,7 +17,7 @@ use trust::program;
 pub const GROUP: &str = "interp";
 /// The unit of a program that repeats its work and times it.
 pub const OPERATIONS: &str = "ops/s";
-/// Of one that is timed from its execution to its end.
+/// The unit of a program that is timed from its execution to its end.
 pub const RUNS: &str = "runs/s";
 
 macro_rules! text {
@@ -58,10 +58,10 @@ pub struct Language {
     /// Debian's, which has it.
     pub package: String,
     file: String,
-    /// Whether it has a monotonic clock.
+    /// True if the language has a monotonic clock.
     #[serde(default)]
     has_clock: bool,
-    /// Whether it has threads of its own that work meanwhile.
+    /// True if the interpreter has threads of its own that work alongside the program.
     #[serde(default)]
     pub parallel: bool,
     /// The arguments with which it prints `ok` and ends.
@@ -75,7 +75,7 @@ struct SmallProgram {
     languages: Vec<String>,
     summary: String,
     source: Option<String>,
-    /// What it gives, in whichever language.
+    /// Result that the program gives, in every language.
     result: String,
     /// How often it is done where the language has no clock.
     operations: Option<u64>,
@@ -124,12 +124,14 @@ impl Interpreted {
         format!("{GROUP}:{}.{}", self.language.name, self.program.name)
     }
 
-    /// What it must give, every time.
+    /// Returns the result that the program must give, every time.
     pub fn result(&self) -> &'static str {
         &self.program.result
     }
 
-    /// Whether it repeats its work, times it, and prints a sample. Else the whole process is one run.
+    /// Returns true if the program repeats its work, times it, and prints a sample.
+    ///
+    /// Otherwise the whole process is one run.
     pub fn times_itself(&self) -> bool {
         self.language.has_clock && self.arguments().is_none()
     }
@@ -194,8 +196,10 @@ impl Interpreted {
     }
 }
 
-/// What is added to the environment that an interpreter inherits: root on this machine executes none that
-/// another user put into its `PATH`.
+/// Returns the variables to add to the environment that an interpreter inherits.
+///
+/// On this machine root gets a trusted `PATH`, so that it executes no file that another user put
+/// there.
 pub fn environment(is_here: bool) -> Vec<(String, String)> {
     match is_here && geteuid().is_root() {
         true => vec![("PATH".to_owned(), program::trusted_path().to_string_lossy().into_owned())],

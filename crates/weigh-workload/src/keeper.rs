@@ -51,7 +51,7 @@ pub struct Keeper {
     pub lines: Lines,
     /// Orders that it has not answered yet.
     pub asked: Vec<AskedOfKeeper>,
-    /// What had been counted when it started.
+    /// Counts of kills when the keeper started.
     pub kills: Kills,
 }
 
@@ -401,7 +401,7 @@ pub fn connect_at_once(socket: &Path) -> io::Result<OwnedFd> {
     Ok(ours)
 }
 
-/// Of all that is below this process.
+/// Returns the states of all descendants of this process.
 fn states() -> Vec<ProcessState> {
     descendants().filter_map(ProcessState::of).collect()
 }
@@ -411,7 +411,7 @@ fn all_still(states: &[ProcessState]) -> bool {
     !states.is_empty() && states.iter().all(|state| state.is_still(states))
 }
 
-/// What a living process does.
+/// State of a living process.
 struct ProcessState {
     pid: String,
     parent: String,

@@ -18,7 +18,7 @@ use weigh_host::machine::hierarchies::Hierarchies;
 /// No such file is longer.
 const MOST_BYTES: usize = 4096;
 
-/// What happened to processes of one worker.
+/// Kills and refused forks among the processes of one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kills {
     /// How many the out-of-memory killer killed.
@@ -30,7 +30,7 @@ pub struct Kills {
 }
 
 impl Kills {
-    /// What happened, as a clause; `None` where nothing did.
+    /// Describes the kills and refusals as a clause; `None` if nothing happened.
     pub fn sentence(&self) -> Option<String> {
         let processes = |count: u64| match count {
             1 => "1 process".to_owned(),
@@ -54,7 +54,7 @@ impl Kills {
         (!all.is_empty()).then(|| all.join(", and "))
     }
 
-    /// What was counted since then.
+    /// Returns the counts since `earlier`.
     pub fn since(self, earlier: &Kills) -> Kills {
         Kills {
             out_of_memory: self.out_of_memory.saturating_sub(earlier.out_of_memory),
@@ -121,7 +121,7 @@ impl KillCounters {
         Ok(KillCounters { out_of_memory: opened(memory)?, refused: opened(pids)? })
     }
 
-    /// What they have counted so far.
+    /// Reads the counts so far.
     ///
     /// # Errors
     /// As `read(2)`.

@@ -26,8 +26,10 @@ use weigh_model::printable::brief;
 /// The hidden subcommand that turns `weigh` into a launcher.
 pub const SUBCOMMAND: &str = "__launcher";
 
-/// What a launcher needs beyond the time that its member gets to end. One that needs more is killed, with all
-/// that it started: who gives up does not wait long.
+/// Time that a launcher may take beyond its member's time to end.
+///
+/// A launcher that takes longer is killed, with all that it started. So giving up does not take
+/// long.
 const LOWERED_WITHIN: Duration = Duration::from_secs(5);
 /// How often a launch is looked at that is watched.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -47,7 +49,7 @@ pub struct Job {
     pub start: Option<StartCpu>,
 }
 
-/// What became of a launch.
+/// Outcome of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launched {
     pub pid: u32,
@@ -65,7 +67,7 @@ pub struct Launched {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
     pub timed_out: bool,
-    /// What became of processes that it started, whatever its exit status says.
+    /// Kills among the processes that it started, whatever its exit status is.
     #[serde(default)]
     pub kills: Kills,
     /// The last 64 KiB of each.
@@ -77,7 +79,7 @@ pub struct Launched {
     pub difference: Option<OutputDifference>,
     /// From the execution of the program to its end.
     pub wall_ns: u64,
-    /// Of the CPU time below, what the program itself used at least.
+    /// Least part of the CPU time below that the program itself used.
     pub least_cpu_ns: u64,
     /// And what of that may be of the time before, as the kernel's clock of CPU times may have been behind.
     pub cpu_clock_behind_ns: u64,
@@ -96,7 +98,7 @@ pub struct Launched {
     pub block_output_bytes: u64,
     /// The worker's `/proc/PID/status` when it executes its program.
     pub status: String,
-    /// What the steps of the set-up saw of it then, and when it had ended.
+    /// Observations by the steps of the set-up, at the execution and after the end, by name.
     pub seen: BTreeMap<String, String>,
 }
 
@@ -118,7 +120,7 @@ impl NotSeen {
     const LONGER: &str = "weigh a command that runs for longer, or on a machine that is less busy";
     const LESS: &str = "see `dmesg`; a limit of its arm may be too low for it";
 
-    /// Of a member, which lives.
+    /// Makes the error for a member, which is still running.
     pub fn of_member(what: &str, member: &str) -> NotSeen {
         NotSeen {
             who: format!("`{member}`"),
@@ -131,10 +133,10 @@ impl NotSeen {
 }
 
 impl Launched {
-    /// What a step of the set-up saw, by the name that it gives it.
+    /// Returns the observation that a step of the set-up recorded under this name.
     ///
     /// # Errors
-    /// Where it saw nothing.
+    /// If the step recorded nothing.
     pub fn seen(&self, name: &str) -> Result<&str, NotSeen> {
         self.seen.get(name).map(String::as_str).ok_or_else(|| NotSeen {
             who: "the process".to_owned(),
@@ -165,7 +167,7 @@ pub struct Numbered<T> {
     pub what: T,
 }
 
-/// What a launcher is told. The set-up comes first, and once.
+/// Order to a launcher. The set-up comes first, and once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LauncherOrder {
@@ -186,7 +188,7 @@ pub enum LauncherOrder {
     },
 }
 
-/// What it answers.
+/// Answer of a launcher to an order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LauncherAnswer {
@@ -243,7 +245,7 @@ impl Launcher {
         Launcher::over(Helper::start(command)?, setup, interrupted)
     }
 
-    /// The same of one that was started, here or elsewhere.
+    /// Takes over a launcher process that was already started, here or elsewhere, and sets it up.
     ///
     /// # Errors
     /// As [`Launcher::start`].
@@ -276,7 +278,7 @@ impl Launcher {
         self.tell(LauncherOrder::Run(job.clone()))
     }
 
-    /// What became of the job that it runs; `None` where it has not ended within this time.
+    /// Waits for the outcome of the running job; `None` if the job has not ended within `time`.
     ///
     /// # Errors
     /// As [`Launcher::run`].

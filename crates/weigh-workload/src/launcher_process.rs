@@ -42,7 +42,7 @@ const KIBIBYTE: u64 = 1024;
 const BLOCK: u64 = 512;
 /// How long a worker sleeps before it is released: long enough to be taken off its CPU.
 const ASLEEP: Duration = Duration::from_millis(1);
-/// What a worker may add to the memory that it is born with before it executes its program.
+/// Memory that a worker may add to its launcher's before it executes its program.
 const MEMORY_GRAIN: u64 = 256 << 10;
 
 /// Runs the launcher on stdin and stdout until end of input.
@@ -322,7 +322,7 @@ fn has_ended(pid: Pid) -> io::Result<bool> {
     Ok(waitid(WaitId::Pid(pid), options)?.is_some())
 }
 
-/// What this process has in memory now: the second number of `statm` (proc_pid_statm(5)).
+/// Returns the resident memory of this process: field 2 of `statm` (proc_pid_statm(5)).
 fn resident_bytes() -> Option<u64> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;

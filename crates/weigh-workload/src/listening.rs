@@ -8,8 +8,10 @@ use rustix::net::{AddressFamily, SocketType, bind, socket};
 /// The state of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// Whether a server could have this port now. It is bound and never listened at: so others do not learn from
-/// `/proc/net/tcp` which one a server is about to take.
+/// Returns true if a server could take this port now.
+///
+/// It binds the port and never listens at it. So `/proc/net/tcp` does not show others which port a
+/// server is about to take.
 pub fn is_free(address: SocketAddrV4) -> bool {
     let bound = socket(AddressFamily::INET, SocketType::STREAM, None)
         .and_then(|socket| bind(&socket, &address));
@@ -27,7 +29,7 @@ pub fn listening_inode(pid: u32, at: SocketAddrV4) -> Option<String> {
     })
 }
 
-/// Whether a process has this socket.
+/// Returns true if a process has this socket.
 pub fn has_socket(pid: u32, inode: &str) -> bool {
     let wanted = format!("socket:[{inode}]");
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();

@@ -17,8 +17,9 @@ pub struct Raise {
     pub argv: Vec<String>,
     /// Added to its other variables: see `is_users_own`.
     pub environment: Vec<(String, String)>,
-    /// Whether it is a command or workload of the user, and so has all of the user's environment. A server
-    /// has a fixed one: what runs as its user can read it.
+    /// True for a command or workload of the user, which gets all of the user's environment.
+    ///
+    /// A server gets a fixed environment, because programs that run as its user can read it.
     pub is_users_own: bool,
     pub directory: PathBuf,
     /// Where what it prints is kept.
@@ -27,14 +28,15 @@ pub struct Raise {
     /// It is given up where it is not ready by then, and killed where it has not ended so long after it was
     /// asked to.
     pub timeout_ms: u64,
-    /// What it holds is worth nothing to anybody: it is killed at once, and not asked to end.
+    /// True if its data are worthless: it is killed at once, without being asked to end.
     pub is_disposable: bool,
-    /// Whether workloads ask it, so that its CPU time is a part of theirs.
+    /// True if workloads send requests to it, so that its CPU time is part of theirs.
     pub is_asked: bool,
     /// As whom it runs, in place of its launcher's user: a user and a group of this number.
     pub user: Option<u32>,
-    /// Whether it is the first of a PID namespace: all that it starts then ends with it, even what stands
-    /// still.
+    /// True if it is the first process of a PID namespace.
+    ///
+    /// All that it starts then ends with it, even frozen processes.
     pub has_own_pids: bool,
 }
 
@@ -44,7 +46,7 @@ impl Raise {
         if self.is_users_own { Inherited::Callers } else { Inherited::Fixed }
     }
 
-    /// Whether another process has the port that it is to listen at.
+    /// Returns true if another process has the port that it should listen at.
     pub fn is_kept_out(&self) -> bool {
         matches!(self.ready, Readiness::AcceptsAt(address) if !is_free(address))
     }
@@ -71,14 +73,14 @@ pub struct MemberSeen {
     pub pid: u32,
     /// In clock ticks since boot.
     pub start: i64,
-    /// Whether it and all that it started stand still.
+    /// True if it and all that it started are frozen.
     pub is_frozen: bool,
     /// How long it was on a CPU since its start, of one that is disposable with what it started and still
     /// runs; `None` where the kernel does not tell (CONFIG_SCHED_INFO).
     pub cpu_ns: Option<u64>,
     /// Its `/proc/PID/status`.
     pub status: String,
-    /// What the steps of the set-up see of it.
+    /// Observations by the steps of the set-up, by name.
     pub seen: BTreeMap<String, String>,
 }
 

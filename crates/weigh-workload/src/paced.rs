@@ -28,7 +28,7 @@ pub struct Paced {
     pub longest_s: f64,
 }
 
-/// What to do.
+/// Work to do at a set pace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
     pub file: PathBuf,

@@ -10,10 +10,10 @@ use rustix::io::ioctl_fionread;
 
 use super::stdout_use::{OutputDifference, StdoutSink};
 
-/// What is kept of each pipe, its end.
+/// Bytes kept from the end of each pipe.
 pub const KEEP_OUTPUT_BYTES: usize = 64 << 10;
 
-/// What the worker prints; a pipe goes when it is at its end.
+/// Pipes that a worker prints to; each pipe is dropped at its end.
 pub struct Pipes {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -29,7 +29,7 @@ struct Tail {
     printed_bytes: u64,
 }
 
-/// What a worker printed.
+/// Output of a worker.
 pub struct Printed {
     /// The last 64 KiB of each.
     pub stdout: String,
@@ -105,10 +105,10 @@ impl Pipes {
         drain(&mut self.stdout, &mut self.out, |chunk| self.sink.take(chunk))
     }
 
-    /// What it was in all.
+    /// Returns all that the worker printed.
     ///
     /// # Errors
-    /// Where it cannot be compared.
+    /// If the output cannot be compared.
     pub fn into_printed(self) -> io::Result<Printed> {
         Ok(Printed {
             bytes: self.out.printed_bytes + self.err.printed_bytes,

@@ -38,7 +38,7 @@ impl LaunchPlace {
         Ok(LaunchPlace { executable, scratch, work_directory, reached_by, clock })
     }
 
-    /// Whether it is this machine.
+    /// Returns true if the place is this machine.
     pub fn is_here(&self) -> bool {
         self.reached_by.is_empty()
     }

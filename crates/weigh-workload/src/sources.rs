@@ -6,7 +6,7 @@ pub static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/source
 /// The commands of `workloads/Makefile` for the dynamic build, one a line, with `{CC}`, `{CFLAGS}`,
 /// `{LDFLAGS}` and `{OUT}` in place of what these variables have.
 pub static RECIPE: &str = include_str!(concat!(env!("OUT_DIR"), "/recipe.txt"));
-/// What the compiler of the embedded build said that it is.
+/// Version line of the compiler of the embedded build.
 pub const COMPILER: &str = env!("WEIGH_WORKLOAD_COMPILER");
 /// The flags that it was given.
 pub const FLAGS: &str = env!("WEIGH_WORKLOAD_FLAGS");

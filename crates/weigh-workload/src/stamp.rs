@@ -14,7 +14,7 @@ pub struct Stamp {
     /// How far the clock of CPU times may have been behind then.
     behind_ns: AtomicU64,
     executed_ns: AtomicU64,
-    /// Whether it waits to be let go when it has executed.
+    /// True if the worker waits to be released when it has executed its program.
     is_held: AtomicBool,
 }
 
@@ -77,7 +77,7 @@ impl Stamp {
         self.is_held.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it waits to be let go.
+    /// Returns true if the worker waits to be released.
     pub fn is_held(&self) -> bool {
         self.is_held.load(Ordering::Relaxed)
     }
@@ -99,13 +99,15 @@ impl Stamp {
         self.executed_ns.load(Ordering::Relaxed)
     }
 
-    /// What a worker's CPU time may have of the time before it got ready.
+    /// Returns how much of a worker's CPU time may date from before it got ready.
     pub fn behind_ns(&self) -> u64 {
         self.behind_ns.load(Ordering::Relaxed)
     }
 
-    /// Of a worker's CPU time, what its program used at least: the worker has one thread until it executes,
-    /// so getting ready took no more CPU time than time.
+    /// Returns the least CPU time that the worker's program itself used.
+    ///
+    /// The worker has one thread until it executes, so getting ready took no more CPU time than
+    /// time.
     pub fn least_cpu_ns(&self, all_cpu_ns: u64) -> u64 {
         let ready_ns = self.executed_ns() - self.ready_ns.load(Ordering::Relaxed);
         all_cpu_ns.saturating_sub(self.ready_cpu_ns.load(Ordering::Relaxed) + ready_ns)

@@ -16,7 +16,7 @@ pub struct StartCpu {
     pub chance: u64,
     /// The CPUs that both arms may use; empty for all that the launcher may use.
     pub among: Vec<usize>,
-    /// Whether the worker, with all that it starts, stays on that CPU.
+    /// True if the worker, with all that it starts, stays on that CPU.
     pub stays: bool,
 }
 

@@ -1,5 +1,6 @@
-//! What becomes of all that a worker writes to stdout, of which otherwise only the end is kept: it can be
-//! saved, or held against what was saved, byte by byte, while it comes.
+//! Uses of a worker's whole stdout, of which otherwise only the end is kept.
+//!
+//! It can be saved, or compared byte by byte with saved output while it arrives.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const BEFORE_BYTES: usize = 40;
 const AFTER_BYTES: usize = 80;
 
-/// What a job says of it.
+/// A job's setting for the stdout of its worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StdoutUse {
@@ -30,7 +31,7 @@ pub struct OutputDifference {
     pub found: Option<String>,
 }
 
-/// The same at work.
+/// Consumer of a worker's stdout while the worker runs.
 pub enum StdoutSink {
     Nothing,
     Saving(File),
@@ -90,7 +91,7 @@ pub struct OutputComparison {
     line: u64,
     /// The end of what the current line has in both.
     before: Vec<u8>,
-    /// What follows where they differ: there, and here as far as it came.
+    /// Text from the first difference on: expected text, and the text found so far.
     differing: Option<(Excerpt, Excerpt)>,
 }
 
@@ -98,7 +99,7 @@ pub struct OutputComparison {
 #[derive(Default)]
 struct Excerpt {
     bytes: Vec<u8>,
-    /// Whether the line ends here, so that nothing is missing.
+    /// True if the line ends here, so that the excerpt is complete.
     has_ended: bool,
     is_nothing: bool,
 }

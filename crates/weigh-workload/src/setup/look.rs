@@ -1,4 +1,4 @@
-//! What the kernel tells of a worker whose program was just executed, or that has just ended.
+//! Kernel's view of a worker whose program was just executed, or that has just ended.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,8 +50,10 @@ pub fn command_line(worker: u32, seen: &mut BTreeMap<String, String>) -> io::Res
     Ok(())
 }
 
-/// Whether a command line that was seen has the words that were executed. Of a script the kernel shows those
-/// of the interpreter before them, and the path in place of the name.
+/// Returns true if a command line that was seen has the words that were executed.
+///
+/// For a script, the kernel shows the interpreter's words first, and the script's path in place of
+/// its name.
 pub fn is_command_line(seen: &str, executed: &[String]) -> bool {
     let seen: Vec<&str> = seen.strip_suffix('\0').unwrap_or(seen).split('\0').collect();
     let Some((program, arguments)) = executed.split_first() else { return false };
@@ -80,7 +82,7 @@ pub fn niceness(process: u32) -> io::Result<String> {
     stat(process, NICE)
 }
 
-/// Whether it has ended.
+/// Returns true if the process has ended.
 pub fn has_ended(process: u32) -> bool {
     match stat(process, STATE) {
         Ok(state) => matches!(state.as_str(), "Z" | "X"),

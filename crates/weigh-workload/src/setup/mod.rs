@@ -1,5 +1,7 @@
-//! What a launcher does to the processes of its arm: steps, one file per kind in `kind/`, found by
-//! `build.rs`. They cross the pipe as data, and a later machine or root has the same.
+//! Steps that a launcher applies to the processes of its arm.
+//!
+//! `build.rs` finds them: one file per kind in `kind/`.
+//! They cross the pipe as data, so that a later machine or root gets equal steps.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +19,7 @@ pub mod look;
 
 pub use kind::SetupStep;
 
-/// What a kind of step does, at each of the moments that a launch has.
+/// Actions of a kind of step at each moment of a launch.
 pub trait Act {
     /// Once, in the launcher, before it starts anything: whatever it starts is born with it.
     ///
@@ -27,7 +29,7 @@ pub trait Act {
         Ok(())
     }
 
-    /// What is executed, where that is to differ.
+    /// Returns the command line to execute, if it differs from `argv`.
     fn command_line(&self, argv: Vec<String>) -> Vec<String> {
         argv
     }
@@ -37,7 +39,7 @@ pub trait Act {
         wanted
     }
 
-    /// What is added to the environment of what is executed.
+    /// Returns the variables to add to the environment of the executed program.
     fn environment(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -50,28 +52,32 @@ pub trait Act {
         Ok(())
     }
 
-    /// Whether it may forbid what others do in the worker, and so comes after them.
+    /// Returns true if the step may forbid actions of other steps in the worker.
+    ///
+    /// Such a step comes after the others.
     fn forbids(&self) -> bool {
         false
     }
 
-    /// Whether a worker has to stand still while it is looked at: it could have ended before. All arms have
-    /// such a step.
+    /// Returns true if a worker has to be held while it is examined.
+    ///
+    /// Otherwise it could end before the look. All arms have such a step.
     fn holds(&self) -> bool {
         false
     }
 
-    /// What shows on a worker that has just executed its program, by name, for the proof. A launcher spends
-    /// time on that: where it can matter, all arms have the step.
+    /// Records for the proof, by name, how a worker looks that has just executed its program.
+    ///
+    /// A launcher spends time on that. If that time can matter, all arms have the step.
     ///
     /// # Errors
-    /// Where it cannot be read; then the sample counts for nothing.
+    /// If it cannot be read; then the sample counts for nothing.
     fn look(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         let _ = (worker, seen);
         Ok(())
     }
 
-    /// The same when it runs, for what its loader does.
+    /// Records how a worker looks while it runs, to see its loader's actions.
     ///
     /// # Errors
     /// As [`Act::look`].
@@ -80,7 +86,7 @@ pub trait Act {
         Ok(())
     }
 
-    /// The same when the worker has ended and is still to be reaped: what it was until then.
+    /// Records how a worker was until it ended; called before the worker is reaped.
     ///
     /// # Errors
     /// As [`Act::look`].
@@ -138,7 +144,7 @@ impl Setup {
         own.steps.into_iter().fold(self, Setup::with)
     }
 
-    /// What is executed in place of this command line.
+    /// Returns the command line to execute in place of `argv`.
     pub fn command_line(&self, argv: &[String]) -> Vec<String> {
         self.steps().fold(argv.to_owned(), |argv, step| step.command_line(argv))
     }
@@ -148,12 +154,12 @@ impl Setup {
         self.steps().fold(wanted.to_owned(), |directory, step| step.directory(directory))
     }
 
-    /// What is added to the environment of what is executed.
+    /// Returns the variables to add to the environment of the executed program.
     pub fn environment(&self) -> Vec<(String, String)> {
         self.steps().flat_map(Act::environment).collect()
     }
 
-    /// Whether a worker has to stand still while it is looked at.
+    /// Returns true if a worker has to be held while it is examined.
     pub fn holds(&self) -> bool {
         self.steps().any(Act::holds)
     }

@@ -18,7 +18,7 @@ pub struct AllowedCpus {
 impl AllowedCpus {
     /// The list of them when its program was executed, and when it had ended.
     pub const SEEN: [&str; 2] = ["allowed CPUs", "allowed CPUs at the end"];
-    /// What a worker is born with.
+    /// Name of the observation of the launcher's own CPUs, which a worker is born with.
     pub const SEEN_OF_LAUNCHER: &str = "allowed CPUs of the launcher";
     const LINE: &str = "Cpus_allowed_list";
 

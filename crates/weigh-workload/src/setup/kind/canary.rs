@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::setup::Act;
 
-/// That file.
+/// Canary file that each worker opens before its program, and another process after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Canary {
     pub file: PathBuf,

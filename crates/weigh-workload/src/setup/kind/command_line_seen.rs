@@ -1,4 +1,4 @@
-//! What the kernel says that a worker executes, for the proof of an arm that is a command.
+//! Command line that the kernel shows for a worker, to prove an arm that is a command.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -21,7 +21,7 @@ pub struct ControlGroup {
 impl ControlGroup {
     /// `/proc/PID/cgroup` when it had executed its program; absent where it ended before anybody could look.
     pub const SEEN: &str = "control groups";
-    /// The same when it had ended. Of version 1 the kernel tells no more then.
+    /// `/proc/PID/cgroup` when it had ended. The kernel no longer shows version 1 groups then.
     pub const SEEN_AT_END: &str = "control groups at the end";
 }
 

@@ -18,7 +18,9 @@ pub struct DirectorySeen {
 }
 
 impl DirectorySeen {
-    /// What it is when the worker executes, and when that has ended: as [`DirectorySeen::identity`] says it.
+    /// Names of the directory's identity when the worker executes, and when the worker has ended.
+    ///
+    /// The values are as [`DirectorySeen::identity`] returns them.
     pub const MOMENTS: [&str; 2] = ["directory", "directory afterwards"];
 
     /// The device and the inode that a path leads to.

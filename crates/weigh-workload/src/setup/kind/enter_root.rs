@@ -21,7 +21,7 @@ use weigh_host::user_namespace;
 pub const TREE: &str = "tree";
 pub const ABOVE: &str = "above";
 pub const MOUNTS: &str = "mounts";
-/// What a program expects of `/dev`; the same in all roots.
+/// Devices that a program expects in `/dev`; equal in all roots.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const DEVICE_LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
@@ -78,13 +78,13 @@ fn forbidden(error: &io::Error) -> String {
     user_namespace::forbidden(error)
 }
 
-/// What failed, for a person.
+/// Returns a function that describes a failure for a person.
 fn say<E: Into<io::Error>>(what: &str) -> impl Fn(E) -> String {
     move |error| format!("{what}: {}", error.into())
 }
 
 impl EnterRoot {
-    /// The same with this directory among those that are shared.
+    /// Returns the step with this directory added to the shared directories.
     pub fn sharing(mut self, directory: &Path) -> EnterRoot {
         if !self.shared.iter().any(|shared| directory.starts_with(shared)) {
             self.shared.push(directory.to_owned());

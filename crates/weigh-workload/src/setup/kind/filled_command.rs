@@ -20,8 +20,10 @@ impl FilledCommand {
     /// The file that the kernel executed, where a value names one that is none of its scripts.
     pub const PROGRAM: &str = "program";
 
-    /// What a value that names a program makes the kernel execute, below this prefix and the value's name. A
-    /// script's interpreter is the script's own affair.
+    /// Name of the observation: the file that the kernel should execute for the value `name`.
+    ///
+    /// It applies to a value that names a program. A script's interpreter is the script's own
+    /// affair.
     #[must_use]
     pub fn wanted(name: &str) -> String {
         format!("program of {name}")

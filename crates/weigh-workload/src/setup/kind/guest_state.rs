@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::setup::Act;
 
-/// What a process may not become under an enforcing policy that confines nobody else.
+/// Context that a process may not take under an enforcing policy that confines nobody else.
 const FORBIDDEN_CONTEXT: &str = "system_u:system_r:init_t:s0";
 const SELINUX: &str = "/sys/fs/selinux";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GuestState {}
 
-/// What shows of a worker and its kernel.
+/// State of a worker and its kernel, as seen in a guest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GuestSeen {
     pub boot: String,
@@ -28,13 +28,13 @@ pub struct GuestSeen {
     pub cmdline: String,
     /// Security modules in force.
     pub modules: Vec<String>,
-    /// Of SELinux: whether it enforces, and whether that was tried and is so.
+    /// True if SELinux enforces; `None` without SELinux.
     pub enforces: Option<bool>,
-    /// Of the worker; with another security module what that calls it.
+    /// Security context of the worker, in the words of the security module that is in force.
     pub context: String,
     pub avc_lookups: u64,
     pub avc_misses: u64,
-    /// Whether the kernel audits; `None` where it does not answer.
+    /// Audit state of the kernel (`enabled`); `None` if the kernel lacks auditing.
     pub audit: Option<u32>,
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::setup::Act;
 use crate::stamp::map_shared;
 
-/// What the launcher shares with its workers, since it took its set-up.
+/// Memory that the launcher shares with its workers, since it took its set-up.
 static SHARED: OnceLock<&'static SeenNetwork> = OnceLock::new();
 
 struct SeenNetwork {
@@ -37,7 +37,7 @@ impl JoinNetwork {
     /// The number of the namespace in which a worker executed its program.
     pub const SEEN: &str = "network namespace";
 
-    /// Whether a worker was there, by what was seen of it.
+    /// Checks by the observations that a worker was in the network namespace.
     ///
     /// # Errors
     /// A sentence that says where it was.

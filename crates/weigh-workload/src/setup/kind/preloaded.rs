@@ -28,8 +28,10 @@ pub struct Preloaded {
 }
 
 impl Preloaded {
-    /// What the loader was told, when the program was executed: [`Preloaded::NO_LOADER`],
-    /// [`Preloaded::SECURE`], or the libraries of the variable.
+    /// Name of the observation of the libraries to preload, taken when the program was executed.
+    ///
+    /// Its value is [`Preloaded::NO_LOADER`], [`Preloaded::SECURE`], or the libraries of the
+    /// variable.
     pub const SEEN_TOLD: &str = "preloading";
     pub const NO_LOADER: &str = "no dynamic loader";
     pub const SECURE: &str = "as for set-user-ID programs";
@@ -92,7 +94,7 @@ impl Act for Preloaded {
     }
 }
 
-/// Whether an entry of the auxiliary vector, which is pairs of words, is not 0.
+/// Returns true if an entry of the auxiliary vector, which is pairs of words, is not 0.
 fn is_set(auxiliary: &[u8], entry: usize) -> bool {
     let word = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).unwrap_or(0);
     let size = size_of::<usize>();

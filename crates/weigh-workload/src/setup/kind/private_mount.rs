@@ -21,9 +21,11 @@ use weigh_host::said;
 
 /// Under which name it shows which file system the target is on when the worker executes.
 pub const FILE_SYSTEM_SEEN: &str = "file system";
-/// The same when the worker has ended.
+/// Name under which it shows which file system the target is on when the worker has ended.
 pub const FILE_SYSTEM_AFTERWARDS: &str = "file system afterwards";
-/// What went wrong on it that no program was told, when the worker had ended; empty where nothing did.
+/// Name of the observation of errors that no program was notified of, when the worker had ended.
+///
+/// Its value is empty if nothing went wrong on the file system.
 pub const FILE_SYSTEM_TROUBLE: &str = "file system trouble";
 /// A name that no workload uses.
 const TRIED: &str = ".weigh-still-writable";
@@ -35,7 +37,7 @@ const TRIED_BYTES: usize = 64 << 10;
 /// what failed since it was opened.
 static MOUNTED: OnceLock<File> = OnceLock::new();
 
-/// What is mounted, and where.
+/// File system to mount, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PrivateMount {
     /// As mount(8) takes it: `ext4`.
@@ -125,15 +127,16 @@ impl PrivateMount {
     }
 }
 
-/// Whether no block or no inode is left for users other than root. A write that finds no room fails with an
-/// error, but a shell may hide the error.
+/// Returns true if no block or no inode is left for users other than root.
+///
+/// A write that finds no room fails with an error, but a shell may hide the error.
 fn is_full(root: &File) -> Result<bool, Errno> {
     let room = fstatvfs(root)?;
     // A tmpfs may have no limit, and Btrfs counts no inodes.
     Ok((room.f_blocks > 0 && room.f_bavail == 0) || (room.f_files > 0 && room.f_favail == 0))
 }
 
-/// Whether a file can be made, written and removed again.
+/// Returns true if a file can be made, written and removed again.
 fn has_taken(root: &File) -> Result<bool, Errno> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = openat(root, TRIED, flags, Mode::RUSR | Mode::WUSR)?;

@@ -1,5 +1,6 @@
-//! What a root file system says of itself, read by the launcher that is in it, so that links lead nowhere
-//! else.
+//! Facts that a root file system states about itself.
+//!
+//! The launcher that is in it reads them, so that links do not lead outside.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::setup::Act;
 use weigh_model::facts::LONGEST_FACT;
 
-/// What it found is called so.
+/// Names under which the facts are recorded.
 pub const DISTRIBUTION: &str = "distribution";
 pub const LIBC: &str = "libc";
 

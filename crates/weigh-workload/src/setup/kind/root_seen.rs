@@ -16,10 +16,10 @@ use crate::stamp::map_shared;
 
 /// A file that lies above each root of ours, with its number in hexadecimal.
 pub const MARK: &str = ".weigh-root";
-/// What is seen is called so; empty where the root is none of ours.
+/// Name of the observation of a worker's root; its value is empty if the root is not ours.
 pub const SEEN: &str = "root";
 
-/// What the launcher shares with its workers, since it took its set-up.
+/// Memory that the launcher shares with its workers, since it took its set-up.
 static SHARED: OnceLock<&'static Seen> = OnceLock::new();
 
 struct Seen {

@@ -15,7 +15,7 @@ impl Whereabouts {
     /// The boot and the connection, as one word; the latter is empty where there is none.
     pub const SEEN: &str = "whereabouts";
 
-    /// Of such a word, the address that the connection came from, and that it came to.
+    /// Returns the two addresses of the connection in such a word: where from, and where to.
     pub fn addresses(word: &str) -> Option<[&str; 2]> {
         let words: Vec<&str> = word.split_whitespace().collect();
         match words.as_slice() {
@@ -24,10 +24,10 @@ impl Whereabouts {
         }
     }
 
-    /// Those of this process.
+    /// Returns the whereabouts of this process.
     ///
     /// # Errors
-    /// Where `/proc` cannot be read.
+    /// If `/proc` cannot be read.
     pub fn here() -> io::Result<String> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let name = fs::read_to_string("/proc/sys/kernel/hostname")?;
