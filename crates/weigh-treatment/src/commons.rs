@@ -1,4 +1,4 @@
-//! What treatments of one kind share in an experiment.
+//! Values that the treatments of one kind share in an experiment.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;

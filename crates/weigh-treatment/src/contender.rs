@@ -10,7 +10,7 @@ use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
 /// An arm whose processes run this.
 pub struct Contender {
     pub argv: Vec<String>,
-    /// What a reader should know of it, in whole sentences.
+    /// Facts that a reader should know about it, in whole sentences.
     pub facts: Vec<String>,
 }
 
@@ -22,8 +22,9 @@ impl Treatment for Contender {
         }
     }
 
-    /// What the kernel says was executed in this arm, not what the launcher was told. Another arm may run the
-    /// same command, and has its own proof.
+    /// Checks the command line that the kernel executed in this arm, not the launcher's order.
+    ///
+    /// Another arm may run an equal command, and has its own proof.
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if !launch.is_treated {
             return Ok(Evidence::default());

@@ -26,7 +26,9 @@ pub fn differences(base: &str, arm: &str) -> Vec<String> {
     found
 }
 
-/// What an arm is made of, each as a label; nothing for the baseline, and `None` for what is no label.
+/// Returns the parts of an arm, each as a label.
+///
+/// The baseline has no parts. Returns `None` for a text that is not a label.
 pub fn factors(label: &str) -> Option<Vec<String>> {
     let terms = terms(read_label(label).ok()?);
     let written = |term| ArmLabel { places: Vec::new(), treatments: vec![term] }.written(is_name);

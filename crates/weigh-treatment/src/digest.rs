@@ -28,7 +28,7 @@ pub fn digest_of_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// The same of what is in memory.
+/// The SHA-256 of bytes in memory, in hexadecimal.
 pub fn digest_of_bytes(bytes: impl AsRef<[u8]>) -> String {
     hex(&Sha256::digest(bytes))
 }

@@ -12,18 +12,21 @@ pub enum TreatmentError {
     /// was measured meanwhile is not evidence of anything.
     #[error("{0}")]
     NotInForce(String),
-    /// What it produced could not be kept, as on a full disk: this sample does not count, those before it do.
+    /// The output could not be kept, as on a full disk.
+    ///
+    /// This sample does not count; the samples before it do.
     #[error("{0}")]
     NotKept(String),
-    /// What a sample needs around it could not be made, or failed: the row that needs it has no result.
+    /// The surroundings of a sample could not be made, or failed: the row has no result.
     #[error("{0}")]
     NoInstance(String),
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What shows on a worker, where a step was to look and could not. One that was killed has no result in its
-/// row, and the other rows go on.
+/// Converts the failure of a step to observe a worker.
+///
+/// If the worker was killed, its row has no result, and the other rows go on.
 impl From<NotSeen> for TreatmentError {
     fn from(missing: NotSeen) -> TreatmentError {
         match missing.is_killed {

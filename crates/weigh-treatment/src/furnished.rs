@@ -71,7 +71,7 @@ struct Furnished {
     executable: Option<Executable>,
     instances: u64,
     is_ready: bool,
-    /// Whether it is made ready before anything is measured.
+    /// True if it is made ready before anything is measured.
     is_ready_at_first: bool,
 }
 

@@ -84,17 +84,20 @@ pub trait Kind: Sync {
     /// One line.
     fn summary(&self) -> &'static str;
     fn parameters(&self) -> &'static [Parameter];
-    /// Whether it says where an arm is launched, so that treatments can be applied there: `KIND::TREATMENT`.
+    /// Returns true for a place: treatments can be applied where it launches its arm.
+    ///
+    /// Labels write that as `KIND::TREATMENT`.
     fn is_place(&self) -> bool {
         false
     }
-    /// Whether it changes weigh's own workloads, so that no other program can be in its arm.
+    /// Returns true if it changes weigh's own workloads, so that its arm can run no other program.
     fn needs_workload(&self) -> bool {
         false
     }
     /// Tries what the treatment needs, and changes nothing.
     fn probe(&self) -> Probe;
-    /// The same procedure without the effect, which the baseline goes through by default:
+    /// Returns a procedure without the effect, which the baseline goes through by default.
+    ///
     /// docs/before-a-sample.md has what each kind does to a process.
     fn placebo(&self, parameters: &Parameters) -> Placebo {
         let _ = parameters;
@@ -115,26 +118,26 @@ pub trait Kind: Sync {
     }
 }
 
-/// What a treatment may use.
+/// Tools and facts that a treatment may use.
 pub struct Bench<'a> {
     pub place: &'a LaunchPlace,
     /// Set by Ctrl-C and its kin.
     pub interrupted: &'a Arc<AtomicBool>,
     /// Where commands are kept that change the system, for as long as they run.
     pub running: Rc<CurrentCommand>,
-    /// What arms of a kind share.
+    /// Values that the arms of a kind share.
     pub commons: Commons,
-    /// Of the experiment: what is drawn by chance is drawn from it.
+    /// Seed of the experiment, from which all chance is drawn.
     pub seed: u64,
-    /// What the processes of all arms have, unless a treatment says otherwise.
+    /// Set-up of the processes of all arms, unless a treatment changes it.
     pub surroundings: Setup,
-    /// What fixtures have to know.
+    /// Facts about the experiment that fixtures need.
     pub circumstances: Circumstances,
     /// W_passive, where audit records can be shipped to, where there is one.
     pub collector: Option<Collector>,
 }
 
-/// What a launch is to a treatment.
+/// Relation of a launch to a treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It is in this treatment's arm.
@@ -145,7 +148,9 @@ pub enum Role {
 }
 
 impl Role {
-    /// What a launch in `arm`, for a pair with `treated_arm`, is to the treatment of arm `own`.
+    /// Returns the role of a launch for the treatment of arm `own`.
+    ///
+    /// The launch is in `arm`, for a pair with `treated_arm`.
     pub fn of(own: usize, arm: usize, treated_arm: usize) -> Role {
         match own {
             _ if own == arm => Role::Treated,
@@ -164,15 +169,16 @@ pub struct PairDraw {
     pub round: (usize, usize),
 }
 
-/// What exists once in the kernel and a treatment changes: two cannot both have it in one experiment, unless
-/// both take turns at it.
+/// Part of the kernel that exists once and that a treatment changes.
+///
+/// Two treatments cannot both have it in one experiment, unless both take turns at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupied {
     pub what: &'static str,
     pub takes_turns: bool,
 }
 
-/// What a treatment reaches.
+/// Extent of a treatment's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
     /// The processes of its arm through their set-up, wherever they are launched.
@@ -187,25 +193,28 @@ pub enum Reach {
 
 /// A treatment with its parameters. The defaults are those of one that changes nothing; its proof has none.
 pub trait Treatment {
-    /// What it claims while it is in force.
+    /// Returns the parts of the kernel that it claims while it is in force.
     fn occupies(&self) -> Vec<Occupied> {
         Vec::new()
     }
 
-    /// Whether it costs more after a while, as a queue does that must fill first.
+    /// Returns true if it costs more after a while, such as a queue that must fill first.
     fn sets_in_late(&self) -> bool {
         false
     }
 
-    /// Whether a process of its arm and one of another can live at the same time, and differ by it alone
-    /// when they take turns on a CPU: it is a property of processes, and no before or after of a launch
-    /// changes what both share.
+    /// Returns true if a process of its arm can take turns on a CPU with one of another arm.
+    ///
+    /// Both then live at the same time, and differ by the treatment alone. That holds if the
+    /// treatment is a property of processes, and no `before` or `after` of a launch changes shared
+    /// state.
     fn lets_take_turns(&self) -> bool {
         false
     }
 
-    /// Whether a launch of its arm that gave this evidence made nothing that others work on, also in the time
-    /// of a process which takes turns with it.
+    /// Returns true if a launch of its arm with this evidence made no work for other processes.
+    ///
+    /// Such work could fall into the time of a process that takes turns with the launched one.
     fn was_quiet(&self, evidence: &Evidence) -> bool {
         let _ = evidence;
         true
@@ -249,7 +258,9 @@ pub trait Treatment {
         Ok(place)
     }
 
-    /// What it reaches. On another machine there is only what reaches processes.
+    /// Returns the extent of its effect.
+    ///
+    /// Another machine allows only treatments that reach processes.
     fn reach(&self) -> Reach {
         Reach::System
     }
@@ -260,7 +271,7 @@ pub trait Treatment {
         Setup::default()
     }
 
-    /// What is made afresh around every sample of its arm, by a new launcher.
+    /// Makes the surroundings of the next sample of its arm, for a new launcher.
     ///
     /// # Errors
     /// [`TreatmentError::NoInstance`]
@@ -313,24 +324,26 @@ pub trait Treatment {
     /// [`TreatmentError::NotInForce`]
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError>;
 
-    /// What it was made of that its label does not say, as the content of a file: a later session of the same
-    /// experiment must find the same.
+    /// Returns the material that its label does not name, as the content of a file.
+    ///
+    /// A later session of the same experiment must find equal content.
     fn content(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// What its evidence is counted in.
+    /// Returns the quantities of its evidence.
     fn quantities(&self) -> Vec<EvidenceQuantity> {
         Vec::new()
     }
 
-    /// What was done, in whole sentences, for the report; after [`Treatment::apply`].
+    /// Describes its actions for the report, in whole sentences; after [`Treatment::apply`].
     fn facts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What of it could not be done as asked, in whole sentences, for the warnings; after
-    /// [`Treatment::apply`].
+    /// Describes for the warnings the parts that could not be done as asked, in whole sentences.
+    ///
+    /// Called after [`Treatment::apply`].
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -353,7 +366,7 @@ pub trait Treatment {
 
 /// A launch that is over, as the treatments of its pair are told of it.
 pub struct Launch<'a> {
-    /// Whether it was in the arm of the treatment that is asked.
+    /// True if it was in the arm of the treatment that is asked.
     pub is_treated: bool,
     /// The set-up of its arm, with the parts of all treatments.
     pub setup: &'a Setup,
@@ -371,10 +384,12 @@ impl Launch<'_> {
         statuses.map(move |status| status_number(status, name))
     }
 
-    /// What a step saw of the worker when it had executed its program, and of each member around that.
+    /// Returns the observations of a step under this name, of the worker and of each member.
+    ///
+    /// The worker was seen when it had executed its program, and each member before and after that.
     ///
     /// # Errors
-    /// Where it saw nothing of one of them.
+    /// If the step recorded nothing about one of them.
     pub fn seen(&self, name: &str) -> Result<Vec<&str>, NotSeen> {
         let mut all = vec![self.launched.seen(name)?];
         for MemberDuring { before, after } in self.members {
@@ -423,7 +438,7 @@ pub fn find(name: &str) -> Option<&'static dyn Kind> {
 /// The treatment of an arm as it was written on the command line.
 pub struct Named {
     pub label: String,
-    /// Of all that it combines.
+    /// Kinds of all treatments that it combines.
     pub kinds: Vec<&'static dyn Kind>,
     pub treatment: Box<dyn Treatment>,
 }
@@ -436,10 +451,10 @@ pub fn parse(text: &str) -> Result<Named, String> {
     furnished(text, &[])
 }
 
-/// The same with fixtures that its label does not name, as all arms have them.
+/// Makes the treatment of an arm with fixtures for all arms, which its label does not name.
 ///
 /// # Errors
-/// As [`parse`], and where one of them is no fixture.
+/// As [`parse`], and if one of `fixtures` is not a fixture.
 pub fn furnished(text: &str, fixtures: &[String]) -> Result<Named, String> {
     let ArmLabel { places, mut treatments } = read_label(text)?;
     for fixture in fixtures {
@@ -535,7 +550,7 @@ pub fn read_label(text: &str) -> Result<ArmLabel, String> {
     }
 }
 
-/// Whether an arm is measured in a virtual machine.
+/// Returns true if an arm is measured in a virtual machine.
 pub fn is_of_guest(text: &str) -> bool {
     let is_guest = |term: &Term| term.name == kind::vm::KIND.name();
     read_label(text).is_ok_and(|arm| arm.places.iter().chain(&arm.treatments).any(is_guest))
@@ -572,7 +587,7 @@ pub(crate) fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Whether a setting of the kernel can be written here.
+/// Tests if a setting of the kernel can be written here.
 pub(crate) fn writable(file: &str) -> Probe {
     match OpenOptions::new().write(true).open(file) {
         Ok(_) => Probe::Available,

@@ -7,7 +7,7 @@ use super::kind::none;
 use super::{Kind, canonical, find, is_name, read_label};
 use weigh_model::label::{ArmLabel, Parameters, Term};
 
-/// What a kind of treatment offers as a baseline.
+/// Baseline that a kind of treatment offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placebo {
     /// Nothing: applying it has no effect of its own, or a placebo would not be free of cost.
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// What is done to a process before it starts, and the placebo: a line for each kind.
+    /// Checks that the table of preparations of a process and placebos has a line for each kind.
     #[test]
     fn each_kind_is_in_the_table_of_what_is_done_to_a_process() {
         const PAGE: &str = concat!(env!("WORKSPACE"), "/docs/before-a-sample.md");

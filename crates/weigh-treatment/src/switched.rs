@@ -15,7 +15,7 @@ use weigh_host::undo::settings;
 use weigh_host::undo::settings::SETTINGS;
 use weigh_model::evidence::Evidence;
 
-/// What arms know of each other: what each setting is now, and whose it is.
+/// Shared knowledge of the arms: the current value of each setting, and the arm that holds it.
 #[derive(Default)]
 pub struct Switchboard {
     arms: Cell<usize>,
@@ -31,7 +31,7 @@ struct Position {
 /// A setting under the name by which a person knows it.
 pub struct Switch {
     pub name: String,
-    /// What it was is read when it is prepared.
+    /// The setting. Its original value is read when it is prepared.
     pub setting: Setting,
 }
 
@@ -51,7 +51,7 @@ impl Switched {
         Switched { occupied, switches, in_force, board, arm: 0 }
     }
 
-    /// What is written down, and put back.
+    /// Returns the settings that are written down and put back.
     pub(super) fn settings(&self) -> impl DoubleEndedIterator<Item = &Setting> {
         self.switches.iter().map(|switch| &switch.setting)
     }
@@ -117,7 +117,7 @@ impl Switched {
         Ok(())
     }
 
-    /// That each is as this arm left it, or as it was found where no arm has it.
+    /// Checks that each setting is as this arm left it, or as it was found if no arm holds it.
     fn prove(&self) -> Result<(), TreatmentError> {
         let board = self.board.now.borrow();
         for Switch { name, setting } in &self.switches {

@@ -1,5 +1,6 @@
-//! What an arm asks of its servers becomes parameters of its fixtures, whether these are in its label, those
-//! of all arms, or one workload's alone.
+//! Settings that an arm asks of its servers, turned into parameters of its fixtures.
+//!
+//! The fixtures may be in the arm's label, in the labels of all arms, or belong to one workload.
 
 use super::kind::server;
 use super::{FIXTURES, FixtureKind, Kind, read_label};
@@ -27,7 +28,7 @@ pub fn tune(fixture: &mut Term, arm: &[Term]) -> bool {
     is_tuned
 }
 
-/// What an arm asks of its servers, of whichever.
+/// Returns the settings that an arm asks of its servers, for all servers together.
 pub fn asked_of_servers(arm: &str) -> Option<Parameters> {
     let terms = read_label(arm).ok()?.treatments.into_iter();
     let mut of_servers = terms.filter(|term| term.name == server::KIND.name());

@@ -9,16 +9,16 @@ use std::io;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 
-/// What is in the kernel when it is this arm's turn.
+/// Rules in the kernel when it is this arm's turn.
 pub struct ArmRules {
     /// All rules, those of the host too, as the kernel lists them.
     pub listed: Vec<Rule>,
-    /// Of these the arm's own, in the order in which they have to be loaded.
+    /// The arm's own rules among these, in the order in which they have to be loaded.
     own: Vec<Rule>,
 }
 
 impl ArmRules {
-    /// Of what is loaded now, all that was not there `before` is the arm's own.
+    /// Learns the arm's own rules: all rules that are loaded now and were not there `before`.
     pub fn learn(before: &[Rule], now: Vec<Rule>) -> ArmRules {
         let hosts: HashSet<&Rule> = before.iter().collect();
         // The kernel adds a rule at the end of its list or, prepended, at the head. It does not say
@@ -45,7 +45,7 @@ impl ArmRules {
         self.own.iter().map(|rule| rule.clone().listed())
     }
 
-    /// Whether the same rules are loaded in the turn of both.
+    /// Returns true if equal rules are loaded in the turns of both arms.
     pub fn is_same(&self, other: &ArmRules) -> bool {
         self.listed == other.listed
     }
@@ -77,7 +77,7 @@ mod tests {
         Rule::watch(Path::new(path), "k").listed()
     }
 
-    /// What the kernel does with its list.
+    /// Applies the rules as the kernel does to its list.
     fn loaded(host: &[Rule], set: &ArmRules) -> Vec<Rule> {
         let mut list = host.to_vec();
         for rule in &set.own {

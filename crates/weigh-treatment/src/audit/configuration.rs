@@ -69,9 +69,9 @@ pub struct Configuration {
     arms: Vec<ArmSetup>,
     /// Whose rules are loaded.
     turn: usize,
-    /// Whether rules are deleted fast, as the arms take turns.
+    /// True if rules are deleted fast, because the arms take turns.
     is_expedited: bool,
-    /// Whether the launch is of one of the arms, which then needs its own rules and no other's.
+    /// True if the launch is of one of the arms, which then needs its own rules and no other arm's.
     is_of_arm: bool,
     evidence: Evidence,
 }
@@ -228,7 +228,7 @@ impl Configuration {
         self.watch.as_ref().map(|watch| watch.canary.clone())
     }
 
-    /// What is to be said of this arm's limits; by the first of them, also what concerns all.
+    /// Describes this arm's limits. For the first arm, it also describes facts about all arms.
     pub fn facts(&self, arm: usize) -> Vec<String> {
         let mut facts = self.arms[arm].limits.facts();
         if self.arms.len() > 1 {
@@ -251,7 +251,7 @@ impl Configuration {
         facts
     }
 
-    /// Whether this host records something, so that rules which would take from it have to be confined.
+    /// Returns true if this host records something, so that rules must be confined to spare it.
     pub fn is_host_audited(&self) -> bool {
         self.snapshot.is_audited()
     }

@@ -12,7 +12,7 @@ use weigh_host::undo::guard::Guard;
 use weigh_host::undo::settings;
 use weigh_host::undo::settings::SETTINGS;
 
-/// What is to be said of it.
+/// Fact about expedited grace periods, for the report.
 pub const FACT: &str = "RCU grace periods are expedited during the experiment (/sys/kernel/rcu_expedited), \
     so that deleting rules is fast; calls that wait for a grace period, such as membarrier, are faster than \
     usual in every arm.";

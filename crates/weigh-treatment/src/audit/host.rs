@@ -1,4 +1,4 @@
-//! Whether auditing was in use on this host before: what a baseline would be without our care.
+//! Earlier use of auditing on this host, which would change a baseline without our care.
 
 use super::context::cost_of_context;
 use super::state::Snapshot;
@@ -12,7 +12,7 @@ use weigh_host::undo::guard::Guard;
 /// differ by a few per cent at most.
 pub const CONTEXT_RATIO: f64 = 1.15;
 
-/// Whether auditing was in use here before.
+/// Earlier use of auditing on this host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HostAuditing {
     /// New processes carry no audit context: auditing was never enabled since boot.
@@ -45,7 +45,7 @@ pub fn look_at_host(
 }
 
 impl HostAuditing {
-    /// What a person must know before, and a reader after.
+    /// Describes it for the user before the experiment, and for a reader afterwards.
     pub fn sentence(&self) -> String {
         match self {
             HostAuditing::Clean => "Auditing has not been enabled on this host since it booted. Enabling \

@@ -7,12 +7,14 @@ use linux_audit::netlink::Client;
 use linux_audit::status::{AuditSetting, Status, jiffies_to_s, s_to_jiffies};
 use weigh_model::label::Parameters;
 
-/// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.
+/// Backlog limit in the rule files of Debian and Red Hat.
+///
+/// With the kernel's own 64 we would measure waiting.
 const DEFAULT_BACKLOG_LIMIT: u32 = 8192;
 /// Ten times its own default: the kernel takes no more.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// What an arm asks for.
+/// Limits that an arm asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Records.
@@ -21,7 +23,7 @@ pub struct Wanted {
     pub wait: Option<u32>,
 }
 
-/// What is set in its turn.
+/// Limits that are set in the arm's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Records.
@@ -42,7 +44,7 @@ impl Wanted {
         })
     }
 
-    /// What that makes of a host with this status.
+    /// Returns the limits to set on a host with this status.
     pub fn limits(&self, host: &Status, has_daemon: bool) -> Limits {
         let usual = match has_daemon {
             // Its administrator's choice is part of what is weighed.

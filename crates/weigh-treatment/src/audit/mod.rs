@@ -1,5 +1,6 @@
-//! What the kinds of treatment that change auditing share: the host's state and how it is put back,
-//! the stream of records, and what auditing leaves behind.
+//! Common parts of the kinds of treatment that change auditing.
+//!
+//! They are the host's state and its restoration, the stream of records, and the residue of auditing.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -31,8 +32,10 @@ pub mod watch;
 /// Login uids that no user has; above 1000 and set, so that rules with `auid>=1000 auid!=unset`
 /// match the treated processes as they would match a person's.
 pub const BASELINE_LOGINUID: u32 = 1_994_000_001;
-/// Of the first audited arm. Each has its own, the next number: what an arm leaves running, idle or not, is
-/// never counted with a sample of another.
+/// Login uid of the first audited arm. Each further arm has the next number.
+///
+/// So processes that an arm leaves running, idle or not, are never counted with another arm's
+/// sample.
 pub const TREATED_LOGINUID: u32 = 1_994_000_002;
 /// All that are ours.
 pub const LOGINUIDS: RangeInclusive<u32> = BASELINE_LOGINUID..=1_994_000_999;

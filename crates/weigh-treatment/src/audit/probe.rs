@@ -1,4 +1,4 @@
-//! What it takes to change the audit configuration of a host, and which configurations we leave alone.
+//! Preconditions for changing a host's audit configuration, and configurations that we leave alone.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::Status;
 
-/// What can be done where the host itself must stay as it is.
+/// Advice for a host that must stay as it is.
 const ELSEWHERE: &str = "weigh the same rules with `audit:rules=FILE` on a similar machine";
 
-/// What it takes, found out by asking the kernel.
+/// Asks the kernel for the preconditions of auditing here.
 pub fn probe() -> Probe {
     match Client::open().and_then(|mut client| conflict(&mut client)) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
@@ -24,7 +24,7 @@ pub fn probe() -> Probe {
     }
 }
 
-/// What of this host's configuration is in the way, and what can be done about it.
+/// Finds the part of this host's configuration that is in the way, and gives a remedy.
 ///
 /// # Errors
 /// As [`Client::status`].
@@ -71,7 +71,7 @@ fn of_rules(rules: &[Rule]) -> Option<String> {
     })
 }
 
-/// Whether a rule asks for one of the login uids that only processes of ours have.
+/// Returns true if a rule matches one of the login uids that only processes of ours have.
 pub fn is_about_ours(rule: &Rule) -> bool {
     rule.loginuid().is_some_and(|loginuid| LOGINUIDS.contains(&loginuid))
 }

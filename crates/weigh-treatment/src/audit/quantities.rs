@@ -1,4 +1,4 @@
-//! What auditing produces.
+//! Quantities that auditing produces.
 
 use QuantityKind::{Arrived, Lost, Made, Spent, Waited};
 use QuantityUnit::{Bytes, Count, Seconds};

@@ -17,7 +17,7 @@ use weigh_testbed::Collector;
 pub enum Receiver {
     /// Our own process, which writes a log as auditd does by default.
     Own,
-    /// The same, which ships them to W_passive and waits until that has them.
+    /// Our own process, which ships the records to W_passive and waits until W_passive has them.
     Remote(Collector),
     /// The audit daemon that this host had before.
     Host(u32),
@@ -33,7 +33,7 @@ const AUDITD_LIMIT: Duration = Duration::from_secs(300);
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Receiver {
-    /// Whether it is our own process, and the kernel's only one.
+    /// Returns true if the receiver is our own process, and the kernel's only receiver.
     pub fn is_ours(&self) -> bool {
         matches!(self, Receiver::Own | Receiver::Remote(_))
     }

@@ -1,6 +1,8 @@
-//! What auditing leaves behind when it is switched off: the kernel's `audit_ever_enabled` gives
-//! every later process an audit context (`audit_alloc()` in `kernel/auditsc.c`), until a reboot, or
-//! a `never,task` rule that is loaded while the process is forked.
+//! Residual cost of auditing after it is switched off.
+//!
+//! The kernel's `audit_ever_enabled` gives every later process an audit context (`audit_alloc()` in
+//! `kernel/auditsc.c`), until a reboot. A process that is forked while a `never,task` rule is loaded
+//! gets no context.
 
 use super::context::cost_of_context;
 use super::host::{CONTEXT_RATIO, HostAuditing, look_at_host};

@@ -20,7 +20,7 @@ pub const FLUSH: Parameter = Parameter {
     help: "with sink=auditd: none, incremental, incremental_async (default), data or sync",
 };
 
-/// What the user wrote.
+/// The user's choice of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkChoice {
     /// Nothing: ourselves, or the audit daemon that this host has.
@@ -64,7 +64,7 @@ impl SinkChoice {
         Ok(choice)
     }
 
-    /// Whether this host can give it, before anything is changed.
+    /// Checks that this host can provide the receiver, before anything is changed.
     ///
     /// # Errors
     /// [`TreatmentError::Unavailable`]

@@ -34,7 +34,7 @@ pub struct Snapshot {
     /// The rules that are ours, as the kernel lists them; `None` while a rule file is being loaded,
     /// when all that are not in `rules` are.
     pub added: Option<Vec<String>>,
-    /// Whether auditing is as we set it, and so all of it ours to put back.
+    /// True if auditing is set by us, so that all of it is ours to put back.
     pub has_switched: bool,
 }
 
@@ -68,8 +68,9 @@ impl Snapshot {
         }
     }
 
-    /// What of it is not of a host that we change: one that is locked, or panics, is left alone; and what was
-    /// there before is none of ours.
+    /// Returns the property that no host has when we change it, if the snapshot has one.
+    ///
+    /// We leave a host alone that is locked or panics. Rules that were there before are never ours.
     fn impossible(&self) -> Option<String> {
         let Status { enabled, failure, .. } = self.status;
         if enabled > 1 || failure > 1 {
@@ -114,20 +115,21 @@ impl Snapshot {
         ours.into_iter().collect()
     }
 
-    /// Whether these are the rules that were there before, in the same order, and ours.
+    /// Returns true if these are the rules that were there before, in the same order, and ours.
     pub fn is_all_but_ours(&self, rules: &[Rule]) -> bool {
         let ours = self.added.as_deref().unwrap_or_default();
         let all = rules.iter().map(hex);
         all.filter(|rule| !ours.contains(rule)).eq(self.rules.iter().cloned())
     }
 
-    /// Whether something is recorded here, that rules of ours could take from.
+    /// Returns true if this host records something that rules of ours could take from it.
     pub fn is_audited(&self) -> bool {
         self.status.enabled != 0 || !self.rules.is_empty() || self.healthy_daemon().is_some()
     }
 
-    /// That after loading rules nothing else is changed: every setting is as it was `before` that, and what
-    /// we do not set is as it was found.
+    /// Checks that loading rules changed nothing else.
+    ///
+    /// Every setting is as it was `before` the loading. Everything that we do not set is as it was found.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] with what was changed.
@@ -136,8 +138,9 @@ impl Snapshot {
         self.check_changes(client, untouched::settings(before, &now))
     }
 
-    /// That what we do not set is as it was found, whatever else is loaded: the failure mode, the rate limit,
-    /// the features, and the rules of the host, in order.
+    /// Checks that everything that we do not set is as it was found, even if other rules are loaded.
+    ///
+    /// It checks the failure mode, the rate limit, the features, and the rules of the host, in order.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] with what was changed.
@@ -182,7 +185,7 @@ impl Snapshot {
         self.rules.len()
     }
 
-    /// Those of `rules` that were not there before, in hexadecimal.
+    /// Returns the members of `rules` that were not there before, in hexadecimal.
     pub fn not_in(&self, rules: &[Rule]) -> Vec<String> {
         rules.iter().map(hex).filter(|rule| !self.rules.contains(rule)).collect()
     }
@@ -270,7 +273,9 @@ impl Snapshot {
         Ok(()) // an audit daemon that was started meanwhile keeps it
     }
 
-    /// That all is as it was, but for the rules that are `gone` with what they watched.
+    /// Checks that all is as it was, except for the rules in `gone`.
+    ///
+    /// These are gone with the files that they watched.
     fn check(&self, client: &mut Client, ours: &[String], gone: &[Rule]) -> Result<(), String> {
         let status = client.status().map_err(|error| needs(error).to_string())?;
         let rules = client.rules().map_err(|error| needs(error).to_string())?;
@@ -300,7 +305,7 @@ impl Snapshot {
     }
 }
 
-/// What could not be put back so far.
+/// Failures so far in putting the configuration back.
 #[derive(Default)]
 struct Steps(Vec<String>);
 
@@ -359,7 +364,7 @@ fn hex(rule: &Rule) -> String {
     })
 }
 
-/// What [`hex`] wrote; of anything else, what there is of it.
+/// Reads the output of [`hex`]; stops at the first part of another text that is not hexadecimal.
 fn unhex(text: &str) -> Vec<u8> {
     let digits = text.as_bytes().chunks_exact(2);
     digits.map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()

@@ -28,7 +28,7 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// The hidden subcommand that turns `weigh` into a sink.
 pub const SUBCOMMAND: &str = "__sink";
-/// What sends the records, or prints them.
+/// Kernel thread that sends the records, or prints them.
 const KERNEL_THREAD: &str = "kauditd";
 
 /// The stream of audit records, as seen by a sink process.
@@ -103,11 +103,13 @@ impl Stream {
         })
     }
 
-    /// What came out since the last call. Returns when everything that was queued until now has
-    /// been drained and written, so that no record of one sample is left for the next.
+    /// Returns the counts of the records that came out since the last call.
+    ///
+    /// It returns when everything that was queued until now has been drained and written. So no
+    /// record of one sample is left for the next.
     ///
     /// # Errors
-    /// [`TreatmentError::NotInForce`] where the records do not arrive.
+    /// [`TreatmentError::NotInForce`] if the records do not arrive.
     pub fn window(&mut self, client: &mut Client) -> Result<RecordCounts, TreatmentError> {
         self.number += 1;
         let marker = format!("{} {} {}", self.marker, self.number, self.treated_loginuid);
@@ -147,13 +149,13 @@ impl Stream {
         }
     }
 
-    /// Whether records may be missing from these counts that the kernel does not count as lost.
+    /// Returns true if these counts may lack records that the kernel does not count as lost.
     pub fn has_missed(&self, counts: &RecordCounts) -> bool {
         let enough = if self.receiver.is_ours() { MISSED_TRIES } else { 1 };
         counts.failed_tries >= enough
     }
 
-    /// What that means.
+    /// Explains why records may be missing from the counts.
     pub fn why_not_counted(&self) -> &'static str {
         match self.receiver {
             Receiver::Own | Receiver::Remote(_) => {
@@ -205,7 +207,7 @@ fn ship(
 }
 
 impl Cpu {
-    /// What was used since an earlier reading.
+    /// Returns the CPU time since an earlier reading.
     pub fn since(self, earlier: Cpu) -> Cpu {
         let grew = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Cpu {
@@ -214,12 +216,12 @@ impl Cpu {
         }
     }
 
-    /// Of the processes that receive the records.
+    /// CPU time of the processes that receive the records, in seconds.
     pub fn sink_s(self) -> Option<f64> {
         self.sink_ns.map(|ns| ns as f64 / 1e9)
     }
 
-    /// Of the kernel's thread that sends them.
+    /// CPU time of the kernel thread that sends the records, in seconds.
     pub fn kauditd_s(self) -> Option<f64> {
         self.kauditd_ns.map(|ns| ns as f64 / 1e9)
     }

@@ -1,5 +1,6 @@
-//! Whether a host's audit configuration is as it was, field by field and rule by rule, and putting back
-//! what is not.
+//! Checks that a host's audit configuration is as it was, field by field and rule by rule.
+//!
+//! It puts changed settings and rules back.
 
 use std::io;
 
@@ -24,7 +25,7 @@ pub fn settings(was: &Status, now: &Status) -> Vec<String> {
     changed.map(|(name, value)| format!("{name} was {}, is {}", value(was), value(now))).collect()
 }
 
-/// What became of the rules that were there; of those that came, nothing is said.
+/// Describes a change of the rules that were there; ignores new rules.
 pub fn rules(was: &[Rule], now: &[Rule]) -> Option<String> {
     let still: Vec<&Rule> = now.iter().filter(|rule| was.contains(rule)).collect();
     if still.iter().copied().eq(was) {
@@ -103,7 +104,7 @@ mod tests {
         numbers.iter().map(|number| Rule::always_exit_of(&[*number], 7)).collect()
     }
 
-    /// What the kernel makes of it.
+    /// Applies the changes as the kernel would.
     fn carry_out(mut list: Vec<Rule>, changes: &[RuleChange]) -> Vec<Rule> {
         for change in changes {
             match change {

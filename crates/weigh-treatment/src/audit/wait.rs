@@ -24,11 +24,12 @@ impl Wait<'_> {
         Wait { interrupted, deadline: Instant::now() + limit, is_cut_short: false }
     }
 
-    /// Whether to wait on. A drain takes only moments, so that also after an interrupt there is a moment
-    /// for it.
+    /// Returns true if the wait goes on.
+    ///
+    /// After an interrupt it goes on for a moment, because a drain takes only moments.
     ///
     /// # Errors
-    /// [`TreatmentError::Interrupted`] when that is over.
+    /// [`TreatmentError::Interrupted`] when that moment is over.
     pub(super) fn goes_on(&mut self) -> Result<bool, TreatmentError> {
         if !self.is_cut_short && self.interrupted.load(Ordering::Relaxed) {
             self.is_cut_short = true;

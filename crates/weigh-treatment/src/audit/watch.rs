@@ -18,12 +18,12 @@ use linux_audit::tally::RecordCounts;
 use weigh_model::evidence::Evidence;
 use weigh_workload::setup::kind::login_uid::LoginUid;
 
-/// What is watched from the moment that auditing is on.
+/// Watch over auditing, from the moment that it is on.
 pub struct Watch {
     client: Client,
     stream: Stream,
     pub canary: PathBuf,
-    /// What the kernel lists, and how it is set, as long as nobody interferes.
+    /// Rules that the kernel lists as long as nobody interferes; `status` has its settings.
     rules: Vec<Rule>,
     status: Status,
     status_before_sample: Status,
@@ -111,7 +111,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What comes is a pair whose launches live at the same time; after [`Watch::before`].
+    /// Announces a pair whose launches live at the same time; after [`Watch::before`].
     pub fn before_pair(&mut self) {
         self.of_pair = OfPair::Expected;
     }
@@ -168,7 +168,7 @@ impl Watch {
         self.stream.fact()
     }
 
-    /// What is loaded must be what we loaded: with every sample, before its number counts.
+    /// Checks that exactly our rules and settings are loaded, with every sample before it counts.
     fn check_configuration(&mut self) -> Result<Status, TreatmentError> {
         let now = self.client.status().map_err(needs)?;
         let settings = untouched::settings(&self.status, &now);

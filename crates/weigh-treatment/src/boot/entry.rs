@@ -1,4 +1,6 @@
-//! What an arm boots: a kernel with its initramfs, and a command line; and what must show once it is up.
+//! Boot entry of an arm: a kernel with its initramfs, and a command line.
+//!
+//! It also has the facts that must be visible once the kernel is up.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use weigh_workload::setup::kind::guest_state::GuestSeen;
 const COMES_BACK: &str =
     "panic=10 softlockup_panic=1 watchdog.stop_on_reboot=0 watchdog.open_timeout=300";
 
-/// What an arm boots, and how it shows.
+/// Boot entry of an arm, and the facts that a worker has to see in that boot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BootEntry {
     pub kernel: BootKernel,
@@ -25,11 +27,11 @@ pub struct BootEntry {
     version: Option<String>,
     /// Security modules, the same, and where no word of the user's may have changed them.
     modules: Option<Vec<String>>,
-    /// Those that were asked for.
+    /// Security modules that the user asked for.
     asked: Vec<String>,
-    /// Whether SELinux enforces, where that is known.
+    /// Enforcing state of SELinux, if it is known in advance; `Some(None)` without SELinux.
     enforces: Option<Option<bool>>,
-    /// Whether the kernel audits, likewise.
+    /// True if the kernel audits; `None` if that is not known in advance.
     audits: Option<bool>,
 }
 
@@ -98,10 +100,10 @@ impl BootEntry {
         with_words(&self.line, mark)
     }
 
-    /// Whether a worker shows it.
+    /// Checks that a worker sees this entry's boot.
     ///
     /// # Errors
-    /// A sentence that says what is otherwise.
+    /// A sentence with the difference.
     pub fn check(&self, seen: &GuestSeen, mark: &str) -> Result<(), String> {
         if of_kernel(&seen.cmdline) != self.marked(mark) {
             return Err(format!("its kernel was started with `{}`", seen.cmdline));
@@ -155,7 +157,7 @@ fn is_same(these: &[String], those: &[String]) -> bool {
     these == those
 }
 
-/// What an arm adds to the normal command line.
+/// Returns the words that an arm adds to the normal command line.
 fn changed_words(options: &GuestOptions, modules: &[String], has_list: bool) -> Vec<String> {
     let mut words = Vec::new();
     if has_list {

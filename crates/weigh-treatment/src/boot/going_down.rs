@@ -25,11 +25,13 @@ pub fn services_stop_within() -> Duration {
 pub enum WayDown {
     /// The kernel that was loaded.
     Loaded,
-    /// What the boot loader boots next.
+    /// The next entry of the boot loader.
     Reset,
 }
 
-/// Whether this process may have the machine boot: root, with the capability for it, and in no container.
+/// Checks that this process may boot the machine.
+///
+/// It needs root with the capability to boot, and must not be in a container.
 ///
 /// # Errors
 /// A sentence that says what is missing.

@@ -54,7 +54,7 @@ impl Grub {
         }
     }
 
-    /// Whether GRUB can take the name out of its environment, and so boots the entry once.
+    /// Checks that GRUB can remove the name from its environment, and so boots the entry once.
     fn can_forget(&self) -> Result<(), String> {
         let file = self.directory.join("grubenv");
         // Where it is a link to the partition of the firmware, GRUB follows that.
@@ -81,7 +81,9 @@ impl Grub {
     }
 }
 
-/// Whether GRUB can write what is on this file system, and what lies between it and its partition.
+/// Checks that GRUB can write on this file system, and through the layers below it.
+///
+/// `between` names the layers between the file system and its partition.
 fn can_write(directory: &Path, file_system: &str, between: &str) -> Result<(), String> {
     let what = match between {
         "" if WRITABLE.contains(&file_system) => return Ok(()),
@@ -103,10 +105,10 @@ fn quoted(word: &str) -> Result<String, String> {
     }
 }
 
-/// Whether a file is what we wrote.
+/// Returns true if we wrote the file.
 ///
 /// # Errors
-/// Where it cannot be read: then it may be.
+/// If the file cannot be read: then it may be ours.
 fn is_ours(file: &Path) -> Result<bool, String> {
     match fs::read(file) {
         Ok(text) => Ok(text.starts_with(HEAD.as_bytes())),
@@ -115,7 +117,7 @@ fn is_ours(file: &Path) -> Result<bool, String> {
     }
 }
 
-/// Whether it would boot this.
+/// Checks that GRUB would boot this kernel.
 ///
 /// # Errors
 /// A sentence that says what is missing, or in the way.
@@ -176,7 +178,7 @@ pub fn unload() -> Result<(), String> {
     }
 }
 
-/// The same, where nobody knows any more of an experiment that wrote it.
+/// Takes away an entry that is left over from an experiment that nobody knows any more.
 ///
 /// # Errors
 /// As [`unload`].

@@ -1,6 +1,7 @@
-//! What starts `weigh` again after a boot: units of systemd, or scripts where there is none. They start a
-//! copy of this program, which nothing replaces meanwhile: early, to set the watchdog, and when all else is
-//! up.
+//! Hook that starts `weigh` again after a boot: units of systemd, or scripts without systemd.
+//!
+//! It starts a copy of this program, which nothing replaces meanwhile. The copy runs early, to set
+//! the watchdog, and again when everything else is up.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -15,7 +16,7 @@ use weigh_model::shell::command_line;
 
 /// The hidden subcommand that goes on.
 const GOES_ON: &[&str] = &["__boot"];
-/// The same, where the machine has only just its file systems.
+/// The hidden subcommand for a machine that has only just mounted its file systems.
 const GUARDS: &[&str] = &["__boot", "--early"];
 const PROGRAM: &str = "boot-weigh";
 const UNITS: &str = "/etc/systemd/system";
@@ -47,20 +48,20 @@ struct SystemdUnit {
     name: &'static str,
     /// Which wants it.
     target: &'static str,
-    /// What it starts.
+    /// Arguments of the program that it starts.
     words: &'static [&'static str],
-    /// What else it says of itself.
+    /// Further lines in its `[Unit]` section.
     more: &'static str,
 }
 
-/// What can start it here.
+/// Mechanism that can start `weigh` here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hook {
     Units,
     Scripts(Vec<PathBuf>),
 }
 
-/// Whether systemd is the first process.
+/// Returns true if systemd is the first process.
 pub fn has_systemd() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
@@ -88,7 +89,7 @@ impl Hook {
         }
     }
 
-    /// Whether it is started early, too: for a watchdog alone.
+    /// Returns true if the hook also starts it early, which only a watchdog needs.
     pub fn is_early(&self) -> bool {
         watchdog::is_here() && (*self == Hook::Units || is_possible(Path::new(EARLY_SCRIPT)))
     }

@@ -12,10 +12,10 @@ use weigh_host::machine::gone::{SETTING_FILES, check_gone};
 const UNLOAD: libc::c_ulong = 1;
 const NO_INITRAMFS: libc::c_ulong = 4;
 
-/// Whether one is loaded.
+/// Returns true if a kernel is loaded.
 ///
 /// # Errors
-/// Where it cannot be seen: that is no absence.
+/// If that cannot be read, which does not mean that no kernel is loaded.
 pub fn is_loaded() -> Result<bool, String> {
     let file = Path::new("/sys/kernel/kexec_loaded");
     let found = match fs::read_to_string(file) {

@@ -1,4 +1,4 @@
-//! What makes the next boot another one than the normal one, once.
+//! Mechanism that makes the next boot, once, differ from the normal boot.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,9 @@ impl Mechanism {
         }
     }
 
-    /// Whether a watchdog that is set before is on when the next kernel begins: a reset stops it.
+    /// Returns true if a watchdog that was set before stays on when the next kernel begins.
+    ///
+    /// A reset stops it.
     pub fn keeps_watchdog(self) -> bool {
         self == Mechanism::Kexec
     }

@@ -22,20 +22,20 @@ use super::guest::options::GuestOptions;
 use super::read_label;
 use weigh_model::label::Term;
 
-/// What such a treatment is called.
+/// Name of a treatment by boots.
 pub const NAME: &str = "boot";
 
-/// Whether arms of these labels are boots of this machine.
+/// Returns true if arms of these labels are boots of this machine.
 pub fn are_boots(labels: &[String]) -> bool {
     let is_boot = |term: &Term| term.name == NAME;
     let arms = labels.iter().filter_map(|label| read_label(label).ok());
     arms.into_iter().any(|arm| arm.places.iter().chain(&arm.treatments).any(is_boot))
 }
 
-/// What an arm of this label boots.
+/// Returns the boot entry of an arm with this label.
 ///
 /// # Errors
-/// A sentence, where the label is not that of a boot alone, or there is no such kernel here.
+/// A sentence, if the label has more than a boot, or if the kernel does not exist here.
 pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
     let arm = read_label(label)?;
     match (arm.places.as_slice(), arm.treatments.as_slice()) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kernel::BootKernel;
 
-/// What all arms have, unless they say otherwise.
+/// Boot of all arms, unless an arm changes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NormalBoot {
     pub kernel: BootKernel,
@@ -17,16 +17,16 @@ pub struct NormalBoot {
     pub command_line: String,
     /// Security modules in force.
     pub modules: Vec<String>,
-    /// Whether SELinux enforces; `None` without it.
+    /// True if SELinux enforces; `None` without SELinux.
     pub enforces: Option<bool>,
     pub audits: bool,
 }
 
 impl NormalBoot {
-    /// That of now.
+    /// Reads the boot that is running now.
     ///
     /// # Errors
-    /// A sentence, where its kernel is not found.
+    /// A sentence, if its kernel is not found.
     pub fn read() -> Result<NormalBoot, String> {
         let read = |path: &str| {
             let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));

@@ -1,5 +1,6 @@
-//! What is on disk of an experiment of boots before the machine goes down: whose it is, and which boot is
-//! due. Which samples there are is in the store alone.
+//! State of an experiment of boots on disk, written before the machine goes down.
+//!
+//! It says whose experiment it is, and which boot is due. The store alone has the samples.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -95,7 +96,7 @@ impl BootState {
         format!("{MARK}{}.{}", self.experiment, self.boots)
     }
 
-    /// That of a boot which only leads to the one that is due.
+    /// The word that marks a boot which only leads to the boot that is due.
     pub fn mark_of_way(&self) -> String {
         format!("{MARK}{}.way", self.experiment)
     }
@@ -104,7 +105,7 @@ impl BootState {
         is_marked(&self.mark_of_way())
     }
 
-    /// Whether it is still due: `weigh restore` takes it back.
+    /// Returns true if the experiment is still due: `weigh restore` cancels it.
     ///
     /// # Errors
     /// As [`BootState::read`].
@@ -123,7 +124,7 @@ fn is_marked(mark: &str) -> bool {
     line.split_whitespace().any(|word| word == mark)
 }
 
-/// Whether this boot is one of an experiment, whichever.
+/// Returns true if this boot belongs to an experiment, no matter which.
 pub fn is_in_one() -> bool {
     let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     line.split_whitespace().any(|word| word.starts_with(MARK))

@@ -19,7 +19,9 @@ const IDENTITY: &str = "/sys/class/watchdog/watchdog0/identity";
 const NO_WAY_OUT: &str = "/sys/class/watchdog/watchdog0/nowayout";
 /// `WDIOC_SETTIMEOUT`, of linux/watchdog.h.
 const SET_TIMEOUT: libc::c_ulong = 0xc004_5706;
-/// Whether the kernel stops all of them as it goes down: 0, if it does not; read when a driver is loaded.
+/// Setting for stopping all watchdogs as the kernel goes down; 0 if it leaves them running.
+///
+/// It is read when a driver is loaded.
 const STOPS: &str = "/sys/module/watchdog/parameters/stop_on_reboot";
 /// No kernel takes as long to its drivers; most can be set to it.
 const TIMEOUT_S: i32 = 120;
@@ -32,8 +34,10 @@ const APPEARS_WITHIN: Duration = Duration::from_secs(30);
 /// Closed after this letter, a device stands down.
 const STANDS_DOWN: &[u8] = b"V";
 
-/// What becomes of a boot that hangs, in sentences: where it is set before the kernel begins, how long
-/// services are stopped before that at most; and whether it is set again by what starts early.
+/// Describes in sentences the outcome of a boot that hangs.
+///
+/// `before` is set if the watchdog is set before the kernel begins. It is the longest time that
+/// services take to stop before that. `is_early` is true if an early start sets the watchdog again.
 pub fn sentences(before: Option<Duration>, is_early: bool) -> String {
     let Some(name) = name() else {
         return "There is no hardware watchdog here that could be used (/dev/watchdog): a boot that hangs \
@@ -61,12 +65,12 @@ pub fn sentences(before: Option<Duration>, is_early: bool) -> String {
     told
 }
 
-/// Whether there is one that can be used.
+/// Returns true if a watchdog can be used.
 pub fn is_here() -> bool {
     name().is_some()
 }
 
-/// Whether there is one that would be off when the next kernel begins.
+/// Returns true if a watchdog can be used that would be off when the next kernel begins.
 pub fn stops_with_the_kernel() -> bool {
     is_here() && !fs::read_to_string(STOPS).is_ok_and(|text| text.trim() == "0")
 }
@@ -91,7 +95,7 @@ fn before_s(stopping: Duration) -> i32 {
     stopping.as_secs() as i32 + TIMEOUT_S
 }
 
-/// The same where a boot has only just begun, and its drivers may be on the way.
+/// Sets the watchdog when a boot has only just begun and its driver may not be loaded yet.
 pub fn set_early() {
     let _turn = turn();
     wait_until(Instant::now() + APPEARS_WITHIN, is_here);

@@ -17,10 +17,10 @@ use weigh_host::undo::scratch::is_name;
 
 /// The journal's entry for it.
 const CONTROL_GROUP: &str = "control group";
-/// What was killed leaves a group within moments.
+/// Time for killed processes to leave a group, which takes moments.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What is to be written into a group that is not made yet.
+/// Settings to write into a group that is not made yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PlannedGroup {
     /// One in each hierarchy that has a controller of it, and whether that is version 2.
@@ -97,7 +97,7 @@ impl PlannedGroup {
         self.read()
     }
 
-    /// What each file reads now.
+    /// Reads the current content of each file.
     ///
     /// # Errors
     /// A sentence.
@@ -122,7 +122,7 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {error}", path.display())
 }
 
-/// The same in files of version 1.
+/// Translates a setting into the files of version 1.
 fn in_version_1(key: &str, value: &str) -> Result<Vec<(String, String)>, String> {
     let wrong = |takes: &str| format!("{key}={value}: takes {takes}");
     let one = |file: &str, text: String| Ok(vec![(file.to_owned(), text)]);

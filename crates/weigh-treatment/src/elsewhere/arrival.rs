@@ -1,4 +1,6 @@
-//! What `weigh` does first on another machine: it unpacks the workloads beside itself, and says where it is.
+//! First step of `weigh` on another machine.
+//!
+//! It unpacks the workloads next to itself, and reports where it is.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -13,7 +15,7 @@ use weigh_workload::setup::kind::whereabouts::Whereabouts;
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__arrival";
 
-/// What it found there.
+/// Findings of `weigh` on arrival.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Arrival {
     pub executable: Executable,

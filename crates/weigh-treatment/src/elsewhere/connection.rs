@@ -135,7 +135,7 @@ impl Connection {
         self.holder.let_go();
     }
 
-    /// Whether it has ended.
+    /// Returns true if the connection has ended.
     pub fn is_lost(&mut self) -> bool {
         self.holder.has_ended()
     }
@@ -195,7 +195,7 @@ impl Call<'_> {
         })
     }
 
-    /// What it printed, or what it said where it failed.
+    /// Runs a command line and returns its output, or its complaint if it failed.
     fn run_words(
         &self,
         words: &[String],

@@ -1,5 +1,7 @@
-//! What is on another machine is there for a term: whoever brought it says every few seconds that he still
-//! wants it. The end of a connection that was cut may not be seen there for hours.
+//! Lease of our files and processes on another machine: they stay there only for a term.
+//!
+//! Their owner reports every few seconds that it still wants them. The other machine may not see
+//! for hours that a connection was cut.
 
 use std::fs;
 use std::io;

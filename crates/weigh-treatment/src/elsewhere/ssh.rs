@@ -19,7 +19,7 @@ pub struct Ssh {
     pub known_hosts: Option<PathBuf>,
 }
 
-/// What it takes to say where to.
+/// Parameters of a destination.
 pub const PARAMETERS: [Parameter; 4] = [
     Parameter { form: "DESTINATION", help: "USER@HOST, or a name of ssh's configuration" },
     Parameter { form: "port=N", help: "where its sshd listens" },
@@ -47,7 +47,7 @@ impl Ssh {
         Ok((Ssh::of(&term.parameters, form)?, term.parameters))
     }
 
-    /// The same text with absolute paths, for a session that goes on in another directory.
+    /// Returns the text with absolute paths, for a session that goes on in another directory.
     ///
     /// # Errors
     /// As [`Ssh::read`].
@@ -61,7 +61,7 @@ impl Ssh {
         Ok(parameters.written(|_| false))
     }
 
-    /// Of parameters that the user wrote, as in `form`: `host:USER@HOST`.
+    /// Reads parameters that the user wrote as in `form`: `host:USER@HOST`.
     ///
     /// # Errors
     /// A sentence with what is wrong.
@@ -159,7 +159,7 @@ impl Ssh {
         words
     }
 
-    /// What to do about what ssh said.
+    /// Returns advice about ssh's message.
     pub fn advice(&self, said: &str) -> String {
         let port = self.port.map_or(String::new(), |port| format!(" -p {port}"));
         let by_hand = format!("ssh{port} {}", command_line([&*self.destination]));

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct Visit {
     pub ssh: Ssh,
     pub connection: Option<Connection>,
-    /// What was there when it was reached for the first time.
+    /// Facts about the machine when it was reached for the first time.
     first: Option<Facts>,
     /// A private directory of here.
     scratch: PathBuf,
@@ -54,7 +54,7 @@ impl Visit {
         self.hold_identity()
     }
 
-    /// Whether there is no connection any more.
+    /// Returns true if the connection no longer exists.
     pub fn is_lost(&mut self) -> bool {
         self.connection.as_mut().is_none_or(Connection::is_lost)
     }
@@ -75,7 +75,9 @@ impl Visit {
         Ok(())
     }
 
-    /// That this is the machine which was reached first, in the same boot: a name may lead to another one.
+    /// Checks that this machine is the one reached first, in the same boot.
+    ///
+    /// A name may lead to another machine.
     fn hold_identity(&mut self) -> Result<(), TreatmentError> {
         let Some(Connection { arrival, .. }) = &self.connection else { return Ok(()) };
         let first = self.first.get_or_insert_with(|| arrival.machine.clone());

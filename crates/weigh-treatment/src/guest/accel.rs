@@ -15,12 +15,12 @@ use weigh_model::workload::clock::PlaceClock;
 const DEVICE: &str = "/dev/kvm";
 /// With KVM a guest is up in two or three seconds.
 const TRIED_FOR: Duration = Duration::from_secs(30);
-/// What is known of this boot, so that it is tried once.
+/// Name of the file with the finding for this boot of the host, so that KVM is tried once.
 const KNOWN: &str = "kvm";
 /// As `shift` says: its clock goes on by 2¹ ns for an instruction.
 const NS_EACH: u32 = 2;
 
-/// What it means for a result.
+/// Meaning of counted instructions for a result.
 pub const MEANING: &str = "guests count instructions, and all results are path lengths \
      (instructions per operation), not times. They see no caches, TLBs, mitigations or waits for memory, \
      and each step of a repeated string instruction counts as one.";
@@ -32,7 +32,7 @@ pub enum Accel {
 }
 
 impl Accel {
-    /// What qemu is told.
+    /// Returns the words for qemu's command line.
     pub fn words(self) -> &'static [&'static str] {
         match self {
             Accel::Kvm => &["-accel", "kvm", "-cpu", "host"],
@@ -51,8 +51,10 @@ impl Accel {
         }
     }
 
-    /// What a guest's command line has besides. Where instructions are counted, how the pages of a process
-    /// lie decides how often it faults and how much of its tables a fork copies: that is no property of a
+    /// Returns the words to add to a guest's command line.
+    ///
+    /// Where instructions are counted, pages are not laid out at random. The layout decides how
+    /// often a process faults, and how much of its tables a fork copies. It is not a property of a
     /// boot.
     pub fn command_line(self) -> &'static str {
         match self {
@@ -61,7 +63,7 @@ impl Accel {
         }
     }
 
-    /// What a guest's clock counts.
+    /// Returns the unit of a guest's clock.
     pub fn clock(self) -> PlaceClock {
         match self {
             Accel::Kvm => PlaceClock::Time,
@@ -77,12 +79,14 @@ pub enum Kvm {
     Not(String),
 }
 
-/// Whether it works here. `plan` is booted with it where that is not known of this boot of the machine, and
-/// without where that fails: it may be the guest's own fault. `directory` keeps it, and `announce` is told
-/// before.
+/// Finds out if KVM works here.
+///
+/// If that is not known for this boot of the machine, `plan` is booted with KVM. If that fails, it
+/// is booted without KVM, because the guest itself may be at fault. `directory` keeps the finding,
+/// and `announce` gets a message before each boot.
 ///
 /// # Errors
-/// Where the user gave up, or the guest boots neither way.
+/// If the user gave up, or the guest boots neither way.
 pub fn find(
     plan: &mut BootPlan,
     directory: &Path,
@@ -121,7 +125,7 @@ pub fn find(
     Ok(found)
 }
 
-/// What was kept, where it is of this boot of the machine.
+/// Returns the kept finding, if it is of this boot of the machine.
 fn known_of(kept: &str, boot: &str) -> Option<Kvm> {
     let found = kept.trim_end().strip_prefix(boot)?.strip_prefix(' ')?;
     Some(if found == "works" { Kvm::Works } else { Kvm::Not(found.to_owned()) })

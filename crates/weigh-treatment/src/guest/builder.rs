@@ -1,6 +1,7 @@
-//! What is built once and kept: in a directory below that of the state, each thing under a name that says
-//! what went in. It is made in a directory beside, which the guard removes, and gets its name when it is
-//! whole.
+//! Workshop for things that are built once and kept.
+//!
+//! They are in a subdirectory of the state directory, each under a name that identifies its material.
+//! Each is made in a directory next to it, which the guard removes, and gets its name when it is whole.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,13 +26,13 @@ use weigh_model::printable;
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(1200);
-/// The same of one that only looks.
+/// Time limit of a program that only looks.
 const LOOKS_WITHIN: Duration = Duration::from_secs(60);
 /// Who waits longer is told for what.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 /// A root file system twice, as a tree and as an image, with the packages that it is made of.
 const ROOM_BYTES: u64 = 2 << 30;
-/// What a package manager lists is long.
+/// Most bytes of a program's output: lists of a package manager are long.
 const MOST_PRINTED: usize = 16 << 20;
 /// So much of what a step says is told.
 const TOLD_LINES: usize = 4;
@@ -105,7 +106,7 @@ impl<'a> Workshop<'a> {
     }
 }
 
-/// What a step of building has.
+/// Means of a step of building.
 pub struct BuildStep<'a> {
     interrupted: &'a AtomicBool,
     /// For what is not kept.
@@ -160,10 +161,10 @@ impl BuildStep<'_> {
     }
 }
 
-/// What a program printed that only looks, and whether it succeeded.
+/// Runs a program that only looks; returns its output and whether it succeeded.
 ///
 /// # Errors
-/// A sentence, where it cannot be started or does not end.
+/// A sentence, if it cannot be started or does not end.
 pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bool), String> {
     let say = |error: io::Error| format!("{}: {error}", program.display());
     let mut command = start::command(program, Inherited::Fixed);
@@ -177,7 +178,7 @@ pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bo
     }
 }
 
-/// What a program said last, with what to do about it.
+/// Returns the last lines of a program's output, with advice.
 fn last_words(printed: &str) -> String {
     let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = said::words(lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n").as_bytes());

@@ -35,7 +35,7 @@ const SYSTEM: [&str; 8] =
 const LIBRARIES: &str = "etc/ld.so.cache";
 const DEVICES: [&str; 3] = ["dev/null", "dev/urandom", "dev/kvm"];
 
-/// What the program has.
+/// Files and directories that the confined program has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Confinement {
     /// An empty directory, on which its root is mounted.
@@ -44,7 +44,7 @@ pub struct Confinement {
     pub temporary: PathBuf,
     /// Open files of which it finds copies in its root, under these names.
     pub copies: Vec<(RawFd, String)>,
-    /// Those that it inherits.
+    /// Open files that it inherits.
     pub open: Vec<RawFd>,
 }
 

@@ -1,5 +1,7 @@
-//! What a qemu has of us: files that are opened before it starts, and the words that name them. As root it is
-//! another user, in a file system of its own ([`confined`]), and could open none of them.
+//! Files that a qemu gets from us, opened before it starts, and the words that name them.
+//!
+//! A qemu that root starts is another user, in a file system of its own ([`confined`]).
+//! It could open none of these files.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -18,9 +20,9 @@ use trust::start::{self, Inherited};
 use weigh_fixture::programs::NOBODY;
 use weigh_host::own_program;
 
-/// What a guest has. A workload with 64 MiB of its own, and all that is in memory file systems.
+/// Memory of a guest: for a workload with 64 MiB of its own, and for its memory file systems.
 const MEMORY_MIB: u32 = 1024;
-/// What qemu cannot do any more, whoever got out of the guest.
+/// Actions that qemu is forbidden, even for somebody who got out of the guest.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
 #[cfg(target_arch = "x86_64")]
@@ -31,7 +33,7 @@ const MACHINE: &str = "virt";
 const KERNEL: &str = "kernel";
 const INITRAMFS: &str = "initramfs";
 
-/// What is booted again and again.
+/// Plan of a guest that is booted again and again.
 pub struct BootPlan {
     pub kernel: GuestKernel,
     pub image: Image,
@@ -50,7 +52,7 @@ pub struct GuestFiles {
     kernel: File,
     initramfs: File,
     console: File,
-    /// Of its serial port.
+    /// Listener for the guest's serial port.
     port: UnixListener,
 }
 

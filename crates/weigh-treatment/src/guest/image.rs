@@ -15,7 +15,7 @@ use crate::rootfs::{RootForm, RootSource, fill_tree};
 use crate::{Bench, TreatmentError};
 use trust::user_file;
 
-/// What is made of the same things by another version of this may differ.
+/// Version of the recipe: another version may make a different image of the same things.
 const VERSION: &str = "1";
 /// Beside what a Debian system cannot be without: a policy, and what UnixBench executes.
 const PACKAGES: &str = "selinux-policy-default,policycoreutils,apparmor,dc";
@@ -31,13 +31,13 @@ const FILE: &str = "root.ext4";
 const LABELLED: &str = "labelled";
 /// The configuration of a policy is no longer.
 const MOST_BYTES: u64 = 1 << 20;
-/// What a file system takes besides its files, and what processes may write.
+/// Room for the file system itself, and for files that processes write.
 const ROOM_MIB: u64 = 256;
 
 #[derive(Clone)]
 pub struct Image {
     pub file: PathBuf,
-    /// Of what went in.
+    /// Digest of the material of the image.
     pub digest: String,
     pub is_labelled: bool,
     /// As a person knows it.
@@ -79,10 +79,10 @@ impl Image {
         Ok(Image { file: directory.join(FILE), digest, is_labelled, shown })
     }
 
-    /// What another image has different, without building it.
+    /// Returns the identity of an image without building it; a different image has another.
     ///
     /// # Errors
-    /// A sentence, where it is not known of what it would be built.
+    /// A sentence, if the material of the image is not known.
     pub fn identity(root: Option<&str>) -> Result<String, String> {
         match root {
             None => Ok(digest_of_suite(&suite()?)),
@@ -204,7 +204,7 @@ fn contexts(tree: &Path) -> Option<String> {
     (policy.chars().all(is_plain) && is_there).then_some(file)
 }
 
-/// What its files take.
+/// Returns the room that the files in a tree take, in MiB.
 fn mib(tree: &Path) -> std::io::Result<u64> {
     let (mut blocks, mut open) = (0, vec![tree.to_owned()]);
     while let Some(directory) = open.pop() {

@@ -146,7 +146,7 @@ fn load_policy() -> Result<(), String> {
     }
 }
 
-/// What every system has, in memory.
+/// Mounts the memory file systems that every system has, and makes the rest of its surroundings.
 fn furnish() -> Result<(), String> {
     let make = |path: &str| match fs::create_dir(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(format!("{path}: {error}")),

@@ -22,7 +22,7 @@ const PACKAGE: &str = "linux-image-cloud-amd64";
 const PACKAGE: &str = "linux-image-cloud-arm64";
 /// The drivers of all that a guest has, and of its root file system.
 const NEEDED: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4"];
-/// What these ask for by another name, where it is a module.
+/// Modules that these ask for by another name, if it is a module.
 const ASKED_FOR: [&str; 2] = ["crc32c_generic", "crc32c_cryptoapi"];
 /// A package that is only a name for another leads to one such.
 const MOST_NAMES: usize = 3;
@@ -91,10 +91,10 @@ impl GuestKernel {
         GuestKernel::with(image, &tree)
     }
 
-    /// What another kernel has different, without fetching it.
+    /// Returns the identity of a kernel without fetching it; a different kernel has another.
     ///
     /// # Errors
-    /// A sentence, where there is none such.
+    /// A sentence, if no such kernel exists.
     pub fn identity(named: Option<&str>) -> Result<String, String> {
         match named {
             Some(path) if path.contains('/') => match GuestKernel::of_file(Path::new(path)) {
@@ -137,7 +137,7 @@ impl GuestKernel {
     }
 }
 
-/// Of the image, and of the modules that are loaded: these may be built anew without it.
+/// Digests the image and the loaded modules, because modules may be rebuilt without the image.
 fn digest_of(image_digest: &str, modules: &[(String, Vec<u8>)]) -> String {
     let mut hash = Sha256::new();
     hash.update(image_digest);
@@ -149,10 +149,10 @@ fn digest_of(image_digest: &str, modules: &[(String, Vec<u8>)]) -> String {
     hex(&hash.finalize())
 }
 
-/// What an image for x86 says of itself.
+/// Reads the release from an image for x86.
 ///
 /// # Errors
-/// A sentence, where it is none.
+/// A sentence, if it is not such an image.
 pub fn release_of(image: &Path) -> Result<String, String> {
     let mut head = vec![0; 1 << 16];
     let mut file = user_file::open(image).map_err(|error| error.to_string())?;
@@ -314,7 +314,7 @@ impl Modules {
         Ok(Modules { files, built_in })
     }
 
-    /// Those that a guest needs, after those that they need.
+    /// Returns the modules that a guest needs, each after the modules that it needs itself.
     fn needed(&self, release: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
         let lacks =
             |name: &&&str| !self.files.contains_key(**name) && !self.built_in.contains(**name);
@@ -372,7 +372,7 @@ fn content(file: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What a module says in its `.modinfo`.
+/// Reads the dependencies of a module from its `.modinfo`.
 fn depends(module: &[u8]) -> Vec<String> {
     const KEY: &[u8] = b"\0depends=";
     let Some(at) = module.windows(KEY.len()).position(|window| window == KEY) else {

@@ -126,7 +126,7 @@ impl Guest {
         (!self.has_ended()).then_some(self)
     }
 
-    /// Whether it is gone.
+    /// Returns true if the machine has ended.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.qemu.try_wait(), Ok(None))
     }

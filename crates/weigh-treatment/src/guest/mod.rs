@@ -33,7 +33,7 @@ use weigh_host::undo::guard::Guard;
 /// Where the workloads are in a guest, in memory.
 pub const SCRATCH: &str = "/run/weigh";
 
-/// What a guest takes here, and the Debian package that has it.
+/// Programs that a guest needs here, each with its Debian package.
 pub const PROGRAMS: [(&str, &str); 5] = [
     (QEMU, QEMU_PACKAGE),
     ("mmdebstrap", "mmdebstrap"),

@@ -1,12 +1,15 @@
-//! What the parameters of `vm` make of a guest: its kernel's command line, and what has to show in it.
+//! Options of a guest, made from the parameters of `vm`.
+//!
+//! They give its kernel's command line, and the features that must show in the guest.
 
 use super::accel::Accel;
 use weigh_model::label::Parameters;
 
 /// Modules that a guest has without being asked, and that forbid nothing by themselves.
 const ALWAYS: &str = "landlock,lockdown,yama";
-/// What an emulator that counts instructions does not have or not see: names of options that would change
-/// nothing, or too little.
+/// Options that an emulator that counts instructions lacks or does not see.
+///
+/// They would change nothing, or too little.
 const UNSEEN: [&str; 39] = [
     "mitigations",
     "nopti",
@@ -49,14 +52,14 @@ const UNSEEN: [&str; 39] = [
     "thp_shmem",
 ];
 
-/// Whether SELinux is on.
+/// Mode of SELinux in a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelinuxMode {
     Permissive,
     Enforcing,
 }
 
-/// What is asked of a guest.
+/// Options that the user asks of a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuestOptions {
     pub selinux: Option<SelinuxMode>,

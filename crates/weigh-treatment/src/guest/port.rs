@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "__port";
-/// What the other end is to be: who says what it found, and a launcher.
+/// Role of the other end: `ARRIVAL` reports its findings, `LAUNCHER` is a launcher.
 pub const ARRIVAL: &str = "arrival";
 pub const LAUNCHER: &str = "launcher";
 /// Before the name of a role and a new line; alone before a new line it is the answer.
@@ -100,7 +100,7 @@ fn pass_on(guest: &mut UnixStream) -> io::Result<()> {
     }
 }
 
-/// What comes from a guest: all before the answer is of a session of before.
+/// Filter for bytes from a guest: all bytes before the answer are of an earlier session.
 #[derive(Default)]
 struct Answer {
     has_begun: bool,

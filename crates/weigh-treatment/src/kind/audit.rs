@@ -36,7 +36,7 @@ use weigh_workload::setup::Setup;
 
 pub static KIND: Audit = Audit;
 
-/// What rules may make of a program's start and end, between the canaries.
+/// Most records that rules may make of a program's start and end, between the canaries.
 const RECORDS_OF_A_START: u64 = 32;
 
 pub struct Audit;
@@ -115,7 +115,7 @@ struct Auditing {
     rules: Option<(RuleSet, PathBuf)>,
     wanted: Wanted,
     sink: SinkChoice,
-    /// What became of the rule file's lines.
+    /// Outcome of each line of the rule file.
     lines: Vec<RuleLine>,
     shared: Option<Rc<RefCell<Configuration>>>,
     /// The number under which the configuration knows this arm, and the login uid of its processes.
@@ -249,7 +249,7 @@ impl Treatment for Auditing {
     }
 }
 
-/// What became of a file's lines, of which at least one has to be in force.
+/// Loads a file's rules and returns the outcome of each line. At least one must be in force.
 fn load_file(
     file: &RuleSet,
     path: &Path,
@@ -294,7 +294,9 @@ fn rule_file_fact(path: &Path, lines: &[RuleLine]) -> String {
     )
 }
 
-/// Of rules that are missing from the measurement, though the file has them: without them it looks cheaper.
+/// Describes rules of the file that are missing from the measurement.
+///
+/// Without them, auditing looks cheaper.
 fn not_weighed(lines: &[RuleLine]) -> Option<String> {
     let reasons = lines.iter().filter_map(|line| match &line.outcome {
         LineOutcome::Refused(reason) => Some((line, reason.as_str())),
@@ -312,8 +314,9 @@ fn not_weighed(lines: &[RuleLine]) -> Option<String> {
     })
 }
 
-/// What a reader must know of a line that is not in force as it is written; with the file's name where there
-/// are several.
+/// Describes a line that is not in force as it is written, for the reader.
+///
+/// It has the file's name if there are several.
 fn line_fact(path: &Path, line: &RuleLine, loginuid: u32) -> Option<String> {
     let what = match &line.outcome {
         LineOutcome::Loaded if line.is_confined => {

@@ -54,7 +54,7 @@ impl Kind for MachineBoot {
 struct OneArm {
     options: GuestOptions,
     entry: Option<BootEntry>,
-    /// Of the boot that is due.
+    /// Mark of the boot that is due.
     mark: String,
     boot_id: String,
 }

@@ -83,21 +83,21 @@ impl Kind for Build {
 struct Rebuilt {
     compiler: Compiler,
     version: OnceCell<String>,
-    /// Of the compiler.
+    /// Digest of the compiler.
     sha256: OnceCell<String>,
     built: Option<Rc<Built>>,
     /// Which of its links the arm runs now.
     drawn: usize,
 }
 
-/// What was built for one arm, or for several that ask for the same.
+/// Build for one arm, or for several arms that ask for equal workloads.
 struct Built {
     directory: PathBuf,
     links: Vec<Link>,
     arms: Cell<usize>,
 }
 
-/// Those of an experiment, by what they were made of.
+/// Builds of an experiment, by the material that they were made of.
 #[derive(Default)]
 struct Builds(RefCell<BTreeMap<Vec<u8>, Rc<Built>>>);
 

@@ -17,7 +17,7 @@ use weigh_workload::setup::kind::control_group::ControlGroup;
 
 pub static KIND: Cgroup = Cgroup;
 
-/// Those that limit or share something.
+/// Controllers that limit or share something.
 const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "io", "memory", "pids"];
 const CPUS: &str = "cpuset.cpus";
 
@@ -108,7 +108,7 @@ struct Grouped {
     /// Nobody else has a group of this name.
     name: String,
     planned: PlannedGroup,
-    /// What each of its files reads since it was made.
+    /// Content of each of its files since the group was made.
     in_force: Vec<String>,
 }
 

@@ -27,7 +27,9 @@ impl Kind for Cpus {
         Probe::Available
     }
 
-    /// Whether there are such CPUs is for the launcher to see, which may be elsewhere.
+    /// Makes the treatment without checking that the CPUs exist, which the launcher does.
+    ///
+    /// The launcher may be on another machine.
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let list = parameters.iter().map(|(part, _)| part).collect::<Vec<_>>().join(",");
         match cpus_of(&list) {
@@ -39,7 +41,7 @@ impl Kind for Cpus {
 
 struct Confined {
     cpus: Vec<usize>,
-    /// Those of a process that is not confined, since the first that was seen.
+    /// CPUs of processes that are not confined, as first seen.
     others: Option<Vec<usize>>,
 }
 

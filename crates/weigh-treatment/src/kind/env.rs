@@ -20,7 +20,9 @@ const PADDING: &str = "WEIGH_PADDING";
 /// Our own workloads set this one after they were executed, which no proof sees.
 const LOCALE: &str = "LC_ALL";
 
-/// What the loader loads into each program (ld.so(8)).
+/// Variable with directories of libraries that the loader loads into each program (ld.so(8)).
+///
+/// `LOADED` has all variables of this kind.
 const DIRECTORIES: &str = "LD_LIBRARY_PATH";
 const LOADED: [&str; 3] = ["LD_PRELOAD", "LD_AUDIT", DIRECTORIES];
 

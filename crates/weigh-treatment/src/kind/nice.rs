@@ -41,7 +41,7 @@ impl Kind for Nice {
 
 struct Niceness {
     level: i32,
-    /// What a process is that takes no level, since the first that was seen.
+    /// Niceness of processes without a level of ours, as first seen.
     others: Option<String>,
 }
 

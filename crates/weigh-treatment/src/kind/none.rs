@@ -44,9 +44,10 @@ impl Treatment for Nothing {
         Reach::Processes
     }
 
-    /// That the arm was set up as one without a filter and without planted work. Of the process itself
-    /// nothing can be asked: a command may well filter its own system calls. Whatever else another arm
-    /// has, its treatment proves that this one has not.
+    /// Proves that the arm was set up without a filter and without planted work.
+    ///
+    /// The process itself cannot be asked: a command may well filter its own system calls. If
+    /// another arm has a further treatment, that treatment proves that this arm does not have it.
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let has_filter = launch.setup.get::<SeccompFilter>().is_some();
         let is_planted = launch.setup.get::<PlantedShare>().is_some_and(|share| share.ppm > 0);

@@ -16,9 +16,11 @@ pub static KIND: Planted = Planted;
 /// In millionths: 0.1 % to 50 %.
 const SHARES_PPM: RangeInclusive<u32> = 1_000..=500_000;
 const DEFAULT_PPM: u32 = 10_000;
-/// Of slices: divisors of the most that a sample has, so that each has whole periods.
+/// Periods in slices: divisors of the most that a sample has, so that each has whole periods.
 const PERIODS: [u32; 6] = [1, 2, 4, 5, 10, 20];
-/// What a median of slices does not see, and what is five times the usual margin.
+/// Planted work that a median of slices does not see: its period in slices, and its share.
+///
+/// The share is five times the usual margin.
 pub const PERIODIC_EVERY: u32 = 5;
 pub const PERIODIC_PPM: u32 = 50_000;
 
@@ -34,7 +36,7 @@ pub fn share_ppm(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "takes a percentage from 0.1% to 50%, such as 1%".into())
 }
 
-/// The same as it is written: `1%`.
+/// Writes a share as a percentage, such as `1%`.
 pub fn percent(ppm: u32) -> String {
     format!("{}%", f64::from(ppm) / 1e4)
 }
@@ -49,7 +51,7 @@ pub fn periodic_label() -> String {
     format!("{},every={PERIODIC_EVERY}", label(PERIODIC_PPM))
 }
 
-/// What a share does to the rate, as a log-ratio.
+/// Returns the effect of a share on the rate, as a log-ratio.
 pub fn true_effect(ppm: u32) -> f64 {
     -(f64::from(ppm) / 1e6).ln_1p()
 }
@@ -196,7 +198,7 @@ mod tests {
         assert!(build("planted:every=50").unwrap().starts_with("every=50: takes"));
     }
 
-    /// Whether a line is believed of a process of which so much was wanted.
+    /// Returns true if a line is believed of a process that should have this share planted.
     fn is_believed(is_treated: bool, exit_code: i32, line: &str) -> bool {
         let mut treatment = Planting { ppm: 10_000, every: 1 };
         let setup = treatment.setup(is_treated);

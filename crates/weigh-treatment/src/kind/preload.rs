@@ -13,7 +13,9 @@ use weigh_workload::setup::kind::preloaded::Preloaded;
 pub static KIND: Preload = Preload;
 
 const MOST_BYTES: u64 = 256 << 20;
-/// Of an ELF header (elf(5)): what tells 32 from 64 bits, byte order, kind and machine.
+/// Part of an ELF header (elf(5)) that distinguishes 32 from 64 bits and gives the byte order.
+///
+/// `TYPE` and `MACHINE` are the parts with the kind and the machine.
 const IDENTITY: std::ops::Range<usize> = 0..6;
 const TYPE: std::ops::Range<usize> = 16..18;
 const MACHINE: std::ops::Range<usize> = 18..20;
@@ -70,7 +72,7 @@ impl Kind for Preload {
     }
 }
 
-/// Whether these are the bytes of a library for the processes that a program is for.
+/// Returns true if `content` is a library for the processes that run `program`.
 fn is_library(content: &[u8], program: &[u8]) -> bool {
     let same = |range: std::ops::Range<usize>| {
         content.get(range.clone()).is_some_and(|bytes| program.get(range) == Some(bytes))
@@ -110,7 +112,9 @@ impl Treatment for Preloading {
         Setup::default().with(Preloaded { library: is_treated.then(|| self.library.clone()) })
     }
 
-    /// What the loader was told, and what it did. A program may end before anybody sees the second.
+    /// Checks the libraries that the loader had to load, and the libraries that it did load.
+    ///
+    /// A program may end before the second can be seen.
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let wanted = launch.setup.get::<Preloaded>().and_then(|step| step.library.as_deref());
         let is_wanted = wanted == Some(&*self.library);

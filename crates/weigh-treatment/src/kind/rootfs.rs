@@ -87,7 +87,7 @@ impl Kind for Rootfs {
     }
 }
 
-/// What a child of ours finds out, in which this process is not changed.
+/// Finds something out in a child process, so that this process is not changed.
 fn in_child(find_out: fn() -> Result<(), String>) -> Result<(), String> {
     let (read, write) = rustix::pipe::pipe().map_err(|error| error.to_string())?;
     // SAFETY: the child makes system calls and small allocations, writes to the pipe and ends at once. The
@@ -285,8 +285,9 @@ mod tests {
     use weigh_workload::launcher::Launched;
     use weigh_workload::member::{MemberDuring, MemberSeen};
 
-    /// Whether a sample is believed whose worker and member saw these marks, in this arm: that of root 7, of
-    /// root 8, or of none.
+    /// Returns true if a sample is believed whose worker and member saw these marks.
+    ///
+    /// `entered` is the arm's root: 7, 8, or 0 for no root of ours.
     fn is_believed(is_treated: bool, entered: u64, worker: Option<&str>, member: &str) -> bool {
         let source = RootSource::look("/proc").unwrap();
         let root = Rc::new(Root::made_up(7, "/scratch/root-7"));

@@ -64,7 +64,7 @@ impl Kind for ServerKind {
     }
 }
 
-/// Those of which a fixture takes anything.
+/// Returns the servers of which some fixture takes a parameter.
 fn servers() -> BTreeSet<&'static str> {
     let forms = FIXTURES.iter().flat_map(|kind| FixtureKind::parameters(*kind));
     forms.filter_map(|known| known.form.split_once('.')).map(|(server, _)| server).collect()
@@ -84,7 +84,7 @@ impl ServersAsked {
 }
 
 impl Treatment for ServersAsked {
-    /// What is in force, the fixtures with these servers have proved.
+    /// Checks that each server ran in the arm; the fixtures with these servers proved the settings.
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let has = |server: &str| launch.members.iter().any(|member| member.after.name == server);
         match self.servers.iter().find(|server| launch.is_treated && !has(server)) {

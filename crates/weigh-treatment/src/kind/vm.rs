@@ -33,7 +33,7 @@ const AVC_LOOKUPS: EvidenceQuantity = EvidenceQuantity::new(
     QuantityKind::Made,
     None,
 );
-/// Those that were not in it.
+/// Permissions that the kernel did not find in SELinux's cache.
 const AVC_MISSES: EvidenceQuantity = EvidenceQuantity::new(
     "avc_misses",
     "AVC misses",
@@ -111,15 +111,17 @@ struct GuestVisit {
     next: Option<Guest>,
     /// Whose boot it is.
     round: Option<(usize, usize)>,
-    /// What the kernel of its first boot says of itself.
+    /// Version line of the kernel of its first boot.
     version: Option<String>,
-    /// Whether the workloads of its first boot are linked statically: another build is another program.
+    /// True if the workloads of its first boot are linked statically.
+    ///
+    /// Another build is another program.
     is_static: Option<bool>,
     losses: usize,
     interrupted: Arc<AtomicBool>,
 }
 
-/// What all arms find out once.
+/// Finding about KVM that all arms share, made once.
 type KvmFound = OnceCell<Kvm>;
 
 impl GuestVisit {
@@ -151,7 +153,7 @@ impl GuestVisit {
         self.guest.as_mut().is_none_or(|(guest, _)| guest.has_ended())
     }
 
-    /// What a worker of this arm has to show.
+    /// Checks that a worker of this arm sees its guest as the options require.
     fn check(&self, seen: &GuestSeen) -> Result<(), String> {
         let (Ok(plan), Some((_, arrival))) = (self.plan(), &self.guest) else {
             return Err("there is no guest".into());
@@ -204,7 +206,7 @@ impl GuestVisit {
     }
 }
 
-/// Whether a kernel that says this of itself is the one that was to be booted, and that of the boots before.
+/// Checks that a kernel has the requested release, and the version line of earlier boots.
 fn check_version(seen: &str, release: &str, first: Option<&str>) -> Result<(), String> {
     let own = seen.strip_prefix("Linux version ").and_then(|rest| rest.split(' ').next());
     if own != Some(release) {

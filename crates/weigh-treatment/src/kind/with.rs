@@ -56,7 +56,7 @@ impl Treatment for Filling {
         Reach::Processes
     }
 
-    /// Of programs of ours, a value is the interpreter of the language that its name is.
+    /// Uses each value as the interpreter of the language that its name is, for programs of ours.
     fn place(&self, place: LaunchPlace) -> LaunchPlace {
         let is_here = place.is_here();
         let own = |executable: Executable, (language, value): &(String, String)| {

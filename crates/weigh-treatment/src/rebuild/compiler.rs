@@ -14,10 +14,10 @@ use trust::allowed::executable_or_absent;
 use trust::program;
 use weigh_model::shell::{command_line, words};
 
-/// What the build of `weigh` uses, too.
+/// Default compiler, which the build of `weigh` uses, too.
 const DEFAULT: &str = "cc";
 
-/// What a compiler starts to do its work, where it is programs of their own.
+/// Programs that a compiler starts to do its work, if they are separate.
 const PARTS: [&str; 3] = ["cc1", "as", "ld"];
 
 /// Ctrl-C has no effect meanwhile.
@@ -65,10 +65,10 @@ impl Compiler {
         }
     }
 
-    /// What it says that it is, in a line.
+    /// Returns the compiler's version line.
     ///
     /// # Errors
-    /// A sentence, where it says nothing.
+    /// A sentence, if the compiler prints nothing.
     pub fn version(&self) -> Result<String, String> {
         let said = self.said("--version")?;
         if said.is_empty() { Err("of an unknown version".into()) } else { Ok(said) }
@@ -109,11 +109,13 @@ impl Compiler {
     }
 }
 
-/// What a flag names is loaded by the compiler (`-fplugin=`), executed in place of its parts (`-B`,
-/// `-specs=`) or linked into the workloads, and root executes those.
+/// Checks the files that a flag names, because root executes them.
+///
+/// The compiler loads them (`-fplugin=`), executes them in place of its parts (`-B`, `-specs=`), or
+/// links them into the workloads.
 ///
 /// # Errors
-/// A sentence, where root may not execute it; or where it stands for more flags.
+/// A sentence, if root may not execute a file, or if the flag stands for more flags.
 fn check_flag(flag: &str) -> Result<(), String> {
     // A macro is text, and so is what debug information calls a directory.
     if flag.starts_with("-D") || flag.starts_with("-f") && flag.contains("-prefix-map=") {

@@ -15,7 +15,7 @@ use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::shell::command_line;
 
 const PAUSE: Duration = Duration::from_millis(2);
-/// Of what a compiler says: the first complaint is mostly the cause of the others.
+/// Most lines of a compiler's output to report: mostly the first complaint causes the others.
 const SAID_LINES: usize = 4;
 /// As much of a command as tells which it is.
 const SHOWN_WORDS: usize = 12;
@@ -92,10 +92,10 @@ impl Jobs<'_> {
 }
 
 impl Running<'_> {
-    /// Whether it has ended well.
+    /// Returns true if the command has succeeded, false if it still runs.
     ///
     /// # Errors
-    /// A sentence with what it said, where it has not, or takes too long.
+    /// A sentence with its output, if it failed or takes too long.
     fn ended(&mut self) -> Result<bool, String> {
         match self.heard.ended() {
             Err(error) => Err(self.problem(&error.to_string())),

@@ -26,14 +26,14 @@ use weigh_workload::sources::SOURCES;
 /// How many there are to draw from.
 pub const LINKS: usize = 16;
 
-/// Of one command: a link that optimises the whole program takes seconds.
+/// Time limit of one command: a link that optimises the whole program takes seconds.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The workloads, linked in one order.
 pub struct Link {
     pub executable: Executable,
     pub sha256: String,
-    /// What the executable calls itself in every line that it prints.
+    /// Name that the executable gives itself in every line that it prints.
     pub mark: String,
 }
 

@@ -1,5 +1,6 @@
-//! What `workloads/Makefile` does, with another compiler and other flags in it: taken from what make said
-//! when `weigh` was built, so that nothing of it is written twice.
+//! Commands of `workloads/Makefile`, with another compiler and other flags in them.
+//!
+//! They come from make's output when `weigh` was built, so that nothing is written twice.
 
 use rand::Rng;
 use rand::seq::SliceRandom;

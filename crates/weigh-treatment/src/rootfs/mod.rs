@@ -29,7 +29,7 @@ use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::enter_root::{ABOVE, EnterRoot, MOUNTS, TREE};
 use weigh_workload::setup::kind::root_seen::{MARK, RootSeen};
 
-/// What has to stay free for the experiment's own files, and for others.
+/// Room that has to stay free for the experiment's own files, and for others.
 const RESERVED_BYTES: u64 = 256 << 20;
 const RESERVED_FILES: u64 = 10_000;
 /// Who waits longer is told what for.
@@ -44,14 +44,14 @@ pub struct Root {
     /// As the processes in it see.
     pub number: u64,
     pub tried: TriedRoot,
-    /// What of it was left out, or is otherwise worth knowing.
+    /// Kind of archive that it was unpacked from, if it was.
     pub packed: Option<Packed>,
     /// How many it has; they are not counted in the host's own.
     pub files: Option<u64>,
     pub devices: u64,
     /// SHA-256, as of its source.
     pub digest: String,
-    /// What else of it could not be had, and why.
+    /// Other content of the source that the root lacks, and the reason.
     pub lacks: Option<String>,
     file: PathBuf,
     base: PathBuf,
@@ -176,7 +176,7 @@ impl Root {
         }
     }
 
-    /// What is known to differ, and that an effect is of all of it.
+    /// Describes the known differences from `other`, and that an effect is due to all of them.
     pub fn beside(&self, other: &Root) -> String {
         let file = other.file.display();
         if self.digest == other.digest {
@@ -210,13 +210,13 @@ impl Root {
         Setup::default().with(EnterRoot { base, shared })
     }
 
-    /// Whether this set-up leads into it.
+    /// Returns true if this set-up leads into the root.
     pub fn is_entered_by(&self, setup: &Setup) -> bool {
         setup.get::<EnterRoot>().is_some_and(|step| step.base == self.base)
     }
 }
 
-/// What lies above it, and where it is entered.
+/// Makes the directory above a root, with its mark, and the directory where it is entered.
 fn make_frame(base: &Path, number: u64) -> io::Result<()> {
     for directory in [base.to_owned(), base.join(ABOVE), base.join(MOUNTS)] {
         fs::create_dir(directory)?;
@@ -224,7 +224,7 @@ fn make_frame(base: &Path, number: u64) -> io::Result<()> {
     fs::write(base.join(ABOVE).join(MARK), format!("{number:016x}\n"))
 }
 
-/// What is in a tree.
+/// Facts about the content of a tree.
 #[derive(Default)]
 struct Filled {
     packed: Option<Packed>,
@@ -299,7 +299,7 @@ fn count(tree: &Path) -> io::Result<u64> {
     Ok(files)
 }
 
-/// What a file system has left for us.
+/// Free room of a file system.
 struct Room {
     bytes: u64,
     files: u64,

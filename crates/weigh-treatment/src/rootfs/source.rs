@@ -1,4 +1,4 @@
-//! What a user names as a root file system: what it is, and that it stays as it is.
+//! Root file system that a user names: its form, and checks that it stays as it is.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::{OsStr, OsString};
@@ -53,7 +53,7 @@ pub enum RootForm {
     /// The root of this system, which changes all the time.
     Host,
     Directory,
-    /// Of an image: an OCI layout, or an unpacked `docker save` archive.
+    /// Directory of an image: an OCI layout, or an unpacked `docker save` archive.
     ImageDirectory,
     /// Compressed or not; of a root, or of an image.
     Tar,
@@ -179,10 +179,10 @@ impl RootSource {
         }
     }
 
-    /// Whether it is what was digested.
+    /// Checks that it is still as it was when it was digested.
     ///
     /// # Errors
-    /// A sentence, where it is not.
+    /// A sentence, if it has changed.
     pub fn check_unchanged(&self) -> Result<(), String> {
         let began = Instant::now();
         let was = self.digested()?;
@@ -202,7 +202,7 @@ impl RootSource {
         }
     }
 
-    /// The same where it is in use and was not looked at for long.
+    /// Checks that it is unchanged, if it is in use and the last check was long ago.
     ///
     /// # Errors
     /// As [`RootSource::check_unchanged`].
@@ -214,7 +214,7 @@ impl RootSource {
         if self.is_in_use() && is_due { self.check_unchanged() } else { Ok(()) }
     }
 
-    /// The same, where it was in use.
+    /// Checks that it is unchanged, if it was in use.
     ///
     /// # Errors
     /// As [`RootSource::check_unchanged`].
@@ -222,7 +222,7 @@ impl RootSource {
         if self.is_in_use() { self.check_unchanged() } else { Ok(()) }
     }
 
-    /// What was unpacked is a copy of ours.
+    /// Returns true if the source itself is in use. An unpacked root is a copy of ours.
     fn is_in_use(&self) -> bool {
         matches!(self.form, RootForm::Directory | RootForm::Squashfs)
     }
@@ -248,13 +248,15 @@ impl RootSource {
     }
 }
 
-/// Whether programs, their libraries or settings are below this path on most systems.
+/// Returns true if programs, their libraries or settings are below this path on most systems.
 fn has_programs(path: &Path) -> bool {
     let first = path.iter().nth(1).and_then(OsStr::to_str).unwrap_or_default();
     ["bin", "etc", "gnu", "nix", "opt", "sbin", "usr"].contains(&first) || first.starts_with("lib")
 }
 
-/// Of a text as `/proc/self/mountinfo` has it (proc_pid_mountinfo(5)); but for what every root is brought.
+/// Lists the mounts below a directory, except the mounts that every root gets.
+///
+/// `mounts` has the form of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
 fn mounts_below(directory: &Path, mounts: &[u8]) -> Vec<PathBuf> {
     let points = mounts.split(|byte| *byte == b'\n').filter_map(|line| {
         let field = line.split(|byte| *byte == b' ').nth(4)?;
@@ -285,7 +287,9 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What is not smaller once it is unpacked is refused before it is read, which may take hours.
+/// Refuses an archive that is larger than the room for unpacking it.
+///
+/// It does not become smaller when it is unpacked, and reading it may take hours.
 fn check_room(archive: &File) -> Result<(), String> {
     let room = Room::of(&std::env::temp_dir()).map_err(|error| error.to_string())?;
     let length = archive.metadata().map_err(|error| error.to_string())?.len();
@@ -299,7 +303,7 @@ fn check_room(archive: &File) -> Result<(), String> {
     ))
 }
 
-/// Whether the scratch directory is going to be in it.
+/// Returns true if the scratch directory will be inside this directory.
 fn is_ours_in(directory: &Path) -> bool {
     let temporary = std::env::temp_dir();
     temporary.canonicalize().unwrap_or(temporary).starts_with(directory)
@@ -314,7 +318,7 @@ fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Of all in a directory that is on its file system.
+/// Digests everything in a directory that is on the directory's own file system.
 fn digest_of_tree(directory: &Path) -> io::Result<Digested> {
     let whole = fs::metadata(directory)?;
     let (mut hash, mut files) = (Sha256::new(), 0);

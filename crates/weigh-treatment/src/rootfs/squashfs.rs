@@ -19,7 +19,7 @@ use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_model::printable;
 use weigh_workload::setup::kind::enter_root::own_mounts;
 
-/// What says that some files could not be made, such as devices without root.
+/// Exit status of unsquashfs if it could not make some files, such as devices without root.
 const NOT_ALL: i32 = 2;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -124,7 +124,7 @@ fn inodes(image: &Path) -> Result<u64, ArchiveError> {
     Ok(u64::from(u32::from_le_bytes([start[4], start[5], start[6], start[7]])))
 }
 
-/// Whether it says that it may not make a device node.
+/// Returns true if the line complains that a device node may not be made.
 fn is_of_device(line: &str) -> bool {
     ["could not create character device", "could not create block device"]
         .iter()

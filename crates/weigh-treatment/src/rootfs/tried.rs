@@ -1,5 +1,6 @@
-//! What is found out by executing workloads in a root file system once: which of their builds runs there, and
-//! whose libc it is.
+//! Trial of a root file system: workloads are executed in it once.
+//!
+//! The trial shows which of their builds runs there, and which libc the root has.
 
 use crate::{Bench, TreatmentError};
 use weigh_workload::executable::{Executable, FILE_NAME};
@@ -11,7 +12,7 @@ use weigh_workload::stdout_use::StdoutUse;
 
 const LIMIT_MS: u64 = 30_000;
 
-/// That.
+/// Findings of the trial of a root file system.
 #[derive(Default)]
 pub struct TriedRoot {
     pub distribution: Option<String>,

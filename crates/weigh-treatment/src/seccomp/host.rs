@@ -1,6 +1,6 @@
-//! What the conditions of a seccomp profile are held against: capabilities and the kernel.
+//! Capabilities and kernel of a host, which a seccomp profile's conditions are compared with.
 
-/// What a profile's conditions are held against.
+/// Host features that a profile's conditions are compared with.
 pub struct HostFeatures {
     /// Bits of the effective capabilities.
     pub capabilities: u64,
@@ -21,8 +21,10 @@ impl HostFeatures {
         HostFeatures { capabilities, kernel: version(&release) }
     }
 
-    /// Whether a capability is effective. Known are those that Docker's default profile asks about, by
-    /// their bit (`linux/capability.h`).
+    /// Returns true if a capability is effective.
+    ///
+    /// It knows the capabilities that Docker's default profile asks about, by their bit
+    /// (`linux/capability.h`).
     pub fn has(&self, capability: &str) -> bool {
         let bit = match capability {
             "CAP_DAC_READ_SEARCH" => 2,
@@ -45,7 +47,7 @@ impl HostFeatures {
         self.capabilities & (1 << bit) != 0
     }
 
-    /// Whether the kernel is of this release or newer.
+    /// Returns true if the kernel is of this release or newer.
     pub fn is_at_least(&self, wanted: &str) -> bool {
         self.kernel >= version(wanted)
     }

@@ -20,7 +20,7 @@ const LONGEST_FILE: u64 = 4 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compiled {
     pub program: Vec<Instruction>,
-    /// What it amounts to, for the report; no full stop.
+    /// Summary of the profile for the report, without a full stop.
     pub description: String,
 }
 
