@@ -23,7 +23,7 @@ const DIRECTORIES: &str = "…/";
 const COMMON: [&str; 8] =
     ["/bin/", "/boot/", "/dev/", "/etc/", "/lib/", "/proc/", "/sys/", "/usr/"];
 
-/// What is taken out of texts.
+/// Identifying parts to remove from texts.
 struct Scrubber {
     /// As a whole, wherever they stand.
     texts: Vec<String>,
@@ -150,8 +150,8 @@ fn run(mut report: RunReport) -> Result<RunReport, serde_json::Error> {
     Ok(report)
 }
 
-/// Of a path only its last part stays, also where it follows an option (`-I/home/x/y`) or a home directory
-/// (`~x/y`); what every system has stays as it is.
+/// Shortens each path to its last part. This includes a path after an option (`-I/home/x/y`) or in
+/// a home directory (`~x/y`). Paths that every system has stay as they are.
 fn without_directories(text: &str) -> String {
     let is_end = |c: char| c.is_whitespace() || "\"'`,;:=()[]{}<>|@".contains(c);
     let mut result = String::with_capacity(text.len());

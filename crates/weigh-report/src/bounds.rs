@@ -1,4 +1,4 @@
-//! What a treatment costs at most, for the rows whose verdict does not say it already.
+//! Upper bounds on a treatment's cost, for rows whose verdict does not state one.
 
 use super::stalls::not_excluded;
 use paired::Verdict;

@@ -1,4 +1,5 @@
-//! What `weigh calibrate` says: what this machine shows, and how many false alarms there were.
+//! Report of `weigh calibrate`: the effects that this machine can show, and the number of false
+//! alarms.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +51,7 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
     emphasise(&(lines.join("\n") + "\n"), colour)
 }
 
-/// What it will show in a minute: the best and the worst workload.
+/// Writes which effect a minute will show, for the best and the worst workload.
 fn sentence(workloads: &[WorkloadNoise]) -> String {
     let mut shown: Vec<(f64, &WorkName)> = workloads
         .iter()
@@ -94,7 +95,7 @@ fn alarms_of_these(calibration: &Calibration) -> String {
     }
 }
 
-/// The same for all calibrations of this machine, and for rows.
+/// Writes the false alarms of all calibrations of this machine, and of rows.
 fn alarms_of_all(calibration: &Calibration) -> String {
     let (these, all) = (&calibration.these, calibration);
     let rows = |tally: &FalseAlarms| format!("{} of {}", tally.alarms, tally.of);
@@ -169,7 +170,7 @@ fn taken(scheme: Scheme) -> &'static str {
     }
 }
 
-/// What became of the effect that was planted.
+/// Writes whether the planted effect was found.
 fn found(planted: &PlantedExperiments) -> String {
     match planted.covered.of {
         0 => "No row with a planted effect has enough pairs for a verdict.".to_owned(),

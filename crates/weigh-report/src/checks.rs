@@ -1,4 +1,4 @@
-//! What `weigh doctor` found, as text and as JSON.
+//! Findings of `weigh doctor`, as text and as JSON.
 
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ fn title(severity: Severity) -> &'static str {
     }
 }
 
-/// What is good is told in a line; the rest with its effect and what to do.
+/// Formats a finding: a good one in a line, any other with its effect and the remedy.
 fn paragraph(finding: &Finding, width: usize, colour: bool) -> Vec<String> {
     let now = format::label(&finding.now);
     if finding.severity == Severity::Good {

@@ -48,7 +48,7 @@ impl Countdown {
 mod tests {
     use super::*;
 
-    /// What is shown in each tenth of a second while the estimate is that of the function.
+    /// Returns the time left that is shown in each tenth of a second, if `estimate_s` estimates it.
     fn shown(budget_s: u64, estimate_s: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut countdown = Countdown::new(Duration::from_secs(budget_s));
         let at = |i: u64| i as f64 / 10.0;

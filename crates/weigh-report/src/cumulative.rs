@@ -1,5 +1,5 @@
-//! What a treatment's rows produced together: Nitzberg (1994, section 5) asks for "the cost of producing the
-//! audit trail on available storage for individual tests and cumulatively".
+//! Amounts that a treatment's rows produced together. Nitzberg (1994, section 5) asks for "the cost
+//! of producing the audit trail on available storage for individual tests and cumulatively".
 
 use serde::Serialize;
 
@@ -12,14 +12,14 @@ pub struct Cumulative {
     pub treatment: String,
     /// How many rows these are.
     pub workloads: usize,
-    /// Of what its operations make: `NAME_of_one_each` of one operation of each row, and `NAME` of the timed
-    /// operations of all treated samples.
+    /// Amounts that the rows' operations produce. `NAME_of_one_each` counts one operation of each
+    /// row. `NAME` counts the timed operations of all treated samples.
     #[serde(flatten)]
     pub amounts: Amounts,
 }
 
 impl Cumulative {
-    /// Of one operation of each row.
+    /// Returns the amount that one operation of each row produces.
     pub fn of_one_each(&self, name: &str) -> Option<f64> {
         self.amounts.number(&of_one_each(name))
     }

@@ -31,8 +31,8 @@ pub fn lines(
     drawn(title, columns, &rows, &bars, (width, colour))
 }
 
-/// The same with a second value in each row, which is drawn in the same bar: what both reach, and what one
-/// of them reaches beyond.
+/// Draws the points with a second value in each row. Both values share one bar: the part that both
+/// reach, and the part that only one reaches.
 pub fn lines_with_bars(
     title: &str,
     columns: &[&str],

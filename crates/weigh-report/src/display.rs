@@ -1,5 +1,5 @@
-//! What is shown while something is under way, on stderr, so that the report alone is on stdout: on a
-//! terminal lines that are redrawn in place, elsewhere lines of a log, now and then.
+//! Progress display on stderr, so that stdout has only the report. On a terminal, lines are redrawn
+//! in place. Elsewhere, a log line is written now and then.
 //!
 //! A stderr that cannot be written must not stop an experiment: such errors are dropped.
 
@@ -76,8 +76,8 @@ impl<W: Write> Display<W> {
         (self.size)()
     }
 
-    /// Whether something is to be shown again. Nothing is known at the start that would be worth a line in a
-    /// log.
+    /// Returns true if the display is due again. At the start nothing is known yet that would be
+    /// worth a log line.
     pub(super) fn is_due(&mut self) -> bool {
         let is_terminal = self.size().is_some();
         let every = if is_terminal { REDRAW_EVERY } else { LOG_EVERY };

@@ -1,5 +1,5 @@
-//! What the treatments produced, as a table: the storage cost that no benchmark shows. What there is to show
-//! the treatments declare.
+//! Table of the amounts that the treatments produced: the storage cost that no benchmark shows. The
+//! treatments declare these amounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const SECONDS_PER_DAY: f64 = 86_400.0;
 /// A column: what stands under its title, of several quantities together.
 struct EvidenceColumn<'a> {
     title: String,
-    /// Whether the title leaves open whose amounts these are.
+    /// True if the title leaves open whose amounts these are.
     is_of_several: bool,
     text: fn(&EvidenceQuantity, &Row) -> Option<String>,
     quantities: Vec<&'a EvidenceQuantity>,
@@ -67,7 +67,7 @@ pub fn table(s: &Summary) -> Option<Table> {
     Some(Table::new(columns, cells.collect()))
 }
 
-/// What all treatments declare, each name once.
+/// Returns the quantities that all treatments declare, each name once.
 fn declared(s: &Summary) -> Vec<&EvidenceQuantity> {
     let mut declared: Vec<&EvidenceQuantity> = Vec::new();
     for quantity in s.treatments.iter().flat_map(|treatment| &treatment.quantities) {
@@ -78,7 +78,8 @@ fn declared(s: &Summary) -> Vec<&EvidenceQuantity> {
     declared
 }
 
-/// What operations make, what was lost of it, what they wait; how fast it fills a disk; what others spend.
+/// Orders the columns: output of operations, losses and waits; then how fast a disk fills; then use
+/// by others.
 fn columns_of(declared: Vec<&EvidenceQuantity>) -> Vec<EvidenceColumn<'_>> {
     let of_kind = |kinds: &[QuantityKind]| -> Vec<&EvidenceQuantity> {
         let declared = declared.iter().copied();
@@ -127,7 +128,7 @@ fn text(quantity: &EvidenceQuantity, row: &Row) -> Option<String> {
     }
 }
 
-/// What an amount is divided by: an operation, unless the amount would then be shown as 0.
+/// Divisor of an amount: an operation, unless the amount would then be shown as 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Per {
     Operation,
@@ -187,7 +188,7 @@ fn growth(quantity: &EvidenceQuantity, row: &Row) -> Option<String> {
     bytes_per_day(quantity, &row.evidence).map(|bytes| format!("{}/day", format::bytes(bytes)))
 }
 
-/// What it would grow by in a day of nothing but this workload.
+/// Returns the bytes that a day of only this workload would add.
 fn bytes_per_day(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<f64> {
     let rate = evidence.amounts.number(&quantity.name)? / evidence.treated_s?;
     rate.is_finite().then_some(rate * SECONDS_PER_DAY)
@@ -272,7 +273,8 @@ pub fn storage(s: &Summary) -> Option<String> {
     Some(format!("{}.", clauses.join(", ")))
 }
 
-/// What a workload declares of itself is no evidence of a treatment.
+/// Returns true if the row has evidence of a treatment. A workload's declaration about itself does
+/// not count.
 fn says_something(evidence: &RowEvidence) -> bool {
     *evidence != RowEvidence { syscalls_per_op: evidence.syscalls_per_op, ..RowEvidence::default() }
 }
@@ -376,7 +378,7 @@ mod tests {
         assert_eq!(table.rows.len(), 1);
     }
 
-    /// Of a treatment of which nothing here has heard.
+    /// Tests a treatment that is unknown to this code.
     #[test]
     fn whatever_a_treatment_declares_has_its_column() {
         let mut s = example::audit();

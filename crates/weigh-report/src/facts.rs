@@ -1,4 +1,4 @@
-//! What was done to the system, as the treatments say it themselves.
+//! Changes to the system, as the treatments describe them.
 
 use weigh_model::format;
 use weigh_model::result::summary::Summary;

@@ -1,5 +1,5 @@
-//! What has no result: those for the same reason in one sentence, as a missing interpreter is for all of its
-//! programs.
+//! Workloads without a result. Failures for the same reason share a sentence, such as a missing
+//! interpreter for all of its programs.
 
 use weigh_model::result::summary::Failure;
 

@@ -1,4 +1,4 @@
-//! What was found under one treatment, as one sentence: [`super::sentence`] joins them.
+//! Findings under one treatment, as one sentence; [`super::sentence`] joins these sentences.
 
 use super::needed;
 use paired::Verdict;
@@ -7,7 +7,7 @@ use weigh_model::format::quoted;
 use weigh_model::result::summary::Row;
 use weigh_model::workload::clock::PATH_LENGTH;
 
-/// What one treatment does, led by what costs most.
+/// Writes the effects of one treatment, the most expensive first.
 pub(super) fn found(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
     let said = verdicts(treatment, rows, margin_pct);
     match rows.iter().any(|row| row.metric == PATH_LENGTH) {
@@ -83,7 +83,7 @@ fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
     }
 }
 
-/// What an inconclusive row shows; no number before there is an interval.
+/// Writes the state of an inconclusive row; without an interval, it gives no number.
 pub(super) fn so_far(row: &Row) -> String {
     let pairs = format::plural(row.pairs, "pair");
     match (row.low_pct, row.high_pct) {
@@ -95,7 +95,8 @@ pub(super) fn so_far(row: &Row) -> String {
     }
 }
 
-/// Both arms are the same, so a difference is an error of the machine or of the method.
+/// Writes the result of a control. Its arms are identical, so a difference is an error of the
+/// machine or of the method.
 pub(super) fn control(rows: &[&Row], margin_pct: f64) -> String {
     let alarms: Vec<&Row> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! What became of the gate of a CI job, in a sentence.
+//! Result of a CI job's gate, in a sentence.
 
 use weigh_model::format;
 use weigh_model::format::quoted;

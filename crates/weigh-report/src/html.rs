@@ -66,7 +66,7 @@ pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
     environment.get_template(template)?.render(values)
 }
 
-/// What the pairs say of other metrics than the rate.
+/// Returns the tables of metrics other than the rate, from the pairs.
 fn of_metrics(s: &Summary) -> Vec<Value> {
     readings::tables(s).iter().map(metric_table).collect()
 }

@@ -30,12 +30,13 @@ pub fn head(imported: &Imported) -> String {
     format!("Imported, not measured here: from {}{original}.", names.join(", "))
 }
 
-/// What cannot be said, as it may be shown.
+/// Returns the conclusions that are not possible, in a form that may be shown.
 pub fn cannot(imported: &Imported) -> impl Iterator<Item = String> {
     imported.cannot.iter().map(format::label)
 }
 
-/// What an import says instead of a verdict: where it is from, and the largest difference.
+/// Writes the sentences that replace a verdict for an import: its origin, and the largest
+/// difference.
 pub fn sentences(s: &Summary, imported: &Imported) -> Vec<String> {
     let mut said = vec![head(imported)];
     let size = |row: &&Row| (1.0 + row.effect_pct / 100.0).ln().abs();

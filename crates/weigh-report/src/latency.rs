@@ -1,11 +1,11 @@
-//! What an operation takes, as tables: a short one for people at a terminal, and two that say all.
+//! Tables of an operation's time: a short one for a terminal, and two with all details.
 
 use super::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::result::metrics::{Contrast, Latency, Metrics, Used};
 use weigh_model::result::summary::{Row, Summary};
 
-/// What the star in [`table`] means.
+/// Legend of the star in [`table`].
 pub const LEGEND: &str = "baseline → treated; * significant at 95 %, each by itself; ? too few launches to \
                           judge";
 
@@ -49,7 +49,7 @@ pub fn quantiles_table(s: &Summary) -> Option<Table> {
     of_rows(s, has_quantiles, columns.as_flattened(), cells)
 }
 
-/// What an operation uses, and what the PMU counted of it.
+/// Builds the table of an operation's resources, with the counts of the PMU.
 pub fn resources_table(s: &Summary) -> Option<Table> {
     let cells = |metrics: &Metrics| {
         let counters = metrics.counters.as_ref();
@@ -81,7 +81,7 @@ pub fn resources_table(s: &Summary) -> Option<Table> {
 pub const DRIVERS: &str = "What the driver of a load takes itself";
 pub const OF_DRIVERS: &str = "Its share in the CPU time of users and driver, baseline → treated";
 
-/// Of each load, the share of its driver.
+/// Builds the table of the driver's share in each load.
 pub fn drivers_table(s: &Summary) -> Option<Table> {
     let percent = |from: f64, to: f64| format!("{from:.1} → {to:.1} %");
     let share = |metrics: &Metrics| used(metrics, |used| used.driver_cpu_pct, percent);
@@ -113,7 +113,7 @@ fn has_quantiles(metrics: &Metrics) -> bool {
     quantiles(metrics)[0].is_some()
 }
 
-/// Of runs there are no pairs of launches, and so no intervals.
+/// Returns true if the metrics are of runs. Runs have no pairs of launches, and so no intervals.
 fn is_of_runs(metrics: &Metrics) -> bool {
     metrics.latency.as_ref().is_some_and(|latency| latency.of == "run")
 }

@@ -85,7 +85,7 @@ pub use formats::FORMATS;
 pub struct ReportFormat {
     /// The option that asks for it: `--NAME` of `weigh export`, `--NAME FILE` of every command that measures.
     pub name: &'static str,
-    /// What is in it, for the help; a few words that can follow "write".
+    /// Description of the contents, for the help; a few words that can follow "write".
     pub what: &'static str,
     /// The whole text; an error is a sentence, also where such a report has no such form.
     pub render: fn(&Report) -> Result<String, String>,

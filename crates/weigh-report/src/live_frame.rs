@@ -1,4 +1,4 @@
-//! What the live view shows at one moment: lines for a terminal, or one line for a log.
+//! State of the live view at one moment: lines for a terminal, or one line for a log.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ pub fn status(view: &View) -> String {
     }
 }
 
-/// What is said once, where nothing can be redrawn, of a row that is finished.
+/// Returns the line for a finished row, which is written once if nothing can be redrawn.
 pub fn verdict_line(row: &LiveRow, elapsed: Duration, margin_pct: f64) -> String {
     let now = &row.progress;
     let elapsed = format::seconds(elapsed.as_secs_f64());

@@ -1,4 +1,4 @@
-//! What the view while measuring shows: the rows, as far as they got.
+//! Content of the live view: the rows, as far as they got.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct LiveRow {
     pub treatment: String,
     pub unit: String,
     pub progress: RowProgress,
-    /// What a log was last told of it.
+    /// Stage of the row that was last written to a log.
     pub(super) said: Option<Stage>,
 }
 
@@ -26,7 +26,7 @@ impl LiveRow {
     }
 }
 
-/// What is known of a row by now.
+/// Progress of a row so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowProgress {
     /// `None` before the first pair.
@@ -38,7 +38,7 @@ pub struct RowProgress {
     pub preliminary: Option<Preliminary>,
     pub pairs: usize,
     pub stage: Stage,
-    /// Whether it has a verdict and is measured on, for a narrower interval.
+    /// True if the row has a verdict and is measured further, for a narrower interval.
     pub is_narrowing: bool,
 }
 

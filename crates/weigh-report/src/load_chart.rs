@@ -56,7 +56,7 @@ fn of_load(load: &ComparedLoad, baseline: &str, width: usize, colour: bool) -> V
     text
 }
 
-/// What is found at this number of users.
+/// Returns the mark for this number of users.
 fn mark(load: &ComparedLoad, users: usize) -> String {
     let is_peak = |curve: &LoadCurve| curve.peak_users == users;
     let is_crossover =

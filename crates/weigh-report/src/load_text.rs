@@ -1,4 +1,4 @@
-//! What a ramp found, in sentences.
+//! Result of a ramp, in sentences.
 
 use paired::looks;
 use weigh_model::format;

@@ -111,7 +111,7 @@ fn escape_into(written: &mut String, text: &str) {
     }
 }
 
-/// What begins a heading, a list or a quotation where it begins a line is escaped.
+/// Escapes characters that would begin a heading, a list or a quotation at the start of a line.
 fn without_block(text: String) -> String {
     let text = text.trim_start();
     let number = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,4 +1,5 @@
-//! What undecided rows probably still need, in words: a range, as such forecasts are rough.
+//! Effort that undecided rows probably still need, in words. It is a range, as such forecasts are
+//! rough.
 
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;

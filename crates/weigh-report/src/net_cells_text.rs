@@ -1,5 +1,5 @@
-//! What a grid of network cells has besides its score, as tables: requests, streams, datagrams, CPU
-//! time, and the cells that went another way than usual.
+//! Results of a grid of network cells besides its score, as tables.
+//! The tables are of requests, streams, datagrams, CPU time, and the cells that did not run as usual.
 
 use crate::table::{Align, Table};
 use weigh_model::format;

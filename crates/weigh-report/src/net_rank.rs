@@ -25,10 +25,10 @@ pub fn text(rank: &NetRank, width: usize) -> String {
     text
 }
 
-/// The same with the figures drawn.
+/// Builds the page with the figures drawn.
 ///
 /// # Errors
-/// A sentence, where the template does not fit.
+/// Returns a sentence if the template does not fit.
 pub fn html(rank: &NetRank) -> Result<String, String> {
     let titled = tables(rank).into_iter().map(|(title, of_it)| {
         context! { title => format::label(&title), table => table(&of_it) }

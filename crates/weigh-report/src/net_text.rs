@@ -1,4 +1,4 @@
-//! What a grid of network cells came to, in sentences and tables.
+//! Result of a grid of network cells, in sentences and tables.
 
 use crate::net_cells_text;
 use crate::table::{Align, Table};

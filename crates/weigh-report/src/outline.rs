@@ -23,7 +23,7 @@ pub struct OutlineTable {
     pub table: Table,
     /// How to read it; may be empty.
     pub legend: String,
-    /// What else is to be said of it.
+    /// Further remarks.
     pub notes: Vec<String>,
 }
 

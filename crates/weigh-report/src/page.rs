@@ -1,4 +1,4 @@
-//! What the reports on a terminal are put together from: headings, tables, and lists of sentences.
+//! Building blocks of reports on a terminal: headings, tables, and lists of sentences.
 
 use anstyle::Style;
 
@@ -65,7 +65,7 @@ impl Page {
         }
     }
 
-    /// The same of what has to be read to its end, in as many lines as that takes.
+    /// Adds a list of items that must be readable to the end, in as many lines as they take.
     pub fn whole_list(&mut self, title: &str, items: &[String], most: usize) {
         let shown = if items.len() <= most { items.len() } else { most - 1 };
         for item in &items[..shown] {

@@ -1,5 +1,5 @@
-//! What is said of the peak of a mix that was compared: the verdict on its throughput, and whether it is at
-//! other numbers of users.
+//! Sentences on the peak of a compared mix: the verdict on its throughput, and whether the arms
+//! peak at different numbers of users.
 
 use paired::Verdict;
 use weigh_model::format;
@@ -16,7 +16,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     s.loads.iter().filter_map(of_load).flatten().collect()
 }
 
-/// Whether a row says nothing that these sentences do not.
+/// Returns true if these sentences already cover the row completely.
 pub fn is_peak(s: &Summary, row: &Row) -> bool {
     s.loads.iter().any(|load| s.peak_row(load).is_some_and(|peak| std::ptr::eq(peak, row)))
 }

@@ -52,7 +52,7 @@ fn warnings(profile: &SyscallProfile) -> Vec<String> {
     (profile.other_abi_calls > 0).then_some(of_other_abi).into_iter().collect()
 }
 
-/// What is called most stands first.
+/// Returns the calls by count, the most frequent first.
 fn by_count(profile: &SyscallProfile) -> Vec<(&str, u64)> {
     let mut calls: Vec<(&str, u64)> =
         profile.calls.iter().map(|(name, calls)| (name.as_str(), *calls)).collect();
@@ -138,7 +138,7 @@ fn times(report: &ProfileReport) -> Table {
     )
 }
 
-/// What counting did, and what came of that.
+/// Writes the effect of counting on the program, and the consequence.
 fn slowed(report: &ProfileReport) -> String {
     let plain = report.profile.elapsed_s.unwrap_or_default();
     let times = format::per_op(report.counted.elapsed_s / plain);

@@ -1,5 +1,5 @@
-//! What a profiler told: functions of the kernel with the share of each arm beside each other, or what it
-//! printed, arm by arm.
+//! Output of a profiler: kernel functions with the share of each arm side by side, or its printout,
+//! arm by arm.
 
 use super::table::{Align, Table};
 use weigh_model::format;
@@ -43,7 +43,7 @@ fn of_arm(arm: &ProfiledArm) -> String {
     })
 }
 
-/// What else it printed, of each workload and arm.
+/// Returns the profiler's other output, per workload and arm.
 pub fn printouts(profiles: &[Profiled]) -> Vec<ProfilerText> {
     let of_one = |one: &Profiled| {
         let printed = one.arms.iter().filter(|arm| arm.symbols.is_empty());

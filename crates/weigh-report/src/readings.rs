@@ -1,5 +1,5 @@
-//! What the pairs say of other metrics than the rate: a table for each, and in the sentence what was asked
-//! for, and CPU time where the rate is left open.
+//! Results of metrics other than the rate. Each metric has a table. The sentence includes the
+//! metrics that were asked for, and CPU time if the rate is left open.
 
 use super::table::{Align, Table};
 use super::versus;
@@ -29,7 +29,7 @@ pub fn tables(s: &Summary) -> Vec<MetricTable> {
     metrics(s).into_iter().map(|metric| table(s, metric)).collect()
 }
 
-/// What there is to be said of each metric, a sentence each.
+/// Returns a sentence per metric.
 pub fn sentences(s: &Summary) -> Vec<String> {
     metrics(s).into_iter().filter_map(|metric| sentence(s, metric)).collect()
 }
@@ -164,7 +164,7 @@ fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
     Some(format!("By {by}, {said}."))
 }
 
-/// Whether there is more of it, or less; `None` where there is as much.
+/// Returns true for an increase, false for a decrease; `None` without a shown change.
 fn change(reading: &Reading) -> Option<bool> {
     match reading.verdict {
         Verdict::Slower => Some(reading.better == Direction::Lower),

@@ -132,7 +132,7 @@ fn longest_name(summary: &Summary, width: usize) -> usize {
     }
 }
 
-/// What tells rows of one workload apart stands at the end, and must not be what is cut.
+/// Shortens the name of a row. The end tells rows of one workload apart, and must not be cut.
 fn name(row: &Row, longest: usize) -> String {
     let whole = format::label(&row.workload);
     let load = whole.strip_prefix(&*format::label(&row.workload.name)).unwrap_or_default();

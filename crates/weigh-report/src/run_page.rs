@@ -41,12 +41,12 @@ pub fn render(report: &RunReport) -> Result<String, String> {
     run::render(&page).map_err(|error| format!("the HTML report could not be written: {error}"))
 }
 
-/// Of a mix, throughput and the time of jobs are in one picture.
+/// Returns true if the chart belongs to a mix, which shows throughput and job times in one picture.
 fn is_of_load(report: &RunReport, chart: &Chart) -> bool {
     chart.x_unit == USERS && report.loads.iter().any(|load| load.mix == chart.title())
 }
 
-/// What there is besides the results, each with its title.
+/// Returns the tables besides the results, each with its title.
 fn tables(report: &RunReport) -> Vec<(String, Table)> {
     let times = times::table(&report.times).map(|table| {
         let title = format!("{} ({})", times::TITLE, times::LEGEND);
@@ -56,7 +56,7 @@ fn tables(report: &RunReport) -> Vec<(String, Table)> {
     report.net.iter().flat_map(net_text::tables).chain(times).chain(profiles).collect()
 }
 
-/// What it is, in a line: of a ramp and a grid what they were measured for, which is the first thing to say.
+/// Returns the title, in a line. A ramp and a grid show their answer, as it comes first.
 pub fn title(report: &RunReport) -> String {
     if let Some(answer) = answers(report).into_iter().next() {
         return answer.replace('`', "");

@@ -84,7 +84,7 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     text
 }
 
-/// What a profiler told.
+/// Formats the output of profilers.
 fn profiles(report: &RunReport, screen: &Screen) -> String {
     let Screen { width, colour, .. } = *screen;
     let most = if screen.is_verbose { usize::MAX } else { MOST_PRINTED };
@@ -111,7 +111,7 @@ fn net_lines(net: &NetAnswers, width: usize, colour: bool) -> String {
     text
 }
 
-/// What failed, what disturbed, and how to have it again.
+/// Writes the failures, the disturbances, and the command to repeat the run.
 fn ending(report: &RunReport, screen: &Screen) -> String {
     let (mut text, width) = (String::new(), screen.width);
     for (names, reason) in failed::by_reason(&report.failures, |one| one.workload.to_string()) {
@@ -139,7 +139,8 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
     text
 }
 
-/// What ran in so many copies, and its indices, as UnixBench has a report for each number of them.
+/// Builds the table of one number of copies, with its indices. UnixBench reports each number of
+/// copies separately.
 fn table_of_copies(
     report: &RunReport,
     rows: &[&RunRow],

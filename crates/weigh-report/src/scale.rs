@@ -96,7 +96,7 @@ impl EffectScale {
         EffectScale::of(spans, margin_pct)
     }
 
-    /// What an axis may label and where that lies, the most useful first.
+    /// Returns the possible labels of an axis with their places, the most useful first.
     pub fn labels(&self) -> impl Iterator<Item = (f64, String)> {
         let margin = [0.0, -self.margin_pct, self.margin_pct];
         // A label near the margin would be taken for the margin's.

@@ -1,6 +1,6 @@
 //! A screen that a report is shown on.
 
-/// What is shown of a report on a screen.
+/// Settings for showing a report on a screen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen<'a> {
     pub width: usize,

@@ -17,12 +17,12 @@ use weigh_model::format;
 use weigh_model::format::quoted;
 use weigh_model::result::summary::{AppliedTreatment, Loss, NOTHING, Row, State, Summary};
 
-/// What the experiment found.
+/// Writes the result of the experiment.
 pub fn sentence(s: &Summary) -> String {
     sentences(s).join(" ")
 }
 
-/// The same, for a format that sets the first sentence apart.
+/// Returns the result in sentences, for a format that sets the first sentence apart.
 pub fn sentences(s: &Summary) -> Vec<String> {
     let s = &*versus::laid_out(s);
     let mut sentences = Vec::new();
@@ -118,7 +118,8 @@ fn failed(s: &Summary) -> String {
     format!("The experiment failed: {reason}. There is no verdict.")
 }
 
-/// What was not reached by the budget, or by the pairs that were asked for, where every row has its verdict.
+/// Writes how many intervals are still wider than the target, if every row has its verdict. The
+/// budget or the requested pairs ended first.
 fn still_wide(s: &Summary) -> Option<String> {
     let is_decided = s.results.iter().all(|row| row.verdict != Verdict::Inconclusive);
     let wide = s.results.iter().filter(|row| !row.precise).count();

@@ -31,7 +31,7 @@ pub fn sets_table(s: &Summary) -> Option<Table> {
     Some(Table::new(columns, cells.collect()))
 }
 
-/// Whether some two sets cannot both be right: their intervals have no value in common.
+/// Returns true if two of the sets contradict each other: their intervals have no value in common.
 fn disagree(sets: &[SetEffect]) -> bool {
     let lows = sets.iter().filter_map(|set| set.low_pct);
     let highs = sets.iter().filter_map(|set| set.high_pct);

@@ -1,4 +1,4 @@
-//! What the pairs do not exclude: a typical run says nothing of rare long delays.
+//! Effects that the pairs do not exclude: a typical run shows nothing about rare long delays.
 
 use paired::Verdict;
 use weigh_model::format;

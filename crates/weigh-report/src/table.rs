@@ -79,10 +79,10 @@ impl Table {
     }
 }
 
-/// What stands in a column, on which side, and how it is painted.
+/// Text of a cell, its side of the column, and its style.
 pub type TextCell<'a> = (&'a str, Align, Style);
 
-/// What a column of bars needs.
+/// Space that a column of bars needs.
 #[derive(Clone, Copy, Debug)]
 pub struct BarRoom {
     /// The column that the bar stands before; none, if it is the last one.
@@ -170,7 +170,7 @@ impl Layout {
     }
 }
 
-/// What columns take together, with the gaps between them.
+/// Returns the width of all columns, with the gaps between them.
 fn used(widths: &[usize]) -> usize {
     let with_gaps: usize = widths.iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
     with_gaps.saturating_sub(GAP)

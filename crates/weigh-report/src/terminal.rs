@@ -112,7 +112,7 @@ fn profiles(page: &mut Page, s: &Summary, most_lines: usize) {
     }
 }
 
-/// What fits a small terminal.
+/// Writes the part that fits a small terminal.
 fn brief(page: &mut Page, s: &Summary) {
     top(page, s);
     factors(page, s);
@@ -196,7 +196,7 @@ fn failures(s: &Summary) -> Vec<String> {
     failures.into_iter().map(|(names, reason)| format!("{names}: {reason}")).collect()
 }
 
-/// What was changed, on which machine, and how to do it again.
+/// Writes the changes, the machine, and the command to repeat the experiment.
 fn context(page: &mut Page, s: &Summary) {
     let mut lines = Vec::new();
     for (label, facts) in facts::by_label(s) {

@@ -1,4 +1,4 @@
-//! What parts of operations took, as a table.
+//! Times of the parts of operations, as a table.
 
 use super::table::{Align, Table};
 use weigh_model::format;
@@ -8,7 +8,7 @@ pub const TITLE: &str = "What single operations took";
 pub const LEGEND: &str = "longest: the worst case, and when it had ended (UTC); waiting: for how much of the \
                           time some task waited for a CPU, and for a disk; stolen: by the hypervisor";
 
-/// What comes last goes first where the terminal is narrow; `None` where there are no times.
+/// Builds the table; `None` without times. A narrow terminal drops the last columns first.
 pub fn table(rows: &[TimesRow]) -> Option<Table> {
     use Align::{Left, Right};
     let has_arms = rows.iter().any(|row| row.treatment.is_some());

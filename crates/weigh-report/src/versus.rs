@@ -28,12 +28,13 @@ pub fn laid_out(s: &Summary) -> Cow<'_, Summary> {
     Cow::Owned(named)
 }
 
-/// What the first column of tables is called.
+/// Returns the heading of the first column of tables.
 pub fn heading(s: &Summary) -> &'static str {
     titles(s)[0]
 }
 
-/// The same, and what the rates of the baseline and of the other arm are called.
+/// Returns three headings: of the first column, and of the rates of the baseline and of the other
+/// arm.
 pub fn titles(s: &Summary) -> [&'static str; 3] {
     match s.versus {
         Some(_) => [WORK, "first", "this"],
@@ -41,7 +42,7 @@ pub fn titles(s: &Summary) -> [&'static str; 3] {
     }
 }
 
-/// What was found of each command; with more than two, all of them in order.
+/// Writes the finding for each command; with more than two commands, all of them in order.
 pub(super) fn sentences(s: &Summary, versus: &Versus) -> Vec<String> {
     let mut sentences: Vec<String> = s.results.iter().map(|row| found(row, s)).collect();
     if versus.ranking.len() > 2 {

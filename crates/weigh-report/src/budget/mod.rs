@@ -1,4 +1,4 @@
-//! What audit rules write: the report of `weigh budget`.
+//! Report of `weigh budget`: how much the audit rules write.
 
 #[cfg(test)]
 pub(crate) mod sample;

@@ -35,7 +35,7 @@ pub fn days(report: &BudgetReport) -> Table {
     Table::new(columns, rows.collect())
 }
 
-/// What came of several times the rate.
+/// Builds the table of results at several times the rate.
 pub fn loads(report: &BudgetReport) -> Table {
     let columns = vec![
         ("rate", Align::Right),
@@ -71,7 +71,7 @@ pub fn loads(report: &BudgetReport) -> Table {
     Table::new(columns, report.loads.iter().map(row).collect())
 }
 
-/// What backlog limits do to the burst.
+/// Builds the table of how backlog limits handle the burst.
 pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
     let columns = vec![
         ("backlog limit", Align::Right),
@@ -107,7 +107,7 @@ pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
     Table::new(columns, rows)
 }
 
-/// What came of a full disk.
+/// Builds the table of results on a full disk.
 pub fn policies(outcomes: &[DiskFull]) -> Table {
     let columns = vec![
         ("policy", Align::Left),

@@ -88,7 +88,7 @@ const BACKLOG: &str = "lost: records lost in each burst without waiting (backlog
                        this host's backlog_wait_time. memory: of the kernel, when that many records \
                        wait.";
 
-/// What most people want to know.
+/// Writes the main sentence, with the answer that most people want.
 fn sentence(report: &BudgetReport) -> String {
     let made = &report.per_operation;
     if made.records <= 0.0 {

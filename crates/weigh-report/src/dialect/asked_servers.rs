@@ -1,6 +1,6 @@
-//! What Whitcher asked servers for: random inserts into a table of a database, and pages that know their
-//! visitor by a cookie. A query is a turn of his loop: one key drawn, looked up, and inserted where it was
-//! not there.
+//! Whitcher's tests of servers: random inserts into a database table, and pages that recognise
+//! their visitor by a cookie. A query is a turn of his loop: it draws a key, looks it up, and
+//! inserts it if it is missing.
 
 use super::super::table::{Align, Table};
 use super::side_by_side::{NOT_AVAILABLE, row, table};
@@ -21,7 +21,7 @@ const KEYS: f64 = 1e6;
 const FILLS: [u32; 4] = [0, 30, 60, 90];
 const MINUTE_S: f64 = 60.0;
 
-/// What follows from the seconds that all records take.
+/// Function from the seconds that all records take to a figure.
 type OfTime = fn(f64) -> f64;
 
 /// The tables of which there is something.
@@ -78,7 +78,8 @@ fn of_servers<'a>(
     (!rows.is_empty()).then(|| table(sheet, systems, "Benchmark", rows))
 }
 
-/// Of random inserts, how long the fastest sample and the slowest would have taken for all the queries.
+/// Builds the table of random inserts: the time for all queries by the fastest and by the slowest
+/// sample.
 fn best_and_worst(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
     let rows = sheet.lines.iter().filter_map(|line| {
         let title = WhoIsAsked::of(&line.name, RANDOM_INSERT)?.title();
@@ -159,7 +160,7 @@ fn both([best, worst]: [String; 2]) -> String {
     format!("{best} ({worst})")
 }
 
-/// Of random keys, how many have to be drawn for all records.
+/// Returns how many random keys have to be drawn to reach all records.
 fn queries() -> f64 {
     KEYS * (KEYS / (KEYS - RECORDS)).ln()
 }
@@ -188,7 +189,7 @@ struct WhoIsAsked<'a> {
     clients: usize,
 }
 
-/// Of the table, at first.
+/// State of the table at the start.
 #[derive(Clone, Copy, PartialEq)]
 enum TableState {
     Full(u32),

@@ -1,10 +1,10 @@
 //! The columns of lmbench's summary, the workloads that each is made of, and those that lmbench would
 //! subtract.
 
-/// What a table's numbers are, from the rate of a workload.
+/// Conversion from a workload's rate to the numbers of a table.
 #[derive(Clone, Copy)]
 pub enum ColumnScale {
-    /// Of time per operation: how many of the unit make a second.
+    /// Time per operation; the value is the number of its units in a second.
     Time(f64),
     Bandwidth,
 }
@@ -14,7 +14,8 @@ pub struct LmbenchColumn {
     pub title: &'static str,
     /// The workloads of weigh that it is the mean of; none where only an import has it.
     pub names: &'static [&'static str],
-    /// What lmbench subtracts: the times of these, and back the times of those that they include.
+    /// Workloads whose times lmbench subtracts. It adds back the times of workloads that these
+    /// include.
     pub less: &'static [&'static str],
     pub more: &'static [&'static str],
 }
@@ -36,7 +37,7 @@ const fn net(
 pub struct Section {
     pub title: &'static str,
     pub scale: ColumnScale,
-    /// What an import adds to the titles, as two tables have a `Pipe`.
+    /// Suffix that an import adds to the titles, as two tables have a `Pipe`.
     pub suffix: &'static str,
     pub columns: &'static [LmbenchColumn],
 }
@@ -147,7 +148,7 @@ pub const SECTIONS: [Section; 6] = [
 ];
 
 impl ColumnScale {
-    /// Of a rate per second.
+    /// Converts a rate per second.
     pub fn of(self, rate: f64) -> f64 {
         match self {
             ColumnScale::Time(per_second) => per_second / rate,

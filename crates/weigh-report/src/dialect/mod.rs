@@ -58,32 +58,32 @@ pub fn named(name: &str) -> Result<&'static Dialect, String> {
     known.ok_or_else(|| format!("it is one of {}", names().collect::<Vec<_>>().join(", ")))
 }
 
-/// What these tables are made of.
+/// Contents of these tables.
 pub struct Sheet {
-    /// Of the experiment.
+    /// ID of the experiment.
     id: String,
     /// The baseline first; of a run, its only arm.
     arms: Vec<String>,
     lines: Vec<SheetLine>,
-    /// Of UnixBench, where the figures are its own.
+    /// Version of UnixBench, if the figures are its own.
     version: Option<String>,
     /// The first thing to know, where it was not measured here.
     head: Option<String>,
     /// Where there is one treatment, and records were counted.
     cumulative: Option<Cumulative>,
-    /// Of a run: the mixes that were measured with several numbers of users.
+    /// Mixes that a run measured with several numbers of users.
     loads: Vec<LoadAnswers>,
-    /// Of databases: inserts a second, per arm.
+    /// Inserts per second into databases, per arm.
     inserts: Vec<(WorkName, Vec<Option<f64>>)>,
 }
 
-/// What workloads call the inserts among their times.
+/// Name of the inserts among a workload's times.
 const INSERT: &str = "insert";
 
 /// A workload or test.
 struct SheetLine {
     name: WorkName,
-    /// Of the rate; where a time was read, that of the time.
+    /// Unit of the rate; if a time was read, unit of the time.
     unit: String,
     /// Per arm, of times per second; `None` where it has no result.
     rates: Vec<Option<f64>>,
@@ -91,7 +91,7 @@ struct SheetLine {
     extremes: Vec<Option<[f64; 2]>>,
     /// The effect of each set in per cent, where there is one treatment.
     sets: Vec<f64>,
-    /// Likewise, where they were counted.
+    /// Records per operation, if they were counted.
     records_per_op: Option<f64>,
     log_bytes_per_op: Option<f64>,
     /// Per arm: what its index counts as the baseline, where the file says so.
@@ -191,7 +191,7 @@ impl Sheet {
         Sheet { loads: loads.clone(), ..sheet }
     }
 
-    /// The same of name, unit and rate of each workload.
+    /// Builds a sheet from the name, unit and rate of each workload.
     fn of_rates(
         id: &str,
         label: &str,
@@ -215,7 +215,7 @@ impl Sheet {
         }
     }
 
-    /// Of an experiment that compares, or an import.
+    /// Builds the sheet of a comparison or an import.
     fn of_summary(s: &Summary) -> Sheet {
         let treatments: Vec<&str> = s.treatments.iter().map(|t| t.label.as_str()).collect();
         let arms = std::iter::once(s.baseline.as_str()).chain(treatments.iter().copied());

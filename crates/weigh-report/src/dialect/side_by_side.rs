@@ -6,7 +6,7 @@ use weigh_model::result::imported::Better;
 
 pub const NOT_AVAILABLE: &str = "n/a";
 
-/// What each system has, and of two how much faster the first is.
+/// Returns a row with each system's values; for two systems, also how much faster the first is.
 pub fn row(
     title: &str,
     values: &[Option<f64>],

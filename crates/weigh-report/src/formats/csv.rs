@@ -201,7 +201,7 @@ fn further(s: &Summary) -> Vec<&str> {
     names
 }
 
-/// What stands between two commas: a number, or a name that is no formula.
+/// Cell of a CSV line: a number, or a name that is not a formula.
 #[derive(Clone, Debug, Default)]
 struct CsvCell(String);
 

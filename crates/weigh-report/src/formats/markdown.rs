@@ -142,7 +142,7 @@ fn machine(facts: &Facts) -> Markdown {
     Markdown::of(["Machine: ".into(), Markdown::text(&described::line(facts))])
 }
 
-/// What a profiler told.
+/// Formats the output of profilers.
 fn profiles(profiles: &[Profiled]) -> Vec<Markdown> {
     let tables = profiled::tables(profiles).into_iter();
     let tables = tables.map(|(title, table)| titled(&title, &table));

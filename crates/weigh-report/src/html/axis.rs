@@ -72,7 +72,7 @@ impl Axis {
         ticks
     }
 
-    /// Of the values themselves those whose labels do not collide: the ends first, then those at whole
+    /// Labels the values whose labels do not collide. The ends come first, then values at whole
     /// powers of 4 or 10 of the first. `room` is the share of the axis that a character takes.
     pub fn labels(
         &self,

@@ -49,7 +49,7 @@ impl Panel {
     }
 }
 
-/// What a picture is of: a part of a chart by the name of that, or of whose effects.
+/// Subject of a picture: a chart's part by its name, or the owner of the effects.
 #[derive(Clone, Copy, Default)]
 struct PictureOf<'a> {
     part: Option<&'a str>,
@@ -162,7 +162,7 @@ impl Places {
     }
 }
 
-/// What so many copies would do if each did as much as one of the fewest.
+/// Returns the curve of ideal scaling: each copy does as much as one of the fewest copies.
 fn ideal(chart: &Chart, xs: &[f64]) -> Vec<(f64, f64)> {
     let first = chart.curves.first().and_then(|curve| curve.points.first());
     match first {
@@ -173,7 +173,8 @@ fn ideal(chart: &Chart, xs: &[f64]) -> Vec<(f64, f64)> {
     }
 }
 
-/// What the vertical axis must show. An interval that is much wider than all estimates is cut off.
+/// Returns the values that the vertical axis must show. An interval that is much wider than all
+/// estimates is cut off.
 fn heights(chart: &Chart, ideal: &[(f64, f64)]) -> Vec<f64> {
     let ys: Vec<f64> =
         chart.points().map(|point| point.y).chain(ideal.iter().map(|(_, y)| *y)).collect();
@@ -216,7 +217,7 @@ fn dot(point: &CurvePoint, chart: &Chart, at: &Places) -> Value {
     }
 }
 
-/// What the value of a mark is between, where it is on this panel's axis.
+/// Returns the interval of each mark, where it is on this panel's axis.
 fn spans(chart: &Chart, at: &Places) -> Vec<Value> {
     let curves = chart.curves.len();
     let span = |mark: &ChartMark| {
@@ -233,7 +234,7 @@ fn class(mark: &ChartMark) -> String {
     format!("c{}", mark.curve.unwrap_or_default() % COLOURS)
 }
 
-/// What the marks say in numbers.
+/// Returns the values of the marks in numbers.
 fn notes(chart: &Chart) -> Vec<Value> {
     let note = |mark: &ChartMark| {
         context! { text => parts(&format::label(&mark.note)), class => class(mark) }
@@ -292,7 +293,7 @@ fn apart(wanted: &[f64], mut lowest: f64) -> Vec<f64> {
     places
 }
 
-/// What an axis is of, and whether it is logarithmic.
+/// Returns the title of an axis, with a note if the axis is logarithmic.
 fn axis_title(of: &str, axis: &Axis) -> String {
     format!("{}{}", format::label(of), if axis.is_log { " (log)" } else { "" })
 }

@@ -1,7 +1,7 @@
-//! What happened over time, a small picture per row: each pair's effect, and both arms' rates.
+//! Drift over time, as a small picture per row: each pair's effect, and both arms' rates.
 //!
-//! Drift that both arms share cancels in the pairs; seeing it is how one comes to believe that. A
-//! stall, a warm-up or a neighbour on the machine shows here and in no table.
+//! Drift that both arms share cancels in the pairs; the picture lets readers check it. A stall, a
+//! warm-up or a neighbour on the machine shows here and in no table.
 
 use minijinja::{Value, context};
 
@@ -90,7 +90,7 @@ impl TimeAxis {
         round(EDGE + share * (self.length - 2.0 * EDGE))
     }
 
-    /// The same, but not outside of the picture.
+    /// Returns the place of a value, limited to the picture.
     fn within(&self, value: f64) -> f64 {
         self.at(value).clamp(0.0, self.length)
     }

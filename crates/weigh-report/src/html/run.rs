@@ -11,25 +11,25 @@ use weigh_model::result::curve::Chart;
 use weigh_model::result::net_cells::Abnormal;
 use weigh_model::result::summary::Failure;
 
-/// What is on the page.
+/// Contents of the page.
 pub struct RunPage<'a> {
     pub id: &'a str,
     pub started: &'a str,
     pub title: String,
-    /// What stands below the title.
+    /// Sentences below the title.
     pub sentences: Vec<String>,
     pub charts: Vec<Chart>,
     /// Charts over the same places, which are one picture each.
     pub stacks: Vec<Vec<Chart>>,
-    /// Whether the results are what it was measured for, and the charts are not.
+    /// True if the results are the aim of the run, and the charts are not.
     pub is_scored: bool,
     pub results: Table,
     pub copies: Option<Table>,
-    /// What else there is, each with its title.
+    /// Further tables, each with its title.
     pub tables: Vec<(String, Table)>,
-    /// What TCP did in cells that went another way than usual.
+    /// Behaviour of TCP in cells that did not run as usual.
     pub abnormal: &'a [Abnormal],
-    /// What a profiler printed.
+    /// Output of profilers.
     pub printouts: Vec<ProfilerText>,
     pub failures: &'a [Failure],
     pub warnings: &'a [String],

@@ -252,7 +252,7 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
     })
 }
 
-/// What nobody can conclude from these files.
+/// Writes which conclusions these files do not allow.
 fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
     let mut said = Vec::new();
     let has_interval = |row: &Row| row.low_pct.is_some() || row.high_pct.is_some();

@@ -1,4 +1,4 @@
-//! What the results are called: by the user, by the files themselves, or after the files.
+//! Labels of the results: from the user, from the files themselves, or after the file names.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ImportedResults;
 use weigh_model::result::imported::File;
 
-/// What the user calls the results.
+/// Labels that the user gives the results.
 #[derive(Debug, Default)]
 pub struct Labels {
     /// In the order of the results, and from the beginning again.

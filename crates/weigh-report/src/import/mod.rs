@@ -33,12 +33,12 @@ pub struct ForeignFormat {
     pub name: &'static str,
     /// As help and errors call it.
     pub what: &'static str,
-    /// Of several formats that a text looks like, the one of the highest rank is read. A mark that only one
-    /// program writes has a high rank.
+    /// Rank of the format. If a text looks like several formats, the one with the highest rank is
+    /// read. A mark that only one program writes has a high rank.
     pub rank: u8,
     /// True for a format of JSON. Text that begins like JSON is no other format.
     pub is_json: bool,
-    /// Whether a text looks like it.
+    /// Returns true for a text that looks like it.
     pub is_it: fn(&str) -> bool,
     /// Reads it, with `\n` at the end of lines.
     pub read: fn(&str) -> Result<Document, Problem>,
@@ -60,11 +60,11 @@ impl ForeignFormat {
 /// One file, read.
 pub struct Document {
     pub content: Content,
-    /// What in it does not add up; whole sentences.
+    /// Inconsistencies in the document, as whole sentences.
     pub warnings: Vec<String>,
 }
 
-/// What was in it.
+/// Content of a document.
 pub enum Content {
     /// Results of one or several machines, states or commands.
     Results(Vec<ImportedResults>),
@@ -77,7 +77,7 @@ pub enum Content {
 pub struct ImportedResults {
     /// Whose format, e.g. `UnixBench 4.1.0`.
     pub format: String,
-    /// What the file itself calls them.
+    /// Label that the file itself gives the result.
     pub label: Option<String>,
     pub figures: Vec<Figure>,
 }
@@ -127,7 +127,7 @@ pub fn read(
 }
 
 impl Document {
-    /// Whether it is a whole experiment of weigh.
+    /// Returns true if the document is a whole experiment of weigh.
     pub fn is_experiment(&self) -> bool {
         matches!(self.content, Content::Experiment(_))
     }
@@ -153,7 +153,7 @@ fn detect(text: &str) -> Result<&'static ForeignFormat, String> {
     })
 }
 
-/// What else it may be, for the person who gave the wrong file.
+/// Guesses the real kind of a wrong file, for the person who gave it.
 fn guess(first: &str) -> &'static str {
     if first.to_ascii_lowercase().starts_with("<!doctype") || first.starts_with('<') {
         ": it looks like HTML or XML (UnixBench writes a text beside its .html)"

@@ -1,4 +1,4 @@
-//! What all readers have in common: they know their own files, and no file makes them panic.
+//! Tests of all readers: they recognise their own files, and no file makes them panic.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
-//! What rules cost, as one HTML file: bars for the operations, the kinds and the most expensive rules, what
-//! to write instead, and a table of every line.
+//! Costs of rules, as one HTML file. It has bars for the operations, the kinds and the most
+//! expensive rules, then suggested rewrites, and a table of every line.
 
 use minijinja::{Value, context};
 

@@ -1,4 +1,4 @@
-//! What audit rules cost, in every format.
+//! Report of the costs of audit rules, in every format.
 
 pub mod html;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What rules cost, for formats that have no layout of their own for it.
+//! Costs of rules, for formats without a layout of their own for them.
 
 use super::rule_table::{self, FileNames};
 use super::{tables, words};
@@ -38,7 +38,8 @@ fn all_tables(r: &RuleReport) -> Vec<OutlineTable> {
     all
 }
 
-/// What goes, what comes, what that saves and what is lost by it.
+/// Describes a rewrite: the lines that it removes and adds, its saving, and the records that it
+/// loses.
 fn described(r: &RuleReport, rewrite: &Rewrite, files: &FileNames) -> String {
     let lines: Vec<String> = rewrite.with.iter().map(|line| format!("`{line}`")).collect();
     let replaced = words::replaced(r, rewrite);

@@ -12,7 +12,7 @@ use weigh_model::result::rules::{
     CostInterval, LineCost, LineReport, Matched, RuleReport, Standing,
 };
 
-/// What most rules begin with, in either order; where there is no room for a whole rule, it is not missed.
+/// Usual beginnings of rules, in either order. They are left out if a whole rule does not fit.
 const USUAL_ACTIONS: [&str; 4] =
     ["-a always,exit ", "-a exit,always ", "-A always,exit ", "-A exit,always "];
 const USUAL_ABI: &str = "-F arch=b64 ";
@@ -42,7 +42,7 @@ impl<'a> RuleRow<'a> {
         }
     }
 
-    /// Of all its rules, where none is told less well than this.
+    /// Returns the weakest standing of all its rules.
     pub fn standing(&self) -> Standing {
         let is_confirmed =
             |(_, cost): &(&LineReport, &LineCost)| cost.standing == Standing::Confirmed;
@@ -50,13 +50,13 @@ impl<'a> RuleRow<'a> {
         least.map_or(Standing::Confirmed, |(_, cost)| cost.standing)
     }
 
-    /// What its rules add together, per system call of the mix. What is known of a kind is known of its
-    /// rules alike, so that intervals add as values do.
+    /// Adds up the costs of its rules per system call of the mix. Rules of a kind are equally well
+    /// known, so their intervals add as values do.
     pub fn per_syscall(&self) -> CostInterval {
         together(self.0.iter().map(|(_, cost)| cost.per_syscall))
     }
 
-    /// The same on an operation; `None` where it was not weighed.
+    /// Adds up the costs of its rules on an operation; `None` if the operation was not weighed.
     pub fn on_operation(&self, operation: usize) -> Option<CostInterval> {
         let costs = self.0.iter().map(|(_, cost)| cost.per_operation.get(operation).copied());
         costs.collect::<Option<Vec<CostInterval>>>().map(|costs| together(costs.into_iter()))
@@ -86,12 +86,12 @@ pub fn alike(r: &RuleReport) -> Vec<RuleRow<'_>> {
     sorted(rows)
 }
 
-/// The same with a row for each rule.
+/// Returns the rows with a row for each rule.
 pub fn one_by_one(r: &RuleReport) -> Vec<RuleRow<'_>> {
     sorted(loaded(r).map(|(_, line, cost)| RuleRow(vec![(line, cost)])).collect())
 }
 
-/// What is the same of rules that are shown as one: their kind, how well they are known, and their figures.
+/// Returns the common properties of rules that are shown as one: kind, standing, and figures.
 fn key(cost: &LineCost) -> (usize, Option<Standing>, Vec<String>) {
     let figures = cost.per_operation.iter().chain([&cost.per_syscall]);
     match cost.standing {
@@ -214,7 +214,7 @@ pub fn per_call(r: &RuleReport, row: &RuleRow) -> String {
     }
 }
 
-/// What it takes when a rule matches: of several rules, of the first.
+/// Builds the columns of costs on a match; a row of several rules shows its first rule.
 fn matched(rows: &[RuleRow]) -> [CostColumn; 3] {
     let column = |needed, title: &str, cell: &dyn Fn(&Matched) -> String| CostColumn {
         needed,
@@ -275,7 +275,7 @@ pub fn shorten(rule: &str, width: usize) -> String {
     format::shorten(rest.strip_prefix(USUAL_ABI).unwrap_or(rest), width)
 }
 
-/// What all rows cost that come after the first of them; `None` where there are none.
+/// Writes the cost of all rows after the first `top`; `None` if no rows are left.
 pub fn rest(r: &RuleReport, rows: &[RuleRow], top: usize) -> Option<String> {
     let rest = rows.get(top..).filter(|rest| !rest.is_empty())?;
     let known = rest.iter().filter(|row| row.standing().has_figure());

@@ -25,7 +25,7 @@ fn scaled(cost: CostInterval, factor: f64) -> CostInterval {
     CostInterval { value: factor * cost.value, low: factor * cost.low, high: factor * cost.high }
 }
 
-/// What a rule adds to getppid, read, stat, open-close, create-unlink, fork and exec.
+/// Returns the cost of a rule on getppid, read, stat, open-close, create-unlink, fork and exec.
 fn per_operation(per_call: f64) -> Vec<CostInterval> {
     [1.0, 1.0, 1.05, 2.1, 2.2, 3.0, 41.0].map(|calls| cost(calls * per_call)).to_vec()
 }

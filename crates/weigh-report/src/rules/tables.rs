@@ -8,7 +8,8 @@ use weigh_model::result::rules::{
     CostInterval, CostMetric, Fate, LineReport, OperationCosts, RuleReport,
 };
 
-/// What was put together from single measurements, and what of it the lines explain.
+/// Builds the table of sums: the totals of single measurements, and the part that the lines
+/// explain.
 pub fn sums(r: &RuleReport) -> Table {
     let rows = [
         ("all rules, measured together", r.total),
@@ -45,7 +46,8 @@ pub fn sums(r: &RuleReport) -> Table {
     Table::new(columns, rows)
 }
 
-/// What each operation takes without auditing, with one rule, and with all, in the metric.
+/// Builds the table of each operation's cost in the metric: without auditing, with one rule, and
+/// with all rules.
 pub fn operations(r: &RuleReport) -> Table {
     let rows = r.operations.iter().map(|operation| {
         let mut row = levels(operation, [operation.clean, operation.armed, operation.full]);
@@ -58,7 +60,7 @@ pub fn operations(r: &RuleReport) -> Table {
     Table::new(columns, rows.collect())
 }
 
-/// The same by the clock; `None` where that is the metric.
+/// Builds the table of each operation's clock time; `None` if the metric is clock time.
 pub fn elapsed(r: &RuleReport) -> Option<Table> {
     let rows: Option<Vec<Vec<String>>> = r
         .operations

@@ -1,5 +1,5 @@
-//! What rules cost, on a terminal: the sentence, the most expensive lines, their kinds, and what to write
-//! instead.
+//! Costs of rules, on a terminal: the sentence, the most expensive lines, their kinds, and
+//! suggested rewrites.
 
 use super::rule_table::{self, FileNames, RuleRow};
 use super::{tables, words};
@@ -106,7 +106,7 @@ fn cheaper(page: &mut Page, r: &RuleReport) {
     }
 }
 
-/// What goes, what comes, and what is lost by it.
+/// Returns the details of a rewrite: removed lines, added lines, and lost records.
 fn details(r: &RuleReport, rewrite: &Rewrite, files: &FileNames) -> Vec<(&'static str, String)> {
     let replaced = words::replaced(r, rewrite);
     let mut details = Vec::new();

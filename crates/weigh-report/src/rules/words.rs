@@ -87,7 +87,7 @@ pub fn times(clean: CostInterval, full: CostInterval) -> Option<String> {
     })
 }
 
-/// What the profile's program pays; where records are no part of it, that is said.
+/// Writes the cost for the profile's program. The text states it if records are not included.
 fn of_profile(r: &RuleReport, cpu: CostInterval) -> String {
     const ALL: &str = "`weigh compare audit:rules=FILE -- COMMAND` includes everything";
     let interval = format::interval(Some(cpu.low), Some(cpu.high));
@@ -119,7 +119,7 @@ fn named(calls: &[String]) -> String {
     }
 }
 
-/// Of one class alone there is nothing to tell.
+/// Names the most expensive class; `None` if there is only one class.
 fn most_expensive_class(r: &RuleReport) -> Option<String> {
     let by_cost = |a: &&Class, b: &&Class| a.per_syscall.value.total_cmp(&b.per_syscall.value);
     let most = r.classes.iter().max_by(by_cost)?;
@@ -167,7 +167,7 @@ pub fn share(pct: Option<f64>) -> String {
     }
 }
 
-/// What a reader must know; without a PMU first of all that.
+/// Returns the notes that a reader needs. A missing PMU comes first.
 pub fn notes(r: &RuleReport) -> Vec<String> {
     const NO_PMU: &str = "No hardware counters: costs are wall-clock estimates, which other programs, \
                           the CPU's clock and its caches move. Another run may have all of them \
@@ -177,7 +177,7 @@ pub fn notes(r: &RuleReport) -> Vec<String> {
     own.into_iter().chain(r.notes.iter().cloned()).collect()
 }
 
-/// What could not be had, and why.
+/// Returns the measurements that failed, with the reasons.
 pub fn not_measured(r: &RuleReport) -> Vec<String> {
     let said =
         |one: &NotMeasured| format!("{}: {}", format::label(&one.what), format::label(&one.why));
@@ -192,7 +192,7 @@ pub fn short_unit(metric: CostMetric) -> &'static str {
     }
 }
 
-/// What costs are counted in, for a sentence.
+/// Returns the unit of costs, for a sentence.
 pub fn unit(metric: CostMetric) -> &'static str {
     match metric {
         CostMetric::Instructions => "instructions of the kernel",
@@ -211,7 +211,7 @@ pub fn interval(cost: CostInterval) -> String {
     format!("[{}, {}]", number(cost.low), number(cost.high))
 }
 
-/// What a rewrite saves, with its interval and per operation.
+/// Writes the saving of a rewrite, with its interval and per operation.
 pub fn saving(r: &RuleReport, rewrite: &Rewrite) -> String {
     let saving = rewrite.saving_per_syscall;
     let per_operation = r.operations.iter().zip(&rewrite.saving_per_operation);
@@ -246,7 +246,7 @@ pub fn replaced<'a>(r: &'a RuleReport, rewrite: &Rewrite) -> Vec<&'a LineReport>
     rewrite.replaces.iter().filter_map(|&i| r.lines.get(i)).collect()
 }
 
-/// What is no longer recorded, a phrase.
+/// Names the records that are no longer made, as a phrase.
 pub fn given_up(rewrite: &Rewrite) -> String {
     rewrite.gives_up.as_deref().map_or_else(|| "nothing".to_owned(), format::label)
 }

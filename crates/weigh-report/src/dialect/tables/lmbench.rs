@@ -137,13 +137,13 @@ pub(super) fn in_two_lines(mut table: Table) -> Table {
 }
 
 impl LmbenchColumn {
-    /// Whether some arm has its workloads.
+    /// Returns true if at least one arm has these workloads.
     fn is_there(&self, sheet: &Sheet) -> bool {
         (0..sheet.arms.len()).any(|arm| has(sheet, self.names, arm))
     }
 
-    /// Whether what lmbench subtracts was measured wherever the column was: net and gross times in one
-    /// column would look like a difference of the arms.
+    /// Returns true if the times that lmbench subtracts were measured wherever the column was. Net
+    /// and gross times in one column would look like a difference between the arms.
     fn is_net(&self, sheet: &Sheet) -> bool {
         !self.less.is_empty()
             && (0..sheet.arms.len())
@@ -180,7 +180,7 @@ pub fn workloads() -> impl Iterator<Item = &'static str> {
     columns.flat_map(|column| column.names.iter().chain(column.less).chain(column.more).copied())
 }
 
-/// Whether a row is of a workload, wherever its processes were placed.
+/// Returns true if a row belongs to a workload, wherever its processes were placed.
 fn is_of(row: &str, workload: &str) -> bool {
     row.split('@').next() == Some(workload)
 }

@@ -14,7 +14,7 @@ use crate::{evidence, html};
 pub static TABLE: Dialect =
     Dialect { name: "nitzberg", is_of_time: false, render, page: Some(page) };
 
-/// What he counts, as auditing declares it.
+/// Name of Nitzberg's count, as auditing declares it.
 const RECORDS: &str = "records";
 const LOG_BYTES: &str = "log_bytes";
 /// As many as the thesis prints at most.

@@ -108,12 +108,12 @@ pub(super) fn index_of_4_1(sheet: &Sheet, arm: usize) -> Result<ArmIndex, String
 pub(super) struct ArmIndex {
     formula: Formula,
     pub items: Vec<IndexItem>,
-    /// Whether tests of the suite are missing, as far as one can know.
+    /// True if tests of the suite are missing, as far as can be known.
     is_partial: bool,
 }
 
 pub(super) struct IndexItem {
-    /// Of the workload, where it is one of the suite.
+    /// Name of the workload, if the suite includes it.
     pub name: String,
     pub title: String,
     baseline: f64,
@@ -153,7 +153,7 @@ impl ArmIndex {
         self.formula.score(&indices)
     }
 
-    /// What the score is called.
+    /// Returns the title of the score.
     pub(super) fn score_title(&self) -> String {
         let partial = if self.is_partial { " (partial only)" } else { "" };
         format!("{FINAL}{partial}")

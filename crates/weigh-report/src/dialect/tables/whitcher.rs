@@ -142,7 +142,7 @@ fn indices(sheet: &Sheet, systems: &[usize]) -> Result<Option<Table>, String> {
     Ok(Some(table(sheet, systems, "Microbenchmark", rows)))
 }
 
-/// Whether it is this one, wherever its processes were placed.
+/// Returns true if `name` is this test, wherever its processes were placed.
 fn is_test(name: &str, test: &str) -> bool {
     name == test || name.split('@').next() == Some(test)
 }
@@ -169,7 +169,8 @@ fn times(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
 mod tests {
     use super::*;
 
-    /// Of the same workloads in two arms, from the time of an operation in µs in each.
+    /// Builds a sheet of the same workloads in two arms, from the time of an operation in each arm,
+    /// in µs.
     fn sheet(times_us: &[(&str, f64, f64)]) -> Sheet {
         let rates = times_us.iter().map(|(name, us, _)| ((*name).into(), "ops/s".into(), 1e6 / us));
         let mut sheet = Sheet::of_rates("id", "debian", rates);

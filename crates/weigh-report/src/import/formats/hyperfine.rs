@@ -27,7 +27,7 @@ struct TimedCommand {
     #[serde(default)]
     times: Option<Vec<f64>>,
     mean: f64,
-    /// Of each run; `None` of one that a signal ended. Absent in older exports.
+    /// Exit code of each run; `None` for a run that a signal ended. Absent in older exports.
     #[serde(default)]
     exit_codes: Option<Vec<Option<i32>>>,
 }
@@ -52,7 +52,7 @@ impl TimedCommand {
     }
 }
 
-/// Whether a text is one, however long it is.
+/// Returns true if a text is a hyperfine export, however long it is.
 fn is_it(text: &str) -> bool {
     serde_json::from_str::<HyperfineExport>(text).is_ok()
 }

@@ -74,7 +74,7 @@ struct Of {
     figures: Vec<Figure>,
 }
 
-/// What was read so far, and where in it each host with its system is, and each of its figures.
+/// Figures read so far, with the place of each host and its system, and of each figure.
 #[derive(Default)]
 struct ReadFigures {
     results: Vec<Of>,
@@ -198,8 +198,8 @@ impl PrintedTable {
     }
 }
 
-/// What a line of the head says above a column. A word that reaches into the next one is about both, as `0K
-/// File` above `Create` and `Delete`.
+/// Returns the title above a column in a line of the head. A word that reaches into the next column
+/// belongs to both, as `0K File` above `Create` and `Delete`.
 fn title(head: &[char], starts: &[usize], column: usize) -> String {
     let is_within_word = |at: usize| {
         let is_word = |at: usize| head.get(at).is_some_and(|c| !c.is_whitespace());

@@ -17,7 +17,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
 
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
-/// Whether every line that says something has the shape of an event.
+/// Returns true if every line with content has the shape of an event.
 fn is_it(text: &str) -> bool {
     let mut lines = said(text).peekable();
     lines.peek().is_some() && lines.all(|(_, line)| event(line).is_some())

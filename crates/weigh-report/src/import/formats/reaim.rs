@@ -41,10 +41,11 @@ const TITLES: [(&str, &str); 10] = [
 const CSV_HEAD: &str = "Forks,JPM,JPM_C,";
 const CSV: [&str; 11] =
     [USERS, RATE, PER_USER, "", TIME, "child user time", "child system time", "", "", "", ""];
-/// Of `singleuser.ss`: number, name, elapsed, iterations, loops/s, operations/s and their unit.
+/// Index of the unit in a line of `singleuser.ss`. The line has number, name, elapsed, iterations,
+/// loops/s, operations/s and their unit.
 const SINGLE: usize = 6;
 
-/// Whether it is one of them.
+/// Returns true if the text is a file of re-aim.
 fn is_it(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_single = |line: &str| single(line).is_some();
@@ -108,7 +109,7 @@ fn is_peak(line: &str) -> bool {
     line.to_ascii_lowercase().starts_with("max jobs per minute")
 }
 
-/// What the columns of a line of titles are; nothing of any other line.
+/// Returns the columns in a line of titles; nothing for any other line.
 fn titles(line: &str) -> Vec<&'static str> {
     let mut rest = line.to_ascii_lowercase().replace('|', " ");
     let mut columns = Vec::new();

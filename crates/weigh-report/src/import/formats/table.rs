@@ -25,7 +25,7 @@ fn is_said(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with('#')
 }
 
-/// Whether a first line is the head of such a table.
+/// Returns true if a first line is the head of such a table.
 fn is_head(first: &str) -> bool {
     let cells: Vec<String> = split(first);
     cells.len() > 2

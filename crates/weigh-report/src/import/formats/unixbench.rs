@@ -48,12 +48,12 @@ fn read(text: &str) -> Result<Document, Problem> {
 struct Report {
     version: String,
     copies: Option<u32>,
-    /// Whether the lines are those of the index.
+    /// True if the lines belong to the index.
     in_index: bool,
-    /// Whether an index began, or the report says that there is none.
+    /// True if an index began, or the report states that it has no index.
     has_index: bool,
-    /// What the results over the baselines of this index give, and the most that it may be: results
-    /// are rounded too.
+    /// Indices from the results over the baselines of this index, each with the largest that
+    /// rounding allows.
     indices: Vec<[f64; 2]>,
     figures: Vec<Figure>,
     /// Where each is, by its name.

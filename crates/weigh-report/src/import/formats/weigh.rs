@@ -18,7 +18,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     read,
 };
 
-/// That of runs whose rows had the number of copies in their names.
+/// Schema of runs whose row names included the number of copies.
 const RUN_1: &str = "weighbridge/run/1";
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ impl OwnRunRow {
     }
 }
 
-/// Whether a JSON is one of ours, or why not.
+/// Checks that a JSON document is ours, or returns the reason why not.
 pub fn is_own(text: &str) -> Result<(), String> {
     let head: Head = serde_json::from_str(text)
         .map_err(|error| format!("this looks like JSON, but is truncated or malformed: {error}"))?;
