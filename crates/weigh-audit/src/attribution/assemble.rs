@@ -174,7 +174,7 @@ fn line_cost(measured: &RuleMeasurements, rule: &MeasuredRule, class: usize) -> 
     }
 }
 
-/// What of a profile is no part of the answer for it.
+/// Writes notes on the parts of a profile that the answer does not cover.
 fn notes_of_profile(profile: &SyscallProfile) -> Vec<String> {
     let mut notes = Vec::new();
     if profile.calls_per_cpu_s().is_none() {
@@ -193,7 +193,8 @@ fn notes_of_profile(profile: &SyscallProfile) -> Vec<String> {
     notes
 }
 
-/// That leaving out its rules one by one gives back less than leaving out all of them, or more.
+/// Writes a note if leaving out a class's rules one by one saves less, or more, than leaving out
+/// all of them.
 fn one_by_one(class: &Class, metric: CostMetric) -> Option<String> {
     let one_by_one = class.one_by_one?.value;
     Some(format!(
@@ -206,7 +207,7 @@ fn one_by_one(class: &Class, metric: CostMetric) -> Option<String> {
     ))
 }
 
-/// What a reader of the figures must know, in sentences.
+/// Writes the notes that a reader of the figures needs, in sentences.
 fn notes(
     profile: Option<&SyscallProfile>,
     measured: &RuleMeasurements,

@@ -21,12 +21,12 @@ use super::outliers::{self, LeftOut, slack};
 use weigh_model::result::rules::{CostInterval, Standing};
 use weigh_treatment::TreatmentError;
 
-/// What is surely no more than this, in the metric, is nothing.
+/// Limit in the metric: a cost that is certainly not above it counts as nothing.
 const NOTHING: f64 = 0.01;
-/// Of a block, or of a rule that is left out, at a time. Whatever else the machine does for a second or two
-/// then disturbs a few pairs of every one, and not all of one.
+/// Pairs of a block, or of a rule that is left out, per visit. A disturbance of a second or two
+/// then affects a few pairs of each block or rule, and not all pairs of one.
 const PAIRS_PER_VISIT: usize = 2;
-/// Of the time, for all rules together: what the lines are held against.
+/// Share of the time for measuring all rules together. The lines are compared with this total.
 const TOTAL_SHARE: f64 = 0.1;
 /// By then every rule has been toggled by itself, or no more will.
 const SCREENED_BY: f64 = 0.65;
@@ -68,7 +68,7 @@ pub fn attribute(
     Ok(attribution)
 }
 
-/// What each block adds, by the mean of two orders.
+/// Measures the cost that each block adds, as the mean of two orders.
 fn measure_blocks(
     meter: &mut impl CostMeter,
     question: &Question,
@@ -258,13 +258,13 @@ mod tests {
     struct Simulated {
         costs: Vec<f64>,
         noise: Machine,
-        /// Of a cost, by deviation of the noise.
+        /// Scatter of a cost, per standard deviation of the noise.
         scatter: f64,
         measurements: usize,
         give_up_after: usize,
         /// Whose cost is another each time that it is left out.
         fickle: Option<Fickle>,
-        /// What those of the second kind cost besides, however many of them are loaded.
+        /// Extra cost of rules of the second kind, however many of them are loaded.
         shared: f64,
         /// Instead of a user who has enough, something that goes wrong.
         is_broken: bool,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     impl Fickle {
-        /// What it is off what it costs elsewhere, where it alone is left out.
+        /// Returns the difference from the rule's usual cost, if only this rule is left out.
         fn off(&mut self, loaded: &[RuleId], costs: &[f64]) -> f64 {
             let is_left_out = loaded.len() + 1 == costs.len() && !loaded.contains(&self.rule);
             let is_another = loaded.len() + 1 == costs.len() && !is_left_out;

@@ -1,4 +1,5 @@
-//! What an operation takes without an audit context, with one and a rule for nobody, and with all rules.
+//! Costs of an operation at three levels: without an audit context, with a context and a rule for
+//! nobody, and with all rules.
 
 use super::cost_meter::centre;
 use super::loaded_rules::RuleId;

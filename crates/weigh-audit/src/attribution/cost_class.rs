@@ -10,12 +10,13 @@ use linux_audit::rule_fields::{Decoded, Field, Operator};
 use linux_audit::rule_kind::RuleKind;
 use weigh_model::result::rules::CostInterval;
 
-/// What decides what a rule costs an operation: rules of one class take the kernel the same steps there.
+/// Properties that decide a rule's cost on an operation. For all rules of a class, the kernel takes
+/// the same steps there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CostClass {
     /// By system call of the operation.
     kinds: Vec<RuleKind>,
-    /// What is asked of the process itself, which tells how far the kernel reads on.
+    /// Conditions on the process itself, which decide how far the kernel reads on.
     who: Vec<(u32, Operator, u32)>,
 }
 
@@ -51,7 +52,7 @@ fn kinds(rule: &Decoded, operation: Operation) -> impl Iterator<Item = RuleKind>
     operation.calls().iter().map(|call| rule.kind_for(call.id() as u32))
 }
 
-/// What the rule is to a reader: what the kernel does with it where it does most.
+/// Returns the title of a rule: its kind on the operation where the kernel does most with it.
 pub fn title(rule: &Decoded) -> String {
     let mut kinds: Vec<RuleKind> = Operation::ALL.iter().flat_map(|o| kinds(rule, *o)).collect();
     let first = kinds.iter().position(|kind| matches!(kind, RuleKind::Fields { .. }));
@@ -126,14 +127,14 @@ impl CostClasses {
     }
 }
 
-/// What each rule costs: what its class does, or its own where it is an outlier.
+/// Cost of each rule: the cost of its class, or its own if it is an outlier.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleCosts {
     classes: CostClasses,
     /// By block and operation, of the whole block.
     of_blocks: Vec<Vec<CostInterval>>,
     outliers: BTreeMap<RuleId, Vec<CostInterval>>,
-    /// Of each of a block's rules: see [`RuleCosts::set_one_by_one`].
+    /// Costs of each rule in a block; see [`RuleCosts::set_one_by_one`].
     one_by_one: BTreeMap<BlockId, Vec<CostInterval>>,
 }
 
@@ -155,12 +156,12 @@ impl RuleCosts {
         self.one_by_one.insert(block, costs);
     }
 
-    /// Whether that is so of this rule's block.
+    /// Returns true if the rules of this rule's block have costs one by one.
     pub fn is_one_by_one(&self, rule: RuleId) -> bool {
         self.one_by_one.contains_key(&self.block_of(rule))
     }
 
-    /// The same with each rule at its part of what its block costs together.
+    /// Returns the costs with each rule at its part of its block's joint cost.
     pub fn together(&self) -> RuleCosts {
         RuleCosts { one_by_one: BTreeMap::new(), ..self.clone() }
     }
@@ -177,13 +178,14 @@ impl RuleCosts {
         }
     }
 
-    /// What leaving out told of it, where that is not what its classes have it.
+    /// Returns the cost that leaving out the rule showed, if it differs from the cost of its
+    /// classes.
     fn known_of(&self, rule: RuleId) -> Option<&Vec<CostInterval>> {
         let of_block = || self.one_by_one.get(&self.block_of(rule));
         self.outliers.get(&rule).or_else(of_block)
     }
 
-    /// What a rule would cost that is as most of its classes, whatever was found of this one.
+    /// Returns the cost of a typical rule of its classes, whatever was found for this rule.
     pub fn of_its_classes(&self, rule: RuleId) -> Vec<CostInterval> {
         (0..self.classes.operations()).map(|operation| self.mean(rule, operation)).collect()
     }

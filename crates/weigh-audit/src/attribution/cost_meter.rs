@@ -1,5 +1,5 @@
-//! What measuring rules needs of a machine: a trait, so that the arithmetic is tested without one; and the
-//! costs that are told from what it measures.
+//! Interface of a machine that measures rules. It is a trait, so that tests of the arithmetic need
+//! no machine. The module also derives costs from the measurements.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Differences {
         Differences::measure_some(meter, without, with, 0..pairs)
     }
 
-    /// The same, of pairs with these numbers: odd ones begin with.
+    /// Measures the pairs with these numbers. Odd pairs begin with the rules `with`.
     ///
     /// # Errors
     /// As [`CostMeter::measure_with`].
@@ -122,11 +122,12 @@ impl Differences {
 const BATCHES: usize = 6;
 const LEAST_IN_BATCH: usize = 4;
 
-/// The same as [`centre`], where what the clock and the neighbours do lasts longer than a pair: it scales
-/// neighbouring pairs alike, so that they tell less than as many independent ones. The interval holds that of
-/// batch means too (Student's, of the centres of [`BATCHES`] stretches; Law and Carson, "A sequential
-/// procedure for determining the length of a steady-state simulation", 1979). What lasts longer than such a
-/// stretch is in no interval of one run.
+/// Computes the centre as [`centre`] does, if changes of the clock and of neighbours last longer
+/// than a pair. They scale neighbouring pairs alike, so these pairs tell less than as many
+/// independent pairs. The interval therefore includes the interval of batch means (Student's, of
+/// the centres of [`BATCHES`] stretches). Source: Law and Carson, "A sequential procedure for
+/// determining the length of a steady-state simulation", 1979. Changes that last longer than such a
+/// stretch are in no interval of one run.
 pub fn centre_over_time(values: &[f64]) -> CostInterval {
     let cost = centre(values);
     if values.len() < BATCHES * LEAST_IN_BATCH {
@@ -148,7 +149,7 @@ pub fn centre(values: &[f64]) -> CostInterval {
     centre_at(values, ALPHA)
 }
 
-/// The same with the error rate `alpha`.
+/// Computes the centre with the error rate `alpha`.
 pub fn centre_at(values: &[f64], alpha: f64) -> CostInterval {
     let value = hodges_lehmann(values).unwrap_or(0.0);
     let interval = signed_rank_interval(values, alpha);
@@ -188,7 +189,7 @@ pub fn pairs_in(seconds: f64, pair: Duration) -> usize {
     (fit as usize).clamp(MIN_PAIRS, MAX_PAIRS)
 }
 
-/// Whether a cost is above nothing for certain (at 95 %), or below it.
+/// Returns true if a cost is certainly above or below zero (at 95 %).
 pub fn is_seen(cost: &CostInterval) -> bool {
     cost.low > 0.0 || cost.high < 0.0
 }

@@ -17,7 +17,7 @@ pub struct LoadedRules {
     client: Client,
     /// How auditing is set throughout.
     status: Status,
-    /// What stays loaded throughout, as the kernel lists it: the host's rules and ours.
+    /// Rules that stay loaded throughout, as the kernel lists them: the host's rules and ours.
     fixed: Vec<Rule>,
     /// All that were ever admitted, by the number of their id.
     admitted: Vec<Rule>,
@@ -69,7 +69,7 @@ impl LoadedRules {
         Ok(())
     }
 
-    /// Whether the kernel holds what it should, and nothing else.
+    /// Checks that the kernel holds what it should, and nothing else.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] where somebody else changed the rules or a setting.

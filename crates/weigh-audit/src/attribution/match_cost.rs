@@ -1,6 +1,6 @@
-//! What it takes where rules match, with the records that are made: measured of each rule that matches an
-//! operation, of the others by rules of ours on the operation that they are most like; and what of that a
-//! program is sure to pay.
+//! Costs of rules that match, including the records that they make. Each rule that matches an
+//! operation is measured. For the other rules, rules of ours are measured on the most similar
+//! operation. The module also finds the part of these costs that a program is sure to pay.
 
 use syscalls::Sysno;
 
@@ -62,7 +62,7 @@ pub fn measure_matches(
     Ok(())
 }
 
-/// What it takes when this rule matches this operation.
+/// Measures the cost of this rule when it matches this operation.
 ///
 /// # Errors
 /// As [`Rig::records_of`].
@@ -115,7 +115,8 @@ pub fn guaranteed_records(
     (!guaranteed.calls.is_empty()).then_some(guaranteed)
 }
 
-/// What making the records of one such call takes. An exemption may come before a rule.
+/// Returns the time for making the records of one such call, in ns. An exemption may come before a
+/// rule.
 fn record_ns(call: Sysno, rules: &[Decoded], measured: &RuleMeasurements) -> Option<f64> {
     let number = call.id() as u32;
     let may_spare = |rule: &Decoded| match rule.list {

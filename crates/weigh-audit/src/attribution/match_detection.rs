@@ -52,7 +52,7 @@ pub fn detect_matches(
     Ok(matches)
 }
 
-/// Whether system calls that it matches are recorded.
+/// Returns true if system calls that the rule matches are recorded.
 pub fn makes_records(rule: &Decoded) -> bool {
     rule.list == RuleList::Exit && rule.action == Action::Always
 }

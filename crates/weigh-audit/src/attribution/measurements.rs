@@ -1,4 +1,4 @@
-//! What is asked of a set of rules, what was measured of them, and what that adds up to.
+//! Questions about a set of rules, the measurements that answer them, and their sums.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use weigh_model::result::rules::{
 };
 use weigh_treatment::TreatmentError;
 
-/// What attribution is to find out.
+/// Question that attribution has to answer.
 pub struct Question {
     /// In the order of loading: by block where the order does not matter to the kernel.
     pub rules: Vec<RuleId>,
@@ -45,18 +45,18 @@ impl Question {
     }
 }
 
-/// What each rule costs.
+/// Cost of each rule.
 #[derive(Debug)]
 pub struct Attribution {
     pub costs: RuleCosts,
     pub standing: BTreeMap<RuleId, Standing>,
-    /// Of rules that are contradicted: what leaving them out gave back, per system call of the mix.
+    /// Saving from leaving out a contradicted rule, per system call of the mix.
     pub gave_back: BTreeMap<RuleId, CostInterval>,
     /// Per operation: all rules together.
     pub total: Vec<CostInterval>,
     /// The user ended it before all was confirmed.
     pub is_cut_short: bool,
-    /// What else ended it early; what was known by then is kept.
+    /// Any other failure that ended it early; results until then are kept.
     pub failure: Option<TreatmentError>,
 }
 
@@ -72,8 +72,8 @@ pub struct MeasuredRule {
     /// As the files have it.
     pub rule: Rule,
     pub id: RuleId,
-    /// What is loaded to measure what it costs where it does not match: the rule itself, or its non-matching
-    /// clone where it matches us. What was attributed is found by this one.
+    /// Rule that is loaded to measure the cost without a match. It is the rule itself, or its
+    /// non-matching clone if the rule matches us. Attributed costs are found under this ID.
     pub measured_as: RuleId,
     /// The rule that is measured in its place.
     pub decoded: Decoded,
@@ -86,7 +86,7 @@ pub struct MeasuredRule {
 pub struct RuleMeasurements {
     pub rules: Vec<MeasuredRule>,
     pub levels: BaselineLevels,
-    /// The same by the clock, where the metric is another.
+    /// Levels by the clock, if the metric is not clock time.
     pub elapsed: Option<BaselineLevels>,
     pub attribution: Attribution,
     pub mix: Mix,
@@ -108,11 +108,11 @@ pub struct RuleMeasurements {
 }
 
 impl RuleMeasurements {
-    /// What came of one more measurement. What went wrong with it is told in the report, and takes nothing
-    /// from what is known already.
+    /// Unwraps the result of one more measurement. A failure goes into the report, and does not
+    /// affect known results.
     ///
     /// # Errors
-    /// [`TreatmentError::Interrupted`] alone.
+    /// Only [`TreatmentError::Interrupted`].
     pub fn missing<T>(
         &mut self,
         what: &str,
@@ -139,12 +139,12 @@ impl RuleMeasurements {
     }
 }
 
-/// What all rules cost together, per system call of the mix: as it was measured with all of them loaded.
+/// Cost of all rules together per system call of the mix, as measured with all of them loaded.
 pub struct Total {
     pub total: CostInterval,
     pub total_ns: CostInterval,
     pub armed: CostInterval,
-    /// What the lines should add up to.
+    /// Cost to which the lines should add up.
     pub of_lines: f64,
     /// By [`Operation::ALL`]: of a system call of the mix.
     pub weights: Vec<f64>,
@@ -183,8 +183,8 @@ impl Total {
     }
 }
 
-/// Of a profile, calls that a rule treats otherwise than the operation they are like are corrected by what
-/// the lines say.
+/// Returns the correction for calls of a profile that a rule treats differently from their most
+/// similar operation. The costs of the lines determine it.
 fn correction(measured: &RuleMeasurements, mix: &Mix) -> f64 {
     let together = measured.attribution.costs.together();
     let total = |weights: &dyn Fn(&MeasuredRule) -> Vec<f64>| {

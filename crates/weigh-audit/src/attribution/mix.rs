@@ -1,5 +1,5 @@
-//! What a system call of the mix is: so many of each operation. Without a profile a plain mix stands
-//! for the many cheap calls and the few expensive ones of an ordinary program.
+//! Mix of operations that makes an average system call. Without a profile, a plain mix stands for
+//! the many cheap and the few expensive calls of an ordinary program.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// What is used without a profile.
+    /// Returns the mix for use without a profile.
     pub fn plain() -> Mix {
         let mut calls = Vec::new();
         for (operation, pct) in Operation::SHORT.iter().zip(PLAIN_PCT) {
@@ -35,14 +35,15 @@ impl Mix {
         Mix { phrase, calls }
     }
 
-    /// Of calls by number; what has no name is left out.
+    /// Builds the mix of calls by number; calls without a name are left out.
     pub fn of_calls(counts: BTreeMap<u64, f64>) -> Mix {
         let name = |number: &u64| Some(Sysno::new(*number as usize)?.name().to_owned());
         let named = counts.iter().filter_map(|(number, count)| Some((name(number)?, *count)));
         Mix { phrase: String::new(), calls: named.collect() }
     }
 
-    /// The same without some calls: a part of each system call of the whole.
+    /// Returns the mix without some calls. The remaining parts still refer to a system call of the
+    /// whole.
     pub fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Mix {
         let calls = self.calls.iter().filter(|(name, _)| !is_left_out(name)).cloned();
         Mix { phrase: self.phrase.clone(), calls: calls.collect() }
@@ -58,7 +59,7 @@ impl Mix {
         self.calls.iter().map(|(_, share)| share).sum()
     }
 
-    /// That of a program.
+    /// Builds the mix of a program.
     pub fn of_profile(profile: &SyscallProfile) -> Mix {
         let all = profile.calls.values().sum::<u64>().max(1) as f64;
         let calls = profile.calls.iter().map(|(name, count)| (name.clone(), *count as f64 / all));
@@ -87,8 +88,8 @@ impl Mix {
         weights
     }
 
-    /// The same for one rule, which may concern a call and not the operation that it is like, or the
-    /// other way round: then another operation's calls tell what it costs.
+    /// Returns the weights for one rule. A rule may concern a call but not the most similar
+    /// operation, or the reverse. Then the calls of another operation show its cost.
     pub fn weights_for(&self, rule: &Decoded) -> Vec<f64> {
         let mut weights = vec![0.0; Operation::SHORT.len()];
         for (name, share) in &self.calls {
@@ -123,7 +124,7 @@ impl Mix {
         weights
     }
 
-    /// Whether no operation tells what this rule costs one of the calls.
+    /// Returns true if no operation shows this rule's cost for one of the calls.
     pub fn has_gap(&self, rule: &Decoded) -> bool {
         let kind_of = |call: Sysno| rule.kind_for(call.id() as u32);
         self.calls.iter().filter_map(|(name, _)| name.parse().ok()).map(kind_of).any(|kind| {
@@ -177,7 +178,7 @@ pub fn fork_calls() -> Mix {
     Mix::of_calls(CALLS_OF_FORK.iter().map(|call| (*call as u64, 1.0)).collect())
 }
 
-/// Whether it starts a process or a thread.
+/// Returns true if the call starts a process or a thread.
 fn is_fork(call: &str) -> bool {
     matches!(call, "clone" | "clone3" | "fork" | "vfork")
 }
@@ -186,7 +187,7 @@ fn is_exec(call: &str) -> bool {
     matches!(call, "execve" | "execveat")
 }
 
-/// Whether the call has a price of its own here.
+/// Returns true if the call has a price of its own here.
 pub fn is_start(call: &str) -> bool {
     is_fork(call) || is_exec(call)
 }

@@ -59,7 +59,7 @@ const MOST_RULES: usize = 2000;
 const TIME_TO_COUNT: Duration = Duration::from_secs(15);
 const TIME_BY_THE_CLOCK: Duration = Duration::from_secs(50);
 
-/// What is asked.
+/// Request to weigh rules.
 pub struct RulesRequest {
     pub paths: Vec<PathBuf>,
     pub top: usize,
@@ -70,13 +70,13 @@ pub struct RulesRequest {
     pub time: Option<Duration>,
 }
 
-/// What came of it.
+/// Outcome of weighing rules.
 #[derive(Default)]
 pub struct RulesOutcome {
     /// `None` where it was ended before there was anything to tell.
     pub report: Option<RuleReport>,
     pub is_cut_short: bool,
-    /// What could not be put back.
+    /// Description of anything that could not be restored.
     pub left: Option<String>,
 }
 
@@ -139,7 +139,7 @@ fn measure_in_session(
 struct Prepared {
     rules: Vec<MeasuredRule>,
     classes: CostClasses,
-    /// Whether the order is that of the files, as it matters to the kernel.
+    /// True if the rules are in the order of the files, as that order matters to the kernel.
     order_matters: bool,
 }
 
@@ -243,10 +243,10 @@ fn prove(session: &mut RulesSession) -> Result<(), TreatmentError> {
     session.rig.prove_clean()
 }
 
-/// What can be left out where the user has no more patience, and where it goes wrong.
+/// Measures the parts that may be missing if they fail, or if the user loses patience.
 ///
 /// # Errors
-/// [`TreatmentError::Interrupted`] alone.
+/// Only [`TreatmentError::Interrupted`].
 fn finish(
     session: &mut RulesSession,
     bench: &Bench,

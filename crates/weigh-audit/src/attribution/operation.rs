@@ -8,7 +8,7 @@ pub const INODE_BUCKETS: u64 = 32;
 /// The system calls of one `fork`, of the child as well.
 pub const CALLS_OF_FORK: [Sysno; 3] = [Sysno::clone, Sysno::exit_group, Sysno::wait4];
 
-/// What a prober does over and over.
+/// Operation that a prober repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -37,8 +37,8 @@ impl Operation {
         Operation::Exec,
     ];
 
-    /// Those that single rules are measured on. Starting a process takes so long, and so differently each
-    /// time, that what a rule adds to it is added up from its system calls instead.
+    /// Operations on which single rules are measured. Starting a process takes too long, and its
+    /// time varies too much. There, the cost of a rule is added up from the system calls.
     pub const SHORT: [Operation; 5] = [
         Operation::Getppid,
         Operation::Read,
@@ -81,7 +81,8 @@ impl Operation {
         }
     }
 
-    /// Whether it starts processes: then CPU time is taken, in place of time that passes.
+    /// Returns true if the operation starts processes. Then CPU time is measured instead of elapsed
+    /// time.
     pub fn is_of_processes(self) -> bool {
         matches!(self, Operation::Fork | Operation::Exec)
     }

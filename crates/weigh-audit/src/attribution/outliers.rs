@@ -14,7 +14,8 @@ use paired::estimate::{MAD_TO_SD, mad, median};
 use weigh_model::result::rules::CostInterval;
 use weigh_treatment::TreatmentError;
 
-/// What leaving a rule out gives back may be so much off what is shown of it, in the metric or as a share.
+/// Tolerance between the saving from leaving a rule out and the cost shown for it, in the metric or
+/// as a share.
 const SLACK: f64 = 0.1;
 const SLACK_SHARE: f64 = 0.03;
 
@@ -89,14 +90,14 @@ fn farthest(off: &[(RuleId, Vec<f64>)], question: &Question, costs: &RuleCosts) 
     suspects.into_iter().map(|(rule, _)| rule).collect()
 }
 
-/// What leaving a rule out gave back.
+/// Saving from leaving a rule out.
 pub struct LeftOut<'a> {
     pub rule: RuleId,
     block: BlockId,
     halves: &'a [Differences; 2],
-    /// Of both halves of the time, and of each, by pair.
+    /// Savings by pair: of both halves of the time together, and of each half.
     pub all: [Vec<f64>; 3],
-    /// Whether the rule is not as the others of its block.
+    /// True if the rule differs from the other rules of its block.
     pub is_outlier: bool,
 }
 
@@ -144,13 +145,13 @@ pub fn find<'a>(
     seen
 }
 
-/// What a rule costs as a part of what its block costs together.
+/// Returns the cost of a rule as a part of its block's joint cost.
 fn part_of_block(question: &Question, costs: &RuleCosts, rule: RuleId) -> CostInterval {
     let value = weighted_sum(&costs.of_its_classes(rule), &question.weights[&rule]).value;
     CostInterval { value, low: value, high: value }
 }
 
-/// Whether the centres of all three lie on the same side of it.
+/// Returns true if the centres of all three are on the same side of `expected`.
 fn are_apart(all: &[Vec<f64>; 3], expected: CostInterval, level: f64) -> bool {
     let costs = all.each_ref().map(|values| centre_at(values, level));
     costs.iter().all(|cost| cost.low > expected.high)
@@ -163,7 +164,8 @@ fn together(left_out: &[&LeftOut]) -> Differences {
     all
 }
 
-/// Of one rule alone it cannot be told whether it or its block is another than was thought.
+/// Prices the rules of a block one by one. A single rule does not show whether the rule or its
+/// block differs from the assumption.
 fn price_one_by_one(question: &Question, costs: &mut RuleCosts, of_block: &[&LeftOut], level: f64) {
     let [one, _, ..] = of_block else { return };
     let part = part_of_block(question, costs, one.rule);

@@ -18,7 +18,8 @@ use weigh_treatment::{Bench, TreatmentError};
 
 /// The hidden subcommand that turns `weigh` into a prober.
 pub const SUBCOMMAND: &str = "__prober";
-/// What is asked for at once takes milliseconds; a full backlog may hold it up for a minute.
+/// Timeout of an order to a prober. Each order takes milliseconds; a full backlog may delay it for
+/// a minute.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A process that does operations when asked.
@@ -88,7 +89,8 @@ fn stop(error: LinesError) -> TreatmentError {
     }
 }
 
-/// What a prober calls besides is the same however often it executes, but for the last digit of some.
+/// Number of operations in the shorter of two runs. The other calls of a prober stay the same in a
+/// longer run, except for the last digit of some counts.
 const OPERATIONS: u64 = 16;
 
 /// The system calls of one `exec`, of the parent and of the child, by number: calls of one operation on

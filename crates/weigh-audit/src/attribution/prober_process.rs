@@ -21,7 +21,7 @@ use super::operation::{INODE_BUCKETS, Operation};
 use weigh_host::machine::counter::Counter;
 use weigh_workload::setup::kind::login_uid::{become_a_child, set_login_uid};
 
-/// What kind of prober this is.
+/// Kind of a prober.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProberSetup {
     pub loginuid: u32,
@@ -30,7 +30,7 @@ pub struct ProberSetup {
     pub directory: PathBuf,
     /// The file that it creates and removes: alone in its directory.
     pub new: PathBuf,
-    /// What `exec` executes.
+    /// Program that `exec` executes.
     pub program: PathBuf,
     /// The file whose opening tells whether this process is audited.
     pub canary: PathBuf,
@@ -45,7 +45,7 @@ pub struct OperationBatch {
     pub operations: u64,
 }
 
-/// What is wanted.
+/// Order to a prober.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -54,7 +54,7 @@ pub enum Order {
     Canary,
 }
 
-/// What a reply line says.
+/// Reply of a prober, as a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reply {
@@ -103,7 +103,8 @@ fn say(reply: &Reply) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Whether a process has an audit context is decided when it is forked, by its parent's login uid.
+/// Creates a prober's worker. The login uid of the parent decides at the fork whether the process
+/// has an audit context.
 fn be_born(setup: &ProberSetup) -> Result<Worker, String> {
     set_login_uid(setup.loginuid)?;
     become_a_child().map_err(|error| format!("cannot fork: {error}"))?;

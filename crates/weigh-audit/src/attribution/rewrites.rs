@@ -17,9 +17,10 @@ use weigh_treatment::{Bench, TreatmentError};
 
 /// To learn what a pair takes.
 const FIRST_PAIRS: usize = 8;
-/// Of the time for attributing, for each.
+/// Share of the time for attributing that each proposal takes.
 const SHARE: f64 = 0.06;
-/// Of those that replace rules, and of those that only add exemptions.
+/// Largest number of proposals: two limits, for those that replace rules and those that only add
+/// exemptions.
 const MOST: [usize; 2] = [3, 2];
 
 /// Measures the most promising proposals and adds them to what was measured; also what could not be.
@@ -122,8 +123,8 @@ fn listed(lines: &[NewLine]) -> Vec<RuleId> {
     prepended.chain(appended).flat_map(|line| line.rules.clone()).collect()
 }
 
-/// Those that replace the most expensive rules, and the first exemptions; `host` are the rules of the
-/// host, which stay in force.
+/// Chooses the proposals that replace the most expensive rules, and the first exemptions. `host`
+/// are the rules of the host, which stay in force.
 fn choose(measured: &RuleMeasurements, host: &[Rule]) -> Vec<Proposal> {
     let hot: Vec<(&str, u32)> = measured.mix.hot_calls();
     let all = proposals(&measured.lines, host, &hot);

@@ -1,4 +1,5 @@
-//! What rules are measured on, on this machine: the kernel's rule list, and the processes that it applies to.
+//! Test rig for rules on this machine: the kernel's rule list, and the processes that it applies
+//! to.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ const BATCH: Duration = Duration::from_micros(40);
 /// The kernel's list is read back this often besides the answers of every change.
 const VERIFY_EVERY: Duration = Duration::from_millis(250);
 
-/// What a measurement is counted in.
+/// Unit of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostUnit {
     /// The report's.
@@ -109,7 +110,7 @@ impl Rig<'_> {
         measure_batches(&mut self.of(unit).audited, operations, &batches, interrupted)
     }
 
-    /// The same by an exempt one.
+    /// Measures an exempt prober.
     ///
     /// # Errors
     /// As [`Prober::measure`].
@@ -156,10 +157,10 @@ impl Rig<'_> {
         Ok((counts, took))
     }
 
-    /// Whether the exempt probers are exempt.
+    /// Checks that the exempt probers are exempt.
     ///
     /// # Errors
-    /// [`TreatmentError::NotInForce`] where one is not.
+    /// [`TreatmentError::NotInForce`] if a prober is not exempt.
     pub fn prove_clean(&mut self) -> Result<(), TreatmentError> {
         for probers in [Some(&mut self.probers), self.timed.as_mut()].into_iter().flatten() {
             probers.exempt.open_canary(self.interrupted)?;

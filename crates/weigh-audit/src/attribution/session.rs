@@ -29,7 +29,8 @@ use weigh_treatment::audit::stream::Stream;
 use weigh_treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
 use weigh_treatment::{Bench, TreatmentError};
 
-/// What Debian's and Red Hat's rule files set; the kernel's own 64 would have us measure waiting.
+/// Backlog limit in the rule files of Debian and Red Hat. With the kernel's own limit of 64, we
+/// would measure waiting.
 const BACKLOG_LIMIT: u32 = 8192;
 const KEY: &str = "weigh";
 /// A call that nobody here makes: kexec_load(2).
@@ -150,10 +151,10 @@ impl<'a> RulesSession<'a> {
         Ok(self.rig.rules.admit(new))
     }
 
-    /// The same for lines that people write: what each of them became.
+    /// Admits lines that people write, and returns the outcome of each line.
     ///
     /// # Errors
-    /// Where one of them does not load, `auditctl` does not run, or the journal cannot be written.
+    /// A line does not load, `auditctl` does not run, or the journal cannot be written.
     pub fn admit_lines(
         &mut self,
         bench: &Bench,
@@ -193,8 +194,8 @@ impl<'a> RulesSession<'a> {
     }
 }
 
-/// What became of each line, and the rules that are new, as the kernel lists them; none is loaded
-/// afterwards.
+/// Loads the lines, and unloads them again. Returns each line's outcome, and the new rules as the
+/// kernel lists them.
 fn load_once(
     bench: &Bench,
     auditctl: &Path,

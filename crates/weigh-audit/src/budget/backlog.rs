@@ -17,7 +17,8 @@ const MOST_BURST_RECORDS: f64 = 100_000.0;
 /// A kernel's own limit, and that of Debian's and Red Hat's rule files.
 const COMMON: [u32; 2] = [64, 8192];
 const SMALLEST: u32 = 8;
-/// Of the limit that is found, this share is how exactly: the tries themselves differ by more.
+/// Precision of the limit, as a divisor: the search stops within 1/16 of it. The tries themselves
+/// differ by more.
 const PRECISION: u32 = 16;
 const DRAIN_LIMIT: Duration = Duration::from_secs(60);
 

@@ -62,7 +62,7 @@ fn look(mut client: Client, is_over: &AtomicBool) -> io::Result<Vec<(f64, f64)>>
     Ok(looks)
 }
 
-/// Of the straight line through the points with the least squares.
+/// Returns the slope of the least-squares line through the points.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! What gzip makes of the log that the samples wrote: not guessed, done.
+//! Size of the samples' log under gzip, found by compressing the log.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

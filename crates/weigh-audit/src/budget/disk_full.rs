@@ -1,5 +1,5 @@
-//! What becomes of records and of the programs that make them when the log's disk is full, under each of
-//! auditd's policies that do not stop the machine.
+//! Effects of a full log disk on records and on the programs that make them. They are measured
+//! under each auditd policy that does not stop the machine.
 
 use std::io::BufRead;
 use std::time::Duration;
@@ -20,7 +20,8 @@ use weigh_treatment::audit::sink_choice::start_auditd;
 use weigh_treatment::{Bench, with_parameter};
 use weigh_workload::paced::Pace;
 
-/// Of `disk_full_action`; `single`, `halt` and `exec` would stop the machine or start who knows what.
+/// Values of `disk_full_action` to try. `single`, `halt` and `exec` would stop the machine or start
+/// an unknown program.
 const ACTIONS: [&str; 4] = ["IGNORE", "SYSLOG", "ROTATE", "SUSPEND"];
 /// So many that the disk is full after about half of them.
 const STEPS: u64 = 10_000;
@@ -28,10 +29,10 @@ const SECONDS: f64 = 4.0;
 /// auditd flushes with threads of its own, and its last message may still be on the way.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Whether it can be tried on this host.
+/// Checks that a full disk can be tried on this host.
 ///
 /// # Errors
-/// A sentence that says what is missing or in the way.
+/// Returns a sentence with the missing part or the obstacle.
 pub fn check() -> Result<(), String> {
     find_auditd().map_err(|problem| format!("--disk-full: {problem}"))?;
     let status = Client::open().and_then(|mut client| client.status());

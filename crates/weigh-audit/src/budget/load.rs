@@ -1,4 +1,4 @@
-//! What happens at several times the rate: records at a pace that waits for nobody.
+//! Load at several times the rate: records at a pace that waits for nobody.
 
 use std::fs;
 use std::ops::Range;
@@ -130,10 +130,10 @@ pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
     }
 }
 
-/// What the load printed.
+/// Parses the output of the load.
 ///
 /// # Errors
-/// It failed; in its own words.
+/// Returns the load's own message if it failed.
 pub fn read(launched: &Launched) -> Result<Paced, Stop> {
     serde_json::from_str(launched.stdout.trim())
         .map_err(|_| Stop::Failed(format!("the load failed: {}", launched.stderr.trim())))

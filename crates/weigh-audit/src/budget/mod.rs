@@ -26,7 +26,7 @@ use treated::Treated;
 
 /// Rates that are shown where none is asked for.
 const USUAL_RATES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
-/// Of a rate that was asked for.
+/// Multiples of the requested rate.
 const MULTIPLES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 /// The load's rate where none is asked for, as a share of the maximum rate: so that ten times it is that.
 const USUAL_SHARE: f64 = 0.1;
@@ -36,7 +36,7 @@ const WITH_WAITS: (&str, &str) = ("wait", "60s");
 const COUNTED_WITH_WAITS: &str = "Records per operation and the maximum rate were measured with processes \
     waiting for room in the backlog, so that no record was dropped.";
 
-/// What is wanted.
+/// Request for a budget.
 #[derive(Clone, Debug)]
 pub struct BudgetRequest {
     /// As it was written: `audit` with its parameters.
@@ -51,7 +51,7 @@ pub struct BudgetRequest {
     pub again: String,
 }
 
-/// What came of it, and what could not be put back.
+/// Outcome of a budget, and anything that could not be restored.
 #[derive(Debug)]
 pub struct BudgetOutcome {
     /// `None` where it was interrupted before anything was measured.
@@ -149,11 +149,12 @@ fn measure(
     Ok(Some(report))
 }
 
-/// What was counted while no record was dropped.
+/// Counts from the time in which no record was dropped.
 struct Counted {
     per_operation: PerOperation,
     compressed: Option<Compressed>,
-    /// Of the load; `None` where the operation makes none, and there is no load.
+    /// Records per step of the load; `None` if the operation makes no records, so that the load is
+    /// left out.
     records_per_step: Result<Option<f64>, Stop>,
     facts: Vec<String>,
 }
@@ -197,13 +198,14 @@ fn days(rates: &[f64], per_operation: &PerOperation, compressed: Option<Compress
     days
 }
 
-/// What is launched under load, and how many records a step of it makes.
+/// Launches under load: the work, and the number of records in a step of it.
 struct UnderLoad<'a> {
     work: &'a Work,
     records_per_step: f64,
 }
 
-/// What follows, under the limits that the treatment asks for, as far as it comes.
+/// Runs the remaining measurements as far as possible, under the limits that the treatment asks
+/// for.
 fn rest(
     request: &BudgetRequest,
     station: &mut Station,

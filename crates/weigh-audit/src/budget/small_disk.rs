@@ -19,7 +19,8 @@ pub struct SmallDisk {
     pub directory: PathBuf,
     /// `ext4` on a loop device, or `tmpfs` where there is no loop device.
     pub file_system: &'static str,
-    /// What auditd says to the system's log, where we can put a socket of our own in its place.
+    /// Socket for auditd's messages to the system's log, if we can put it in the place of the log's
+    /// own.
     messages: Option<UnixDatagram>,
 }
 
@@ -80,7 +81,7 @@ impl SmallDisk {
         Ok(logs)
     }
 
-    /// What was said to the system's log since the last call, each message once.
+    /// Returns the messages to the system's log since the last call, each message once.
     pub fn messages(&self) -> Vec<String> {
         let mut messages: Vec<String> = Vec::new();
         let Some(socket) = &self.messages else { return messages };

@@ -1,4 +1,4 @@
-//! What is launched: a workload or a command; samples of it, and bursts.
+//! Subject of a budget: a workload or a command, with its samples and bursts.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ const SAMPLE_MS: u64 = 70;
 /// A command takes what it takes, and its records are counted from its start to its end.
 const RUNS: usize = 3;
 
-/// What the user named.
+/// Subject that the user named.
 #[derive(Clone, Debug)]
 pub enum Subject {
     Workload(String),
@@ -32,10 +32,10 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What there is of that name.
+    /// Finds the workload or command of that name.
     ///
     /// # Errors
-    /// A sentence, where there is none, or a suite of several.
+    /// Returns a sentence if the name is unknown, or is a suite of several workloads.
     pub fn resolve(&self, bench: Bench) -> Result<Work, String> {
         match self {
             Subject::Command(argv) => {
@@ -62,7 +62,7 @@ impl Subject {
     }
 }
 
-/// What an operation is called.
+/// Returns the name of an operation.
 pub fn operation(work: &Work) -> &'static str {
     match work {
         Work::Builtin { .. } => "operation",

@@ -42,7 +42,7 @@ impl<'a> Treated<'a> {
         Ok(Treated { client, arms })
     }
 
-    /// What its launches may use.
+    /// Returns the bench for its launches.
     pub fn bench(&self) -> &Bench<'a> {
         &self.arms.bench
     }

@@ -48,7 +48,7 @@ impl<'a> Alarm<'a> {
         Ok(Alarm { deadline, interrupted, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Whether the time is over, or the user gave up.
+    /// Returns true if the time is over, or the user gave up.
     pub fn is_due(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }

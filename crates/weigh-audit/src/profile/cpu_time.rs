@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use weigh_model::profile::runs::CpuTime;
 
-/// Of all children of this process that were waited for, and of all that these waited for.
+/// Returns the CPU time of this process's children that were waited for, and of all children that
+/// these waited for.
 pub fn of_children() -> CpuTime {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes one `rusage`; all zeros are a valid one, should it fail.
@@ -22,10 +23,10 @@ pub fn of_children() -> CpuTime {
     CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }
 }
 
-/// What `/proc/PID/stat` tells of a process.
+/// Fields of `/proc/PID/stat`.
 struct Stat {
     parent: i32,
-    /// Of all its threads, also those that ended, and of the children that it waited for.
+    /// CPU time of all its threads, ended ones included, and of the children that it waited for.
     cpu: CpuTime,
 }
 
@@ -69,7 +70,8 @@ pub fn tree(root: i32) -> Vec<i32> {
     found
 }
 
-/// Of a process and its descendants, with those that it waited for; to a hundredth of a second each.
+/// Returns the CPU time of a process and its descendants, with the children that they waited for.
+/// Each time is exact to a hundredth of a second.
 pub fn of_tree(root: i32) -> CpuTime {
     let mut sum = CpuTime::default();
     for stat in tree(root).into_iter().filter_map(stat) {

@@ -1,4 +1,4 @@
-//! What a program asks of the kernel: its system calls, counted.
+//! System calls of a program, counted.
 
 mod alarm;
 mod cpu_time;

@@ -47,10 +47,10 @@ pub fn count(command: &mut Command) -> io::Result<Counts> {
     count_and_tell(command, |_| {})
 }
 
-/// The same, and tells which process it is as soon as that exists.
+/// Counts as [`count`] does, and passes on the process ID as soon as the process exists.
 ///
 /// # Errors
-/// The same.
+/// As [`count`].
 pub(super) fn count_and_tell(
     command: &mut Command,
     tell: impl FnOnce(pid_t),
@@ -98,7 +98,7 @@ pub(super) fn wait_for(process: pid_t) -> io::Result<(pid_t, c_int)> {
     }
 }
 
-/// The same until a signal comes, which is the error `Interrupted`.
+/// Waits once; a signal ends the wait with the error `Interrupted`.
 pub(super) fn wait_once(process: pid_t, more_flags: c_int) -> io::Result<(pid_t, c_int)> {
     let mut status = 0;
     let flags = libc::__WALL | libc::__WNOTHREAD | more_flags;

@@ -16,7 +16,7 @@ use trust::start::{self, Inherited};
 use weigh_host::orphans;
 use weigh_model::profile::runs::{Counts, Period};
 
-/// What a command gets to end by itself after SIGTERM.
+/// Time for a command to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK_UP: Duration = Duration::from_millis(20);
 
@@ -31,13 +31,13 @@ pub struct ProfiledCommand<'a> {
     pub to_stderr: bool,
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Debug)]
 pub struct CommandRun {
     pub period: Period,
     /// Empty where nobody counted.
     pub counts: Counts,
-    /// Whether it was ended because of the time or of Ctrl-C.
+    /// True if we ended the command because of the time or of Ctrl-C.
     pub is_ended_by_us: bool,
 }
 
@@ -71,10 +71,10 @@ impl ProfiledCommand<'_> {
         })
     }
 
-    /// The same as [`Self::run`], with its system calls counted.
+    /// Runs the command as [`Self::run`] does, and counts its system calls.
     ///
     /// # Errors
-    /// Where it cannot be executed, or not be traced.
+    /// The command cannot be executed or traced.
     pub fn count(&self) -> io::Result<CommandRun> {
         self.measure(|command, tell| ptrace::count_and_tell(command, tell))
     }

@@ -160,7 +160,7 @@ fn started(task: pid_t, status: c_int) -> Option<pid_t> {
     check(asked).ok().and_then(|()| new.try_into().ok())
 }
 
-/// Whether it was stopped by a signal (Ctrl-Z, SIGSTOP), and has to stay so.
+/// Returns true if a signal stopped the process (Ctrl-Z, SIGSTOP), and it has to stay stopped.
 fn is_group_stop(status: c_int) -> bool {
     let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
     status >> 16 == EVENT_STOP && stops.contains(&libc::WSTOPSIG(status))

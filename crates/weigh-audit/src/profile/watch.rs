@@ -27,10 +27,10 @@ pub fn plain(root: i32, time: Duration, interrupted: &AtomicBool) -> io::Result<
     Ok(Period { elapsed: started.elapsed(), cpu: of_tree(root).since(before) })
 }
 
-/// The same with system calls counted, and then lets them go.
+/// Watches processes with their system calls counted, and then lets them go.
 ///
 /// # Errors
-/// Where it is not there, or may not be traced.
+/// The process does not exist, or may not be traced.
 pub fn counted(
     root: i32,
     time: Duration,
