@@ -33,7 +33,7 @@ struct Typed {
 }
 
 impl Again {
-    /// What was typed, which are these words, of the arguments of a subcommand.
+    /// Collects the typed arguments of a subcommand from these words.
     pub fn of(cli: &Command, matches: &ArgMatches, typed: &[OsString]) -> Again {
         let Some((name, matches)) = matches.subcommand() else { return Again::default() };
         let mut again = Again { command: name.to_owned(), ..Again::default() };
@@ -64,7 +64,7 @@ impl Again {
         self.options.push(Typed { name, called, words });
     }
 
-    /// The same with this value for an option, whatever it was before.
+    /// Sets an option to this value, whatever its value was before.
     pub fn with(mut self, long: &str, value: impl ToString) -> Again {
         let values = vec![value.to_string()];
         match self.options.iter_mut().find(|typed| typed.name == long) {
@@ -82,13 +82,13 @@ impl Again {
         self
     }
 
-    /// The same of these workloads, treatments or files.
+    /// Replaces the workloads, treatments or files.
     pub fn of_these(mut self, positionals: &[String]) -> Again {
         self.positionals = positionals.to_vec();
         self
     }
 
-    /// The same of this command, which is what stands after `--`.
+    /// Replaces the command after `--`.
     pub fn of_command(mut self, words: &[String]) -> Again {
         self.last = words.to_vec();
         self
@@ -314,7 +314,7 @@ mod tests {
         words
     }
 
-    /// What was understood, and what comes back.
+    /// Parses words. Returns the command as understood, and the arguments to repeat it.
     fn arguments(words: &[String]) -> Result<(String, Again), clap::Error> {
         parse(words).map(|(cli, again)| (format!("{:?}", cli.command), again))
     }

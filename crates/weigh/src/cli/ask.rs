@@ -16,7 +16,7 @@ pub fn ask(question: &str, flag: &str) -> Result<(), String> {
     }
 }
 
-/// Whether the answer on the terminal is yes; `None` without a terminal.
+/// Returns true if the answer on the terminal is yes; `None` without a terminal.
 pub fn answer(question: &str) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return None;

@@ -1,4 +1,4 @@
-//! What a person at the terminal sees while an experiment runs.
+//! Display for a person at the terminal while an experiment runs.
 
 use std::io;
 use std::num::NonZero;
@@ -30,12 +30,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Of pairs, in so many sets.
+    /// Creates the display of pairs, in this number of sets.
     pub fn of_pairs(color: ColorChoice, margin_pct: f64, sets: usize) -> Terminal {
         Terminal { color, margin_pct, sets, display: Display::on_stderr() }
     }
 
-    /// Of a run of one arm.
+    /// Creates the display of a run of one arm.
     pub fn of_run(color: ColorChoice) -> Terminal {
         Terminal::of_pairs(color, 0.0, 1)
     }

@@ -112,7 +112,7 @@ fn terminal(context: &Context, margin: f64) -> Terminal {
     Terminal::of_pairs(context.color, margin * 100.0, 1)
 }
 
-/// What cannot be compared by boots.
+/// Refuses a request that boots cannot compare.
 fn check(request: &Request) -> Result<(), String> {
     let only = |what: &str| Err(format!("with boots of this machine there is only {what}"));
     if request.common.arms.len() != 2 {
@@ -141,7 +141,7 @@ fn check(request: &Request) -> Result<(), String> {
     }
 }
 
-/// What is about to happen, for who is asked.
+/// Describes the coming steps, for the person who has to agree.
 fn plan(
     request: &Request,
     normal: &NormalBoot,
@@ -290,7 +290,7 @@ fn existing(database: &Path) -> Result<Store, String> {
     })
 }
 
-/// What is stored of the experiment, as long as it is to measure what it began with.
+/// Loads the stored experiment, and checks that it is the one that measuring began with.
 fn its_own(state: &BootState, store: &Store) -> Result<Stored, String> {
     let stored = store.load(&state.experiment).map_err(|error| error.to_string())?;
     match digest_of_bytes(stored.header.origin.as_deref().unwrap_or_default()) == state.origin {
@@ -363,7 +363,7 @@ fn boot_id() -> Result<String, String> {
     machine::boot_id().map_err(|error| error.to_string())
 }
 
-/// What came up is not what was due.
+/// Reports that a boot other than the due one came up.
 fn tell_failure(state: &BootState, request: &Request, store: &Store) -> Result<(), String> {
     let label = &request.common.arms[state.due.arm];
     let what = format!(

@@ -110,7 +110,7 @@ impl BudgetArgs {
         Ok(exit_status(is_as_before, status))
     }
 
-    /// What is launched; `None` where the user does not agree to it.
+    /// Returns the subject to launch; `None` if the user does not agree to it.
     fn subject(&self, typed: &Again) -> Result<Option<Subject>, String> {
         if let Some(path) = &self.profile {
             let command = command_of(path)?;

@@ -175,7 +175,7 @@ impl CalibrateArgs {
     }
 }
 
-/// What the second arm of an experiment has.
+/// Content of an experiment's second arm.
 #[derive(Clone, Copy, PartialEq)]
 enum SecondArm {
     Identical,

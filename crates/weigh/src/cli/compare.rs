@@ -31,7 +31,7 @@ use weigh_treatment::placebo::DefaultBaseline;
 /// kernel that comes once is 0.3 % of the instructions.
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 
-/// What --budget and --timeout are by default.
+/// Defaults of --budget and --timeout.
 const BUDGETS: &str = "2m; with network grids 10m, virtual machines 15m, boots of this machine 2h; \
                        8s per row, or 16s with a server, where that is longer";
 const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";

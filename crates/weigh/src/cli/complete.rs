@@ -114,7 +114,7 @@ fn find_option<'a>(root: &'a Command, command: &'a Command, word: &str) -> Optio
     command.get_arguments().chain(root.get_arguments()).find(is_it).filter(takes_word)
 }
 
-/// What `-w` takes: suites, load points and workloads.
+/// Lists the values of `-w`: suites, load points and workloads.
 fn workloads() -> Result<Vec<String>, String> {
     let mut names = suites()?;
     names.extend(mixes()?.into_iter().map(|mix| format!("load:{mix}")));

@@ -33,7 +33,7 @@ pub fn refuse_many(workloads: &[String]) -> Result<(), String> {
     too_many(&[], workloads).map_or(Ok(()), refused)
 }
 
-/// What is to be known of the most copies that an option or a label asks for, where they are very many.
+/// Writes a warning if an option or a label asks for very many copies.
 fn too_many(wanted: &[usize], workloads: &[String]) -> Option<String> {
     let labelled = workloads.iter().filter_map(|label| WorkName::parse(label).ok()).flatten();
     let wanted = wanted.iter().copied().chain(labelled.map(|name| name.copies()));
@@ -48,12 +48,12 @@ fn too_many(wanted: &[usize], workloads: &[String]) -> Option<String> {
 pub struct Copies(pub Vec<usize>);
 
 impl Copies {
-    /// What is measured where the user does not say: one copy, for that is what a workload costs. With
-    /// an index, or as the original measures, also one per CPU, for so does UnixBench. `files` are those
-    /// of the names that are files.
+    /// Returns the numbers of copies to measure by default: one copy, as that is the cost of a
+    /// workload. With an index, or as the original measures, it adds one copy per CPU, as UnixBench
+    /// does. `files` are the names that are files.
     ///
     /// # Errors
-    /// A sentence, where a suite of ours is broken.
+    /// Returns a sentence if one of our suites is broken.
     pub fn default_of(
         names: &[String],
         files: &[FromFile],

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::output;
 
-/// Whether this is where stdout goes.
+/// Returns true if the path stands for stdout.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -32,7 +32,7 @@ pub fn check<'a>(
     Ok(())
 }
 
-/// What was written, and what could not be.
+/// Written documents, and those that could not be written.
 #[derive(Default)]
 pub struct Documents {
     problems: Vec<String>,

@@ -59,7 +59,7 @@ impl ExportArgs {
     }
 }
 
-/// What was asked for.
+/// Requested form of an export.
 enum Form {
     Report(&'static ReportFormat),
     Table(&'static Dialect),

@@ -46,7 +46,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Whether any other report is asked for than the usual ones.
+    /// Returns true if a report other than the usual ones is requested.
     pub fn are_asked_for(&self) -> bool {
         !self.formats.0.is_empty() || self.github_summary.is_some() || self.dialect.is_some()
     }
@@ -187,7 +187,7 @@ fn default_html(context: &Context, id: &str) -> Result<PathBuf, String> {
     Ok(directory.join(format!("{id}.html")))
 }
 
-/// What makes the exit status that of an error, also where stdout goes elsewhere.
+/// Prints the errors that make the exit status an error, even if stdout goes elsewhere.
 fn tell_errors(report: &Report) {
     let ReportHeader { failure, failures, .. } = report.header();
     if let Some(reason) = failure {

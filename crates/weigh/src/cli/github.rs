@@ -11,7 +11,7 @@ use weigh_model::result::summary::Failure;
 use weigh_model::result::versus::name_in_arm;
 use weigh_report::formats::markdown;
 
-/// What a runner names the file in that it shows as the summary of the step.
+/// Variable in which a runner names the file that it shows as the step's summary.
 const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
 /// Where the summary goes: to the file that was given, or to that of the runner.

@@ -20,7 +20,7 @@ pub struct ContinueOption {
     pub go_on: Option<String>,
 }
 
-/// What another session may have otherwise, besides where its report goes.
+/// Options that a later session may set differently, besides the places of its report.
 const OF_LATER_SESSION: [&str; 8] =
     ["go_on", "budget", "precision", "fail_above", "inconclusive_ok", "name", "tags", "yes"];
 

@@ -111,7 +111,7 @@ impl HistoryArgs {
     }
 }
 
-/// What was called `pipe x 4` is `pipe:copies=4` now.
+/// Converts an old name to its present form: `pipe x 4` is `pipe:copies=4` now.
 fn as_now(workload: &str) -> String {
     match WorkName::parse(workload).as_deref() {
         Ok([name]) => WorkName::of_copies(&name.name, name.copies()).to_string(),

@@ -8,8 +8,8 @@ use weigh_engine::around::Around;
 /// commands.
 pub const AROUND: &str = "Around a command";
 
-/// What is run around a command. Neither timed nor treated, and ended like a launch: after --timeout, with
-/// all that it started.
+/// Commands to run around a command. They are neither timed nor treated. Each ends as a launch
+/// does: after --timeout, with all processes that it started.
 #[derive(Debug, Args)]
 #[command(next_help_heading = AROUND)]
 pub struct Hooks {

@@ -28,7 +28,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("GITHUB_STEP_SUMMARY", "The file that --github-summary adds to, where it names none."),
 ];
 
-/// Of commands that name no other.
+/// Exit statuses of commands without a list of their own.
 const EXIT_STATUS: &str = "0 done, 2 error.";
 
 /// One page, as troff.
@@ -56,7 +56,7 @@ pub fn page(command: &Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&text).into_owned() + &sections(&help))
 }
 
-/// What stands after the options in the help, and what all commands share.
+/// Returns the help's sections after the options, with the sections that all commands share.
 fn sections(help: &str) -> String {
     let (mut notes, mut examples, mut status) =
         (String::new(), String::new(), EXIT_STATUS.to_owned());

@@ -96,7 +96,7 @@ pub struct WorkloadOption {
 }
 
 impl WorkloadOption {
-    /// What was named, or the suite `quick`.
+    /// Returns the named workloads, or the suite `quick`.
     pub fn or_quick(&self) -> Vec<String> {
         match self.workloads.is_empty() {
             true => vec!["quick".into()],
@@ -105,7 +105,7 @@ impl WorkloadOption {
     }
 }
 
-/// What is beside workloads: other work, and another machine.
+/// Options for the surroundings of workloads: other work, and another machine.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
     /// Measure each workload alone, and again while this is done beside it: another workload, a mix or an

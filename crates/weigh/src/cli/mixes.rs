@@ -127,7 +127,8 @@ impl Mixes {
         }
     }
 
-    /// The same where clients may ask for so long: then the rate is theirs. They do not think.
+    /// Returns the job sizes of a run. If the clients take a rate, the jobs have none; clients do
+    /// not think.
     pub fn sizes_of_run(&self, is_of_clients: bool) -> JobSizes {
         let sizes = self.sizes();
         let pace = match sizes.pace {
@@ -137,7 +138,8 @@ impl Mixes {
         JobSizes { pace, ..sizes }
     }
 
-    /// The same, with what a configuration of re-aim says and the command line does not.
+    /// Returns the job sizes. A configuration of re-aim fills in the values that the command line
+    /// leaves open.
     pub fn sizes_with(&self, config: &ReaimConfig) -> JobSizes {
         let sizes = self.sizes();
         let directories = match sizes.disk_directories.is_empty() {

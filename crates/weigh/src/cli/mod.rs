@@ -61,7 +61,8 @@ pub const ABOVE_LIMIT: u8 = 1;
 /// As a shell reports a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;
 
-/// Of what was measured. A system that is not as it was is an error, whatever else became of it.
+/// Returns the exit status, which is `of_measured` only on a restored system. A system that was not
+/// restored is an error in any case.
 fn exit_status(is_as_before: bool, of_measured: u8) -> u8 {
     if is_as_before { of_measured } else { ERROR }
 }
@@ -132,11 +133,11 @@ enum Command {
     Man(generate::ManArgs),
 }
 
-/// What commands share.
+/// Context that commands share.
 pub struct Context {
     database: Option<PathBuf>,
     pub color: ColorChoice,
-    /// What was typed, to be shown as the command that measures the same again.
+    /// Arguments as typed, to show the command that measures the same again.
     pub again: Again,
 }
 
@@ -149,18 +150,18 @@ impl Context {
         Store::open(&self.database()?).map_err(|error| error.to_string())
     }
 
-    /// The same for who only reads: `None` where there is none, and none is created.
+    /// Opens the store for reading. Returns `None` if it does not exist, and does not create it.
     ///
     /// # Errors
-    /// A sentence.
+    /// Returns a sentence.
     pub fn find_store(&self) -> Result<Option<Store>, String> {
         Store::read(&self.database()?).map_err(|error| error.to_string())
     }
 
-    /// The same for who needs an experiment that is stored.
+    /// Opens the store for a command that needs a stored experiment.
     ///
     /// # Errors
-    /// A sentence, also where there is none yet.
+    /// Returns a sentence, also if the store does not exist yet.
     pub fn read_store(&self) -> Result<Store, String> {
         self.find_store()?.ok_or_else(|| NO_EXPERIMENT.to_owned())
     }
@@ -199,7 +200,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What the words mean, and what of them measures the same again.
+/// Parses a command line, and finds the arguments that measure the same again.
 fn parse(words: impl IntoIterator<Item: Into<OsString>>) -> Result<(Cli, Again), clap::Error> {
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
     let mut matches = Cli::command().try_get_matches_from(&words)?;

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{Context, output};
 use weigh_store::names::{Naming, parse_name};
 
-/// What the experiment is called.
+/// Options that name the experiment.
 #[derive(Clone, Debug, Args)]
 pub struct Names {
     /// Name of the experiment, accepted wherever an id is, as in `weigh show NAME`. If several have the

@@ -174,8 +174,8 @@ fn check_against(path: &str, grid: &Grid, interrupted: &AtomicBool) -> Result<()
     Ok(())
 }
 
-/// What is judged of a grid besides its BTU: the host's penalty, and each class. COMM's own slowdown takes
-/// nearly as many cells again, so it is judged where it was asked for.
+/// Adds the metrics of a grid that are judged besides its BTU: the host's penalty, and each class.
+/// COMM's own slowdown takes nearly as many cells again, so it is judged only on request.
 pub fn with_scores(mut metrics: Vec<Metric>, workloads: &[String]) -> Result<Vec<Metric>, String> {
     for work in WorkName::parse_all(workloads)? {
         let Some(grid) = work.name.strip_prefix(NET) else { continue };

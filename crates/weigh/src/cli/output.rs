@@ -14,7 +14,7 @@ use trust::owner;
 use weigh_model::printable;
 use weigh_report::ReportFormat;
 
-/// Whether stdout or stderr gets colour.
+/// Returns true if the stream (stdout or stderr) gets colour.
 pub fn wants_colour(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {
     match choice {
         ColorChoice::Always => true,
@@ -147,10 +147,10 @@ pub fn tell_what_is_left(left: Option<&str>) -> bool {
     left.is_none()
 }
 
-/// Whether a report can go to this file, which is not there afterwards if it was not before.
+/// Checks that a report can go to this file. Afterwards the file is absent if it was absent before.
 ///
 /// # Errors
-/// A sentence with the file.
+/// Returns a sentence with the file.
 pub fn check_writable(path: &Path) -> Result<(), String> {
     if path.as_os_str() == "-" {
         return Ok(());
@@ -177,10 +177,10 @@ pub fn write_report(path: &Path, text: &str) -> Result<(), String> {
     write_as(path, &printable::text(text))
 }
 
-/// The same of JSON, which keeps every character.
+/// Writes a JSON document, with every character kept.
 ///
 /// # Errors
-/// A sentence with the file.
+/// Returns a sentence with the file.
 pub fn write_json(path: &Path, document: &str) -> Result<(), String> {
     write_as(path, &printable::json(document))
 }

@@ -1,5 +1,5 @@
-//! What every command that compares arms takes, and what it does when it has measured: one place for both, so
-//! that `compare` and `versus` stay alike.
+//! Options of every command that compares arms, and its steps after measuring. They are in one
+//! place, so that `compare` and `versus` stay alike.
 
 use std::time::Duration;
 
@@ -59,12 +59,12 @@ pub struct Pairing {
     inconclusive_ok: bool,
 }
 
-/// What a verdict takes of most workloads, and of guests that are booted for each pair of theirs.
+/// Time for a verdict on most workloads; `BUDGET_OF_GUESTS` is for guests that boot for each pair.
 const BUDGET: Duration = Duration::from_secs(120);
 const BUDGET_OF_GUESTS: Duration = Duration::from_secs(900);
-/// The same of whole grids, of which each pair is one in each arm.
+/// Time for a verdict on whole grids; each pair is one grid in each arm.
 const BUDGET_OF_GRIDS: Duration = Duration::from_secs(600);
-/// The same of this machine, with its firmware's and its services' time.
+/// Time for a verdict on boots of this machine, including its firmware's and its services' time.
 const BUDGET_OF_BOOTS: Duration = Duration::from_secs(7200);
 
 /// Without, none of fifty rows would have the pairs for a verdict: a dozen or more, of 0.3 s each or, with
@@ -179,7 +179,8 @@ impl Pairing {
     }
 }
 
-/// What was asked for and has no verdict leaves a row open, be it that no sample has it.
+/// Returns the exit code. A requested metric without a verdict leaves a row open, even if no sample
+/// has it.
 fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.above.is_empty());
     let is_gate_open = summary.gate.as_ref().is_some_and(|gate| !gate.open.is_empty());

@@ -140,7 +140,7 @@ impl ProfileArgs {
         Ok(Some(measured))
     }
 
-    /// Whether the command may be run now; not after an interrupt.
+    /// Runs the preparation. Returns true if the command may run now, and false after an interrupt.
     fn run_before(&self, interrupted: &AtomicBool) -> Result<bool, String> {
         let Some(line) = &self.prepare else { return Ok(true) };
         let words = ["/bin/sh", "-c", line].map(String::from);
@@ -183,7 +183,7 @@ impl ProfileArgs {
         time.map_or_else(String::new, |time| format!(", for {time}"))
     }
 
-    /// What fails does something else than its work.
+    /// Checks the command's status. A command that fails does something other than its work.
     fn check(&self, shown: &str, outcome: &CommandRun) -> Result<(), String> {
         let status = outcome.counts.status;
         if status == 0 || outcome.is_ended_by_us || self.ignore_failure {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// What looks at the processes of a launch.
+/// Option for the profiler, which looks at the processes of a launch.
 #[derive(Debug, Default, Args)]
 pub struct ProfilerOption {
     /// When all is measured, launch each workload once more in each arm, and meanwhile run this line with
@@ -15,7 +15,7 @@ pub struct ProfilerOption {
 }
 
 impl ProfilerOption {
-    /// What is run.
+    /// Returns the command line of the profiler.
     pub fn line(&self) -> Option<String> {
         self.profiler.clone()
     }

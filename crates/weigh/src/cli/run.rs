@@ -24,12 +24,12 @@ use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::suite;
 use weigh_store::Store;
 
-/// Of --for, where the user does not say.
+/// Shortest length of a pass of --for that is chosen by default.
 const LEAST_PASS: Duration = Duration::from_secs(5);
 const SHORTEST_P99: Duration = Duration::from_micros(100);
 /// A client gives up then.
 const LONGEST_P99: Duration = Duration::from_secs(10);
-/// Of a pass of --capacity, where the user does not say.
+/// Default length of a pass of --capacity, in ms.
 const PROBE_MS: u64 = 2000;
 const MOST_PASS: Duration = Duration::from_secs(600);
 
@@ -211,10 +211,10 @@ pub fn measure(
     end(&done, store, files, context)
 }
 
-/// What becomes of a run that was measured.
+/// Finishes a measured run.
 ///
 /// # Errors
-/// A sentence.
+/// Returns a sentence.
 pub fn end(done: &Done, store: &Store, files: &Files, context: &Context) -> Result<u8, String> {
     let is_as_before = output::tell_what_is_left(done.left.as_deref());
     let report = run_report::report(&done.load(store)?);
@@ -241,13 +241,13 @@ fn refuse_grids(labels: &[String]) -> Result<(), String> {
     }
 }
 
-/// Of `--pass`.
+/// Parses the value of `--pass`.
 fn pass(text: &str) -> Result<Duration, String> {
     let time = value::duration(text).ok().filter(|time| *time <= MOST_PASS);
     time.ok_or_else(|| "takes a time from a second to 10 minutes, such as 30s".into())
 }
 
-/// Of `p99=50ms`.
+/// Parses a limit such as `p99=50ms`.
 fn p99(text: &str) -> Result<Duration, String> {
     let time = text.strip_prefix("p99=").ok_or("write the percentile and its limit: p99=50ms")?;
     let parsed: Option<jiff::SignedDuration> = time.parse().ok();

@@ -38,7 +38,7 @@ pub struct ShowArgs {
     privacy: Privacy,
 }
 
-/// Whether what names the machine is shown: the same option for every command that writes reports.
+/// Option to show or hide the machine's identity, shared by every command that writes reports.
 #[derive(Debug, Args)]
 pub struct Privacy {
     /// Leave out what identifies the machine or a person: host name, boot id, kernel command line, user

@@ -21,7 +21,7 @@ use weigh_host::undo::no_daemons;
 use weigh_host::undo::running::CurrentCommand;
 use weigh_treatment::{guest, undoings};
 
-/// What can be installed.
+/// Component that can be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Installable {
     /// The servers that the suite `app` measures
@@ -30,7 +30,7 @@ pub enum Installable {
     Vm,
 }
 
-/// What is missing of it, in words and as packages, and what can be done with all of it.
+/// Missing parts of a component: their names, their packages, and the use of the whole.
 struct Missing {
     names: String,
     packages: BTreeSet<&'static str>,

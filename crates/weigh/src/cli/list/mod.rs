@@ -174,7 +174,7 @@ fn of_mixes(mixes: &[JobMix]) -> String {
     text
 }
 
-/// What stands left of a column, and a text that is wrapped right of it.
+/// Formats an entry: a head left of a column, and wrapped text right of it.
 fn entry(head: &str, column: usize, body: &str) -> String {
     let mut text = String::new();
     for (number, line) in

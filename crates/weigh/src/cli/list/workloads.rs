@@ -86,7 +86,7 @@ fn families(workloads: &[&Workload]) -> Vec<String> {
     words
 }
 
-/// What all names of a curve share, and where the points differ first and last.
+/// Describes a curve: the common part of all names, and the first and last differing part.
 fn curve<'a>(points: impl Iterator<Item = &'a &'a Workload>) -> String {
     let mut points: Vec<&Workload> = points.copied().collect();
     points.sort_by(|one, other| one.x.unwrap_or(0.0).total_cmp(&other.x.unwrap_or(0.0)));
