@@ -54,7 +54,7 @@ impl Flush {
     }
 }
 
-/// What the configuration says; all else is as Debian and Fedora ship it.
+/// Configuration of auditd. All other settings are as Debian and Fedora ship them.
 #[derive(Clone, Debug)]
 pub struct AuditdConfiguration {
     /// Is created, and holds the configuration.
@@ -63,7 +63,7 @@ pub struct AuditdConfiguration {
     pub log_directory: PathBuf,
     /// How a record gets to the disk.
     pub flush: Flush,
-    /// Whether a plugin is enabled that reads all records and discards them.
+    /// True if a plugin is enabled that reads all records and discards them.
     pub has_plugin: bool,
     /// `max_log_file`, in MiB; a full file is rotated and `num_logs` are kept.
     pub max_log_mib: u32,
@@ -211,20 +211,21 @@ impl Auditd {
         self.child.id()
     }
 
-    /// What it was started with.
+    /// Returns the configuration that auditd was started with.
     pub fn configuration(&self) -> &AuditdConfiguration {
         &self.configuration
     }
 
-    /// Whether it has ended by itself.
+    /// Returns true if auditd has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Whether this text is near the end of the log, or of the file before, where that was just rotated.
+    /// Returns true if this text is near the end of the log. After a rotation, the end of the
+    /// previous file counts too.
     ///
     /// # Errors
-    /// Where one of them cannot be read: that is not the same as not written yet.
+    /// One of the files cannot be read. This is different from "not written yet".
     pub fn has_written(&self, text: &str) -> io::Result<bool> {
         is_in_log(&self.configuration.log(), text)
     }
@@ -266,7 +267,7 @@ impl Drop for Auditd {
 }
 
 fn tail(path: &Path) -> io::Result<Vec<u8>> {
-    /// What others may have caused behind the text that is looked for.
+    /// Bytes that other processes may have caused behind the text.
     const TAIL_BYTES: u64 = 64 << 10;
     let mut file = fs::File::open(path)?;
     let length = file.metadata()?.len();

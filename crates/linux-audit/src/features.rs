@@ -26,7 +26,7 @@ impl Features {
         bytes
     }
 
-    /// Whether a login uid, once set, is set for ever, or can only be unset.
+    /// Returns true if a login uid, once set, is set for ever, or can only be unset.
     pub fn forbid_another_loginuid(self) -> bool {
         self.0 & (ONLY_UNSET_LOGINUID | LOGINUID_IMMUTABLE) != 0
     }

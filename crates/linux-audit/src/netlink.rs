@@ -40,7 +40,7 @@ pub struct Message {
     pub kind: u16,
     /// The number of the request that it answers; 0 of a record.
     pub sequence: u32,
-    /// What follows the netlink header; of a record, its text.
+    /// Bytes after the netlink header; for a record, its text.
     pub payload: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ impl Client {
             .ok_or_else(|| io::Error::other("the kernel sent no audit status"))
     }
 
-    /// What this host forbids of login uids.
+    /// Returns this host's restrictions on login uids.
     ///
     /// # Errors
     /// As [`Client::status`].

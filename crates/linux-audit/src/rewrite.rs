@@ -9,21 +9,22 @@ use super::rule_words::{RuleWords, escaped};
 /// Bits of the kernel's `perm=`, by the letters of `auditctl -p`.
 const PERMS: [(char, u32); 4] = [('r', 4), ('w', 2), ('x', 1), ('a', 8)];
 
-/// Of `include/uapi/linux/magic.h`: `auditctl` 3 knows only debugfs and tracefs by name.
+/// Magic number of tmpfs, from `include/uapi/linux/magic.h`. `auditctl` 3 knows only debugfs and
+/// tracefs by name.
 const TMPFS_MAGIC: &str = "0x01021994";
 
 /// Another way to write some rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// What it is, in a few words.
+    /// Title of the proposal, in a few words.
     pub title: String,
     /// Indices of lines that `with` takes the place of; empty where it is only added.
     pub replaces: Vec<usize>,
     /// As many for each of `replaces`, in its order.
     pub with: Vec<String>,
-    /// Whether `with` goes before all other rules.
+    /// True if `with` goes before all other rules.
     pub is_first: bool,
-    /// What is no longer recorded; `None` where that is nothing.
+    /// Events that are no longer recorded; `None` if the rewrite loses nothing.
     pub gives_up: Option<String>,
 }
 
@@ -34,9 +35,9 @@ impl Proposal {
     }
 }
 
-/// What could be written otherwise. `host` are the rules that are in force besides those of the lines;
-/// an exemption holds for them too. `hot_calls` are names and numbers of the system calls that the
-/// programs make most.
+/// Proposes other ways to write the rules. `host` are the rules that are in force besides those of
+/// the lines; an exemption applies to them too. `hot_calls` are names and numbers of the system
+/// calls that the programs make most.
 pub fn proposals(lines: &[RuleLine], host: &[Rule], hot_calls: &[(&str, u32)]) -> Vec<Proposal> {
     let rules: Vec<Decoded> =
         lines.iter().flat_map(|line| &line.rules).map(|rule| rule.decode()).collect();
@@ -180,7 +181,7 @@ fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
     })
 }
 
-/// Whether the conditions come in the same order, and only system calls or keys moved.
+/// Returns true if the conditions come in the same order, and only system calls or keys moved.
 fn is_only_regrouped(before: &[(&str, String)], after: &[(&str, String)]) -> bool {
     let conditions = |options: &[(&str, String)]| -> Vec<String> {
         let options = options.iter().filter(|(option, _)| matches!(*option, "-F" | "-C"));
@@ -189,8 +190,9 @@ fn is_only_regrouped(before: &[(&str, String)], after: &[(&str, String)]) -> boo
     conditions(before) == conditions(after)
 }
 
-/// What walks the tree of directories, compares programs or labels, or looks up a parent is slow.
-/// `arch=` has to come before the calls that are named for it.
+/// Ranks an option by its cost. A condition is slow if it walks the directory tree, compares
+/// programs or labels, or looks up a parent. `arch=` has to come before the calls that are named
+/// for it.
 fn cost_rank(option: &str, value: &str) -> u8 {
     let name = value.split(['=', '!', '<', '>', '&']).next().unwrap_or_default();
     match (option, name) {

@@ -10,8 +10,9 @@ use super::message;
 const MAX_FIELDS: usize = 64;
 const FIELD_COUNT_AT: usize = 8;
 const MASK_AT: usize = 12;
-/// Of its 64 words the last names classes of system calls, which the kernel replaces by their members;
-/// so `auditctl -S all` leaves it out, and the kernel lists a rule as it was given.
+/// Offset of the last of the mask's 64 words, which names classes of system calls. The kernel
+/// replaces classes by their members. So `auditctl -S all` leaves the word out, and the kernel
+/// lists a rule as it was given.
 const CLASSES_AT: usize = FIELDS_AT - 4;
 const FIELDS_AT: usize = MASK_AT + MAX_FIELDS * 4;
 const VALUES_AT: usize = FIELDS_AT + MAX_FIELDS * 4;
@@ -41,7 +42,7 @@ pub mod field {
     pub const ARCH: u32 = 11;
     /// Type of the record, on the lists user and exclude.
     pub const MSGTYPE: u32 = 12;
-    /// Whether a login uid is set at all.
+    /// Field that tests whether a login uid is set at all.
     pub const LOGINUID_SET: u32 = 24;
     /// Magic number of the file system, on the list filesystem.
     pub const FSTYPE: u32 = 26;
@@ -144,8 +145,9 @@ impl Rule {
         rule
     }
 
-    /// The same rule with one more condition, its last, that nobody meets: the kernel goes through all
-    /// the others first. `None` where it has as many conditions as a rule may have.
+    /// Returns the rule with one more condition, its last, that no process meets. The kernel checks
+    /// all other conditions first. `None` if the rule already has as many conditions as a rule may
+    /// have.
     pub fn for_nobody(&self, loginuid: u32) -> Option<Rule> {
         let mut rule = self.clone();
         if rule.0.len() < FIXED_BYTES || rule.word(FIELD_COUNT_AT) as usize >= MAX_FIELDS {
@@ -155,8 +157,8 @@ impl Rule {
         Some(rule)
     }
 
-    /// The same rule, to be added at the front of its list, as with `-A`. A rule is deleted as it is
-    /// listed, without this mark.
+    /// Returns the rule in the form that is added at the front of its list, as with `-A`. A rule is
+    /// deleted as it is listed, without this mark.
     pub fn prepended(&self) -> Rule {
         let mut rule = self.clone();
         if rule.0.len() >= FIXED_BYTES {
@@ -192,7 +194,7 @@ impl Rule {
         self.0.get(FIXED_BYTES..).unwrap_or_default()
     }
 
-    /// Whether processes that it matches are born without an audit context.
+    /// Returns true if processes that it matches are born without an audit context.
     pub fn is_never_task(&self) -> bool {
         self.0.len() >= FIXED_BYTES && self.filter() == FILTER_TASK && self.word(4) == ACTION_NEVER
     }

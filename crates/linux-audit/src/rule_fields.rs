@@ -1,5 +1,5 @@
-//! What a rule in the kernel's bytes says: its list, its system calls, its fields in the kernel's
-//! order (`include/uapi/linux/audit.h`).
+//! Decoded form of a rule in the kernel's bytes: its list, its system calls, and its fields in the
+//! kernel's order (`include/uapi/linux/audit.h`).
 
 use super::rule::{Rule, field};
 
@@ -25,12 +25,12 @@ pub enum RuleList {
     Other(u32),
 }
 
-/// What is done with what matches.
+/// Action of a rule that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Nothing is recorded.
     Never,
-    /// Of older kernels: as if the rule were not there.
+    /// Action in older kernels: as if the rule were absent.
     Possible,
     /// It is recorded.
     Always,
@@ -66,13 +66,13 @@ pub enum Operator {
 pub struct Syscalls(Vec<u32>);
 
 impl Syscalls {
-    /// Whether the kernel looks at the rule's fields when this call ends.
+    /// Returns true if the kernel looks at the rule's fields when this call ends.
     pub fn contains(&self, number: u32) -> bool {
         let word = self.0.get((number / WORD_BITS) as usize);
         word.is_some_and(|word| word & (1 << (number % WORD_BITS)) != 0)
     }
 
-    /// Whether every system call is in it, as with `-S all` or none at all.
+    /// Returns true if the mask has every system call, as with `-S all` or without `-S`.
     pub fn is_all(&self) -> bool {
         // The last word names classes of calls: some programs fill it for "all", others leave it out,
         // and no call has such a number.
@@ -92,7 +92,7 @@ pub struct Field {
     pub operator: Operator,
     /// Its value, or the length of its text in bytes.
     pub number: u32,
-    /// Of paths, keys and labels; what is not UTF-8 is shown as such.
+    /// Text of a path, key or label; bytes that are not UTF-8 are shown as such.
     pub text: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub struct Field {
 pub struct Decoded {
     /// When it is looked at.
     pub list: RuleList,
-    /// What is done with what matches.
+    /// Action of the rule when it matches.
     pub action: Action,
     /// At which calls it is looked at; means something on the list exit alone.
     pub syscalls: Syscalls,
@@ -177,7 +177,7 @@ fn decode_operator(flags: u32) -> Operator {
     }
 }
 
-/// Whether the field's value is the length of a string behind the fixed part.
+/// Returns true if the field's value is the length of a string behind the fixed part.
 fn has_text(kind: u32) -> bool {
     matches!(
         kind,

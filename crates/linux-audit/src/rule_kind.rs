@@ -19,7 +19,7 @@ pub enum RuleKind {
         /// Names in the kernel's order, without the key, up to the first that can never hold in a
         /// 64-bit process, else all.
         names: Vec<&'static str>,
-        /// Whether it names every system call.
+        /// True if the rule names every system call.
         is_every_syscall: bool,
         /// Where it matches, the rules behind it are passed over.
         is_never: bool,
@@ -52,7 +52,8 @@ impl Decoded {
 }
 
 impl Decoded {
-    /// Whether the kernel records this call of a 64-bit process, whoever makes it and whatever comes of it.
+    /// Returns true if the kernel records this call of a 64-bit process, whoever makes it and
+    /// whatever its result.
     pub fn records_always(&self, syscall: u32) -> bool {
         let holds_anyway = |f: &Field| {
             f.kind == field::FILTERKEY || (f.kind == field::ARCH && !is_of_another_abi(f))
@@ -64,7 +65,7 @@ impl Decoded {
     }
 }
 
-/// Whether the field asks for another ABI than the one of this program.
+/// Returns true if the field asks for an ABI other than this program's.
 pub(crate) fn is_of_another_abi(condition: &Field) -> bool {
     condition.kind == field::ARCH
         && match condition.operator {

@@ -21,17 +21,17 @@ use trust::start::{self, Inherited};
 /// Lines loaded before the kernel is asked what it has now: listing is not cheap.
 const BATCH_LINES: usize = 200;
 
-/// What a reader must know of a line that is confined.
+/// Warning for a line that is confined.
 pub const CONFINED: &str = "this host is audited already, and the rule would suppress records of others; so \
     it was loaded for the measured processes only";
 const BLINDS: &str = "this host is audited already, the rule would suppress records of others, and its list \
     cannot be confined to a login uid; so the result is not that of the whole file";
 
-/// What a loading is to look at now and then.
+/// Callbacks that a loading calls now and then.
 pub struct Watcher<'a> {
     /// Lines done, of how many.
     pub progress: &'a mut dyn FnMut(usize, usize),
-    /// Whether to stop.
+    /// Returns true if the loading should stop.
     pub is_interrupted: &'a dyn Fn() -> bool,
     /// Runs an `auditctl` to its end. One that outlives who started it would go on loading rules behind the
     /// back of who takes them away.
@@ -112,7 +112,7 @@ fn unloaded(source: &RuleSource, confine_to: Option<u32>) -> (RuleLine, Option<R
 struct Loader<'a> {
     auditctl: &'a Path,
     client: &'a mut Client,
-    /// What the kernel held when it was last asked.
+    /// Rules that the kernel held when it was last asked.
     known: HashSet<Rule>,
 }
 
@@ -165,9 +165,9 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Of lines that the kernel had already, those which the host had not, each with its rule: they are
-    /// others that we loaded, spelled otherwise. The kernel does not say which rule it has, so each of these
-    /// lines is tried while ours are unloaded.
+    /// Finds the rules of lines that the kernel had already, but the host had not. Such a line is
+    /// another spelling of a line that we loaded. The kernel does not report which rule it has, so
+    /// each line is tried while our rules are unloaded.
     fn rules_present_by_us(
         &mut self,
         report: &[RuleLine],
@@ -249,7 +249,7 @@ impl Loader<'_> {
     }
 }
 
-/// What a complaint of `auditctl` comes to.
+/// Converts a complaint of `auditctl` to an outcome.
 fn refusal(reason: &str) -> LineOutcome {
     // How auditctl words EEXIST and ENOENT of AUDIT_ADD_RULE.
     if reason.contains("Rule exists") {
@@ -288,7 +288,8 @@ fn name_copies(report: &mut [RuleLine], open: &[(usize, &RuleWords)]) {
     }
 }
 
-/// The same where the line is spelled otherwise, and became this rule when it was loaded alone.
+/// Names the earlier line of a copy with a different spelling. The copy became this rule when it
+/// was loaded alone.
 fn name_copy_of_rule(report: &mut [RuleLine], index: usize, rule: &Rule) {
     if let Some(other) = report.iter().find(|line| line.rules.contains(rule)) {
         report[index].outcome = same_as(other, &report[index]);

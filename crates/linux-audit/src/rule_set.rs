@@ -31,20 +31,20 @@ pub struct RuleLine {
     pub number: usize,
     /// The line as it is written.
     pub text: String,
-    /// What became of it.
+    /// Outcome of the line.
     pub outcome: LineOutcome,
-    /// What a reader should know about the rule: phrases.
+    /// Warnings for a reader about the rule, as phrases.
     pub warnings: Vec<String>,
     /// The kernel's bytes of what the line loaded, in the order of adding; as a rule one. They can be
     /// deleted as they are, and added again (with [`Rule::prepended`] where `is_prepended`).
     pub rules: Vec<Rule>,
-    /// Whether it goes to the front of its list, as with `-A`.
+    /// True if the rule goes to the front of its list, as with `-A`.
     pub is_prepended: bool,
-    /// Whether it was loaded for the processes that are measured alone: see [`RuleSet::confine_to`].
+    /// True if the rule was loaded only for the measured processes; see [`RuleSet::confine_to`].
     pub is_confined: bool,
 }
 
-/// What became of a line.
+/// Outcome of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineOutcome {
     /// The kernel has its rules now.
@@ -61,7 +61,7 @@ pub enum LineOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleSet {
     pub(crate) lines: Vec<RuleSource>,
-    /// What the last `-b N` asks for.
+    /// Backlog limit from the last `-b N`.
     pub backlog_limit: Option<u32>,
     /// On a host that is audited already: a login uid of ours, to whose processes every rule is confined
     /// that would take from what the host records. What cannot be confined is passed over.

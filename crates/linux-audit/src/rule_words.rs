@@ -6,7 +6,7 @@ use super::rule_fields::{Action, RuleList};
 
 /// The options of `auditctl(8)` that make up a rule; each takes a value.
 const OF_A_RULE: [&str; 8] = ["-a", "-A", "-w", "-p", "-k", "-F", "-C", "-S"];
-/// Of these, those that begin one.
+/// Options that begin a rule.
 const BEGINNINGS: [&str; 3] = ["-a", "-A", "-w"];
 
 /// A line that adds a rule: what `auditctl` is to be given, and nothing else.
@@ -57,8 +57,8 @@ impl RuleWords {
         Ok(RuleWords { options, list, action })
     }
 
-    /// What `auditctl` is given: every option is followed by its value as a word of its own, so that no
-    /// value can be taken for an option.
+    /// Returns the arguments for `auditctl`. Every option is followed by its value as a word of its
+    /// own, so that no value can be taken for an option.
     pub fn arguments(&self) -> impl Iterator<Item = &str> {
         self.options.iter().flat_map(|(option, value)| [*option, value.as_str()])
     }
@@ -68,13 +68,13 @@ impl RuleWords {
         &self.options
     }
 
-    /// Whether it goes to the front of its list.
+    /// Returns true if the rule goes to the front of its list.
     pub fn is_prepended(&self) -> bool {
         self.options.first().is_some_and(|(option, _)| *option == "-A")
     }
 
-    /// Whether such a rule, while it is loaded, takes from what the rules of a host record: also those are
-    /// looked for in the lists of types and file systems, and behind what is put before them.
+    /// Returns true if such a rule, while it is loaded, can suppress records of a host's rules. A rule
+    /// can if its list is of types or file systems, or if it goes before the host's rules.
     pub fn blinds_others(&self) -> bool {
         match self.list {
             RuleList::Exclude | RuleList::Filesystem => true,
@@ -83,15 +83,15 @@ impl RuleWords {
         }
     }
 
-    /// The same rule for processes of this login uid alone, by one more condition, its last; `None` where
-    /// the list knows no login uids.
+    /// Returns the rule with one more condition, its last, which confines it to processes of this
+    /// login uid. `None` if the list knows no login uids.
     pub fn confined(mut self, loginuid: u32) -> Option<RuleWords> {
         self.options.push(("-F", format!("auid={loginuid}")));
         (self.list != RuleList::Filesystem).then_some(self)
     }
 }
 
-/// Whether the line adds a rule that can be weighed.
+/// Returns true if the line adds a rule that can be weighed.
 pub fn is_rule(text: &str) -> bool {
     BEGINNINGS.iter().any(|option| text.starts_with(option)) && !is_task_exemption(text)
 }
@@ -154,7 +154,7 @@ pub fn escaped(word: &str) -> String {
     word.replace('\\', r"\\").replace(' ', r"\ ")
 }
 
-/// Of a line that is neither a rule nor an option of `auditctl`.
+/// Description of a line that is neither a rule nor an option of `auditctl`.
 pub const NO_RULE: &str = "it is not a rule";
 
 /// Why a line that [`is_rule`] denies is passed over.
@@ -319,7 +319,7 @@ mod tests {
         ) -> c_int;
     }
 
-    /// What auditctl's own loop over its options sees in these arguments.
+    /// Returns the options that auditctl's own loop sees in these arguments.
     fn seen_by_auditctl(arguments: &[&str]) -> Vec<(i32, String)> {
         // getopt_long keeps its state in globals.
         static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

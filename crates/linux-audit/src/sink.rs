@@ -22,7 +22,7 @@ use super::shipping::Shipment;
 use super::status::AuditSetting;
 use super::tally::{RecordCounts, RecordTally};
 
-/// What the parent wants.
+/// Request of the parent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SinkRequest {
     /// Where to write the log.
@@ -33,7 +33,7 @@ pub struct SinkRequest {
     pub connection: Option<RawFd>,
     /// The login uid of the processes whose records count, until a marker names another.
     pub treated_loginuid: u32,
-    /// That of processes that must make none.
+    /// Login uid of processes that must make no records.
     pub exempt_loginuid: u32,
     /// The file whose opening proves that auditing works; its own records are not counted.
     pub canary: PathBuf,
@@ -41,7 +41,7 @@ pub struct SinkRequest {
     pub marker: String,
 }
 
-/// What a reply line says.
+/// Reply of the sink, as a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SinkReply {
@@ -53,14 +53,15 @@ pub enum SinkReply {
     Counts(RecordCounts),
 }
 
-/// Of a receiver of its own the kernel waits for room for a tenth of a second, and tries the first record
-/// that found none again: so many times, then it drops what waits behind it and counts none of that as
-/// lost (`UNICAST_RETRIES`, `kauditd_send_queue` and `kauditd_hold_skb` in kernel/audit.c). Before that,
-/// all that is missing is in its count. A multicast is tried once.
+/// Number of tries after which the kernel drops records of its own receiver without counting them
+/// as lost. Each try waits a tenth of a second for room, and repeats the first record that found no
+/// room. After the last try, the kernel drops the records that wait behind it (`UNICAST_RETRIES`,
+/// `kauditd_send_queue` and `kauditd_hold_skb` in kernel/audit.c). Before that, its count includes
+/// all missing records. A multicast is tried once.
 pub const MISSED_TRIES: u32 = 5;
 
 impl SinkRequest {
-    /// Whether the kernel sends the records to this process, and to no other.
+    /// Returns true if the kernel sends the records to this process, and to no other.
     fn is_receiver(&self) -> bool {
         self.log.is_some() || self.connection.is_some()
     }

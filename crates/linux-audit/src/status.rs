@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What `auditctl -s` shows.
+/// Status of auditing, as `auditctl -s` shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// 0 off, 1 on, 2 on and locked until the next boot.
@@ -50,7 +50,7 @@ impl Status {
 pub enum AuditSetting {
     /// 0 is off, 1 on, 2 on and locked until the next boot.
     Enabled(u32),
-    /// What happens when a record is lost: 0 nothing, 1 a message of the kernel, 2 a panic.
+    /// Reaction to a lost record: 0 nothing, 1 a message of the kernel, 2 a panic.
     Failure(u32),
     /// Records a second, 0 for no limit.
     RateLimit(u32),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{message, record};
 
-/// What came out of the queue between two markers.
+/// Counts of the records that came out of the queue between two markers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordCounts {
     /// The number of the marker that closed this window.
@@ -51,7 +51,8 @@ struct Event {
 /// Counts records by the event that they belong to.
 pub struct RecordTally {
     treated_loginuid: u32,
-    /// Of processes that are to be exempt: of theirs, an opened canary is all that is looked for.
+    /// Login uid of processes that should be exempt. Of their records, only an opened canary is
+    /// looked for.
     exempt_loginuid: u32,
     canary: PathBuf,
     /// A treated process has opened the canary, and not yet again.
@@ -122,7 +123,8 @@ impl RecordTally {
         }
     }
 
-    /// What was counted since the last call; from now on, processes of this login uid are the treated ones.
+    /// Returns the counts since the last call. From now on, processes of this login uid are the
+    /// treated ones.
     pub fn close_window(&mut self, marker: u64, treated_loginuid: u32) -> RecordCounts {
         // An event without its end lost it; what did arrive still counts.
         let unfinished: Vec<Event> = self.open_events.drain().map(|(_, event)| event).collect();
@@ -136,7 +138,7 @@ impl RecordTally {
     }
 }
 
-/// Whether a PATH record names this file; the kernel writes names with odd bytes in hex.
+/// Returns true if a PATH record names this file; the kernel writes names with odd bytes in hex.
 fn names(text: &[u8], path: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Some(name) = record::field(text, "name") else { return false };
