@@ -44,7 +44,7 @@ pub const SCALE_FLOOR: f64 = 1e-6;
 #[error("a log-ratio must be a finite number, not {0}")]
 pub struct NotFinite(pub f64);
 
-/// What is fixed before the first pair, and so must not depend on the data to come.
+/// Settings that are fixed before the first pair, so that they cannot depend on later data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Start {
     /// s₀: the spread of log-ratios expected, as a standard deviation: from this machine's history, else
@@ -53,15 +53,16 @@ pub struct Start {
     pub scale: f64,
     /// n*: how many pairs there will probably be. Half of the capital is staked as suits that number best.
     pub plan: Option<PairPlan>,
-    /// What is staked on these pairs, of 1 in all. Who stakes some on the pairs of one kind and the rest on
-    /// those of another, if he should turn to them, may choose by what he has seen of both.
+    /// Capital that is staked on these pairs, of 1 in all. A gambler may stake some on the pairs of
+    /// one kind and keep the rest for pairs of another kind. The choice between the kinds may then
+    /// depend on the data of both.
     pub capital: f64,
     /// True if the two processes of a pair alternate on one CPU.
     pub interleaved: bool,
 }
 
 impl From<f64> for Start {
-    /// Of a scale alone.
+    /// Creates a start from a scale alone.
     fn from(scale: f64) -> Start {
         Start { scale, plan: None, capital: 1.0, interleaved: false }
     }
@@ -161,7 +162,7 @@ impl Betting {
         Ok(())
     }
 
-    /// The same pairs, with how each was measured.
+    /// Returns the pairs with `turns`: how each pair was measured.
     pub fn with_turns(self, turns: Vec<Turn>) -> Betting {
         Betting { turns, ..self }
     }
@@ -271,7 +272,7 @@ impl Betting {
         (-self.best_log_at_zero).exp()
     }
 
-    /// Whether the interval leaves out 0 now.
+    /// Returns true if the interval excludes 0 now.
     pub(crate) fn leaves_zero_out(&self, alpha: f64) -> bool {
         self.above_zero.log().max(self.below_zero.log()) >= (2.0 / alpha).ln()
     }

@@ -1,4 +1,4 @@
-//! Whether a number of false alarms is more than the promised rate explains, and what share a count shows.
+//! Test of whether false alarms are more frequent than promised, and the share that a count shows.
 
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ impl FalseAlarms {
         FalseAlarms { alarms, of, allowed, chance: at_least(alarms, of, alpha) }
     }
 
-    /// Whether the promise may well be kept.
+    /// Returns true if the alarms are compatible with the promise.
     pub fn is_within(&self) -> bool {
         self.alarms <= self.allowed
     }

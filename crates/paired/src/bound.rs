@@ -1,5 +1,5 @@
-//! What the effect is at least, and whether it is below a limit: for a cost, one side is often all that
-//! matters.
+//! Lower bound of the effect, and a test of whether the effect is below a limit. For a cost, one
+//! side is often all that matters.
 
 use super::Interval;
 use super::betting::Betting;
@@ -52,8 +52,8 @@ mod tests {
     use super::super::simulated::{white_pairs, white_row as row};
     use super::*;
 
-    /// Of a gate at 3 %: what costs 2.9 % seldom fails, though it is slower and half of its estimates
-    /// are beyond 3 %; what costs 6 % fails.
+    /// Tests a gate at 3 %. A cost of 2.9 % seldom fails, though it is slower and half of its
+    /// estimates are beyond 3 %. A cost of 6 % fails.
     #[test]
     fn a_limit_is_exceeded_only_where_that_is_shown() {
         const EXPERIMENTS: u64 = 400;

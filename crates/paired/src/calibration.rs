@@ -48,8 +48,8 @@ fn differs(row: &Betting) -> bool {
     row.p_zero() <= ALPHA
 }
 
-/// Whether the row is equivalent, looking at every `every`-th pair. Looking at some moments only is
-/// faster in a debug build, and what is promised for all moments holds for them.
+/// Returns a test of whether the row is equivalent, at every `every`-th pair. Fewer looks are
+/// faster in a debug build, and a promise for all moments includes them.
 fn is_equivalent(every: usize) -> impl Fn(&Betting) -> bool {
     let (margin, needed) = (Design::default().margin, (1.0 / ALPHA).ln());
     move |row| {
@@ -59,7 +59,7 @@ fn is_equivalent(every: usize) -> impl Fn(&Betting) -> bool {
     }
 }
 
-/// Whether the interval leaves out the effect that is true, looking at every `every`-th pair.
+/// Returns a test of whether the interval excludes the true effect, at every `every`-th pair.
 fn misses(effect: f64, every: usize) -> impl Fn(&Betting) -> bool {
     let needed = (2.0 / ALPHA).ln();
     move |row| {
@@ -135,7 +135,7 @@ fn equivalence_is_found_when_true_and_rarely_claimed_at_the_margin() {
 /// How servers of an experiment are started, whose starts scatter by `luck` beside the noise of a sample.
 #[derive(Clone, Copy)]
 enum Starts {
-    /// Both anew for every pair.
+    /// Starts both servers anew for every pair.
     PerPair,
     /// One of each for all pairs.
     Once,
@@ -336,8 +336,8 @@ fn a_suite_finds_the_rows_that_differ_and_only_those() {
     }
 }
 
-/// Of twenty rows with so many `slower` ones: the mean share of false claims, and of true ones the mean
-/// number.
+/// Simulates twenty rows, of which `slower` are slower. Returns the mean share of false claims, and
+/// the mean number of true claims.
 fn claims(multiplicity: Multiplicity, slower: u64) -> (f64, f64) {
     const SUITES: u64 = 200;
     let design = Design { multiplicity, ..Design::default() };

@@ -1,7 +1,9 @@
-//! Whether a sample changes the next one: what a treated sample leaves behind for the baseline's next.
+//! Carry-over test: does a sample change the next one? A treated sample may leave something
+//! behind for the baseline's next sample.
 //!
-//! Take what follows a treated sample to have its ln(rate) lowered by `a` where it is a baseline's, and by
-//! `b` where it is a treated one. With p for "the sample before the pair was treated", the pairs' centres are
+//! Assume that a sample after a treated one has its ln(rate) lowered: by `a` if it is a baseline's,
+//! and by `b` if it is treated. With p for "the sample before the pair was treated", the pairs'
+//! centres are
 //!
 //! ```text
 //!                       p = 0     p = 1
@@ -9,8 +11,8 @@
 //! treatment first       θ + a     θ + a − b
 //! ```
 //!
-//! The coins make the four equally likely, so the centre of all is θ + ¾a − ¼b, and both orders alike may be
-//! off: where a = b there is no order effect at all. Two contrasts tell a and b:
+//! The coins make the four cases equally likely, so the centre of all is θ + ¾a − ¼b. Both orders may
+//! be off by the same amount: if a = b, the order has no effect at all. Two contrasts show a and b:
 //!
 //! ```text
 //! O = (baseline first) − (treatment first)                              = (b − a)/2
@@ -18,7 +20,7 @@
 //! X/2 − O = ¾a − ¼b, by which the centre is off
 //! ```
 //!
-//! A second launch that is simply faster or slower, whatever it is, moves O alone, and θ not at all.
+//! A second launch that is simply faster or slower, in either arm, moves only O, and does not move θ.
 
 use super::Interval;
 use super::betting::Betting;
@@ -36,13 +38,14 @@ pub struct GroupContrast {
 }
 
 impl GroupContrast {
-    /// Whether the interval leaves "it makes no difference" out.
+    /// Returns true if the interval excludes "it makes no difference".
     pub fn is_significant(&self) -> bool {
         self.interval.low > 0.0 || self.interval.high < 0.0
     }
 }
 
-/// Both contrasts of a row; each is `None` while there are too few pairs for the level.
+/// Contrasts of a row: order, and previous sample. Each is `None` while there are too few pairs for
+/// the level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CarryOver {
     /// O: pairs with the baseline first, less the others.
@@ -76,12 +79,12 @@ impl CarryOver {
         CarryOver { order: contrast(&by_order, centres_of_orders, alpha), previous: previous() }
     }
 
-    /// Whether it is shown to matter which sample of a pair comes first.
+    /// Returns true if the order of a pair's samples is shown to matter.
     pub fn is_order_significant(&self) -> bool {
         self.order.is_some_and(|contrast| contrast.is_significant())
     }
 
-    /// Whether it is shown to matter if the sample before was a treated one.
+    /// Returns true if a treated previous sample is shown to matter.
     pub fn is_previous_significant(&self) -> bool {
         self.previous.is_some_and(|contrast| contrast.is_significant())
     }
@@ -141,8 +144,8 @@ mod tests {
     use super::super::{Design, Verdict, judge_rows};
     use super::*;
 
-    /// What is added to ln(rate) of a baseline's and of a treated sample after a treated one, and of the
-    /// second of each pair.
+    /// Planted changes of ln(rate): of a baseline's and of a treated sample after a treated one,
+    /// and of the second sample of each pair.
     #[derive(Clone, Copy, Debug, Default)]
     struct Planted {
         on_baseline: f64,

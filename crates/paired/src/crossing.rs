@@ -34,7 +34,7 @@ pub(crate) fn last_outside(
     place(search.outside)
 }
 
-/// What is known of the change, in cells outward of the start.
+/// State of the search for the change, in cells outward of the start.
 struct Search {
     /// The outermost cell that is surely inside, and the innermost that is not.
     inside: f64,
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The same by bisection alone.
+    /// Finds the change by bisection alone.
     fn bisected(start: f64, resolution: f64, outward: f64, excess: impl Fn(f64) -> f64) -> f64 {
         let place = |cell: f64| start + outward * resolution * (cell / CELLS);
         let (mut inside, mut outside) = (-1e9, 1e9);

@@ -1,4 +1,4 @@
-//! What an experiment promises, and when it counts as decided.
+//! Promise of an experiment, and the conditions under which it counts as decided.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::multiplicity::Multiplicity;
 /// both sides, and whatever the level, fewer samples say nothing about how a machine behaves.
 pub const MIN_PAIRS: usize = 8;
 
-/// What was decided before the first pair. It must not change with the data.
+/// Decisions made before the first pair, which must not change with the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// Error rate in (0, ½): of each interval, of each claim of equivalence, and, as `multiplicity`
@@ -19,7 +19,7 @@ pub struct Design {
     /// With `Some(n)` a row is judged once, by Wilcoxon's test, when it has `n` pairs; with `None`
     /// at any time, by betting.
     pub fixed_pairs: Option<usize>,
-    /// What is promised of all claims of slower and faster together; e-BH only without
+    /// Promise for all claims of slower and faster together. e-BH needs a design without
     /// `fixed_pairs`, as Wilcoxon's test gives no e-values.
     pub multiplicity: Multiplicity,
     /// How many pairs the budget will probably allow a row, as known before the first: half of the capital

@@ -12,13 +12,13 @@ use super::{Interval, Verdict};
 /// A verdict that is not given, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {
-    /// What the interval would bear.
+    /// Verdict that the interval would support.
     pub verdict: Verdict,
-    /// What speaks against it.
+    /// Reason against the verdict.
     pub because: Doubt,
 }
 
-/// What speaks against a verdict.
+/// Reason against a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {

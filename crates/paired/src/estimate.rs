@@ -44,9 +44,9 @@ pub fn deviation(values: &[f64]) -> f64 {
     spread.map_or(0.0, |mad| unbiased_mad_to_sd(values.len()) * mad)
 }
 
-/// What the MAD of so many values is multiplied by to estimate the standard deviation: of few values it is
-/// smaller on average. Croux and Rousseeuw, "Time-efficient algorithms for two highly robust estimators of
-/// scale", COMPSTAT 1992; a test below finds the same.
+/// Returns the factor from the MAD of so many values to the standard deviation. With few values,
+/// the MAD is smaller on average. Source: Croux and Rousseeuw, "Time-efficient algorithms for two
+/// highly robust estimators of scale", COMPSTAT 1992. A test below finds the same factors.
 fn unbiased_mad_to_sd(values: usize) -> f64 {
     const OF_FEW: [f64; 8] = [1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107];
     let of_many = || values as f64 / (values as f64 - 0.8);
@@ -340,7 +340,7 @@ mod tests {
         assert!(share >= 0.35, "{share}");
     }
 
-    /// Of the eight pairs of a pilot, too.
+    /// Tests the eight pairs of a pilot, too.
     #[test]
     fn the_spread_of_few_values_is_not_underestimated() {
         let mut machine = Machine::new(Noise::White, 3);

@@ -16,7 +16,7 @@ const MOST_DRAWS: usize = 1_000_000;
 /// At least so far each future is followed.
 const LEAST_HORIZON: usize = 100;
 
-/// What may become of an undecided row.
+/// Forecast for an undecided row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast {
     /// For each of [`FUTURES`], how many more pairs until the row has a verdict; `None` for more than

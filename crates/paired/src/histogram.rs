@@ -42,7 +42,7 @@ impl Histogram {
         self.counts.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Whether there is enough to say where quantile `q` is.
+    /// Returns true if the values suffice to locate quantile `q`.
     pub fn supports(&self, q: f64) -> bool {
         self.beyond(q) >= BEYOND
     }

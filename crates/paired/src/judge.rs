@@ -23,7 +23,7 @@ pub struct WeightedClaim<'a> {
     pub weight: f64,
 }
 
-/// What the pairs of one row say. Effects are log-ratios: e^x − 1 is the change of the rate.
+/// Judgement on the pairs of one row. Effects are log-ratios: e^x − 1 is the change of the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The estimate that belongs to the interval, and is inside: [`Betting::estimate`], or, with a
@@ -34,25 +34,25 @@ pub struct Judgement {
     /// The p-value of "no effect" of this row alone; anytime-valid unless the number of pairs was
     /// fixed.
     pub p_zero: f64,
-    /// Whether "the effect is −margin or lower" and "it is +margin or higher" are both refuted.
+    /// True if "the effect is −margin or lower" and "it is +margin or higher" are both refuted.
     pub equivalent: bool,
     /// The level asked of "no effect" for it, at worst, by what was found of the others.
     pub level: f64,
-    /// What may be claimed of this row, with the promise that the [`Design`] makes of all.
+    /// Verdict on this row, under the promise that the [`Design`] makes for all rows.
     pub verdict: Verdict,
     /// The verdict that the interval would bear, where something speaks against giving it.
     pub withheld: Option<Withheld>,
-    /// What was found of carry-over, where a verdict depended on it.
+    /// Findings on carry-over, if a verdict depended on them.
     pub carry_over: Option<CarryOver>,
     /// Slower or faster, and yet equivalent: real, and too small to matter.
     pub within_margin: bool,
-    /// Whether the interval is narrow enough to stop: its half-width is at most the margin, or a
+    /// True if the interval is narrow enough to stop: its half-width is at most the margin, or a
     /// quarter of the estimate and [`PRECISE`].
     pub precise: bool,
     /// How many more pairs an inconclusive row will probably take; an estimate from the spread so
     /// far, as half-widths shrink like 1/√n. `None` for a row with a verdict.
     pub pairs_needed: Option<usize>,
-    /// The same until it has a verdict *and* is precise; 0 when it has both.
+    /// Pairs left until the row has a verdict *and* is precise; 0 when it has both.
     pub pairs_left: usize,
 }
 

@@ -88,7 +88,7 @@ pub use design::Design;
 pub use doubt::{Doubt, Withheld};
 pub use judge::{Judgement, WeightedClaim, judge_claims, judge_rows};
 
-/// What an experiment says of one workload under one treatment.
+/// Verdict of an experiment on one workload under one treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -120,7 +120,7 @@ impl Interval {
         (self.high - self.low) / 2.0
     }
 
-    /// Whether the whole interval is strictly closer to zero than `margin`.
+    /// Returns true if the whole interval is strictly closer to zero than `margin`.
     pub fn is_within(&self, margin: f64) -> bool {
         -margin < self.low && self.high < margin
     }

@@ -85,7 +85,8 @@ mod tests {
         assert!(of(&[-1e300, 0.0, 1e300], 0.01).abs() < 1e-6);
     }
 
-    /// What the review of issue 11 found: with skewed noise the pseudo-median leaves the interval.
+    /// Guards against the finding of issue 11's review: with skewed noise the pseudo-median leaves
+    /// the interval.
     #[test]
     fn it_is_inside_the_interval_whatever_the_shape() {
         let mut machine = Machine::new(Noise::White, 8);

@@ -8,7 +8,7 @@ use super::Interval;
 use super::judge::MIN_PAIRS;
 use super::normal;
 
-/// What one sample did, and in which time; the units do not matter.
+/// Work of one sample, and its time; the units do not matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposure {
     /// Operations, or whatever else is counted; not negative.

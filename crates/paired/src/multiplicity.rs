@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is promised of the claims of an experiment together.
+/// Promise for the claims of an experiment together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Multiplicity {

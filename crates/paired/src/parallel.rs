@@ -1,4 +1,4 @@
-//! The same work for every row of an experiment: by all CPUs, where the rows are long.
+//! Parallel work on the rows of an experiment: on all CPUs, if the rows are long.
 
 use std::sync::Mutex;
 use std::thread;
@@ -6,7 +6,8 @@ use std::thread;
 /// With fewer pairs than this in all rows together, a thread would cost more than it saves.
 const LONG: usize = 20_000;
 
-/// What `work` makes of each row, in the order of the rows; `pairs` tells how long one is.
+/// Applies `work` to each row, and returns the results in the order of the rows. `pairs` returns
+/// the length of a row.
 pub fn map_rows<T: Send, R: Send>(
     rows: impl IntoIterator<Item = T>,
     pairs: impl Fn(&T) -> usize,

@@ -39,7 +39,7 @@ struct LinkedValues {
 }
 
 impl LinkedValues {
-    /// Of values in ascending order.
+    /// Creates the list from values in ascending order.
     fn new(values: Vec<f64>) -> LinkedValues {
         let left = values.len();
         let nearest = left.div_ceil(2);

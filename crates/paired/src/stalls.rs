@@ -11,18 +11,19 @@ const DEVIATIONS: f64 = 5.0;
 /// The stalls among the pairs of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stalls {
-    /// What counts: a log-ratio that lies farther from the median than this.
+    /// Limit of a stall, as a log-ratio: the value is farther from the median than this.
     pub threshold: f64,
     /// How many pairs were looked at.
     pub pairs: usize,
     /// Pairs in which the baseline's sample was so much slower than usual, beside the other one.
     pub baseline: usize,
-    /// The same of the treated sample.
+    /// Number of stalls of the treated sample.
     pub treated: usize,
 }
 
 impl Stalls {
-    /// Of the pairs so far; `margin` is what is too small to matter. `None` before the first pair.
+    /// Counts the stalls of the pairs so far; `None` before the first pair. `margin` is the size
+    /// that is too small to matter.
     pub fn of(row: &Betting, margin: f64) -> Option<Stalls> {
         let centre = median(row.values())?;
         let spread = MAD_TO_SD * mad(row.values())?;
@@ -38,9 +39,10 @@ impl Stalls {
         })
     }
 
-    /// Whether the treated arm stalls more often than the baseline's, at error rate `alpha`.
+    /// Returns true if the treated arm stalls more often than the baseline, at error rate `alpha`.
     ///
-    /// The sign test: if both stall alike, each stall is either's with chance ½, given how many there are.
+    /// The test is the sign test. If both arms stall alike, each stall belongs to either arm with
+    /// chance ½, for a given number of stalls.
     pub fn are_the_treatments(&self, alpha: f64) -> bool {
         self.treated > 0 && at_least(self.treated, self.treated + self.baseline, 0.5) <= alpha
     }

@@ -3,14 +3,14 @@
 /// How a pair was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Whether the coin let the baseline's sample come first.
+    /// True if the coin let the baseline's sample come first.
     pub baseline_first: bool,
-    /// Whether the sample launched before this pair, of whatever row, was a treated one.
+    /// True if the sample launched before this pair, of any row, was a treated one.
     pub after_treated: bool,
 }
 
 impl Turn {
-    /// Whether neither sample of the pair was launched after a treated one.
+    /// Returns true if neither sample of the pair was launched after a treated one.
     pub fn is_clean(self) -> bool {
         self.baseline_first && !self.after_treated
     }

@@ -1,4 +1,4 @@
-//! What a gambler owns who bets against a symmetric game: the e-value of the anytime interval.
+//! Wealth of gamblers who bet against a symmetric game: the e-value of the anytime interval.
 
 use super::design::MIN_PAIRS;
 
@@ -28,7 +28,7 @@ pub(crate) struct Gamblers {
     /// For so many bets the tenth keeps what he has.
     waits: usize,
     stakes: [f64; STAKES.len() + 1],
-    /// What each begins with; 1 in all, or less.
+    /// Initial share of each gambler; 1 in all, or less.
     shares: [f64; STAKES.len() + 1],
 }
 
@@ -60,12 +60,13 @@ impl Gamblers {
 }
 
 impl Gamblers {
-    /// The same with so much in all. What they do not have may be staked on something else.
+    /// Returns the gamblers with this capital in all. The rest may be staked on something else.
     pub(crate) fn with(self, capital: f64) -> Gamblers {
         Gamblers { shares: self.shares.map(|share| share * capital), ..self }
     }
 
-    /// The same for a quarter of the pairs: what knows their number stakes twice as much.
+    /// Returns the gamblers for a quarter of the pairs. The gambler who knows the number of pairs
+    /// stakes twice as much.
     pub(crate) fn for_a_quarter(mut self) -> Gamblers {
         let planned = &mut self.stakes[STAKES.len()];
         *planned = (2.0 * *planned).min(0.98);
@@ -88,7 +89,7 @@ const BETS_PER_SCALING: u32 = 64;
 /// betting", arXiv 2010.09686.
 #[derive(Clone, Debug)]
 pub(crate) struct Wealth {
-    /// What each gambler has, over e^`log_scale`. One who falls to 10⁻³⁰⁸ of the richest is
+    /// Capital of each gambler, over e^`log_scale`. A gambler who falls to 10⁻³⁰⁸ of the richest is
     /// bankrupt here, which only loses evidence.
     capital: [f64; STAKES.len() + 1],
     stakes: [f64; STAKES.len() + 1],
