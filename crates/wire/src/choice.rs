@@ -135,7 +135,7 @@ impl Chooser {
         &self.choice
     }
 
-    /// Whether the packet of this number is meant.
+    /// Returns true if the choice includes the packet of this number.
     pub(crate) fn takes(&mut self, number: u64) -> bool {
         match &self.choice {
             Choice::Numbered(patterns) => patterns.mean(number),

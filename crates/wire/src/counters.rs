@@ -1,4 +1,4 @@
-//! What a link counted, and which packets it dropped.
+//! Counts of a link, and the packets that it dropped.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const LONGEST_LOG: usize = 1 << 20;
 /// One direction since it was configured or reset, in packets on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCounters {
-    /// What came, and what was decided about it.
+    /// Counts of the packets that came, and of the decisions about them.
     #[serde(flatten)]
     pub decided: Decided,
     /// Pieces that the kernel handed over; fewer than packets where it left segmentation to us.
@@ -32,7 +32,7 @@ pub struct LinkCounters {
     pub overruns: u64,
     /// So long after it was due, or less, half of the held packets left; within an eighth.
     pub late_p50_ns: u64,
-    /// The same of 99 in 100.
+    /// Delay after the due time within which 99 in 100 of the held packets left; within an eighth.
     pub late_p99_ns: u64,
     /// The latest that any left.
     pub latest_ns: u64,

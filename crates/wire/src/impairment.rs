@@ -1,4 +1,4 @@
-//! What a link does to the packets of one direction.
+//! Effects of a link on the packets of one direction.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub enum ImpairmentError {
     TooLate {
         /// Which of the delays.
         what: &'static str,
-        /// What was asked for.
+        /// Requested time, in ns.
         ns: u64,
     },
     /// No packet could ever pass.
@@ -30,11 +30,11 @@ pub enum ImpairmentError {
     Alone(&'static str),
 }
 
-/// What happens to the packets of one direction, in this order: some are lost; the others wait for the rate
-/// limit, and then for the delay. The default is a link that does nothing but count.
+/// Impairment of the packets of one direction, in this order: some are lost; the others wait for
+/// the rate limit, and then for the delay. The default link does nothing but count.
 ///
-/// All numbers of packets are those of packets *on the wire*: what the kernel hands over as one piece of 64
-/// KB to be segmented counts as the packets that it stands for.
+/// All numbers of packets are of packets *on the wire*. A piece of 64 KB that the kernel hands over
+/// for segmentation counts as the packets that it stands for.
 ///
 /// ```
 /// let slow: wire::Impairment = serde_json::from_str(
@@ -52,8 +52,9 @@ pub struct Impairment {
     /// Only these are held so long, and those behind them wait for them, as order is kept. Otherwise all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delayed: Option<Patterns>,
-    /// What is lost, by any of these. One packet is lost by the first that takes it, and each is asked for
-    /// each packet, so that none depends on what the others took.
+    /// Choices of lost packets; any of them loses a packet. A packet is lost by the first choice
+    /// that takes it. Each choice is asked for each packet, so that no choice depends on the
+    /// others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loss: Vec<Choice>,
     /// These arrive twice, one right behind the other.
@@ -67,11 +68,11 @@ pub struct Impairment {
     /// Bits of IP packets per second, with `overhead_bytes` for each packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bits_per_s: Option<u64>,
-    /// What each packet takes of the rate besides its own bytes; Ethernet has 38.
+    /// Bytes of the rate that each packet takes besides its own; Ethernet has 38.
     pub overhead_bytes: u32,
-    /// Whether what is sent has the medium for itself meanwhile, as on a hub: of all directions that say so,
-    /// on all wires with the same [`Medium`](crate::Medium), one sends at a time. Without it, each direction
-    /// has a transmitter of its own.
+    /// True if a transmission has the medium for itself, as on a hub. Of all directions with this
+    /// flag, on all wires with the same [`Medium`](crate::Medium), one sends at a time. Without it,
+    /// each direction has a transmitter of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
     /// How much waits for the rate before packets are lost; by default what is sent in 100 ms, at least 64
@@ -81,17 +82,17 @@ pub struct Impairment {
     /// How much memory holds packets before they are lost; by default 256 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_bytes: Option<u64>,
-    /// Of all that is by chance.
+    /// Seed of all random decisions.
     pub seed: u64,
-    /// Whether each drop is written down.
+    /// True if each drop is written down.
     pub logs_drops: bool,
 }
 
 impl Impairment {
-    /// Whether a link can be so.
+    /// Checks that a link can have this impairment.
     ///
     /// # Errors
-    /// What cannot be.
+    /// Returns the impossible property.
     pub fn check(&self) -> Result<(), ImpairmentError> {
         for (what, ns) in [("a delay", self.delay_ns), ("a lateness", self.late_ns)] {
             if ns > MAX_DELAY_NS {

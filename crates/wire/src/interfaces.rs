@@ -39,12 +39,12 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The address of an interface on an Ethernet.
 pub type MacAddress = [u8; 6];
 
-/// What an interface counted (`rtnl_link_stats64`).
+/// Statistics of an interface (`rtnl_link_stats64`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceStatistics {
     /// Packets of the kernel's, pieces counted once, that it received and sent.
     pub received: u64,
-    /// The same that it sent.
+    /// Packets that the kernel sent, pieces counted once.
     pub sent: u64,
     /// Received, and thrown away.
     pub receive_dropped: u64,
@@ -179,10 +179,10 @@ impl Interfaces {
         address.and_then(|bytes| bytes.try_into().ok()).ok_or_else(has_none)
     }
 
-    /// What it counted since it was made.
+    /// Returns the counts of an interface since it was made.
     ///
     /// # Errors
-    /// Where there is none.
+    /// The interface does not exist.
     pub fn statistics(&self, name: &str) -> io::Result<InterfaceStatistics> {
         let counts = self
             .attribute(name, IFLA_STATS64)?
@@ -199,7 +199,7 @@ impl Interfaces {
         })
     }
 
-    /// What the kernel tells of an interface under this attribute.
+    /// Returns the kernel's value for this attribute of an interface.
     fn attribute(&self, name: &str, wanted: u16) -> io::Result<Option<Vec<u8>>> {
         let fixed = link_message(index(name)?, 0);
         let answer = self.netlink.ask(NetlinkRequest::new(RTM_GETLINK, 0, &fixed))?;

@@ -81,7 +81,8 @@ impl Wire {
         Wire::start_at(&Medium::default(), ends, scheduling)
     }
 
-    /// The same at a hub with other wires: what is [`shared`](Impairment::shared) of them has one rate.
+    /// Starts a wire at a hub with other wires. Their [`shared`](Impairment::shared) directions
+    /// have one rate together.
     ///
     /// # Errors
     /// As [`Wire::start`].
@@ -125,15 +126,16 @@ impl Wire {
         self.ask(|answer| Asked::Configure(from, Box::new(impairment), answer))
     }
 
-    /// What the kernel leaves to the link, on both sides; says what it really does.
+    /// Sets the work that the kernel leaves to the link, on both sides. Returns the work that it
+    /// really leaves, which may be less.
     ///
     /// # Errors
-    /// Where it does not even leave that.
+    /// The kernel refuses this setting and every lesser one.
     pub fn set_offload(&self, offload: Offload) -> io::Result<Offload> {
         self.ask(|answer| Asked::Offload(offload, answer))?
     }
 
-    /// Both directions count from 1 again, and draw again from their seeds.
+    /// Resets both directions: they count from 1 again, and draw again from their seeds.
     ///
     /// # Errors
     /// Where the thread of the link has ended.
@@ -141,7 +143,7 @@ impl Wire {
         self.ask(Asked::Reset)
     }
 
-    /// What came from A, and what from B.
+    /// Returns the counts of the packets from A, and of those from B.
     ///
     /// # Errors
     /// Where the thread of the link has ended.
@@ -187,12 +189,12 @@ impl Drop for Wire {
     }
 }
 
-/// What the thread has.
+/// State of the link's thread.
 struct Carrier {
     ends: [Tun; 2],
     /// From A, and from B.
     lanes: [Lane; 2],
-    /// Whether a device is gone: then it is always ready, and never has anything.
+    /// True if a device is gone. Such a device is always ready, and never has packets.
     is_gone: [bool; 2],
     woken: OwnedFd,
     asked: Receiver<Asked>,

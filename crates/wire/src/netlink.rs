@@ -24,7 +24,7 @@ pub(crate) struct NetlinkRequest {
 }
 
 impl NetlinkRequest {
-    /// Of this type, with the fixed part of it.
+    /// Creates a request of this type, with its fixed part.
     pub(crate) fn new(kind: u16, flags: u16, fixed: &[u8]) -> NetlinkRequest {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());

@@ -1,8 +1,9 @@
-//! What comes out of a TUN device with `IFF_VNET_HDR`: a virtio-net header and an IP packet, which may
-//! stand for many packets on the wire (GSO). How many these are, and how to make a piece of them that
-//! stands for some.
+//! Packets from a TUN device with `IFF_VNET_HDR`: a virtio-net header and an IP packet, which may
+//! stand for many packets on the wire (GSO). The module counts them, and makes a piece that stands
+//! for some of them.
 //!
-//! Of bytes that are not what they say, nothing is split: they are one packet, and go on as they came.
+//! Bytes that contradict their own header are not split: they are one packet, and go on as they
+//! came.
 
 use std::ops::Range;
 
@@ -68,7 +69,7 @@ struct SegmentLayout {
     payload: usize,
 }
 
-/// What was read from a TUN device.
+/// Packet that was read from a TUN device.
 ///
 /// ```
 /// use wire::{Packet, VNET_HEADER};
@@ -87,7 +88,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// What these bytes are: the header, and the packet behind it.
+    /// Parses these bytes: the header, and the packet behind it.
     pub fn new(bytes: &'a [u8]) -> Packet<'a> {
         let layout = layout(bytes).filter(|layout| {
             bytes.len() - VNET_HEADER - layout.payload > usize::from(layout.vnet.gso_bytes)
@@ -184,7 +185,8 @@ fn layout(bytes: &[u8]) -> Option<SegmentLayout> {
     is_possible.then_some(SegmentLayout { vnet, is_ipv6, is_tcp, transport, payload })
 }
 
-/// Whether an IP header ends at `transport`. In IPv6 others may stand between, which are copied as they are.
+/// Returns true if an IP header ends at `transport`. In IPv6, extension headers may come between;
+/// they are copied as they are.
 fn has_ip_header(ip: &[u8], is_ipv6: bool, is_tcp: bool, transport: usize) -> bool {
     let word = |at: usize| usize::from(u16::from_be_bytes([ip[at], ip[at + 1]]));
     if is_ipv6 {
@@ -195,7 +197,8 @@ fn has_ip_header(ip: &[u8], is_ipv6: bool, is_tcp: bool, transport: usize) -> bo
     header >= 20 && transport == header && ip[9] == protocol && ip.len() == word(2)
 }
 
-/// What differs from segment to segment: the IPv4 identification, and of TCP the sequence number and flags.
+/// Sets the fields that differ from segment to segment: the IPv4 identification, and for TCP the
+/// sequence number and flags.
 fn renumber(
     ip: &mut [u8],
     layout: &SegmentLayout,
@@ -332,7 +335,7 @@ mod tests {
         ip
     }
 
-    /// Whether its checksums are right, computed from the bytes on the wire alone.
+    /// Returns true if the packet's checksums are right, computed from the bytes on the wire alone.
     fn is_right(ip: &[u8]) -> bool {
         let is_ipv6 = ip[0] >> 4 == 6;
         let (addresses, transport) = if is_ipv6 { (8..40, 40) } else { (12..20, 20) };

@@ -47,12 +47,12 @@ impl Pattern {
         }
     }
 
-    /// Whether the packet of this number is meant; the first packet is number 1.
+    /// Returns true if the pattern includes the packet of this number, counted from 1.
     pub fn means(&self, number: u64) -> bool {
         number >= self.first && (number - self.first) % self.period < self.run
     }
 
-    /// Whether any packet is meant by both.
+    /// Returns true if at least one packet is in both patterns.
     fn overlaps(&self, other: &Pattern) -> bool {
         // Runs of both begin at all distances that leave the same remainder.
         let step = gcd(self.period, other.period);
@@ -117,7 +117,7 @@ impl Patterns {
         Ok(Patterns(patterns))
     }
 
-    /// Whether the packet of this number is meant by one of them.
+    /// Returns true if one of the patterns includes the packet of this number.
     pub fn mean(&self, number: u64) -> bool {
         self.0.iter().any(|pattern| pattern.means(number))
     }

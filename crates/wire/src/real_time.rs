@@ -1,4 +1,4 @@
-//! What keeps a thread on time beside others that are busy.
+//! Settings that keep a thread on time next to busy threads.
 
 use std::io;
 
@@ -44,7 +44,7 @@ pub fn lock_memory() -> io::Result<()> {
     Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
 }
 
-/// Whether limits do not bind us: root, and not only of a user namespace.
+/// Returns true if limits do not bind us: we are root, and not only of a user namespace.
 fn is_root_of_machine() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let is_whole = map.split_whitespace().eq(["0", "0", "4294967295"]);

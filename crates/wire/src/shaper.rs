@@ -1,4 +1,5 @@
-//! What becomes of each packet of one direction, and when: no clock and no devices, only numbers.
+//! Decisions about each packet of one direction, and their times: no clock and no devices, only
+//! numbers.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -31,7 +32,7 @@ pub enum Cause {
     Refused,
 }
 
-/// What becomes of some packets that follow each other.
+/// Decision about some consecutive packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
     /// They are gone.
@@ -50,11 +51,11 @@ pub enum Decision {
 pub struct Stretch {
     /// Which of the piece.
     pub segments: Range<u32>,
-    /// What becomes of each.
+    /// Decision about each of them.
     pub decision: Decision,
 }
 
-/// What a shaper did so far, in packets on the wire.
+/// Decisions of a shaper so far, in packets on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     /// Packets that entered.
@@ -104,7 +105,8 @@ impl Shaper {
         Shaper::at(&Medium::default(), impairment)
     }
 
-    /// The same at a hub, which it uses if it is [`shared`](Impairment::shared).
+    /// Creates a shaper at a hub, which it uses if the impairment is
+    /// [`shared`](Impairment::shared).
     pub fn at(hub: &Medium, impairment: &Impairment) -> Shaper {
         let mut stream = 0;
         let mut chooser = |choice: &Choice| {
@@ -126,13 +128,13 @@ impl Shaper {
         }
     }
 
-    /// What it decided so far.
+    /// Returns the decisions so far.
     pub fn decided(&self) -> &Decided {
         &self.decided
     }
 
-    /// What becomes of a piece of `segments` packets that comes now, of so many bytes each. Those that
-    /// share it are put together.
+    /// Decides about a piece of `segments` packets that comes now; `bytes_of` returns the bytes of
+    /// each. Packets with the same decision are put together.
     pub fn offer(
         &mut self,
         now_ns: u64,
@@ -282,7 +284,8 @@ impl Rate {
 }
 
 impl Port {
-    /// What others sent before goes first, but takes nothing of this port's queue.
+    /// Returns the time of departure. Packets that others sent earlier go first, but take nothing
+    /// of this port's queue.
     fn departure(
         &mut self,
         now_ns: u64,
@@ -452,7 +455,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is lost is the same whether packets come one by one or in pieces, and all are accounted for.
+        /// Tests that the same packets are lost whether they come one by one or in pieces, and that
+        /// all are accounted for.
         #[test]
         fn offload_changes_nothing_that_is_lost(
             pieces in prop::collection::vec(1_u32..50, 1..60),

@@ -6,12 +6,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 const CLONE_DEVICE: &str = "/dev/net/tun";
-/// What the kernel may leave to us: checksums, and segmentation of TCP and UDP.
+/// Offload that the kernel may leave to us: checksums, and segmentation of TCP and UDP.
 const TCP: libc::c_uint =
     libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
 const UDP: libc::c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
-/// What the kernel hands over in pieces that stand for several packets.
+/// Offload of packets that the kernel hands over in pieces, each of which stands for several
+/// packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offload {
     /// Nothing: packets are as they are on the wire, their checksums finished.

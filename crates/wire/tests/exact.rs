@@ -124,7 +124,7 @@ fn content(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]).collect()
 }
 
-/// Whether TCP sent again just what was dropped.
+/// Returns true if TCP sent again exactly the dropped packets.
 fn tcp(is_ipv6: bool, offload: Offload) -> bool {
     let Some(hosts) = hosts(offload) else { return true };
     let listener = hosts.namespaces[1].run(|| TcpListener::bind(place(is_ipv6, 1))).unwrap();
@@ -186,7 +186,7 @@ fn tcp_loses_what_the_pattern_says_and_sends_that_again() {
     }
 }
 
-/// What arrives of 40 numbered datagrams that come to the link in one piece.
+/// Returns the numbers of the datagrams that arrive, of 40 that come to the link in one piece.
 fn arriving(impairment: Impairment, expected: usize) -> Option<Vec<u64>> {
     let hosts = hosts(Offload::TcpAndUdp)?;
     let open = |at: usize| hosts.namespaces[at].run(|| UdpSocket::bind(place(true, at))).unwrap();
