@@ -8,7 +8,8 @@ use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use serde_json::Value;
 
-/// Of every list and kind, in an order that matters: the exemption before what it exempts from.
+/// Host rules of every list and kind, in an order that matters: an exemption comes before the rules
+/// that it exempts from.
 const HOST: [&str; 9] = [
     "-a never,exit -F arch=b64 -S getuid -F auid>=1000",
     "-a always,exit -F arch=b64 -S getppid -F auid>=1000 -F auid!=unset -F key=host-call",

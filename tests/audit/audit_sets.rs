@@ -141,7 +141,8 @@ fn arms_that_cannot_share_are_refused() {
     audit.assert_restored();
 }
 
-/// What is recorded on a host while rules are weighed that would exempt everybody from its own.
+/// Checks the records of a host while weighed rules would exempt everybody from the host's own
+/// rules.
 #[test]
 fn exemptions_in_a_weighed_file_take_nothing_from_what_a_host_records() {
     let Some(audit) = Audit::take() else { return };

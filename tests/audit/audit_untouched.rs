@@ -142,7 +142,7 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What could lock this kernel, or have it panic, if it got there.
+/// Returns true if the bytes could lock this kernel, or make it panic, if they got there.
 fn is_dangerous(bytes: &[u8]) -> bool {
     bytes.contains(&b'2') || bytes.windows(3).any(|part| part == b"--l")
 }

@@ -55,8 +55,8 @@ fn the_backlog_limit_is_a_parameter() {
     assert!(facts.contains("backlog limit is 64 records"), "{facts}");
 }
 
-/// Of all samples of the treated arm: the records that arrived, those that the kernel counted as lost, and
-/// three for each operation.
+/// Sums over all samples of the treated arm: the records that arrived, the records that the kernel
+/// counted as lost, and three for each operation.
 fn records_of_treated(home: &Home) -> [f64; 3] {
     let database = home.open_database();
     let mut query = database.prepare("SELECT sample, evidence FROM sample WHERE arm = 1").unwrap();

@@ -127,23 +127,24 @@ fn rules_that_cost_every_system_call_are_found_among_cheap_ones() {
     assert_figures_add_up(&json);
 }
 
-/// Whether there is a PMU.
+/// Returns true if the costs were counted with a PMU.
 fn is_counted(json: &Value) -> bool {
     json["metric"] == "instructions"
 }
 
-/// Of a cost.
+/// Returns the value of a cost.
 fn number(cost: &Value) -> f64 {
     cost["value"].as_f64().unwrap_or_else(|| panic!("{cost:#}"))
 }
 
-/// What all rules together add to what any rule at all costs.
+/// Returns the cost that all rules together add to the cost of having any rule.
 fn of_rules(json: &Value) -> f64 {
     number(&json["total"]) - number(&json["armed"])
 }
 
-/// What is true of every report, in whatever unit: every rule is of one class, which it is in the sums of;
-/// what was left out is told, and figures of the clock are estimates.
+/// Asserts the facts that hold for every report, in any unit. Every rule is in one class, and in
+/// the sums of that class. The report lists everything that was left out, and figures of the clock
+/// are estimates.
 #[track_caller]
 fn assert_figures_add_up(json: &Value) {
     let loaded: Vec<&Value> =

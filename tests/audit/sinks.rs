@@ -8,7 +8,7 @@ use crate::support::grid::small;
 use crate::support::{Home, row, skip, wait_until};
 use serde_json::Value;
 
-/// Whether auditd is there; where the tests of auditing have to run, it must be.
+/// Returns true if auditd is installed; it must be where the tests of auditing have to run.
 fn has_auditd() -> bool {
     let is_there = ["/usr/sbin/auditd", "/sbin/auditd"].iter().any(|path| Path::new(path).exists());
     if !is_there {

@@ -65,7 +65,7 @@ fn a_budget_counts_again_what_a_stall_disturbed() {
     audit.assert_restored();
 }
 
-/// What a comparison says whose receiver stands still again and again.
+/// Compares while the receiver stalls again and again, and returns the report.
 fn compare_with_stalls(home: &Home, stall: Duration) -> Value {
     let arguments = ["compare", "audit", "-w", "getppid", "--pairs", "8", "--no-detail"];
     let more = ["--sample", "20ms", "--inconclusive-ok"];
@@ -97,7 +97,7 @@ fn stall_again_and_again(home: &Home, running: &mut Running, long: Duration) -> 
     stalls
 }
 
-/// Whether there is a sink that could be stopped.
+/// Stops the sink for a while. Returns true if a sink could be stopped.
 fn stall(home: &Home, running: &mut Running, long: Duration) -> bool {
     let Some(sink) = sink_of(home) else { return false };
     if kill_process(sink, Signal::STOP).is_err() {

@@ -29,7 +29,7 @@ fn assert_failed(home: &Home, outcome: &Outcome, said: &[&str]) {
     assert!(home.processes().is_empty(), "{:?}", home.describe_processes());
 }
 
-/// Whether one may trace one's own processes here.
+/// Returns true if this host lets us trace our own processes.
 fn can_meddle() -> bool {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let is_allowed = is_root() || scope.map_or(true, |scope| ["0", "1"].contains(&scope.trim()));
@@ -190,7 +190,7 @@ fn the_setting_of_huge_pages_that_is_changed() {
 /// Where a worker of a private control group is moved to.
 const OUT: &str = "open('/sys/fs/cgroup/cpu/cgroup.procs', 'w').write(str(pid))";
 
-/// Whether version 1 has the controller of CPU time here, and we may use it.
+/// Returns true if cgroup version 1 has the controller of CPU time here, and we may use it.
 fn has_groups_of_version_1() -> bool {
     kernel_file("/sys/fs/cgroup/cpu/cgroup.procs").is_some()
 }
@@ -226,7 +226,7 @@ fn a_limit_that_is_lifted() {
     interfere(&arm, &WORK, &said, None, lift);
 }
 
-/// What is applied is a file, and whoever removes it switches it off.
+/// Tests a treatment that is a file: anyone who removes the file switches the treatment off.
 #[test]
 fn what_a_command_applied_and_another_undid() {
     let directory = tempfile::tempdir().unwrap();

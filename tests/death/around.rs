@@ -1,4 +1,5 @@
-//! What is run around a command (`--prepare` and its kin), and the launchers that run the command itself.
+//! Commands that run around a command (`--prepare` and its kin), and the launchers that run the
+//! command itself.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -19,7 +19,7 @@ const FAULTS: [(&str, &str); 8] = [
 ];
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const PAIRS: usize = 8;
-/// What `main` calls before anything else.
+/// First system call that `main` makes.
 const FIRST_CALL: &str = "close_range";
 
 /// Documented in `weigh help compare`: measured, failed, not everything is decided.

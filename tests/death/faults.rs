@@ -1,5 +1,6 @@
-//! What fails while something is changed: a guard, a command that still runs, descriptors, limits, a database
-//! that is gone, a reader that does not read. Nothing stays changed, and nothing ends without a word.
+//! Failures while something is changed: a guard, a command that still runs, descriptors, limits, a
+//! missing database, a reader that does not read. Nothing stays changed, and nothing ends without a
+//! word.
 
 use std::fs;
 use std::io::{Write, pipe};
@@ -141,7 +142,7 @@ fn a_read_only_state_directory_keeps_nothing_changed_and_restore_says_what_stays
     assert_eq!((swappiness(), home.leftovers()), (was, nothing()));
 }
 
-/// What was changed after that, nobody could have undone.
+/// Tests a missing journal: nobody could undo later changes.
 #[test]
 fn without_its_journal_an_experiment_ends() {
     let _turn = Turn::share();

@@ -19,7 +19,7 @@ fn send(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// What it is, for the message of a test that fails.
+/// Returns the command line of a process, for the message of a test that fails.
 fn name_of(pid: i32) -> String {
     let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     command.replace('\0', " ")

@@ -365,7 +365,7 @@ fn a_sample_that_cannot_be_gives_no_number() {
     }
 }
 
-/// What it counts itself and whole runs are two metrics: the ratio of one to the other is no effect.
+/// Tests that a command's own count and whole runs are two metrics: their ratio is not an effect.
 #[test]
 fn a_command_that_stops_printing_its_sample_gives_no_number() {
     let _turn = Turn::share();

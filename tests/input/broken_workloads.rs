@@ -13,7 +13,7 @@ use crate::support::{Home, Outcome, Turn, row, wait_until};
 use serde_json::Value;
 
 const PAIRS: usize = 8;
-/// Both samples of every pair of the sound workload.
+/// Samples of all pairs of the sound workload, two per pair.
 const SAMPLES: i64 = 2 * PAIRS as i64;
 
 fn build() -> &'static Path {

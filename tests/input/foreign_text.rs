@@ -1,12 +1,12 @@
-//! What files, commands and databases say is shown, and never drives the terminal: no byte of an escape
-//! sequence reaches stdout or stderr, but those of our own colours.
+//! Text from files, commands and databases: it is shown, and never drives the terminal. No byte of
+//! an escape sequence reaches stdout or stderr, except for our own colours.
 
 use crate::support::{Home, Outcome, Turn};
 
 /// Sets the title, clears the screen, goes red, types C1's CSI, turns the reading direction.
 const PLANT: &str = "\x1b]0;pwned\x07\x1b[2J\x1b[41mx\u{9b}5n\u{202e}";
 
-/// The same where a format does not allow control characters as they are.
+/// Escaped form of the text, for formats that do not allow control characters as they are.
 const ESCAPED: &str = r"\u001b]0;pwned\u0007\u001b[2J\u001b[41mx\u009b5n\u202e";
 
 /// Own colours: reset, bold, faint, or the colour of letters.

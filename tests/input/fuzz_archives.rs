@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::fuzzing::{fuzz, texts};
 use weigh_archive::{Below, Unpacking, unpack, unpack_image};
 
-/// What root unpacks, and what lies beside it.
+/// Files that root unpacks, and files beside them.
 struct Unpacked(tempfile::TempDir);
 
 impl Unpacked {

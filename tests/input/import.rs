@@ -94,7 +94,7 @@ fn files_and_labels_that_do_not_fit_are_refused() {
     assert_eq!(home.succeed("history").stdout, "");
 }
 
-/// What a foreign file calls things reaches neither the terminal's commands nor the page's markup.
+/// Tests that names in a foreign file reach neither the terminal's commands nor the page's markup.
 #[test]
 fn foreign_names_are_only_shown() {
     let home = Home::new();

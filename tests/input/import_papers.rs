@@ -138,7 +138,7 @@ fn the_reports_of_lunar_and_red_hat_contradict_their_table() {
     assert!(table["results"].as_array().unwrap().iter().all(|r| r["workload"] != "pipe switching"));
 }
 
-/// Of its tables of UnixBench and lmbench, and of the ratios of its appendix.
+/// Reproduces Whitcher's tables of UnixBench and lmbench, and the ratios of the appendix.
 #[test]
 fn the_tables_of_whitcher_are_reproduced() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! What an ordinary user can do, and what he is told where he cannot.
+//! Actions that an ordinary user can take, and the messages where the user cannot.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};

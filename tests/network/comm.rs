@@ -27,7 +27,7 @@ const LISTENS: u32 = 0;
 const CONNECTED: u32 = 1;
 const FAILED: u32 = 5;
 
-/// Of nobody else on this machine.
+/// Returns a port that nobody else on this machine uses.
 fn free_port() -> String {
     listener::free_port(Ipv4Addr::LOCALHOST).unwrap().to_string()
 }
@@ -355,7 +355,7 @@ fn request_of_datagrams(amount: u64) -> [u8; 128] {
     request
 }
 
-/// What is to be counted is memory of the peer's.
+/// Tests that a peer counts only datagrams for which it has memory.
 #[test]
 fn a_peer_counts_no_more_datagrams_than_it_has_memory_for() {
     let bench = Bench::new();

@@ -31,7 +31,7 @@ impl<'h> Machine<'h> {
         Machine::start_at(home, "127.0.0.1", || None)
     }
 
-    /// The same in another network, behind a link.
+    /// Starts a machine in another network, behind a link.
     fn start_behind_a_link(home: &'h Home) -> Option<Machine<'h>> {
         Machine::start_at(home, ADDRESSES[THERE], || Some(Network::start()))
     }
@@ -79,7 +79,7 @@ impl<'h> Machine<'h> {
         format!("host:{}", self.sshd.destination_with(self.home, identity, known_hosts))
     }
 
-    /// Whether a workload runs there.
+    /// Returns true if a workload runs there.
     fn is_at_work(&self) -> bool {
         let there = self.home.path("there").display().to_string();
         let mut processes = fs::read_dir("/proc").unwrap().flatten();
@@ -259,7 +259,7 @@ fn what_is_on_a_machine_that_is_cut_off_goes_without_a_word_from_here() {
     machine.assert_nothing_left();
 }
 
-/// What listens in the network of this side, by IPv4 or IPv6: the program, and its local address.
+/// Lists the listeners in this side's network, by IPv4 or IPv6: the program, and its local address.
 fn listeners(network: &Network, side: usize) -> BTreeSet<(String, String)> {
     let mut ss = network.enter(side, Command::new("nsenter"));
     let output = ss.args(["ss", "-Htlnp"]).output().unwrap();

@@ -153,7 +153,8 @@ fn a_link_in_a_users_home_leads_root_to_no_file_of_its_own() {
     assert!(!roots.path("weigh.db").exists() && !roots.path("reports").exists());
 }
 
-/// What a database holds is executed by `--continue`: root opens its own, and that of who called `sudo`.
+/// Tests whose databases root opens, as `--continue` executes their content. Root opens its own,
+/// and those of the user who called `sudo`.
 #[test]
 fn root_opens_no_database_of_a_user_who_did_not_call_sudo() {
     const THEIRS: u32 = 1002;

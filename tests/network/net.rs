@@ -15,7 +15,7 @@ fn two_classes() -> String {
     small("arith-double", &[("Telnet", 1000), ("Video", 65536)])
 }
 
-/// Whether hosts can be made here.
+/// Returns true if hosts can be made here.
 fn can_make_hosts() -> bool {
     let can = fs::metadata("/dev/net/tun").is_ok() && crate::support::is_root();
     if !can {

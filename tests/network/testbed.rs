@@ -69,7 +69,7 @@ fn run(launcher: &mut Launcher, script: &str) -> Launched {
     launched
 }
 
-/// What a process in this network namespace sees of it.
+/// Asserts that a process in this network namespace sees the network of a host.
 fn assert_is_a_host(launched: &Launched, name: HostName, join: &JoinNetwork) {
     join.prove(&launched.seen).unwrap();
     let interfaces: Vec<&str> = launched
@@ -254,7 +254,7 @@ fn a_delay_is_there_and_only_on_the_wire() {
     assert!(bed.round_trips(BlackBox::Active, Via::Wire, 1, &NEVER).unwrap().min_ns >= delay_ns);
 }
 
-/// Whether any process is in the namespace, or has it open.
+/// Returns true if any process is in the namespace, or has it open.
 fn is_held(inode: u64) -> bool {
     let is_it = |path: &Path| fs::metadata(path).is_ok_and(|found| found.ino() == inode);
     let names_it = format!("net:[{inode}]");

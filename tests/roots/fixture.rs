@@ -1,5 +1,5 @@
-//! What workloads have around them: a file system of their own, busy neighbours. New for every sample, proved
-//! with every sample, and gone with the experiment, however that ends.
+//! Surroundings of workloads: a file system of their own, busy neighbours. They are new for every
+//! sample, proved with every sample, and gone with the experiment, however it ends.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// What is mounted, and what loop devices hold, of this home.
+/// Lists the mounts of this home, and the files of this home that loop devices hold.
 fn left_in_the_kernel(home: &Home) -> Vec<String> {
     let own = home.directory.path().to_str().unwrap();
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
@@ -225,7 +225,7 @@ fn neighbours_are_there_for_every_sample_and_their_end_fails_the_row() {
     assert_nothing_is_left(&home);
 }
 
-/// What a fixture starts is of its arm, and proved like the worker.
+/// Tests that the processes of a fixture belong to its arm, and are proved like the worker.
 #[test]
 fn a_treatment_reaches_what_a_fixture_starts() {
     let _turn = Turn::share();

@@ -1,5 +1,5 @@
-//! What a load is made of: the files of re-aim, programs among the jobs, disks, memory; what looks at it; the
-//! ramp, and that nothing of it is left when it is killed.
+//! Parts of a load: the files of re-aim, programs among the jobs, disks, memory. The tests include
+//! observers of the load, the ramp, and that nothing is left when the load is killed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use serde_json::Value;
 const UNUSED: u32 = 61_234;
 const LONG: Duration = Duration::from_secs(30);
 
-/// What a user of re-aim has: two files, its table and its CSV.
+/// Tests the files of a re-aim user: two input files, and re-aim's table and CSV.
 #[test]
 fn a_workfile_and_a_configuration_of_re_aim_are_what_it_takes() {
     let _turn = Turn::share();

@@ -10,7 +10,8 @@ use crate::support::{Home, Running, Turn, first_pairs, hard, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// What an arm's server is given is proved with each pair.
+/// Returns the options of a short experiment. The settings of an arm's server are proved with each
+/// pair.
 fn few() -> Vec<&'static str> {
     [&first_pairs()[..], &["--no-detail", "--sample", "20ms"]].concat()
 }

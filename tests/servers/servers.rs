@@ -161,7 +161,7 @@ fn a_server_of_all_arms_is_a_treatment_like_others() {
     assert_nothing_is_left(&home);
 }
 
-/// What prepares a database may wait for room.
+/// Tests a disk without room for a database: its preparation may wait for room.
 #[test]
 fn a_disk_without_room_for_a_database_is_said() {
     if !has("mariadb") {
@@ -342,7 +342,8 @@ fn a_second_client_sees_the_same_server() {
     assert!(!ports.contains("mariadbd"), "{ports}");
 }
 
-/// What another's client prints beside a server, where both are installed; `DRIVER` is our own.
+/// Returns the output of another project's client next to a server, if both are installed. `DRIVER`
+/// is our own client.
 fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|at| at.join(client).exists()) {

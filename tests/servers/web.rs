@@ -171,7 +171,7 @@ fn what_asks_no_server_has_no_capacity_and_nothing_to_endure() {
     );
 }
 
-/// What a workload says of a server that the test keeps for it.
+/// Runs a workload against a server that the test keeps for it.
 fn run_workload(home: &Home, name: &str, variable: &str, address: &str) -> Outcome {
     let program = home.workloads();
     let mut command = home.command(program);
@@ -308,7 +308,8 @@ fn get(port: u16, path: &str, headers: &str) -> String {
     asked.map_or_else(|error| error.to_string(), |_| answer)
 }
 
-/// What else runs as their user can read what they have.
+/// Tests that servers get nothing from root's shell: other processes of their user can read what
+/// they have.
 #[test]
 fn servers_have_nothing_of_roots_shell_and_publish_their_page_alone() {
     if !has("apache") {

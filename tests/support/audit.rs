@@ -24,7 +24,7 @@ pub struct Audit {
     _turn: Turn,
 }
 
-/// What `weigh` has to leave as it was.
+/// Configuration that `weigh` has to leave unchanged.
 #[derive(Clone, Debug, PartialEq)]
 struct Configuration {
     enabled: u32,
@@ -89,7 +89,7 @@ impl Audit {
         assert_eq!(now, self.before, "the audit configuration was changed");
     }
 
-    /// What `weigh rules` with these arguments says; it leaves nothing behind.
+    /// Runs `weigh rules` with these arguments, and returns its report; it leaves nothing behind.
     #[track_caller]
     pub fn weigh_rules(&self, home: &Home, arguments: &[&str]) -> Value {
         let outcome = home.run(&[&["rules", "--json", "-"], arguments].concat());
@@ -160,7 +160,7 @@ fn remove_what_the_dead_left() {
     }
 }
 
-/// Whether a listed rule has this login uid among its values.
+/// Returns true if a listed rule has this login uid among its values.
 fn is_about(rule: &Rule, loginuid: u32) -> bool {
     rule.as_bytes().chunks_exact(4).any(|word| word == loginuid.to_ne_bytes())
 }

@@ -15,7 +15,7 @@ use super::{Home, program, wait_until};
 
 pub const QEMU: &str = "/usr/bin/qemu-system-x86_64";
 pub const BUSYBOX: &str = "/usr/bin/busybox";
-/// What the kernel has for a disk, after what that needs, and for the watchdog.
+/// Kernel modules for a disk, after the modules that they need, and for the watchdog.
 const MODULES: [&str; 13] = [
     "drivers/virtio/virtio_ring",
     "drivers/virtio/virtio",
@@ -76,7 +76,7 @@ sync
 poweroff -f
 ";
 
-/// What GRUB is made of that finds its `grub.cfg`.
+/// Modules of a GRUB that finds its `grub.cfg`.
 const GRUB: &str = "biosdisk part_msdos ext2 normal configfile search search_fs_uuid loadenv test echo linux \
                     serial terminal boot";
 
@@ -262,7 +262,7 @@ impl Machine {
         Machine { home, has_watchdog: false }
     }
 
-    /// The same with a watchdog, which resets it.
+    /// Returns the machine with a watchdog, which resets it.
     pub fn with_watchdog(self) -> Machine {
         Machine { has_watchdog: true, ..self }
     }
@@ -326,7 +326,7 @@ impl Machine {
         assert!(self.said().contains("TEST: idle"), "it was not done: {}", self.said());
     }
 
-    /// What is in a directory of its disk.
+    /// Lists a directory of its disk.
     pub fn list(&self, directory: &str) -> String {
         self.debugfs(&format!("ls -p {directory}"))
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use weigh_workload::executable::FILE_NAME;
 
-/// What the build script made, and `weigh` has in it.
+/// Directory of the workloads that the build script made, and that `weigh` has embedded.
 const EMBEDDED: &str = concat!(env!("OUT_DIR"), "/workloads");
 
 /// The executables that `weigh` has in it, the dynamic one first.
@@ -51,7 +51,7 @@ pub fn program(directory: &Path, source: &str, flags: &[&str]) -> PathBuf {
     compile(&directory.join("program"), source, flags)
 }
 
-/// The same of a shared library.
+/// Compiles a shared library.
 pub fn library(directory: &Path, source: &str) -> PathBuf {
     compile(&directory.join("library.so"), source, &["-shared", "-fPIC"])
 }

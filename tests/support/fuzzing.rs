@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What is put in besides what the inputs themselves have.
+/// Odd bytes to insert, besides the bytes of the inputs themselves.
 const ODD: [&[u8]; 20] = [
     b"",
     b"\0",

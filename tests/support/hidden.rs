@@ -21,8 +21,8 @@ pub struct Cost {
     pub options: &'static [&'static str],
     /// How long the samples are by which its true cost is measured.
     pub truth_ms: u32,
-    /// What the rate over all time loses on one CPU, in per cent, at the least: well below what
-    /// `print_true_costs` measures, and above what the gate lets pass.
+    /// Least loss of the rate over all time on one CPU, in per cent. It is well below the loss that
+    /// `print_true_costs` measures, and above the limit of the gate.
     pub at_least_pct: f64,
 }
 
@@ -191,7 +191,7 @@ fn build(name: &str, defines: &[&str]) -> PathBuf {
     library
 }
 
-/// What an experiment said of a cost.
+/// Statements of an experiment about a cost.
 pub struct Said {
     pub row: Value,
     pub has_passed_the_gate: bool,
@@ -221,7 +221,7 @@ impl Said {
         self.row["pairs"].as_u64().unwrap()
     }
 
-    /// What the claim on all time says, where there is one.
+    /// Returns the verdict on all time, if the report has one.
     fn all_time(&self) -> Option<&str> {
         let mut readings = self.row["readings"].as_array()?.iter();
         readings.find(|reading| reading["metric"] == "all_time")?["verdict"].as_str()
@@ -231,7 +231,7 @@ impl Said {
         self.row["cost_at_most_pct"].as_f64().is_some_and(|bound| bound < cost.at_least_pct)
     }
 
-    /// What of it is false.
+    /// Lists the statements that are false.
     pub fn lies(&self, cost: &Cost) -> Vec<&'static str> {
         let is_denied = |verdict: &str| ["faster", "equivalent"].contains(&verdict);
         let lies = [

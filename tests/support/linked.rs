@@ -16,7 +16,7 @@ pub struct Network {
 
 pub const HERE: usize = 0;
 pub const THERE: usize = 1;
-/// Of those that are for documents alone (RFC 5737).
+/// Addresses from the blocks reserved for documentation (RFC 5737).
 pub const ADDRESSES: [&str; 2] = ["203.0.113.1", "203.0.113.2"];
 
 impl Network {

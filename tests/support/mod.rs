@@ -1,5 +1,5 @@
-//! What the end-to-end tests share: a home of its own for every test, a turn at the machine, and
-//! running `weigh` with a limit on its time.
+//! Shared parts of the end-to-end tests: a home for every test, a turn at the machine, and running
+//! `weigh` with a time limit.
 
 #![allow(dead_code, reason = "every test file is a program of its own and uses a part of this")]
 
@@ -102,7 +102,7 @@ pub struct Home {
     pub directory: TempDir,
 }
 
-/// What a command did.
+/// Outcome of a command.
 #[derive(Debug)]
 pub struct Outcome {
     /// `None` where a signal ended it.
@@ -255,7 +255,7 @@ impl Home {
         assert!(arrived && self.samples() >= wanted, "ended too early: {}", running.said());
     }
 
-    /// What is left in `TMPDIR` and of the journals.
+    /// Lists the leftovers in `TMPDIR` and of the journals.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         let list = |name: &str| -> Vec<PathBuf> {
             let entries = fs::read_dir(self.path(name)).into_iter().flatten();
@@ -283,7 +283,8 @@ impl Home {
         fs::read_dir("/proc").unwrap().filter_map(pid).filter(is_ours).collect()
     }
 
-    /// The same in words, for the message of a test that fails: what they are, and where they hang.
+    /// Describes the processes for the message of a test that fails: their names, and where they
+    /// hang.
     pub fn describe_processes(&self) -> Vec<String> {
         let read = |pid: i32, file: &str| {
             fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default().replace('\0', " ")

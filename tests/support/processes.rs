@@ -12,7 +12,7 @@ use super::{Home, Running, wait_until};
 const LONG: Duration = Duration::from_secs(60);
 
 impl Home {
-    /// Those of our processes whose command line has this in it.
+    /// Finds our processes whose command line contains `role`.
     pub fn processes_of(&self, role: &str) -> Vec<i32> {
         let is_of = |pid: &i32| {
             let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -82,7 +82,7 @@ fn layers(home: &Home, directory: &Path, text: &str) -> [PathBuf; 2] {
     [lower, file]
 }
 
-/// What `docker save` writes of an image with these two layers.
+/// Writes an image with these two layers in the form of `docker save`.
 pub fn docker_save(home: &Home, directory: &Path, text: &str) -> PathBuf {
     let image = home.path("saved");
     for (number, layer) in layers(home, directory, text).into_iter().enumerate() {

@@ -24,7 +24,8 @@ pub const SERVERS: [(&str, &str); 9] = [
     ("sqlite", "/usr/lib/ARCH-linux-gnu/libsqlite3.so.0"),
 ];
 
-/// Whether it is installed, and the test runs as root: a server is started as another user.
+/// Returns true if the server is installed, and the test runs as root: a server is started as
+/// another user.
 pub fn has(server: &str) -> bool {
     let program = SERVERS.iter().find(|(name, _)| *name == server).unwrap().1;
     let program = program.replace("ARCH", std::env::consts::ARCH);

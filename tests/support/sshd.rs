@@ -38,7 +38,7 @@ impl Drop for Sshd {
     }
 }
 
-/// Whether there is an sshd that can become the user.
+/// Returns true if this host has an sshd that can become the user.
 pub fn can_have_sshd() -> bool {
     let can = is_root() && Path::new(SSHD).exists();
     if !can {
@@ -87,7 +87,7 @@ impl Sshd {
         self.destination_with(home, "identity", "known_hosts")
     }
 
-    /// The same with other files.
+    /// Returns the destination with other files.
     pub fn destination_with(&self, home: &Home, identity: &str, known_hosts: &str) -> String {
         let [identity, known_hosts] =
             [identity, known_hosts].map(|name| home.path(name).display().to_string());
@@ -107,7 +107,7 @@ pub fn key(home: &Home, name: &str) -> String {
     fs::read_to_string(file.with_extension("pub")).unwrap()
 }
 
-/// Whether nothing is left there, neither files nor processes.
+/// Returns true if nothing is left there, neither files nor processes.
 pub fn is_clean(home: &Home) -> bool {
     let marker = format!("TMPDIR={}", home.path("there").display());
     let lives = || {

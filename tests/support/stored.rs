@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::Home;
 
-/// What that weigh exported of each experiment is beside its database.
+/// Returns the directory of stored databases. Beside each database are the experiments that the
+/// same weigh exported.
 pub fn fixtures() -> PathBuf {
     Path::new(env!("WORKSPACE")).join("tests/fixtures/store")
 }

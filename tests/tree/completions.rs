@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::support::{Home, program, skip};
 
-/// What bash offers for the last of these words.
+/// Returns the completions that bash offers for the last of these words.
 fn complete(home: &Home, words: &[&str]) -> Vec<String> {
     let script = "source <(\"$1\" completions bash); COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                   _weigh_with_names \"$1\" \"${!#}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";

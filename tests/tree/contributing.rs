@@ -1,5 +1,5 @@
-//! What CONTRIBUTING.md tells a newcomer to add is one file each: the test takes the files from that page,
-//! puts them into a copy of this tree, builds it, and uses what they add.
+//! Additions that CONTRIBUTING.md describes for a newcomer, each of one file. The test takes the
+//! files from that page, puts them into a copy of this tree, builds it, and uses the additions.
 //!
 //! The copy and its build stay in the target directory, so that a second time little is compiled.
 
@@ -15,7 +15,7 @@ use crate::support::stored::{fixtures, stored};
 use crate::support::{Home, Turn, row, skip};
 use serde_json::Value;
 
-/// What the treatment of the page turns.
+/// Kernel setting that the treatment of the page switches.
 const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
 fn root() -> &'static Path {
@@ -252,7 +252,7 @@ impl Newcomer {
         self.run(&["import", &broken]).assert_error(&["broken.txt:4: `many` is not a rate"]);
     }
 
-    /// Of an experiment that is stored.
+    /// Checks the format's output for a stored experiment.
     fn renders_the_format(&self) {
         let ranked = self.succeed(&["export", "5kgm3e", "--ranking"]).stdout;
         let known = fs::read_to_string(fixtures().join("5kgm3e.json")).unwrap();

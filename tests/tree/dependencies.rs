@@ -28,8 +28,9 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
-/// Whether one may choose allowed licences only: an SPDX expression of OR, AND and parentheses, or two names
-/// with a stroke between them, as it was written once. AND binds closer.
+/// Returns true if the expression allows a choice of allowed licences only. It is an SPDX
+/// expression of OR, AND and parentheses, or two names with a stroke between them, the old form.
+/// AND binds closer.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

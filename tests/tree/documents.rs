@@ -33,7 +33,7 @@ fn prose(path: &Path) -> String {
     text.lines().filter(is_prose).collect::<Vec<_>>().join("\n")
 }
 
-/// What a link may name after `#`: headings as GitHub writes them, and anchors.
+/// Returns the names that a link may have after `#`: headings as GitHub writes them, and anchors.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
     let headings = headings.filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));

@@ -55,7 +55,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a word is meant for the label of an arm: it begins with a treatment's name, and something follows.
+/// Returns true if a word is meant as the label of an arm: a treatment's name, and something after
+/// it.
 fn is_arm(word: &str) -> bool {
     KINDS.iter().any(|kind| {
         word.strip_prefix(kind.name())

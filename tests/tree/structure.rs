@@ -22,7 +22,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is left when those are taken away, again and again, that know nobody who is left.
+/// Finds a circle: repeatedly removes entries that know no remaining entry, and returns the rest.
 fn circle(mut left: Knows) -> Knows {
     loop {
         let before = left.len();
@@ -85,8 +85,8 @@ fn file_of(path: &str, from: &str, files: &BTreeSet<String>) -> Option<String> {
     prefixes.find(|name| files.contains(name)).filter(|name| name != from)
 }
 
-/// What each file of a crate knows. A file that lies within another's directory may use what that one has:
-/// they are one.
+/// Finds the files that each file of a crate knows. A file within another's directory may use that
+/// file's items: they count as one.
 fn files_known(source: &Path) -> Knows {
     let mut all = Vec::new();
     files(source, &mut all);

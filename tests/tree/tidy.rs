@@ -1,4 +1,4 @@
-//! What reviewers should not have to say: sizes, names, and leftovers.
+//! Checks that spare reviewers a remark: sizes, names, and leftovers.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -55,8 +55,9 @@ fn cpu_ns(build: &Path, name: &str) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// What makes no system call takes its time in loops, and a loop that is left out takes none. An optimising
-/// compiler gains a factor of 10 or so, but not of 60.
+/// Tests that no job is optimised away. A job without system calls spends its time in loops, and a
+/// loop that is left out takes none. An optimising compiler gains
+/// a factor of 10 or so, but not of 60.
 #[test]
 fn no_job_is_optimised_away() {
     let _turn = Turn::share();
@@ -75,7 +76,7 @@ fn no_job_is_optimised_away() {
     assert!(lost.is_empty(), "{lost:#?}");
 }
 
-/// What one job of a sub-test does, as the kernel counts it.
+/// Work of one job of a sub-test, as the kernel counts it.
 #[derive(Debug, PartialEq)]
 struct OfJob {
     /// System calls by name, the most frequent first.
@@ -84,9 +85,10 @@ struct OfJob {
     written_bytes: u64,
 }
 
-/// What eight jobs more make, divided by eight: the start of a process makes a call or three more or
-/// fewer, as `mkdtemp` draws again what it cannot use and the heap begins at random. Of four jobs, two
-/// calls more would be one in each.
+/// Returns the counts of one job: the increase for eight more jobs, divided by eight. The start of
+/// a process makes up to three calls more or fewer, because `mkdtemp` draws again after an unusable
+/// name and the heap begins at random. With four jobs, two more calls would show as one in each
+/// job.
 fn of_job(name: &str) -> OfJob {
     // The heap of the sieves has its size after ten.
     let few = if name == "sieve" { 12 } else { 2 };

@@ -1,4 +1,5 @@
-//! What is done to a process before its sample starts is the same in both arms: docs/before-a-sample.md.
+//! Preparation of a process before its sample starts, which is the same in both arms:
+//! docs/before-a-sample.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +16,7 @@ fn allowed() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect()
 }
 
-/// Whether groups that count processes can be made here.
+/// Returns true if cgroups that count processes can be made here.
 fn has_groups() -> bool {
     let of_version_1 = Path::new("/sys/fs/cgroup/pids/cgroup.procs");
     let has = fs::OpenOptions::new().write(true).open(of_version_1).is_ok();

@@ -10,8 +10,10 @@ fn hogs() -> usize {
     HOGS_PER_CPU * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Of a promise of at most one false alarm in twenty: two in four have a chance of 1.4 % then, and of 0.06 %
-/// with the one in a hundred that docs/verdicts.md finds; three in twelve one of 2 %.
+/// Returns the number of experiments, and the number of false alarms allowed for them. The promise
+/// is at most one false alarm in twenty. Two in four then have a chance of 1.4 %. With the one in a
+/// hundred that docs/verdicts.md finds, their chance is 0.06 %. Three in twelve have a chance of 2
+/// %.
 fn experiments() -> (u64, usize) {
     match hard(4, 12) {
         4 => (4, 1),

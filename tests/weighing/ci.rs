@@ -1,5 +1,5 @@
-//! What a CI job needs: the gate in every format, exit statuses, JUnit, GitHub's summary, names, and
-//! forgetting.
+//! Features for a CI job: the gate in every format, exit statuses, JUnit, GitHub's summary, names,
+//! and forgetting.
 
 use std::fs;
 

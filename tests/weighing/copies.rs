@@ -83,7 +83,8 @@ fn no_copy_starts_before_the_last_is_ready() {
     assert!(waits() || (waits() && waits()));
 }
 
-/// Whether a copy waits for the other, which is stopped in its warm-up; then both are let go.
+/// Returns true if a copy waits for the other, which is stopped in its warm-up; then both are let
+/// go.
 fn waits_for_one_that_is_stopped(bench: &Bench) -> bool {
     let mut running = bench.home.start(bench.command("getppid", 2, 2000));
     assert!(wait_until(LIMIT, || children(running.pid()).len() == 3), "{}", running.said());
@@ -126,7 +127,7 @@ fn copies_of_an_open_loop_share_one_queue() {
     bench.assert_nothing_left();
 }
 
-/// What a copy that is stopped does not do, the other does.
+/// Tests that a copy does the work that a stopped copy does not do.
 #[test]
 fn no_moment_waits_for_a_busy_copy_while_another_is_free() {
     let _turn = Turn::share();

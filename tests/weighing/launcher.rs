@@ -94,7 +94,7 @@ impl Bench {
         self.directory.path().display().to_string()
     }
 
-    /// What has the mark and still lives.
+    /// Lists the living processes with the mark.
     fn alive(&self) -> Vec<u32> {
         let mark = format!("MARK={}", self.mark());
         let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -114,7 +114,7 @@ impl Bench {
         }
     }
 
-    /// What the server says, or nothing within a moment.
+    /// Returns the server's answer; `None` if it does not come within `patience`.
     fn ask(&self, patience: Duration) -> Option<u32> {
         let mut stream = UnixStream::connect(self.path("socket")).ok()?;
         stream.set_read_timeout(Some(patience)).unwrap();

@@ -10,9 +10,10 @@ use crate::support::{Home, Turn, is_root, number};
 use paired::binomial::FalseAlarms;
 use serde_json::Value;
 
-/// What the process of a sample is, or starts: where it wakes up decides most for these.
+/// Workloads in which the process of a sample wakes up, or a process that it starts. The place
+/// where it wakes up affects these most.
 const WORKLOADS: [&str; 4] = ["fork", "exec", "spawn", "pipe"];
-/// Of a report; more would be a false alarm too many.
+/// Error rate of a report; a higher rate would be a false alarm too many.
 const ALPHA: f64 = 0.05;
 
 struct Placebo {
@@ -179,7 +180,7 @@ fn identical_arms_are_called_different_at_most_as_often_as_promised() {
     assert!(found.is_within(), "{found:?}: {false_claims:#?}");
 }
 
-/// Of its rate, and of the metrics beside it.
+/// Returns the claims on a row's rate, and on its other metrics.
 fn claims_of(row: &Value) -> impl Iterator<Item = &Value> {
     [row].into_iter().chain(row["readings"].as_array().into_iter().flatten())
 }

@@ -1,5 +1,6 @@
-//! What is wrong with a machine, planted: a command that prints samples with a noise of its own and knows its
-//! arm goes through the whole of `weigh compare`. The truth is known, so what is said can be held against it.
+//! Planted faults of a machine. A command prints samples with a noise of its own, knows its arm,
+//! and goes through the whole of `weigh compare`. The truth is known, so the report can be compared
+//! with it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use crate::support::{Home, Turn, number};
 use paired::binomial::FalseAlarms;
 use serde_json::Value;
 
-/// Of each kind, in every test run.
+/// Number of experiments of each kind in every test run.
 const EXPERIMENTS: usize = 6;
 
 fn fake() -> &'static Path {
@@ -29,7 +30,7 @@ fn fake() -> &'static Path {
     })
 }
 
-/// What an experiment said: its row, and its report as text.
+/// Statements of an experiment: its row, and its report as text.
 struct Said {
     row: Value,
     report: String,
@@ -64,7 +65,7 @@ fn experiments(mode: &str, count: usize, budget: &str) -> Vec<Said> {
         .collect()
 }
 
-/// Whether each may have a verdict.
+/// Returns true if each experiment has enough pairs for a verdict.
 fn has_enough_pairs(said: &[Said]) -> bool {
     said.iter().all(|said| said.row["pairs"].as_u64().is_some_and(|pairs| pairs >= 8))
 }

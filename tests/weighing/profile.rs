@@ -22,8 +22,9 @@ fn start_server(home: &Home) -> Running {
     home.start(command)
 }
 
-/// What weigh profile says with `--for` and the rest, of a period in which the program got the half second
-/// of user time that tells how much it did: on a busy machine that takes longer.
+/// Runs `weigh profile` with `--for` and these arguments, for a long enough period. In that period
+/// the program gets half a second of user time, which shows how much it did. On a busy machine the
+/// period is longer.
 fn of_long_enough(home: &Home, arguments: &[&str]) -> (crate::support::Outcome, Value) {
     for period in ["2s", "8s"] {
         let outcome = home.succeed(&[&["profile", "--for", period], arguments].concat());

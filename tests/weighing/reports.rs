@@ -1,4 +1,4 @@
-//! What becomes of a finished experiment: every format, the history, and the program's own papers.
+//! Uses of a finished experiment: every format, the history, and the program's own papers.
 
 use std::fs;
 use std::process::Command;
@@ -51,7 +51,7 @@ fn every_format_is_written_and_exported_alike() {
     home.succeed("history").assert_says(&[&id, "complete", "16 samples"]);
 }
 
-/// Whether a text has a word by itself: `vm` is none in `kvm`.
+/// Returns true if a text has a word by itself: `kvm` does not contain the word `vm`.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(word).any(|(at, _)| {

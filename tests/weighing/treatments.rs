@@ -124,7 +124,7 @@ fn blanks_of_a_command_are_filled_by_all_arms_or_none() {
 
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 
-/// What it is; `None` where it cannot be changed.
+/// Returns the current swappiness; `None` if it cannot be changed.
 fn swappiness() -> Option<String> {
     let is_writable = fs::OpenOptions::new().write(true).open(SWAPPINESS).is_ok();
     if !is_writable {
@@ -220,7 +220,8 @@ fn groups() -> Vec<PathBuf> {
     paths.filter(|path| path.to_string_lossy().contains("/weigh-")).collect()
 }
 
-/// Whether version 1 has the controllers of CPU time and processes here, and we may use them.
+/// Returns true if cgroup version 1 has the controllers of CPU time and processes here, and we may
+/// use them.
 fn has_groups_of_version_1() -> bool {
     let files = ["cpu", "pids"].map(|name| format!("/sys/fs/cgroup/{name}/cgroup.procs"));
     let has = files.iter().all(|file| fs::OpenOptions::new().write(true).open(file).is_ok());

@@ -21,7 +21,7 @@ fn builds() -> &'static [PathBuf; 2] {
     BUILDS.get_or_init(embedded)
 }
 
-/// What one test starts, another would take for left behind.
+/// Turn of a test: another test would take its processes for leftovers.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn listed(build: &Path) -> Vec<Value> {
@@ -35,8 +35,8 @@ fn listed(build: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// What is visible from outside of a process that is gone: System V objects, message queues, shared
-/// memory, and processes named like their executable.
+/// Lists the traces that outlive a process: System V objects, message queues, shared memory, and
+/// processes named like their executable.
 fn traces() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for table in ["msg", "sem", "shm"] {
@@ -67,7 +67,8 @@ fn launch(build: &Path, arguments: &[&str], scratch: &Path) -> Command {
     command
 }
 
-/// What `look` finds wrong with any of them. On all CPUs, as nothing is timed here.
+/// Returns the problems that `look` finds with any of the workloads. It uses all CPUs, as nothing
+/// is timed here.
 fn look_at_all(workloads: &[Value], look: impl Fn(&Value) -> Option<String> + Sync) -> Vec<String> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let look_at_some = || {
@@ -236,8 +237,8 @@ fn ran_ns(pid: u32) -> u64 {
     text.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or_default()
 }
 
-/// What is wrong with what a workload declares: launches of few and of more operations differ by what
-/// the operations call.
+/// Finds an error in the counts that a workload declares. Launches of few and of more operations
+/// must differ by the calls of the operations.
 fn miscount(workload: &Value) -> Option<String> {
     let name = workload["name"].as_str().unwrap();
     let declared = workload["syscalls_per_op"].as_f64().unwrap();
@@ -300,7 +301,7 @@ fn partner_of(driver: u32) -> Option<u32> {
     pids.find(|pid| parent(pid) == Some(driver))
 }
 
-/// Of a workload of two processes, where each is pinned while it runs.
+/// Returns the CPUs to which a workload's two processes are pinned while it runs.
 fn placed(name: &str) -> (usize, usize) {
     let scratch = tempfile::tempdir().unwrap();
     let arguments = ["run", name, "--target-ms", "60000"];

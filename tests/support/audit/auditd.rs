@@ -51,7 +51,7 @@ impl Auditd {
         self.pid
     }
 
-    /// Whether the kernel sends the records to it.
+    /// Returns true if the kernel sends the records to this auditd.
     pub fn holds_socket(&self, audit: &Audit) -> bool {
         audit.status().pid == self.pid as u32
     }
