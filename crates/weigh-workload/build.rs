@@ -115,7 +115,7 @@ impl super::StepKind for {name}::{kind} {{
 pub enum SetupStep {{
 {variants}}}
 impl SetupStep {{
-    /// What it does.
+    /// Returns the actions of this step.
     pub fn act(&self) -> &dyn super::Act {{
         match self {{
 {acts}        }}

@@ -83,7 +83,7 @@ Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result, 3 inconc
 #[command(mut_arg("client", |client| client.conflicts_with("command")))]
 #[command(mut_args(settled_by_continue))]
 pub struct CompareArgs {
-    /// What to weigh: NAME or NAME:PARAMETER=VALUE,… (docs/labels.md) [default: audit, or seccomp where
+    /// Treatments to weigh: NAME or NAME:PARAMETER=VALUE,… (docs/labels.md) [default: audit, or seccomp where
     /// auditing cannot be changed]
     #[arg(value_name = "TREATMENT")]
     treatments: Vec<String>,

@@ -76,7 +76,7 @@ pub struct DoctorArgs {
     /// Look below this directory instead of /
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     root: PathBuf,
-    /// What to run with the settings changed
+    /// Command to run with the settings changed
     #[arg(last = true, value_name = "COMMAND", requires = "fix")]
     command: Vec<String>,
 }

@@ -14,42 +14,40 @@ use weigh_model::workload::workfile::size_kib;
 
 #[derive(Debug, Args)]
 pub struct Mixes {
-    /// Of a mix (load:NAME), about how many jobs each user does [default: the mix's own, or 100]
+    /// Jobs per user of a mix (load:NAME), approximately [default: the mix's own, or 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     jobs: Option<u32>,
-    /// Of a mix, let each user do its jobs again and again for so long, instead of each once
+    /// Repeat the jobs of each user of a mix for this long, instead of doing each once
     #[arg(long, value_name = "TIME", value_parser = value::period)]
     period: Option<Duration>,
-    /// Of a mix, the size of each file of a disk job: a number and k or m [default: the mix's own, or 10k]
+    /// Size of each file in a mix's disk jobs: a number and k or m [default: the mix's own, or 10k]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     file_size: Option<u64>,
-    /// Of a mix, a size that the users share: each user's files are larger by its part [default: the mix's
-    /// own, or 1m]
+    /// Extra size of a mix's files, divided among the users [default: the mix's own, or 1m]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pool_size: Option<u64>,
-    /// Of a mix, how long each user waits after a job
+    /// Think time of each user of a mix after a job
     #[arg(long, value_name = "TIME", value_parser = value::pause, conflicts_with = "rate")]
     think: Option<Duration>,
-    /// Of a mix, how many jobs all users together begin in a second, whether or not earlier ones are done;
-    /// the time of a job counts from when it was due. With `weigh run --for`, the same of its clients'
-    /// requests
+    /// Jobs that all users of a mix begin per second, even if earlier ones are not done. The time of a job
+    /// counts from when it was due. With `weigh run --for`: requests of its clients per second
     #[arg(long, value_name = "JOBS/s", value_parser = rate)]
     rate: Option<u64>,
-    /// Of a mix, where disk jobs make their files; of several directories, each job takes the next one
+    /// Directory for the files of a mix's disk jobs; with several, each job takes the next one
     #[arg(long = "disk-dir", value_name = "DIR", value_parser = disk_directory)]
     disk_directories: Vec<PathBuf>,
-    /// Of a mix, the tree whose files `disk_src` looks at; nothing is written there
+    /// Tree whose files the job `disk_src` of a mix examines; nothing is written there
     #[arg(long, value_name = "DIR", value_parser = directory)]
     disk_tree: Option<PathBuf>,
-    /// Of a mix, give the file from which disk jobs read this share of memory as its size, such as 150%; the
-    /// rows are called NAME@beyond-cache-150%
+    /// Size of the file that a mix's disk jobs read, as a share of memory, such as 150%; the rows are called
+    /// NAME@beyond-cache-150%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     beyond_cache: Option<f64>,
-    /// Take the files that are read out of the page cache first: those of the disk jobs of a mix, or of a
-    /// workload that reads files, such as disk_brd; the rows are called NAME@cold
+    /// Drop input files from the page cache before each sample: those of a mix's disk jobs, or of a workload
+    /// that reads files, such as disk_brd; the rows are called NAME@cold
     #[arg(long)]
     cold: bool,
-    /// Of a mix, how much memory each process of `resident` keeps [default: the mix's own, or 8m]
+    /// Memory that each process of a mix's job `resident` keeps [default: the mix's own, or 8m]
     #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
     resident: Option<u64>,
 }

@@ -38,7 +38,7 @@ pub struct RankArgs {
     /// Experiments of `weigh net`, or files (with a `/` or `.json` in the name)
     #[arg(required = true, value_name = "ID")]
     runs: Vec<String>,
-    /// What a machine costs, in any currency
+    /// Price of a machine, in any currency
     #[arg(long, value_name = "ID=PRICE", value_parser = assigned)]
     price: Vec<(String, String)>,
     /// A run of `weigh run unixbench` on that machine: an experiment or a file

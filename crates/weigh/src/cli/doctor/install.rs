@@ -26,7 +26,7 @@ use weigh_treatment::{guest, undoings};
 pub enum Installable {
     /// The servers that the suite `app` measures
     Apps,
-    /// What builds and boots virtual machines
+    /// Programs that build and boot virtual machines
     Vm,
 }
 

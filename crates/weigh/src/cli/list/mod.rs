@@ -35,7 +35,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
-    /// What to list
+    /// Kind of thing to list
     what: Option<What>,
     /// Only those with this in their name; workloads also of this group or suite
     #[arg(requires = "what")]
