@@ -6,20 +6,18 @@ use std::process::Command;
 
 use rustix::fs::{FlockOperation, flock};
 use weigh_workload::executable::FILE_NAME;
-
-/// Directory of the workloads that the build script made, and that `weigh` has embedded.
-const EMBEDDED: &str = concat!(env!("OUT_DIR"), "/workloads");
+use weigh_workload::sources::OBJECTS;
 
 /// The executables that `weigh` has in it, the dynamic one first.
 pub fn embedded() -> [PathBuf; 2] {
-    [FILE_NAME, "weigh-workloads-static"].map(|file| Path::new(EMBEDDED).join(file))
+    [FILE_NAME, "weigh-workloads-static"].map(|file| Path::new(OBJECTS).join(file))
 }
 
 /// The workloads that `weigh` has in it and, compiled anew, those of a directory more.
 pub fn with_more(name: &str, directory: &str) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&out).unwrap();
-    let objects = ["common", "dynamic", "small"].map(|kind| Path::new(EMBEDDED).join(kind));
+    let objects = ["common", "dynamic", "small"].map(|kind| Path::new(OBJECTS).join(kind));
     // With the times that make goes by.
     let copied = Command::new("cp").arg("-a").args(objects).arg(&out).status().unwrap();
     assert!(copied.success());

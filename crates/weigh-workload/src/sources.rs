@@ -10,3 +10,7 @@ pub static RECIPE: &str = include_str!(concat!(env!("OUT_DIR"), "/recipe.txt"));
 pub const COMPILER: &str = env!("WEIGH_WORKLOAD_COMPILER");
 /// The flags that it was given.
 pub const FLAGS: &str = env!("WEIGH_WORKLOAD_FLAGS");
+
+/// Directory with the objects of the embedded workloads, for tests that link them again.
+#[cfg(any(test, feature = "example"))]
+pub const OBJECTS: &str = concat!(env!("OUT_DIR"), "/workloads");
