@@ -143,6 +143,11 @@ fn slowed(report: &ProfileReport) -> String {
     let plain = report.profile.elapsed_s.unwrap_or_default();
     let times = format::per_op(report.counted.elapsed_s / plain);
     match (report.profile.is_of_period, report.profile.scaled_by) {
+        (false, _) if report.counted.elapsed_s <= plain => {
+            "The counted run was not slower than the one before it, so the command is too short to show the \
+             cost of counting. The profile keeps the times without counting."
+                .to_owned()
+        }
         (false, _) => format!(
             "Counting made it take {times} times as long, as it stops the program twice per call. The \
              profile keeps the times without counting."

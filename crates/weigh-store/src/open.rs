@@ -191,10 +191,11 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
             path.display()
         ))
     })?;
-    schema::check_objects(&connection, path)?;
     if found == Found::Ours {
+        // A table of another version is nothing to remove.
         schema::check(&connection, path)?;
     }
+    schema::check_objects(&connection, path)?;
     Ok(found)
 }
 

@@ -31,6 +31,9 @@ pub mod tables {
 
 pub use tables::TABLES;
 
+/// Renders a sheet; an error is a sentence that says what the experiment lacks.
+pub type Render = fn(&Sheet) -> Result<String, String>;
+
 /// A well-known table: the `pub static TABLE` of a file in `tables/`.
 #[derive(Debug)]
 pub struct Dialect {
@@ -39,9 +42,9 @@ pub struct Dialect {
     /// True if its numbers are indices and times of a clock. The others show changes, or name their units.
     pub is_of_time: bool,
     /// Renders the table for a terminal, or says what the experiment lacks.
-    pub render: fn(&Sheet) -> Result<String, String>,
+    pub render: Render,
     /// Renders it as a page.
-    pub page: Option<fn(&Sheet) -> Result<String, String>>,
+    pub page: Option<Render>,
 }
 
 /// Names as they are given to `--as`.

@@ -114,7 +114,7 @@ const RULES: &str = "rules";
 const BUDGET: &str = "budget";
 
 fn run(report: &RunReport) -> Xml {
-    let title = std::iter::once(run_page::title(report));
+    let title = std::iter::once(run_page::title(report) + ".");
     let sentences: Vec<String> = title.chain(run_page::sentences(report)).collect();
     let measured = |row: &RunRow| {
         let rate = format!("{} {}", format::rate(row.rate, &row.unit), row.unit);
@@ -131,7 +131,7 @@ fn run(report: &RunReport) -> Xml {
         failed: 0,
         skipped: 0,
         errors: report.failures.len(),
-        said: sentences.join(". "),
+        said: sentences.join(" "),
     }
     .xml()
 }
