@@ -1,6 +1,7 @@
 //! Speaks the kernel's audit protocol (`include/uapi/linux/audit.h`): rules, status, records, receivers.
 //!
-//! The crate knows no experiment: Weighbridge's treatment `audit` does. Start with [`netlink::Client`].
+//! The crate does not depend on Weighbridge; Weighbridge's treatment `audit` uses it. Start with
+//! [`netlink::Client`].
 //!
 //! - [`netlink`] is a client of the audit socket: it reads and sets the [`status`] and the [`features`],
 //!   lists, adds and deletes [rules](rule), sends text of its own, and joins the multicast of records.

@@ -1,8 +1,8 @@
 //! Skips tests that cannot run on this machine, so that the skip is seen.
 //!
 //! A test calls [`skip`] with the word for the missing thing. `scripts/run-tests` lists all skipped tests at
-//! the end, and CI makes a missing thing an error with `WEIGH_REQUIRE`. The crate knows no test and no other
-//! crate of the workspace.
+//! the end, and CI makes a missing thing an error with `WEIGH_REQUIRE`. The crate does not know the tests,
+//! and depends on no other crate of the workspace.
 //!
 //! - [`root`] skips a test unless it runs as root;
 //! - [`repetitions`] says how often to simulate, in `make test` and in `make check-hard`.

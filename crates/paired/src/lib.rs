@@ -3,7 +3,8 @@
 //! Measure two things in pairs, one sample of each, next to each other in time. Let a **fair coin** decide
 //! for every pair which of the two comes first. The only input is the log-ratio of each pair, d =
 //! ln(rate of B / rate of A), in the order measured. The coin is the only assumption: not normal noise, not
-//! independent samples, not a machine that stays as it is. The crate knows no machine and no experiment.
+//! independent samples, not a machine that stays as it is. The crate does not know machines or
+//! experiments.
 //!
 //! Start with [`judge_rows`].
 //!

@@ -10,7 +10,7 @@
 //! - [`caller`]: the user who called `sudo`; the crate believes only `sudo` about it;
 //! - [`program`] and [`start`] find programs of the system, and say what they inherit.
 //!
-//! The crate knows no experiment. Start with [`allowed::executable`].
+//! The crate does not know experiments. Start with [`allowed::executable`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

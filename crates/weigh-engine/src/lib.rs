@@ -1,7 +1,8 @@
 //! Runs experiments: pairs in random order, judged during measurement, until each row has its verdict.
 //!
 //! Every treatment and every workload goes through this one engine. It ends when all rows are decided or the
-//! budget is spent. The crate prints nothing and knows no report; a [`request::Audience`] shows progress.
+//! budget is spent. The crate prints nothing and does not know reports; a [`request::Audience`] shows
+//! progress.
 //!
 //! - [`request::Request`] is what to measure, and [`request::Plan`] how; [`resolve`] finds the workloads;
 //! - [`session`] begins and ends an experiment; [`measure`] goes through its sets;

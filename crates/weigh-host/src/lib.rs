@@ -1,6 +1,7 @@
 //! Reads facts of the machine, runs programs, and undoes the changes of an experiment.
 //!
-//! This code may run as root after a crash. So it knows no chart, no database and no workload.
+//! This code may run as root after a crash. So the crate does not know charts, databases or
+//! workloads.
 //!
 //! - [`machine`]: facts, and the checks of `weigh doctor`; processes, control groups, settings;
 //! - [`undo`]: the journal of changes, the guard process that undoes them when `weigh` is gone, and claims on

@@ -1,7 +1,7 @@
 //! Describes an experiment as data.
 //!
-//! The other crates of `weigh` make, store and show these types. This crate does not read the machine and lays out no
-//! report.
+//! The other crates of `weigh` make, store and show these types. The crate does not
+//! read the machine and lays out no report.
 //!
 //! - [`label`]: how treatments and workloads are named on a command line;
 //! - [`kind`]: what treatments and fixtures have in common: parameters, and whether they work here;

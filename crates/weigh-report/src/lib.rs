@@ -6,9 +6,9 @@
 //! - [`terminal`], [`run_text`], [`html`], [`run_page`]: reports for people; [`sentence`] is the verdict in
 //!   words; [`table`] and `scale` (the axis of every interval) are shared;
 //! - [`ReportFormat`] is a format, and [`FORMATS`] lists all; [`live`] shows progress during measurement;
-//! - [`dialect`]: the tables of other suites and of the five studies;
+//! - [`dialect`]: the tables of other suites, and of Nitzberg, Smalley, Whitcher and White;
 //! - [`rules`], [`budget`], [`profile`], [`calibration`], [`diff`], [`net_rank`]: the report of one command;
-//! - [`import`]: results of other programs, one file per format, and conclusions from them.
+//! - [`import`]: results of other programs, one file per format.
 //!
 //! Start with [`terminal`].
 

@@ -1,7 +1,7 @@
 //! Prepares the machine for measuring: what every command that measures opens first, and the arms.
 //!
 //! A station restores what an earlier experiment left, takes the lock, claims what exists once per kernel,
-//! starts the guard, and unpacks the workloads. The crate knows neither the engine nor the store.
+//! starts the guard, and unpacks the workloads. The crate does not know the engine or the store.
 //!
 //! - [`Station`] is held as long as this process measures;
 //! - [`arms::Arms`]: treatments in force, with a launcher for each arm; a treatment's life is here alone;

@@ -2,7 +2,8 @@
 //!
 //! The hosts are W_test, which is measured, and the two black boxes W_active and W_passive (Maly, Gupta and
 //! Mynam, 1996). `docs/link.md` describes them. A hidden role of `weigh` (`__testbed`) holds namespaces and
-//! devices by file descriptors alone, so nothing is left, however it ends. The crate knows no grid of cells.
+//! devices by file descriptors alone, so nothing is left, however it ends. The crate does not know
+//! grids of cells.
 //!
 //! - [`Testbed`] talks to that role in lines of JSON; [`process`] is the role; [`hosts`] makes the hosts;
 //! - each [`BlackBox`] has two ways ([`Via`]) to W_test, chosen by address: a *wire* (crate `wire`), which

@@ -1,7 +1,7 @@
 //! Lists, launches and reads workloads: programs that repeat one kind of work and report how much they did.
 //!
-//! The build script compiles `workloads/` and embeds the executable. The crate knows no treatment and no
-//! fixture: these pass set-up steps and members to it, as data.
+//! The build script compiles `workloads/` and embeds the executable. The crate does not know treatments or
+//! fixtures: these pass set-up steps and members to it, as data.
 //!
 //! - [`catalogue::Workload`], [`executable::Executable`], [`interpreted::Interpreted`]: what can be launched;
 //! - [`launcher::Launcher`] sends a [`launcher::Job`] and gets a [`launcher::Launched`];

@@ -1,11 +1,11 @@
 //! Links two network namespaces in user space, with exact delay, rate, loss, reordering and duplication.
 //!
-//! The crate knows no experiment: Weighbridge's testbed does. Start with [`Wire`].
+//! The crate does not depend on Weighbridge; Weighbridge's testbed uses it. Start with [`Wire`].
 //!
 //! Each side is a TUN device. A [`Wire`] reads from one and writes to the other. The kernel's `netem` does
-//! more in some respects, but many kernels lack it, it cannot drop packets by number, and it counts a piece
-//! that is to be segmented (GSO) as one packet. Here a packet is a packet on the wire: such pieces are
-//! counted by their segments. They are cut only if one of the segments is dropped or leaves at another time.
+//! more in some respects, but many kernels lack it, it cannot drop packets by number, and it counts a GSO
+//! super-packet as one packet. Here each segment counts as one packet. A super-packet is cut only if one of
+//! its segments is dropped or leaves at another time.
 //! So a link that does nothing carries tens of Gbit/s, and a link that drops the 200th packet drops exactly
 //! that packet, with offload or without.
 //!
