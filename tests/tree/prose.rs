@@ -1,5 +1,5 @@
-//! How documents and comments are written: lines of Markdown, and the first words of doc comments. `make prose`
-//! lists long sentences and checks the spelling.
+//! How documents and comments are written: lines of Markdown, and the first words of doc comments. `make
+//! prose` lists long sentences and checks the spelling.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ fn below(directories: &[&str], extension: &str) -> Vec<(String, String)> {
     found.into_iter().map(read).collect()
 }
 
-/// The lines of prose that are too long, by number. Code, tables, single links and pictures, and blocks that a
-/// program writes (`<!-- begin … -->` to `<!-- end -->`) may be wider.
+/// The lines of prose that are too long, by number. Code, tables, single links and pictures, and blocks that
+/// a program writes (`<!-- begin … -->` to `<!-- end -->`) may be wider.
 fn long_lines(text: &str) -> Vec<(usize, usize)> {
     let (mut is_code, mut is_written) = (false, false);
     let mut found = Vec::new();

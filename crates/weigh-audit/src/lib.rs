@@ -1,7 +1,7 @@
 //! Measures the cost of audit rules and counts system calls, without comparing arms.
 //!
-//! The crate measures one arm alone. It uses neither the store nor the reports directly: it returns results of
-//! `weigh-model`, which `weigh-report` renders.
+//! The crate measures one arm alone. It uses neither the store nor the reports directly: it returns results
+//! of `weigh-model`, which `weigh-report` renders.
 //!
 //! - [`attribution`] is `weigh rules`: from files of rules to the cost of each rule;
 //! - [`budget`] is `weigh budget`: how much the rules write, and what that needs;

@@ -157,7 +157,8 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Tries again while another connection has the database: SQLite does not wait for a change of the journal mode.
+/// Tries again while another connection has the database: SQLite does not wait for that if the journal mode
+/// changes.
 fn keep_trying(act: impl Fn() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
     let began = Instant::now();
     loop {

@@ -34,9 +34,9 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Estimate how much log audit rules write, and the backlog limit they need
 ///
-/// Runs a workload or a command with the rules loaded. Reports records and bytes of log per operation, and the
-/// log per day at your rates, plain and gzipped. Finds the smallest backlog limit that loses no record in a
-/// burst, and shows the effect of several times the rate. docs/guide-budget.md explains the numbers.
+/// Runs a workload or a command with the rules loaded. Reports records and bytes of log per operation, and
+/// the log per day at your rates, plain and gzipped. Finds the smallest backlog limit that loses no record in
+/// a burst, and shows the effect of several times the rate. docs/guide-budget.md explains the numbers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
 pub struct BudgetArgs {
