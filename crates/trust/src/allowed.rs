@@ -18,7 +18,7 @@ use super::walk::{is_directory, is_file, is_link, walk};
 /// `sudo` may be able to change it; others execute what they like.
 ///
 /// # Errors
-/// As [`trusted`], with what to do.
+/// If others can change the file or a directory on its path. The error says what to do.
 pub fn executable(path: &Path) -> io::Result<PathBuf> {
     if !geteuid().is_root() {
         return path.canonicalize();

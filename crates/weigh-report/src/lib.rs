@@ -1,7 +1,7 @@
 //! Renders results for people and programs, and imports foreign results.
 //!
-//! Each format is one file in `formats/` and renders any [`Report`](weigh_model::result::report::Report). The
-//! crate measures nothing and opens no database.
+//! Each format is one file in `formats/` and renders any [`Report`]. The crate measures
+//! nothing and opens no database.
 //!
 //! - [`terminal`], [`run_text`], [`html`], [`run_page`]: reports for people; [`sentence`] is the verdict in
 //!   words; [`table`] and `scale` (the axis of every interval) are shared;

@@ -5,7 +5,7 @@
 //!
 //! - [`Store`]: an open database; `open.rs` decides which files may be opened, `schema.rs` lists the tables;
 //! - `write.rs` stores an experiment during measurement; `read.rs` and `stream.rs` read it;
-//! - [`keep_measured`] is what memory keeps of a sample;
+//! - `kept.rs` is the part of a sample that memory keeps;
 //! - [`names`]: ids, tags and the meaning of `latest`;
 //! - [`default_path`] is the file that is used if the user names none.
 //!

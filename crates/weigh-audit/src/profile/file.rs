@@ -9,7 +9,7 @@ use weigh_model::profile::SyscallProfile;
 /// A file that is longer is none of these.
 const LONGEST_FILE: u64 = 16 << 20;
 
-/// Reads what [`write`] wrote, or a summary of `strace -c` or `perf trace -s`.
+/// Reads a file of [`write()`], or a summary of `strace -c` or `perf trace -s`.
 ///
 /// # Errors
 /// A sentence with the file, and what is wrong with it.
