@@ -406,22 +406,9 @@ impl Host<'_> {
             self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
         }
         let BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance } = found;
-        let measured = Measured {
-            work: slot.unit.work,
-            arm: slot.arm,
-            treated_arm: slot.unit.treated_arm,
-            role: slot.role,
-            scheme: slot.scheme,
-            set: slot.set,
-            pair: slot.pair,
-            position: slot.position,
-            started_s,
-            padding_bytes,
-            cpu,
-            sample,
-            evidence,
-            disturbance: Some(disturbance),
-        };
+        let proof = (evidence, Some(disturbance));
+        let measured = cells::measured(slot, started_s, padding_bytes, sample, proof);
+        let measured = Measured { cpu, ..measured };
         self.site
             .store
             .add_sample(self.site.id, &measured)

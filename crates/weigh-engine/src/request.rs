@@ -363,7 +363,7 @@ impl Plan {
         self.workloads()?.client.as_deref()
     }
 
-    /// Who has the treatment, of servers and their clients.
+    /// Side that has the treatment: servers, their clients, or both.
     pub fn treated(&self) -> WhoIsTreated {
         match self {
             Plan::Compare(comparison) => comparison.treated,

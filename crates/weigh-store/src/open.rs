@@ -119,11 +119,10 @@ impl Store {
         Store::write(&place, Access::Create)
     }
 
-    /// Opens the database to read it; `None` where there is none. Nothing is created, but an older one is
-    /// brought up to date where it can be written.
+    /// Opens the database to read it; `None` if there is none. Nothing is created.
     ///
     /// # Errors
-    /// Where the file is damaged, another program's, or of another version and not to be written.
+    /// If the file is damaged, another program's, or of another version.
     pub fn read(path: &Path) -> Result<Option<Store>, Error> {
         let cannot = |error: io::Error| cannot_use(path, &error);
         let place = match DatabasePlace::of(path) {

@@ -16,7 +16,7 @@
 //! - [`Namespace`] and [`Interfaces`] make hosts for it, without the program `ip`, and without root where
 //!   user namespaces are allowed.
 //!
-//! What a link would do with its first 800 packets, computed without any link:
+//! Computes the fate of the first 800 packets, without any link:
 //!
 //! ```
 //! use wire::{Impairment, Decision, Shaper};

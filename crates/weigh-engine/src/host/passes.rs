@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Host, SampleError, Slot, padding, padding_bytes};
+use super::{Host, SampleError, Slot, cells, padding, padding_bytes};
 use crate::wrong::WrongAnswers;
 use weigh_host::machine::held::Held;
 use weigh_host::machine::process::process_start;
@@ -117,22 +117,8 @@ impl Host<'_> {
         };
         pass.p99_ns = reading("latency_p99");
         pass.unsent = reading("unsent").unwrap_or(0.0);
-        let measured = Measured {
-            work: slot.unit.work,
-            arm: 0,
-            treated_arm: 0,
-            role: slot.role,
-            scheme: slot.scheme,
-            set: slot.set,
-            pair: slot.pair,
-            position: 0,
-            started_s,
-            padding_bytes,
-            cpu: None,
-            sample,
-            evidence,
-            disturbance: Some(disturbance),
-        };
+        let proof = (evidence, Some(disturbance));
+        let measured = cells::measured(slot, started_s, padding_bytes, sample, proof);
         Ok((pass, Some(measured)))
     }
 
