@@ -59,7 +59,7 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         ));
     }
     let (of_before, of_after) = (gather(before), gather(after));
-    let how = [before, after].map(HowTaken::of);
+    let how = [HowTaken::of(before)?, HowTaken::of(after)?];
     let is_of_one_start = how.iter().flatten().any(HowTaken::is_of_one_start);
     let (mut results, mut not_compared, mut not_judged) = (Vec::new(), Vec::new(), Vec::new());
     for row in &of_before {

@@ -19,10 +19,19 @@ pub struct HowTaken {
 }
 
 impl HowTaken {
-    /// `None` of an experiment of an earlier weigh, which did not keep it.
-    pub fn of(stored: &Stored) -> Option<HowTaken> {
-        let Request { plan, .. } = Origin::stored(stored).ok()?.request;
-        Some(HowTaken { pace: plan.pace(), plan })
+    /// Reads it from the request of an experiment; `None` if no request is stored with it.
+    ///
+    /// # Errors
+    /// A sentence, if the request cannot be read: without it, samples of one start could get a verdict.
+    pub fn of(stored: &Stored) -> Result<Option<HowTaken>, String> {
+        if stored.header.origin.is_none() {
+            return Ok(None);
+        }
+        let origin = Origin::stored(stored).map_err(|problem| {
+            format!("{} cannot be compared: {problem}; measure it again", stored.id)
+        })?;
+        let Request { plan, .. } = origin.request;
+        Ok(Some(HowTaken { pace: plan.pace(), plan }))
     }
 
     /// Returns true if samples of this work measure equal things in both experiments.
