@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::SocketAddrV4;
 
-use rustix::net::{AddressFamily, SocketType, bind, socket};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
 /// The state of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
@@ -11,9 +11,10 @@ const LISTENS: &str = "0A";
 /// Returns true if a server could take this port now.
 ///
 /// It binds the port and never listens at it. So `/proc/net/tcp` does not show others which port a
-/// server is about to take.
+/// server is about to take. A program that another thread starts meanwhile does not inherit the
+/// socket: it would keep the port taken until it ends.
 pub fn is_free(address: SocketAddrV4) -> bool {
-    let bound = socket(AddressFamily::INET, SocketType::STREAM, None)
+    let bound = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .and_then(|socket| bind(&socket, &address));
     bound.is_ok()
 }
@@ -35,4 +36,37 @@ pub fn has_socket(pid: u32, inode: &str) -> bool {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
     links.any(|link| link.to_str() == Some(&wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::process::{Child, Command};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_starts_meanwhile_does_not_keep_the_port() {
+        let at = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 19_473);
+        let is_over = AtomicBool::new(false);
+        let mut started: Vec<Child> = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    is_free(at);
+                }
+            });
+            let start = |_| Command::new("sleep").arg("60").spawn().unwrap();
+            let started = (0..50).map(start).collect();
+            is_over.store(true, Ordering::Relaxed);
+            started
+        });
+        let could_be_taken = is_free(at);
+        for child in &mut started {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(could_be_taken, "a child has the socket that was bound to {at}");
+    }
 }
