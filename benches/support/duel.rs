@@ -9,9 +9,10 @@ use paired::{Design, Verdict};
 use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
 use weigh_engine::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
+    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+    one_after_the_other,
 };
-use weigh_engine::row::{RowState, Unit};
+use weigh_engine::row::{RowKey, RowState};
 
 /// Runs a program once and gives its rate.
 pub type Contestant<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
@@ -65,8 +66,8 @@ pub fn fight(
     budget: Duration,
     seed: u64,
 ) -> Vec<Outcome> {
-    let units: Vec<Unit> = (0..contests.len())
-        .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+    let units: Vec<RowKey> = (0..contests.len())
+        .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
         .collect();
     let design = Design { margin: margin_from_percent(margin_pct), ..Design::default() };
     let mut bench = Bench { contests, started: Instant::now() };
@@ -116,7 +117,7 @@ impl Platform for Bench<'_, '_> {
         })
     }
 
-    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+    fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
         eprintln!("{}: {reason}", self.contests[slot.unit.work].name);
         Ok(())
     }

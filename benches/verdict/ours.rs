@@ -9,9 +9,9 @@ use paired::{Design, Verdict};
 use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
 use weigh_engine::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, Slot, Stop, one_after_the_other,
+    Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop, one_after_the_other,
 };
-use weigh_engine::row::{RowState, Unit};
+use weigh_engine::row::{RowKey, RowState};
 
 use crate::machine::Machine;
 
@@ -37,8 +37,8 @@ pub fn weigh(
     seed: u64,
     budget_s: f64,
 ) -> Vec<Outcome> {
-    let units: Vec<Unit> = (0..machines.len())
-        .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+    let units: Vec<RowKey> = (0..machines.len())
+        .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
         .collect();
     let usual = Design::default();
     let margin = match effect.abs() < 1.0 - (-usual.margin).exp() {
@@ -93,7 +93,7 @@ impl Platform for Bench<'_> {
         })
     }
 
-    fn failed(&mut self, _: &Slot, _: &str) -> Result<(), Stop> {
+    fn failed(&mut self, _: &SampleSlot, _: &str) -> Result<(), Stop> {
         Ok(())
     }
 }

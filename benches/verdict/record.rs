@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use paired::judge::MIN_PAIRS;
-use weigh_engine::asked_for::AskedFor;
 use weigh_engine::pairs::{Measurements, gather};
 use weigh_engine::resolve::resolve;
+use weigh_engine::selection::Selection;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
@@ -31,14 +31,14 @@ const PILOT_PAIRS: usize = MIN_PAIRS;
 pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let works = resolve(
-        &AskedFor::of(&["unixbench".into()], &JobSizes::default()),
+        &Selection::of(&["unixbench".into()], &JobSizes::default()),
         &Executable::unpack(scratch.path())?,
     )?;
     let mut traces = Vec::new();
     for work in &works {
         let name = work.name().to_string();
         for scheme in
-            SCHEMES.into_iter().filter(|scheme| *scheme != "--turns" || work.lets_take_turns())
+            SCHEMES.into_iter().filter(|scheme| *scheme != "--turns" || work.can_interleave())
         {
             eprintln!("recording {name} {scheme}");
             let database = scratch.path().join(format!("{name}{scheme}.db"));
@@ -97,7 +97,7 @@ fn traces_of(stored: &Stored) -> Vec<Trace> {
         workload: format!("{} ({})", stored.header.works[row.work].name, stored.id),
         rates: row.series.iter().skip(PILOT_PAIRS).flat_map(in_order).collect(),
         sample_s: stored.elapsed_s / samples.max(1) as f64,
-        in_turns: row.schedule.main() == Scheme::InTurns,
+        in_turns: row.schedule.main() == Scheme::Interleaved,
     };
     let all = gather(stored).into_iter().map(trace);
     all.filter(|trace| trace.rates.len() >= MIN_SAMPLES).collect()

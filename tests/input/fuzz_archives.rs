@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::fuzzing::{fuzz, texts};
-use weigh_archive::{Below, Unpacking, unpack, unpack_image};
+use weigh_archive::{RootedDir, Unpacking, unpack, unpack_image};
 
 /// Files that root unpacks, and files beside them.
 struct Unpacked(tempfile::TempDir);
@@ -49,7 +49,7 @@ const MOST_UNPACKED: u64 = 1 << 20;
 fn unpack_some(input: &[u8], tree: &Path, is_layer: bool) {
     let mut goes_on = |_| true;
     let mut unpacking = Unpacking::new(MOST_UNPACKED, 1000, &mut goes_on);
-    let _ = unpack(input, &Below::open(tree).unwrap(), is_layer, &mut unpacking);
+    let _ = unpack(input, &RootedDir::open(tree).unwrap(), is_layer, &mut unpacking);
 }
 
 /// Nearly all that is changed would be refused for the sum in its header alone.

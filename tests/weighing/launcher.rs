@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use weigh_host::machine::process::process_start;
 use weigh_workload::launcher::{Job, Launcher, LauncherError, status_number};
-use weigh_workload::member::{MemberSeen, Raise, Readiness};
+use weigh_workload::member::{MemberSeen, Readiness, StartServer};
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
@@ -60,9 +60,9 @@ impl Bench {
         self.directory.path().join(name)
     }
 
-    fn raise(&self) -> Raise {
+    fn raise(&self) -> StartServer {
         let socket = self.path("socket");
-        Raise {
+        StartServer {
             name: NAME.into(),
             argv: ["python3", "-c", SERVER, socket.to_str().unwrap()].map(String::from).to_vec(),
             environment: vec![("MARK".into(), self.mark())],
@@ -316,7 +316,7 @@ fn what_is_not_ready_is_not_there() {
     let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
     let bench = Bench::new();
     let mut launcher = launcher(&Setup::default());
-    let of = |command: &str, timeout_ms| Raise {
+    let of = |command: &str, timeout_ms| StartServer {
         argv: ["/bin/sh", "-c", command].map(String::from).to_vec(),
         ready: Readiness::Exists(bench.path("ready")),
         timeout_ms,
@@ -327,7 +327,7 @@ fn what_is_not_ready_is_not_there() {
     let why = refused(launcher.raise(&of("sleep 1000 & sleep 1000", 50), &NEVER));
     assert!(why.contains("within 50 ms"), "{why}");
     bench.assert_nothing_is_left("it was not ready in time");
-    let missing = Raise { argv: vec!["/nonexistent/server".into()], ..bench.raise() };
+    let missing = StartServer { argv: vec!["/nonexistent/server".into()], ..bench.raise() };
     assert!(refused(launcher.raise(&missing, &NEVER)).contains("cannot run it"));
     // The name is free again.
     launcher.raise(&of("touch ready; exec sleep 1000", 20_000), &NEVER).unwrap();
@@ -401,7 +401,7 @@ fn raise_and_wait() {
     let bench = Bench::new();
     let mut launcher = launcher(&Setup::default());
     let mark = std::env::var("BENCH_MARK").unwrap();
-    let raise = Raise { environment: vec![("MARK".into(), mark)], ..bench.raise() };
+    let raise = StartServer { environment: vec![("MARK".into(), mark)], ..bench.raise() };
     launcher.raise(&raise, &NEVER).unwrap();
     let said = Path::new(&std::env::var("BENCH_SAID").unwrap()).to_owned();
     fs::File::create(said).unwrap().write_all(b"raised").unwrap();

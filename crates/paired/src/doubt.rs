@@ -39,7 +39,7 @@ pub enum Doubt {
     /// *Equivalent*, and CPU time is not shown to be.
     CpuTime,
     /// *Equivalent*, and the rate over all time is not shown to be.
-    AllTime,
+    OverallRate,
     /// *Equivalent* or *faster*, and no process has been measured yet that had lived for a second.
     NotYetAged,
     /// *Equivalent* or *faster*, and not so of processes that had lived for a second.

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::ArchiveError;
-use super::below::Below;
+use super::rooted_dir::RootedDir;
 
 /// Most bytes of an index or a manifest.
 const MOST_JSON_BYTES: u64 = 4 << 20;
@@ -26,7 +26,7 @@ pub(super) struct ImageLayer {
 }
 
 /// Returns true if a directory is an image, not a root file system.
-pub(super) fn is_image(directory: &Below) -> bool {
+pub(super) fn is_image(directory: &RootedDir) -> bool {
     let is_layout = directory.has(LAYOUT) && directory.has(INDEX);
     let is_saved =
         directory.has(MANIFEST) && !["bin", "usr", "etc"].iter().any(|name| directory.has(name));
@@ -68,7 +68,7 @@ struct SavedImage {
 ///
 /// # Errors
 /// Where it has none or several, or what it says makes no sense.
-pub(super) fn layers(directory: &Below) -> Result<Vec<ImageLayer>, ArchiveError> {
+pub(super) fn layers(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveError> {
     let layers = match directory.has(LAYOUT) && directory.has(INDEX) {
         true => of_layout(directory)?,
         false => of_saved(directory)?,
@@ -89,7 +89,7 @@ fn read<'a, T: Deserialize<'a>>(name: &str, bytes: &'a [u8]) -> Result<T, Archiv
         .map_err(|error| ArchiveError::Unusable(format!("{name} in it makes no sense: {error}")))
 }
 
-fn of_saved(directory: &Below) -> Result<Vec<ImageLayer>, ArchiveError> {
+fn of_saved(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveError> {
     let bytes = directory.read(MANIFEST, MOST_JSON_BYTES)?;
     let mut images: Vec<SavedImage> = read(MANIFEST, &bytes)?;
     match images.len() {
@@ -103,7 +103,7 @@ fn of_saved(directory: &Below) -> Result<Vec<ImageLayer>, ArchiveError> {
     Ok(images.remove(0).layers.into_iter().map(layer).collect())
 }
 
-fn of_layout(directory: &Below) -> Result<Vec<ImageLayer>, ArchiveError> {
+fn of_layout(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveError> {
     let mut name = INDEX.to_owned();
     for _ in 0..DEEPEST_INDEX {
         let bytes = directory.read(&name, MOST_JSON_BYTES)?;
@@ -170,14 +170,14 @@ fn blob(digest: &str) -> Result<(String, String), ArchiveError> {
 mod tests {
     use super::*;
 
-    fn with(files: &[(&str, &str)]) -> (tempfile::TempDir, Below) {
+    fn with(files: &[(&str, &str)]) -> (tempfile::TempDir, RootedDir) {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = directory.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let below = Below::open(directory.path()).unwrap();
+        let below = RootedDir::open(directory.path()).unwrap();
         (directory, below)
     }
 

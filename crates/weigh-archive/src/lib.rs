@@ -5,17 +5,17 @@
 //!
 //! - [`unpack_tar`] and [`unpack_image`] unpack a whole root; [`Packed`] says what was found;
 //! - [`unpack()`] unpacks one archive, within the limits of [`Unpacking`];
-//! - [`open_tar`] and [`is_squashfs`] recognise a file; [`Below`] is a directory that no path leaves;
+//! - [`open_tar`] and [`is_squashfs`] recognise a file; [`RootedDir`] is a directory that no path leaves;
 //! - [`ArchiveError`] says what is wrong with an archive.
 //!
 //! Start with [`unpack_tar`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod below;
 mod compressed;
 mod image;
 mod root;
+mod rooted_dir;
 mod unpack;
 
 #[cfg(test)]
@@ -23,9 +23,9 @@ mod tests;
 
 use std::io;
 
-pub use below::Below;
 pub use compressed::{is_squashfs, open_tar};
 pub use root::{Packed, is_image, unpack_image, unpack_tar};
+pub use rooted_dir::RootedDir;
 pub use unpack::unpack;
 
 /// Files, directories and links; a distribution's root with a desktop has half a million.

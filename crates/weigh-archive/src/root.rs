@@ -7,9 +7,9 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::below::Below;
 use super::compressed::open_tar;
 use super::image::{self, layers};
+use super::rooted_dir::RootedDir;
 use super::unpack::unpack;
 use super::{ArchiveError, Unpacking};
 
@@ -25,7 +25,7 @@ pub enum Packed {
 /// # Errors
 /// As `open(2)`.
 pub fn is_image(directory: &Path) -> io::Result<bool> {
-    Ok(image::is_image(&Below::open(directory)?))
+    Ok(image::is_image(&RootedDir::open(directory)?))
 }
 
 /// Unpacks a tar archive into `root`, which is made. That of an image is unpacked to `aside` first, which is
@@ -40,7 +40,7 @@ pub fn unpack_tar(
     unpacking: &mut Unpacking,
 ) -> Result<Packed, ArchiveError> {
     fs::create_dir(root)?;
-    unpack(open_tar(file)?, &Below::open(root)?, false, unpacking)?;
+    unpack(open_tar(file)?, &RootedDir::open(root)?, false, unpacking)?;
     if fs::read_dir(root)?.next().is_none() {
         return Err(ArchiveError::Unusable("it is empty".into()));
     }
@@ -63,7 +63,7 @@ pub fn unpack_image(
     unpacking: &mut Unpacking,
 ) -> Result<(), ArchiveError> {
     fs::create_dir(root)?;
-    let (directory, root) = (Below::open(directory)?, Below::open(root)?);
+    let (directory, root) = (RootedDir::open(directory)?, RootedDir::open(root)?);
     for layer in layers(&directory)? {
         let say = |error: ArchiveError| match error {
             ArchiveError::Unusable(problem) => {

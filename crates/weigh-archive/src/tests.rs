@@ -62,7 +62,7 @@ impl Place {
     fn layer(&self, entries: &[Vec<u8>], is_layer: bool) -> Result<(u64, u64), ArchiveError> {
         let mut goes_on = |_| true;
         let mut unpacking = Unpacking::new(1 << 20, 100, &mut goes_on);
-        let below = Below::open(&self.tree())?;
+        let below = RootedDir::open(&self.tree())?;
         unpack(entries.concat().as_slice(), &below, is_layer, &mut unpacking)?;
         Ok((unpacking.files, unpacking.devices))
     }
@@ -226,13 +226,13 @@ fn directories_that_are_only_implied_are_counted() {
         (0..3).map(|n| file(&format!("{n}/{}x", "d/".repeat(30)), "")).collect();
     let mut goes_on = |_| true;
     let mut unpacking = Unpacking::new(1 << 20, 50, &mut goes_on);
-    let below = Below::open(&place.tree()).unwrap();
+    let below = RootedDir::open(&place.tree()).unwrap();
     let problem = unpack(deep.concat().as_slice(), &below, false, &mut unpacking).unwrap_err();
     assert!(problem.to_string().contains("more than 50 files"), "{problem}");
     // A whiteout where nothing is makes no directories.
     let place = Place::new();
     let whiteouts = [file("a/b/.wh.c", ""), file("d/e/.wh..wh..opq", "")].concat();
-    let below = Below::open(&place.tree()).unwrap();
+    let below = RootedDir::open(&place.tree()).unwrap();
     let mut unpacking = Unpacking::new(1 << 20, 50, &mut goes_on);
     unpack(whiteouts.as_slice(), &below, true, &mut unpacking).unwrap();
     assert_eq!(fs::read_dir(place.tree()).unwrap().count(), 0);
@@ -250,7 +250,7 @@ fn a_header_that_does_not_end_is_given_up() {
     let endless = header.as_bytes().as_slice().chain(std::io::repeat(b'x'));
     let mut goes_on = |_| true;
     let mut unpacking = Unpacking::new(1 << 20, 100, &mut goes_on);
-    let below = Below::open(&place.tree()).unwrap();
+    let below = RootedDir::open(&place.tree()).unwrap();
     let problem = unpack(endless, &below, false, &mut unpacking).unwrap_err().to_string();
     assert!(problem.contains("absurdly long"), "{problem}");
 }
@@ -260,7 +260,7 @@ fn it_ends_when_it_is_told_to() {
     let place = Place::new();
     let mut goes_on = |bytes| bytes < 100_000;
     let mut unpacking = Unpacking::new(1 << 30, 100, &mut goes_on);
-    let below = Below::open(&place.tree()).unwrap();
+    let below = RootedDir::open(&place.tree()).unwrap();
     let tar = file("x", &"x".repeat(200_000));
     let ended = unpack(tar.as_slice(), &below, false, &mut unpacking);
     assert!(matches!(ended, Err(ArchiveError::Interrupted)));

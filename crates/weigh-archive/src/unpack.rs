@@ -17,7 +17,7 @@ use rustix::fs::{
 use sha2::{Digest, Sha256};
 use tar::{Archive, Entry, EntryType};
 
-use super::below::{Below, kind_of, names_in, parts, remove};
+use super::rooted_dir::{RootedDir, kind_of, names_in, parts, remove};
 use super::{ArchiveError, Unpacking};
 
 /// Names the file beside it that a layer takes away.
@@ -36,7 +36,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Where it is damaged or hostile, or there is no room; what was unpacked by then stays.
 pub fn unpack(
     tar: impl Read,
-    into: &Below,
+    into: &RootedDir,
     is_layer: bool,
     unpacking: &mut Unpacking,
 ) -> Result<(), ArchiveError> {
@@ -82,7 +82,7 @@ impl<R: Read> Read for Metered<R> {
 
 /// Archive that is being unpacked, and the tree that it goes into.
 struct Layer<'a, 'b> {
-    into: &'a Below,
+    into: &'a RootedDir,
     is_layer: bool,
     /// The paths that it has brought itself, which none of its whiteouts concerns: no more than there are
     /// files, and of a path as long as it likes only this.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::earlier::Earlier;
 use super::host::Host;
 use super::measure::Session;
 use super::order::Coins;
-use super::origin::Origin;
-use super::platform::{Platform, SampleError, Slot, Stop};
-use super::request::{Audience, Request};
+use super::platform::{Platform, SampleError, SampleSlot, Stop};
+use super::prior_sessions::PriorSessions;
+use super::provenance::Provenance;
+use super::request::{ProgressSink, Request};
 use super::session::{Done, conduct};
 use weigh_model::record::Stored;
 use weigh_store::Store;
@@ -28,13 +28,13 @@ pub const SAMPLE_MS: u64 = 1000;
 /// # Errors
 /// A sentence, where its request cannot be read.
 pub fn due(stored: &Stored, elapsed: Duration) -> Result<Option<DueBoot>, String> {
-    let request = Origin::stored(stored)?.request;
+    let request = Provenance::stored(stored)?.request;
     let measured = Halves::of(stored);
     if let Some(half) = measured.missing(request.common.seed) {
         return Ok(Some(half));
     }
     let is_over = measured.works.is_empty()
-        || Earlier::of(stored).is_done(stored, &request)
+        || PriorSessions::of(stored).is_done(stored, &request)
         || !may_begin(measured.rounds, elapsed, request.common.budget);
     Ok((!is_over).then(|| half(request.common.seed, measured.rounds, 0)))
 }
@@ -62,7 +62,7 @@ struct Halves {
 
 impl Halves {
     fn of(stored: &Stored) -> Halves {
-        let failed = Earlier::of(stored).failed;
+        let failed = PriorSessions::of(stored).failed;
         let works = 0..stored.header.works.len();
         let works = works.filter(|work| !failed.contains(&(*work, TREATED))).collect();
         let of_rows = stored.samples.iter().flat_map(|((work, _), row)| {
@@ -96,12 +96,12 @@ impl Halves {
 pub fn in_next_boot(
     stored: &Stored,
     store: &Store,
-    audience: &mut dyn Audience,
+    progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
-    let origin = Origin::stored(stored)?;
+    let origin = Provenance::stored(stored)?;
     let request: Request = origin.request.clone();
-    conduct(&request, Some((stored, &origin)), store, audience, interrupted)
+    conduct(&request, Some((stored, &origin)), store, progress_sink, interrupted)
 }
 
 impl Session<'_> {
@@ -142,7 +142,7 @@ impl Session<'_> {
         coins.shuffle(&mut works, |_| TREATED);
         for work in works {
             let unit = self.unit(work, TREATED);
-            let slot = Slot { arm, position, ..Slot::alone(unit, round) };
+            let slot = SampleSlot { arm, position, ..SampleSlot::alone(unit, round) };
             match host.half(&slot) {
                 Ok(_) => {}
                 Err(SampleError::Stop(stop)) => return Err(stop),

@@ -63,8 +63,8 @@ impl KnownNoise {
             for row in gather(stored) {
                 let noise = known.0.entry(stored.header.works[row.work].name.clone()).or_default();
                 let of_scheme = match row.schedule.main() {
-                    Scheme::InSequence => &mut noise.in_sequence,
-                    Scheme::InTurns => &mut noise.in_turns,
+                    Scheme::Sequential => &mut noise.in_sequence,
+                    Scheme::Interleaved => &mut noise.in_turns,
                 };
                 let has_enough = row.series.len() >= MIN_PAIRS;
                 of_scheme.extend(has_enough.then(|| deviation(&row.series)));
@@ -105,15 +105,15 @@ pub fn planned_pairs(
             Some((name, row.schedule.main(), pair_s(&row)?))
         })
         .collect();
-    let takes_turns = request.metrics().contains(&Metric::AllTime);
+    let takes_turns = request.metrics().contains(&Metric::OverallRate);
     let pair_s = |work: &Work| {
         let known = |scheme: Scheme| {
             let of_work = rows.iter().filter(|(name, of, _)| (name, *of) == (&work.name(), scheme));
             median(&of_work.map(|(_, _, pair_s)| *pair_s).collect::<Vec<_>>())
         };
         // A row that could take turns and was calibrated in sequence chose that.
-        let in_turns = known(Scheme::InTurns).filter(|_| takes_turns);
-        in_turns.or_else(|| known(Scheme::InSequence)).or_else(|| match work {
+        let in_turns = known(Scheme::Interleaved).filter(|_| takes_turns);
+        in_turns.or_else(|| known(Scheme::Sequential)).or_else(|| match work {
             work if work.has_length() => {
                 let sample_ms = request.plan.sample_ms().unwrap_or(start_ms);
                 Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)
@@ -132,8 +132,8 @@ pub fn planned_pairs(
 /// the timed parts are known.
 fn pair_s(row: &Measurements) -> Option<f64> {
     let launches_s = match row.schedule.main() {
-        Scheme::InSequence => 0.0,
-        Scheme::InTurns => 2e-3 * LAUNCH_MS as f64,
+        Scheme::Sequential => 0.0,
+        Scheme::Interleaved => 2e-3 * LAUNCH_MS as f64,
     };
     Some(row.pair_s()? + launches_s)
 }

@@ -15,8 +15,8 @@
 use super::host::Host;
 use super::host::passes::PassFound;
 use super::measure::Session;
-use super::platform::{SampleError, Slot, Stop};
-use super::request::Audience;
+use super::platform::{SampleError, SampleSlot, Stop};
+use super::request::ProgressSink;
 use weigh_model::format;
 use weigh_model::record::Measured;
 use weigh_workload::executable::Length;
@@ -111,15 +111,15 @@ impl Session<'_> {
         host: &mut Host,
         works: &[usize],
         (limit_ns, pass_ms): (f64, u64),
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         for &work in works {
             let name = self.works[work].name().to_string();
             let mut rates = Vec::new();
             for search in 0..SEARCHES {
-                let slot = Slot::alone(self.unit(work, 0), search);
+                let slot = SampleSlot::alone(self.unit(work, 0), search);
                 let number = format!("{name}, search {} of {SEARCHES}", search + 1);
-                match self.search(host, slot, (limit_ns, pass_ms), &number, audience)? {
+                match self.search(host, slot, (limit_ns, pass_ms), &number, progress_sink)? {
                     SearchFound::Bears(rate, measured) => {
                         host.keep_pass(&measured)?;
                         rates.push(rate);
@@ -137,7 +137,7 @@ impl Session<'_> {
             }
             match sentence(&name, limit_ns, &rates) {
                 Ok(sentence) => {
-                    audience.announce(&sentence);
+                    progress_sink.announce(&sentence);
                     host.add_fact(sentence)?;
                 }
                 Err(reason) => host.keep_failure(work, 0, &reason)?,
@@ -149,10 +149,10 @@ impl Session<'_> {
     fn search(
         &self,
         host: &mut Host,
-        slot: Slot,
+        slot: SampleSlot,
         (limit_ns, pass_ms): (f64, u64),
         number: &str,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<SearchFound, Stop> {
         match host.begin_passes(slot.unit.work) {
             Err(SampleError::Workload(reason)) => return Ok(SearchFound::Failed(reason)),
@@ -168,7 +168,7 @@ impl Session<'_> {
             let target_ms = pass_ms.max(least_ms).min(MOST_MS.max(pass_ms)) as u64;
             let per_1000s = (rate * 1e3).round() as u64;
             let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
-            let slot = Slot { pair: passes, ..slot };
+            let slot = SampleSlot { pair: passes, ..slot };
             self.take(|| host.probe(&slot, length))?.map_err(Stop::Failed)
         };
         let (closed, _) = probe(host, 0.0)?;
@@ -189,7 +189,7 @@ impl Session<'_> {
             let requests = measured.as_ref().map_or(0.0, |measured| measured.sample.operations);
             let is_within = is_within(&pass, requests, limit_ns);
             let is_borne = search.learn(rate, is_within);
-            audience.announce(&format!("{number}: {}", tried(rate, &pass, is_within)));
+            progress_sink.announce(&format!("{number}: {}", tried(rate, &pass, is_within)));
             if let Some(measured) = measured.filter(|_| is_borne) {
                 best = Some((rate, pass.p99_ns, Measured { pair: slot.pair, ..measured }));
             }
@@ -208,7 +208,7 @@ impl Session<'_> {
             }
         };
         let closed = format::rate(closed_rate, "");
-        audience.announce(&format!("{number}: {said} (closed loop: {closed})."));
+        progress_sink.announce(&format!("{number}: {said} (closed loop: {closed})."));
         Ok(found)
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
-use super::platform::{Observer, PairError, PairSlot, Platform, Readings, Slot, Stop};
-use super::row::{RowState, Unit};
+use super::platform::{Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop};
+use super::row::{RowKey, RowState};
 use super::schedule::{Schedule, SchemePilot};
 use needs::repetitions;
 use paired::Verdict;
@@ -36,8 +36,8 @@ impl Platform for TwoSchemes {
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         self.now += PAIR;
         let machine = match slot.scheme {
-            Scheme::InSequence => &mut self.in_sequence,
-            Scheme::InTurns => &mut self.in_turns,
+            Scheme::Sequential => &mut self.in_sequence,
+            Scheme::Interleaved => &mut self.in_turns,
         };
         let [first, second] = [machine.sample(), machine.sample()];
         let (baseline, treated) =
@@ -45,7 +45,7 @@ impl Platform for TwoSchemes {
         Ok([baseline, treated + self.effect].map(|log| Readings::of_rate(log.exp())))
     }
 
-    fn failed(&mut self, _: &Slot, reason: &str) -> Result<(), Stop> {
+    fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
         panic!("a simulated machine does not fail: {reason}");
     }
 }
@@ -73,7 +73,7 @@ impl Observer for TruthWitness {
 fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
     // So narrow that no row is equivalent, and all go on beyond the choice.
     let design = &Design { margin: 1e-9, ..Design::default() };
-    let unit = Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
+    let unit = RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
     let (mut wrong, mut turned) = (0, 0);
     for seed in 0..often() {
         let [in_sequence, in_turns] = [(0, noises[0]), (1, noises[1])]
@@ -89,7 +89,7 @@ fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
         let (rows, result) = run_set(rows, design, coins, 0, &|_| end, &mut machine, &mut witness);
         result.unwrap();
         wrong += u64::from(witness.was_wrong);
-        turned += u64::from(rows[0].schedule == Schedule::Chosen(Scheme::InSequence));
+        turned += u64::from(rows[0].schedule == Schedule::Chosen(Scheme::Sequential));
     }
     (wrong, turned)
 }

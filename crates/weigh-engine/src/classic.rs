@@ -17,7 +17,7 @@ fn member(work: &Work) -> Option<&Member> {
         Work::Builtin { member, .. } => member.as_ref(),
         Work::Interpreted(_)
         | Work::Command { .. }
-        | Work::Contest { .. }
+        | Work::CommandComparison { .. }
         | Work::Load(_)
         | Work::Net(_) => None,
     }

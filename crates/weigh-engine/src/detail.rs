@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::length::LONG_START_MS;
 use super::order::Coins;
-use super::platform::{Observer, Platform, SampleError, Slot, Stop};
-use super::row::{RowState, Unit};
+use super::platform::{Observer, Platform, SampleError, SampleSlot, Stop};
+use super::row::{RowKey, RowState};
 use paired::judge::MIN_PAIRS;
 
 /// The fewest of which Wilcoxon's exact interval exists at 95 %.
@@ -39,17 +39,21 @@ pub trait DetailPlatform: Platform {
     ///
     /// # Errors
     /// [`SampleError`]
-    fn detail(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError>;
+    fn detail(&mut self, slot: &SampleSlot, look: Look) -> Result<bool, SampleError>;
     /// Keeps that a workload was given up; its row stands without latencies.
     ///
     /// # Errors
     /// Where that cannot be stored.
-    fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
+    fn no_detail(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop>;
 }
 
 /// Returns the part of a budget to keep for the pass. It is the time of all pairs of all rows, as
 /// far as their samples show it.
-pub fn reserve(rows: &[RowState], had: impl Fn(&Unit) -> Had, budget: Duration) -> Duration {
+pub fn reserve(
+    rows: &[RowState],
+    had: impl Fn(&RowKey) -> DetailProgress,
+    budget: Duration,
+) -> Duration {
     let measured = || rows.iter().filter(|row| row.failure.is_none());
     let of_row = |row: &RowState| match row.betting.pairs() {
         0 => Duration::ZERO,
@@ -68,24 +72,24 @@ fn expected(row: &RowState) -> Duration {
 
 /// Pairs of a row's detail pass in earlier sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Had {
+pub struct DetailProgress {
     /// Whole pairs.
     pub pairs: usize,
     /// The number of the next, which no half pair has.
     pub next: usize,
 }
 
-impl Had {
+impl DetailProgress {
     /// Value for a row that needs no more pairs.
-    pub const ALL: Had = Had { pairs: PAIRS, next: PAIRS };
+    pub const ALL: DetailProgress = DetailProgress { pairs: PAIRS, next: PAIRS };
 }
 
 /// A row in the pass.
 struct Looked {
-    unit: Unit,
+    unit: RowKey,
     /// Number of pairs in this session.
     pairs: usize,
-    had: Had,
+    had: DetailProgress,
     spent: Duration,
     /// Expected time of a pair before the first one.
     expected: Duration,
@@ -116,7 +120,7 @@ impl Looked {
 /// Why the experiment must end.
 pub fn run_detail(
     rows: &[RowState],
-    had: impl Fn(&Unit) -> Had,
+    had: impl Fn(&RowKey) -> DetailProgress,
     mut coins: Coins,
     deadline: Duration,
     platform: &mut impl DetailPlatform,
@@ -191,7 +195,7 @@ fn look_at_pair(
                 continue;
             }
             let number = state.had.next + state.pairs;
-            let slot = Slot { arm, position, ..Slot::alone(state.unit, number) };
+            let slot = SampleSlot { arm, position, ..SampleSlot::alone(state.unit, number) };
             match platform.detail(&slot, look) {
                 Ok(true) => {}
                 Ok(false) if look == Look::Counters => {

@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::how_taken::{HowTaken, is_of_mix};
+use super::load_protocol::{HowTaken, is_of_mix};
 use super::log_ratio::{bound, percent};
 use super::pairs;
 use super::run_report;
@@ -193,8 +193,8 @@ fn why_not_compared(
 /// An eighth of a millisecond at a time a process has another rate than alone, and so has the treated one.
 fn differ_in_scheme(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> String {
     let of = |(stored, row): (&Stored, &RowOfOne)| match row.scheme {
-        Scheme::InTurns => format!("its pairs took turns in {}", stored.id),
-        Scheme::InSequence => format!("its pairs were taken in sequence in {}", stored.id),
+        Scheme::Interleaved => format!("its pairs took turns in {}", stored.id),
+        Scheme::Sequential => format!("its pairs were taken in sequence in {}", stored.id),
     };
     format!("{}, {}; measure both with --turns or both with --in-sequence", of(before), of(after))
 }
@@ -231,7 +231,7 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
                 rates: rates(&row.workload),
                 log_ratios: Vec::new(),
                 start: DEFAULT_SCALE.into(),
-                scheme: Scheme::InSequence,
+                scheme: Scheme::Sequential,
                 workload: row.workload,
                 treatment: stored.header.arms.first().cloned().unwrap_or_default(),
                 unit: row.unit,
@@ -303,12 +303,12 @@ mod tests {
     use crate::example;
     use crate::request::{Passes, Plan, Run};
     use weigh_model::result::summary::Failure;
-    use weigh_model::samples::OfRow;
+    use weigh_model::samples::RowSamples;
 
     /// A run of these workloads, whose samples are all near this rate.
     fn run(passes: Passes, names: &[&str], rate: f64) -> Stored {
         let points = (0..20).map(|pass| example::point(pass, rate + pass as f64 / 1000.0));
-        let row = OfRow { points: points.collect(), ..OfRow::default() };
+        let row = RowSamples { points: points.collect(), ..RowSamples::default() };
         let samples = (0..names.len()).map(|work| ((work, 0), row.clone())).collect();
         let works = names.iter().map(|name| example::work(name, "ops/s"));
         let plan = Plan::Run(Run { passes, ..Run::default() });

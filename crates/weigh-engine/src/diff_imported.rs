@@ -95,7 +95,7 @@ fn is_same(one: &Row, other: &Row) -> bool {
 
 /// The scheme of a row; sequential if the row had no choice.
 fn scheme(row: &Row) -> Scheme {
-    row.scheme.unwrap_or(Scheme::InSequence)
+    row.scheme.unwrap_or(Scheme::Sequential)
 }
 
 fn side(report: &Summary) -> Side {

@@ -84,7 +84,7 @@ mod tests {
             is_treated,
             is_first: !is_treated,
             role: SampleRole::Compared,
-            scheme: Scheme::InSequence,
+            scheme: Scheme::Sequential,
             after_treated: false,
             set: 0,
             pair: 0,

@@ -130,9 +130,9 @@ mod tests {
     use super::super::engine::{fresh_rows, run_set};
     use super::super::order::Coins;
     use super::super::platform::{
-        Observer, PairError, PairSlot, Platform, Readings, Slot, Stop, one_after_the_other,
+        Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop, one_after_the_other,
     };
-    use super::super::row::Unit;
+    use super::super::row::RowKey;
     use super::*;
     use needs::repetitions;
     use paired::betting::DEFAULT_SCALE;
@@ -156,13 +156,13 @@ mod tests {
 
         fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
             self.pairs.push(slot.unit.treated_arm);
-            one_after_the_other(slot, |slot: &Slot| {
+            one_after_the_other(slot, |slot: &SampleSlot| {
                 self.now += SAMPLE;
                 Ok(Readings::of_rate((self.machine.sample() + self.of_arms[slot.arm]).exp()))
             })
         }
 
-        fn failed(&mut self, _: &Slot, reason: &str) -> Result<(), Stop> {
+        fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
             panic!("{reason}");
         }
     }
@@ -198,8 +198,8 @@ mod tests {
     ) -> (Vec<RowState>, Planted, Witness) {
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
         let design = Design::default();
-        let units: Vec<Unit> = (1..4)
-            .map(|treated_arm| Unit { work: 0, treated_arm, start_scale: DEFAULT_SCALE.into() })
+        let units: Vec<RowKey> = (1..4)
+            .map(|treated_arm| RowKey { work: 0, treated_arm, start_scale: DEFAULT_SCALE.into() })
             .collect();
         let mut rows = fresh_rows(&units, &design);
         attach(&mut rows, &labels, &design);

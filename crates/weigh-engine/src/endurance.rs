@@ -3,9 +3,9 @@
 use super::host::Host;
 use super::host::passes::PassFound;
 use super::measure::Session;
-use super::platform::{Slot, Stop};
-use super::request::Audience;
-use super::wrong::{WrongAnswers, WrongKind};
+use super::platform::{SampleSlot, Stop};
+use super::request::ProgressSink;
+use super::wrong_answers::{WrongAnswers, WrongKind};
 use weigh_model::format;
 use weigh_workload::executable::Length;
 
@@ -22,12 +22,12 @@ impl Session<'_> {
         host: &mut Host,
         works: &[usize],
         (passes, per_1000s, target_ms): (usize, u64, u64),
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
         let mut gone = Vec::new();
         for &work in works {
-            gone.extend(self.endure_one(host, work, (passes, length), audience)?);
+            gone.extend(self.endure_one(host, work, (passes, length), progress_sink)?);
         }
         // A failure of the workload would take the row of the passes before; this leaves it.
         if gone.is_empty() { Ok(()) } else { Err(Stop::Failed(gone.join(" "))) }
@@ -39,7 +39,7 @@ impl Session<'_> {
         host: &mut Host,
         work: usize,
         (passes, length): (usize, Length),
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<String>, Stop> {
         let name = self.works[work].name().to_string();
         let (mut firsts, mut course) = (Firsts::default(), Course::default());
@@ -49,18 +49,18 @@ impl Session<'_> {
             return Ok(None);
         }
         for number in 0..passes {
-            let slot = Slot::alone(self.unit(work, 0), number);
+            let slot = SampleSlot::alone(self.unit(work, 0), number);
             let pass = self.take(|| host.pass(&slot, length))?.map_err(Stop::Failed)?;
             let line = line(&name, number + 1, passes, &pass);
-            audience.announce(&line);
+            progress_sink.announce(&line);
             host.add_fact(line)?;
             for sentence in firsts.of(&name, number + 1, &pass) {
-                self.warn(audience, sentence)?;
+                self.warn(progress_sink, sentence)?;
             }
             course.add(&pass);
             if !pass.are_there {
                 let sentence = gone(&name, number + 1, passes);
-                self.warn(audience, sentence.clone())?;
+                self.warn(progress_sink, sentence.clone())?;
                 course.gone = Some(sentence);
                 break;
             }
@@ -72,7 +72,7 @@ impl Session<'_> {
             let sentence = format!("{name}: of {all} servers {failed} did not end when asked to.");
             match failed {
                 0 => host.add_fact(sentence)?,
-                _ => self.warn(audience, sentence)?,
+                _ => self.warn(progress_sink, sentence)?,
             }
         }
         Ok(gone)
@@ -186,7 +186,7 @@ impl Firsts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_host::machine::held::Held;
+    use weigh_host::machine::footprint::ProcessFootprint;
 
     fn pass(good_rate: Option<f64>, problem: Option<&str>) -> PassFound {
         PassFound {
@@ -195,7 +195,7 @@ mod tests {
             p99_ns: None,
             unsent: 0.0,
             wrong: None,
-            held: Held::default(),
+            held: ProcessFootprint::default(),
             problem: problem.map(str::to_owned),
             are_there: true,
         }

@@ -7,7 +7,7 @@ use super::effects;
 use super::next_rows::{time_left, worth_measuring};
 use super::order::Coins;
 use super::platform::{Observer, PairError, PairSlot, Platform, Readings, Stop};
-use super::row::{RowState, Unit};
+use super::row::{RowKey, RowState};
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
@@ -73,7 +73,7 @@ pub fn run_set(
 }
 
 /// Rows that nothing was measured of yet.
-pub fn fresh_rows(units: &[Unit], design: &Design) -> Vec<RowState> {
+pub fn fresh_rows(units: &[RowKey], design: &Design) -> Vec<RowState> {
     units.iter().map(|unit| RowState::new(*unit, design)).collect()
 }
 
@@ -143,7 +143,7 @@ fn measure_pair(
             return platform.dropped(&format!("the connection was lost: {reason}"));
         }
         Err(PairError::Workload { .. })
-            if scheme == Scheme::InTurns && leave_where_impossible(row, design, platform)? =>
+            if scheme == Scheme::Interleaved && leave_where_impossible(row, design, platform)? =>
         {
             return Ok(());
         }
@@ -173,13 +173,13 @@ fn measure_pair(
         true => row.add_old_pair(log_ratio),
         false => row.spend(scheme, log_ratio, spent, design),
     }
-    if scheme == Scheme::InTurns {
+    if scheme == Scheme::Interleaved {
         // What a process does not tell counts as unknown, not as nothing.
         let told = [baseline.outside, treated.outside].map(Option::unwrap_or_default);
         row.outside.add(told.map(Some));
         leave_where_not_believed(row, design, platform)?;
     }
-    if counts && scheme == Scheme::InSequence && row.betting.pairs() == MIN_PAIRS {
+    if counts && scheme == Scheme::Sequential && row.betting.pairs() == MIN_PAIRS {
         platform.choose_length(&row.unit, deviation(row.betting.values()))?;
     }
     Ok(())
@@ -207,7 +207,7 @@ fn leave_where_not_believed(
     design: &Design,
     platform: &mut impl Platform,
 ) -> Result<(), Stop> {
-    if row.schedule.main() != Scheme::InTurns {
+    if row.schedule.main() != Scheme::Interleaved {
         return Ok(());
     }
     let Some(reason) = row.objection() else { return Ok(()) };
@@ -240,8 +240,8 @@ fn count(
 #[cfg(test)]
 mod tests {
     use super::super::outside::OutsideUse;
-    use super::super::past::Past;
-    use super::super::platform::{SampleError, Slot, one_after_the_other};
+    use super::super::platform::{SampleError, SampleSlot, one_after_the_other};
+    use super::super::prior_row::PriorRow;
     use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
     use paired::Verdict;
@@ -251,7 +251,7 @@ mod tests {
     struct Fake {
         now: Duration,
         ratio: f64,
-        slots: Vec<Slot>,
+        slots: Vec<SampleSlot>,
         /// A work and the arm in which it fails.
         fails: Option<(usize, usize)>,
         stops_at: Option<usize>,
@@ -274,14 +274,14 @@ mod tests {
             one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
         }
 
-        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
             self.failures.push(format!("{} {reason}", slot.unit.work));
             Ok(())
         }
     }
 
     impl Fake {
-        fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
             if self.stops_at == Some(self.slots.len()) {
                 return Err(SampleError::Stop(Stop::Interrupted));
             }
@@ -308,13 +308,13 @@ mod tests {
             one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
         }
 
-        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
             self.0.failed(slot, reason)
         }
     }
 
     impl Uneven {
-        fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+        fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
             let rate = self.0.sample(slot)?;
             let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
             let swing = if slot.unit.work == 1 { 2.0 } else { 1.01 };
@@ -338,25 +338,25 @@ mod tests {
 
         fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
             let readings = self.fake.pair(slot)?;
-            if slot.scheme == Scheme::InTurns && self.quiet == 0 {
+            if slot.scheme == Scheme::Interleaved && self.quiet == 0 {
                 self.is_known = true;
                 let reason = "it makes records".into();
                 return Err(PairError::Workload { position: 1, reason });
             }
-            self.quiet -= usize::from(slot.scheme == Scheme::InTurns);
+            self.quiet -= usize::from(slot.scheme == Scheme::Interleaved);
             Ok(readings)
         }
 
-        fn why_not_in_turns(&self, _: &Unit) -> Option<String> {
+        fn why_not_in_turns(&self, _: &RowKey) -> Option<String> {
             self.is_known.then(|| "it makes records".into())
         }
 
-        fn left_turns(&mut self, _: &Unit, _: &str) -> Result<(), Stop> {
+        fn left_turns(&mut self, _: &RowKey, _: &str) -> Result<(), Stop> {
             self.left += 1;
             Ok(())
         }
 
-        fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
             self.fake.failed(slot, reason)
         }
     }
@@ -368,9 +368,9 @@ mod tests {
         fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
     }
 
-    fn units(works: usize) -> Vec<Unit> {
+    fn units(works: usize) -> Vec<RowKey> {
         (0..works)
-            .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+            .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
             .collect()
     }
 
@@ -445,7 +445,8 @@ mod tests {
         // While the quiet row was measured, the other had little more than what a judgement needs;
         // then it had all the rest.
         let decided = uneven.0.slots.iter().rposition(|slot| slot.unit.work == 0).unwrap();
-        let of_other = |slots: &[Slot]| slots.iter().filter(|slot| slot.unit.work == 1).count();
+        let of_other =
+            |slots: &[SampleSlot]| slots.iter().filter(|slot| slot.unit.work == 1).count();
         let meanwhile = of_other(&uneven.0.slots[..decided]);
         assert!((2 * MIN_PAIRS..decided / 2).contains(&meanwhile), "{meanwhile} of {decided}");
         assert!(rows[0].betting.pairs() > 2 * MIN_PAIRS, "{}", rows[0].betting.pairs());
@@ -479,11 +480,11 @@ mod tests {
         let mut whole = Fake::new(0.998);
         let (rows, _) = run(&mut whole, 1, &design, 600);
         let values = rows[0].betting.values();
-        let past = Past {
+        let past = PriorRow {
             log_ratios: values[..5].to_vec(),
             turns: rows[0].betting.turns().unwrap()[..5].to_vec(),
             further: Vec::new(),
-            schedule: Schedule::Fixed(Scheme::InSequence),
+            schedule: Schedule::Fixed(Scheme::Sequential),
             outside: OutsideUse::default(),
             late: Vec::new(),
             planned: None,
@@ -509,19 +510,26 @@ mod tests {
         let design = Design::default();
         let measured = |quiet| {
             let fake = Fake::new(0.5);
-            let mut restless = Restless { fake, is_known: false, left: 0, quiet };
+            let mut not_interleavable = Restless { fake, is_known: false, left: 0, quiet };
             let open = Schedule::Open(SchemePilot::default());
             let rows =
                 fresh_rows(&units(1), &design).into_iter().map(|row| row.on(open.clone(), &design));
             let coins = Coins::new(42, 0, 0);
             let budget = Duration::from_secs(600);
-            let (mut rows, result) =
-                run_set(rows.collect(), &design, coins, 0, &|_| budget, &mut restless, &mut Nobody);
+            let (mut rows, result) = run_set(
+                rows.collect(),
+                &design,
+                coins,
+                0,
+                &|_| budget,
+                &mut not_interleavable,
+                &mut Nobody,
+            );
             result.unwrap();
-            (rows.remove(0), restless.left)
+            (rows.remove(0), not_interleavable.left)
         };
         for (quiet, schedule) in
-            [(0, Schedule::Fixed(Scheme::InSequence)), (3, Schedule::Chosen(Scheme::InSequence))]
+            [(0, Schedule::Fixed(Scheme::Sequential)), (3, Schedule::Chosen(Scheme::Sequential))]
         {
             let (row, left) = measured(quiet);
             assert_eq!((row.schedule, row.failure, left), (schedule, None, 1));

@@ -81,7 +81,7 @@ pub fn point(pair: usize, rate: f64) -> Point {
         is_treated: false,
         is_first: true,
         role: SampleRole::Compared,
-        scheme: Scheme::InSequence,
+        scheme: Scheme::Sequential,
         after_treated: false,
         set: 0,
         pair,

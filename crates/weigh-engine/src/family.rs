@@ -88,7 +88,7 @@ fn planned(metric: &Metric, is_fixed: bool) -> f64 {
 
 /// With a fixed number of pairs nothing is judged unasked.
 fn is_secondary(metric: &Metric, is_fixed: bool) -> bool {
-    metric.is_unasked() && !is_fixed
+    metric.is_implicit() && !is_fixed
 }
 
 /// Returns true if any of a row's first pairs has a metric. With fewer pairs the metric may still
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_a_row_does_not_have_goes_back_to_its_rate() {
         let asked = Metric::Latency(Percentile::P99);
-        let metrics = [Metric::CpuTime, Metric::AllTime, asked];
+        let metrics = [Metric::CpuTime, Metric::OverallRate, asked];
         let weights = |has: [bool; 3]| {
             let ClaimWeights { rate, further } = ClaimWeights::of(metrics.iter().zip(has), false);
             let all = [&[rate][..], &further].concat();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn only_what_was_asked_for_counts_like_a_row() {
-        let metrics = [Metric::Rate, Metric::CpuTime, Metric::AllTime];
+        let metrics = [Metric::Rate, Metric::CpuTime, Metric::OverallRate];
         assert_eq!(weight(20, &metrics, false, 0), 20);
         assert_eq!(weight(20, &metrics[..2], true, 6), 46);
         let asked = [&metrics[..], &[Metric::PeakMemory]].concat();

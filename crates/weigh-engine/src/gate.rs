@@ -40,7 +40,7 @@ impl Promise<'_> {
     /// support a bound, or something speaks against the row.
     pub fn lowest(&self, design: &Design) -> Option<f64> {
         let is_bounded_by_claims = |withheld: Withheld| {
-            matches!(withheld.because, Doubt::FewPairs | Doubt::AllTime | Doubt::CpuTime)
+            matches!(withheld.because, Doubt::FewPairs | Doubt::OverallRate | Doubt::CpuTime)
         };
         let is_valid = self.judgement.withheld.is_none_or(is_bounded_by_claims)
             && self.late.doubt(self.judgement.estimate).is_none();
@@ -50,8 +50,8 @@ impl Promise<'_> {
     /// Returns the bound for the processes that were measured, none of which had run for a second.
     pub fn lowest_of_young(&self, design: &Design) -> Option<f64> {
         let (least_pairs, bias) = match self.scheme {
-            Scheme::InSequence => (MIN_PAIRS, 0.0),
-            Scheme::InTurns => (LEAST_PAIRS, 2.0 * self.outside.excess().max(0.0)),
+            Scheme::Sequential => (MIN_PAIRS, 0.0),
+            Scheme::Interleaved => (LEAST_PAIRS, 2.0 * self.outside.excess().max(0.0)),
         };
         let is_enough = |betting: &&Betting| betting.pairs() >= least_pairs;
         if !self.bettings.iter().all(is_enough) || !are_believed(self.scheme, self.outside) {
@@ -63,20 +63,20 @@ impl Promise<'_> {
     }
 }
 
-static OF_INTERLEAVED: [Metric; 2] = [Metric::AllTime, Metric::CpuTime];
+static OF_INTERLEAVED: [Metric; 2] = [Metric::OverallRate, Metric::CpuTime];
 static OF_SEQUENTIAL: [Metric; 1] = [Metric::CpuTime];
 
 /// The claims besides the rate that a promise about a row rests on.
 pub fn others(scheme: Scheme, outside: &OutsideUse) -> &'static [Metric] {
     match scheme {
-        Scheme::InTurns => &OF_INTERLEAVED,
-        Scheme::InSequence if outside.difference().is_some() => &OF_SEQUENTIAL,
-        Scheme::InSequence => &[],
+        Scheme::Interleaved => &OF_INTERLEAVED,
+        Scheme::Sequential if outside.difference().is_some() => &OF_SEQUENTIAL,
+        Scheme::Sequential => &[],
     }
 }
 
 fn are_believed(scheme: Scheme, outside: &OutsideUse) -> bool {
-    scheme == Scheme::InSequence || outside.difference().is_none()
+    scheme == Scheme::Sequential || outside.difference().is_none()
 }
 
 /// Returns true if any claim of a row shows that it costs more than this limit, a log-ratio. The

@@ -1,12 +1,12 @@
 //! Measuring on this machine: an arm is a launcher, treatments are applied around all of them, and
 //! every sample is verified and stored before the next is launched.
 
-mod around;
 pub mod cell_sizes;
 pub mod cells;
-mod contest;
+mod command_comparison;
 mod detail;
 mod facts;
+mod hooks;
 mod interpreters;
 pub mod passes;
 mod profiler;
@@ -18,16 +18,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::around::Around;
+use super::hooks::Hooks;
 use super::late::AGE;
 use super::length::{SampleLength, sets_in_late};
 use super::order::{chance_of_pair, padding_bytes};
-use super::outcome::{Repeated, hold_readings, hold_unit};
+use super::parse_sample::{Repeated, hold_readings, hold_unit};
 use super::platform::{
-    PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
+    PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop, one_after_the_other,
 };
 use super::request::Printout;
-use super::row::Unit;
+use super::row::RowKey;
 use super::work::Work;
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;
@@ -53,7 +53,7 @@ const LOOK_AT_WRONG_MS: u64 = 1000;
 
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
-    pub site: Site<'a>,
+    pub site: MeasureConfig<'a>,
     /// Treatment `n` is applied to arm `n`.
     arms: Arms<'a>,
     /// For what is run around a command, of no arm.
@@ -79,7 +79,7 @@ pub struct Host<'a> {
 }
 
 /// Measured work, its place, and the store of its results.
-pub struct Site<'a> {
+pub struct MeasureConfig<'a> {
     pub store: &'a Store,
     pub id: &'a str,
     pub works: &'a [Work],
@@ -97,7 +97,7 @@ pub struct Site<'a> {
     /// Per work: the unit of its samples in earlier sets and sessions, where it had any.
     pub units: Vec<Option<String>>,
     /// Lines to run around a command.
-    pub around: Option<&'a Around>,
+    pub around: Option<&'a Hooks>,
     /// True if a profiler looks at launches after all counted samples.
     pub has_profiler: bool,
     /// Site of a grid's cells, if there are any.
@@ -109,7 +109,7 @@ impl<'a> Host<'a> {
     ///
     /// # Errors
     /// Where what runs the lines around a command does not start.
-    pub fn set_up(site: Site<'a>, arms: Arms<'a>) -> Result<Host<'a>, Stop> {
+    pub fn set_up(site: MeasureConfig<'a>, arms: Arms<'a>) -> Result<Host<'a>, Stop> {
         let sets_in_late = sets_in_late(arms.treatments());
         let length = |ms: &Option<u64>| SampleLength::new(*ms, sets_in_late);
         let lengths: Vec<SampleLength> = site.sample_ms.iter().map(length).collect();
@@ -130,7 +130,7 @@ impl<'a> Host<'a> {
             not_in_turns: BTreeMap::new(),
             idle_since: BTreeMap::new(),
         };
-        host.start_neutral(host.arms.bench.interrupted)?;
+        host.start_neutral(host.arms.context.interrupted)?;
         host.start_peers()?;
         Ok(host)
     }
@@ -239,7 +239,7 @@ impl<'a> Host<'a> {
     /// failed because of an interrupt that is on its way, and a workload is not blamed for that.
     fn settle(&self, error: SampleError) -> SampleError {
         const ON_ITS_WAY: Duration = Duration::from_millis(300);
-        let interrupted = || self.arms.bench.interrupted.load(Ordering::Relaxed);
+        let interrupted = || self.arms.context.interrupted.load(Ordering::Relaxed);
         match wait_until(Instant::now() + ON_ITS_WAY, interrupted) {
             true => SampleError::Stop(Stop::Interrupted),
             false => error,
@@ -273,16 +273,16 @@ impl Platform for Host<'_> {
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         match self.site.works[slot.unit.work] {
             Work::Net(_) => self.pair_of_sweeps(slot),
-            _ if slot.scheme == Scheme::InTurns => self.pair_in_turns(slot),
+            _ if slot.scheme == Scheme::Interleaved => self.pair_in_turns(slot),
             _ => one_after_the_other(slot, |slot| self.sample(slot)),
         }
     }
 
-    fn why_not_in_turns(&self, unit: &Unit) -> Option<String> {
+    fn why_not_in_turns(&self, unit: &RowKey) -> Option<String> {
         self.not_in_turns.get(&(unit.work, unit.treated_arm)).cloned()
     }
 
-    fn left_turns(&mut self, unit: &Unit, reason: &str) -> Result<(), Stop> {
+    fn left_turns(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
         let warning = format!(
             "Pairs of `{}` under `{}` were taken one after the other: {reason}.",
             self.site.works[unit.work].name(),
@@ -291,18 +291,18 @@ impl Platform for Host<'_> {
         Ok(self.site.store.add_warning(self.site.id, &warning)?)
     }
 
-    fn choose_length(&mut self, unit: &Unit, deviation: f64) -> Result<(), Stop> {
+    fn choose_length(&mut self, unit: &RowKey, deviation: f64) -> Result<(), Stop> {
         let Some(target_ms) = self.lengths[unit.work].choose(deviation) else {
             return Ok(());
         };
         Ok(self.site.store.set_sample_ms(self.site.id, unit.work, target_ms)?)
     }
 
-    fn planned(&mut self, unit: &Unit, pairs: f64) -> Result<(), Stop> {
+    fn planned(&mut self, unit: &RowKey, pairs: f64) -> Result<(), Stop> {
         Ok(self.site.store.add_plan(self.site.id, &unit.plan(pairs))?)
     }
 
-    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+    fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
         self.keep_failure(slot.unit.work, slot.arm, reason)
     }
 
@@ -317,7 +317,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// [`SampleError`]
-    pub fn sample(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
+    pub fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         self.measure(slot).map_err(|error| self.settle(error))
     }
 
@@ -326,7 +326,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// [`SampleError`]
-    pub fn half(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
+    pub fn half(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         if slot.position != 0 {
             self.renew(slot)?;
         }
@@ -334,12 +334,12 @@ impl Host<'_> {
     }
 
     /// Which work is launched for it: for a peak, the load point that was chosen for this arm.
-    fn launched_for(&self, slot: &Slot) -> usize {
+    fn launched_for(&self, slot: &SampleSlot) -> usize {
         let chosen = self.peaks.get(&(slot.unit.work, slot.unit.treated_arm));
         chosen.map_or(slot.unit.work, |at| at[usize::from(slot.arm != 0)])
     }
 
-    fn measure(&mut self, slot: &Slot) -> Result<Readings, SampleError> {
+    fn measure(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         if slot.position == 0 {
             self.renew(slot)?;
         }
@@ -371,7 +371,7 @@ impl Host<'_> {
     }
 
     /// Returns the job of a sample, and the bytes of padding that lengthen its environment.
-    fn job(&self, slot: &Slot, length: Length) -> Result<(Job, usize), String> {
+    fn job(&self, slot: &SampleSlot, length: Length) -> Result<(Job, usize), String> {
         let work = &self.site.works[self.launched_for(slot)];
         let order = chance_of_pair(self.site.seed, slot);
         let mut job = work.job(slot.arm, self.arms.place(slot.arm), length, order)?;
@@ -388,7 +388,7 @@ impl Host<'_> {
     /// Holds a sample against those before, and keeps it.
     fn keep(
         &mut self,
-        slot: &Slot,
+        slot: &SampleSlot,
         found: BesidesSample,
         sample: Sample,
     ) -> Result<(Readings, Sample), SampleError> {

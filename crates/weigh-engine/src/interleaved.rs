@@ -58,7 +58,7 @@ impl Claims<'_> {
         if !(Interval { low, high }).is_within(margin) {
             return Some((Doubt::WorksOutside, None));
         }
-        let claims = [(Doubt::AllTime, self.all_time), (Doubt::CpuTime, self.cpu_time)];
+        let claims = [(Doubt::OverallRate, self.all_time), (Doubt::CpuTime, self.cpu_time)];
         claims.into_iter().find_map(|(doubt, claim)| {
             let claim = claim.filter(|claim| !claim.interval.is_within(margin))?;
             let room = margin - claim.estimate.abs();
@@ -76,7 +76,7 @@ impl Claims<'_> {
             return Some((Doubt::WorksOutside, None));
         }
         let claims =
-            [(Doubt::AllTime, self.all_time, 0.0), (Doubt::CpuTime, self.cpu_time, -margin)];
+            [(Doubt::OverallRate, self.all_time, 0.0), (Doubt::CpuTime, self.cpu_time, -margin)];
         claims.into_iter().find_map(|(doubt, claim, least)| {
             let claim = claim.filter(|claim| claim.interval.low <= least)?;
             let room = claim.estimate - least;
@@ -88,9 +88,9 @@ impl Claims<'_> {
 /// Withdraws verdicts that the pairs do not support. This only removes claims, so every promise stands.
 pub fn guard(rate: &mut Judgement, scheme: Scheme, claims: &Claims, design: &Design) {
     match scheme {
-        Scheme::InTurns => guard_interleaved(rate, claims, design),
-        Scheme::InSequence if claims.outside.difference().is_none() => {}
-        Scheme::InSequence => {
+        Scheme::Interleaved => guard_interleaved(rate, claims, design),
+        Scheme::Sequential if claims.outside.difference().is_none() => {}
+        Scheme::Sequential => {
             if let Some(cpu_time) = claims.cpu_time {
                 guard_sequential(rate, cpu_time, claims.pairs, design.margin);
             }
@@ -191,7 +191,7 @@ mod tests {
         let outside = outside(points);
         let claims = Claims { pairs, outside: &outside, cpu_time, all_time };
         let mut rate = rate.clone();
-        guard(&mut rate, Scheme::InTurns, &claims, &Design::default());
+        guard(&mut rate, Scheme::Interleaved, &claims, &Design::default());
         rate
     }
 
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((because(&few), few.pairs_needed), (Some(Doubt::FewPairs), Some(3)));
         // As noisy as a stall makes it, or a cost of 1.5 %.
         for other in [judged(0.0, 4.0, 40), judged(-0.015, 0.1, 40)] {
-            assert_eq!(because(&left(&equal, [&other, &equal], 0.0, 40)), Some(Doubt::AllTime));
+            assert_eq!(because(&left(&equal, [&other, &equal], 0.0, 40)), Some(Doubt::OverallRate));
             assert_eq!(because(&left(&equal, [&equal, &other], 0.0, 40)), Some(Doubt::CpuTime));
         }
     }
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(because(&left(&faster, [&faster, &faster], 0.0, 40)), None);
         assert_eq!(because(&left(&faster, [&faster, &faster], 0.0, 10)), Some(Doubt::FewPairs));
         let slower = judged(-0.008, 0.05, 40);
-        assert_eq!(because(&left(&faster, [&slower, &faster], 0.0, 40)), Some(Doubt::AllTime));
+        assert_eq!(because(&left(&faster, [&slower, &faster], 0.0, 40)), Some(Doubt::OverallRate));
         let more = judged(-0.009, 0.2, 40);
         assert_eq!(because(&left(&faster, [&faster, &more], 0.0, 40)), Some(Doubt::CpuTime));
         // It waits less.

@@ -1,7 +1,7 @@
 //! Runs experiments: pairs in random order, judged during measurement, until each row has its verdict.
 //!
 //! Every treatment and every workload goes through this one engine. It ends when all rows are decided or the
-//! budget is spent. The crate prints nothing and does not know reports; a [`request::Audience`] shows
+//! budget is spent. The crate prints nothing and does not know reports; a [`request::ProgressSink`] shows
 //! progress.
 //!
 //! - [`request::Request`] is what to measure, and [`request::Plan`] how; [`resolve`] finds the workloads;
@@ -15,23 +15,20 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod abnormal;
-pub mod around;
-pub mod asked_for;
-pub mod beside;
+pub mod background_load;
 pub mod boots;
 pub mod calibration;
 mod capacity;
 #[cfg(test)]
 mod choice_simulation;
 mod classic;
-mod climb;
-pub mod contest;
+pub mod command_comparison;
+mod command_template;
 pub mod detail;
 pub mod diff;
 pub mod diff_imported;
 mod disturbed;
 mod drift;
-pub mod earlier;
 pub mod effects;
 mod endurance;
 pub mod engine;
@@ -39,11 +36,10 @@ pub mod evidence;
 #[cfg(test)]
 mod example;
 mod family;
-mod filled;
 mod further_readings;
 mod gate;
+pub mod hooks;
 mod host;
-mod how_taken;
 mod interleaved;
 mod interpreters;
 mod job_options;
@@ -51,6 +47,7 @@ mod late;
 pub mod length;
 pub mod load_answers;
 mod load_compared;
+mod load_protocol;
 pub mod log_ratio;
 pub mod measure;
 mod metrics;
@@ -60,20 +57,23 @@ pub mod net_work;
 mod next_rows;
 mod notes;
 pub mod order;
-pub mod origin;
-pub mod outcome;
 mod outside;
+mod pair_roles;
 pub mod pairs;
-mod past;
+pub mod parse_sample;
 mod peak_search;
 mod peaks;
 mod perf_report;
 #[cfg(test)]
 mod planted;
 pub mod platform;
+mod prior_row;
+pub mod prior_sessions;
 mod profiling;
 mod programs;
+pub mod provenance;
 pub mod ramp;
+mod ramp_runner;
 #[cfg(test)]
 mod ramp_simulation;
 mod ranking;
@@ -86,6 +86,7 @@ pub mod run_progress;
 pub mod run_report;
 pub mod run_row;
 pub mod schedule;
+pub mod selection;
 pub mod session;
 mod sets;
 #[cfg(test)]
@@ -96,9 +97,8 @@ mod stored_guards;
 pub mod summarise;
 mod surroundings;
 mod sweep;
-mod taken;
 mod times;
 mod too_little;
 mod unused_options;
 pub mod work;
-mod wrong;
+mod wrong_answers;

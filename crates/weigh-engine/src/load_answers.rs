@@ -9,13 +9,13 @@ use weigh_model::result::busy_machine::BusyMachine;
 use weigh_model::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
 use weigh_model::result::work_name::WorkName;
 use weigh_model::role::SampleRole;
-use weigh_model::samples::{OfRow, Point, Totals, Usage};
+use weigh_model::samples::{Point, RowSamples, Totals, Usage};
 use weigh_model::workload::metric::{Metric, Percentile};
 
 /// Returns the answers for each mix that was measured with several numbers of users. A load point
 /// that failed has no samples that count, though it was measured before.
 pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
-    let mut mixes: BTreeMap<&str, Vec<(usize, &OfRow)>> = BTreeMap::new();
+    let mut mixes: BTreeMap<&str, Vec<(usize, &RowSamples)>> = BTreeMap::new();
     let has_failed = |name: &WorkName| stored.failures.iter().any(|one| one.workload == *name);
     let works = stored.header.works.iter().enumerate();
     for (work, about) in works.filter(|(_, about)| !has_failed(&about.name)) {
@@ -25,14 +25,14 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
         }
     }
     let cpus = stored.header.machine.cpus_online as f64;
-    let is_ramp = |points: &Vec<(usize, &OfRow)>| {
+    let is_ramp = |points: &Vec<(usize, &RowSamples)>| {
         points.len() > 1 || points.iter().any(|(_, row)| row.points.iter().any(is_fresh))
     };
     let ramps = mixes.into_iter().filter(|(_, points)| is_ramp(points));
     ramps.map(|(mix, points)| answers(mix, points, cpus)).collect()
 }
 
-fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswers {
+fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, cpus: f64) -> LoadAnswers {
     points.sort_by_key(|(users, _)| *users);
     let ramp_samples = ramp_samples(&points);
     let measured = points.into_iter().filter_map(|(users, row)| {
@@ -45,8 +45,8 @@ fn answers(mix: &str, mut points: Vec<(usize, &OfRow)>, cpus: f64) -> LoadAnswer
 
 /// All samples of a ramp in the order in which they were taken. Those of an earlier weigh that were fresh are
 /// of one point, so no two of them are of one round.
-fn ramp_samples(points: &[(usize, &OfRow)]) -> Vec<RampSample> {
-    let of_row = |(users, row): &(usize, &OfRow)| {
+fn ramp_samples(points: &[(usize, &RowSamples)]) -> Vec<RampSample> {
+    let of_row = |(users, row): &(usize, &RowSamples)| {
         let samples = samples_of(*users, row, |point| is_fresh(point).then_some(point.pair));
         row.points.iter().map(|point| point.started_s).zip(samples).collect::<Vec<_>>()
     };
@@ -58,7 +58,7 @@ fn ramp_samples(points: &[(usize, &OfRow)]) -> Vec<RampSample> {
 /// The samples of a load point, in the rounds that are theirs.
 pub fn samples_of(
     users: usize,
-    row: &OfRow,
+    row: &RowSamples,
     round: impl Fn(&Point) -> Option<usize>,
 ) -> Vec<RampSample> {
     let job_time = Metric::Named(MEAN_JOB_TIME.into());
@@ -83,7 +83,7 @@ fn is_fresh(point: &Point) -> bool {
 /// a peak, only samples taken after the choice of the peak count.
 pub fn load_point(
     users: usize,
-    row: &OfRow,
+    row: &RowSamples,
     totals: Option<&Totals>,
     counts: &dyn Fn(&Point) -> bool,
     cpus: f64,
@@ -158,7 +158,7 @@ mod tests {
         let mut stored = example::stored(plan, [1, 2, 64].map(work));
         let of = |work: usize, row: usize| {
             let points = (0..3).map(|pair| example::point(pair, 100.0 * row as f64)).collect();
-            ((work, 0), OfRow { points, ..OfRow::default() })
+            ((work, 0), RowSamples { points, ..RowSamples::default() })
         };
         stored.samples.extend([of(0, 1), of(1, 2), of(2, 30)]);
         for point in &mut stored.samples.get_mut(&(2, 0)).unwrap().points {

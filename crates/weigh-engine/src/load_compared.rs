@@ -9,7 +9,7 @@ use weigh_model::result::curve::OnCurve;
 use weigh_model::result::load::LoadPoint;
 use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
 use weigh_model::result::work_name::USERS;
-use weigh_model::samples::{OfRow, Point};
+use weigh_model::samples::{Point, RowSamples};
 
 /// Returns the compared loads of each mix whose peak was chosen, under each treatment.
 pub fn compared_loads(stored: &Stored) -> Vec<ComparedLoad> {
@@ -42,7 +42,7 @@ fn curve(stored: &Stored, peak: &ChosenPeak, is_treated: bool) -> Option<LoadCur
     works.retain(|work| name(*work) == name(peak.work) && *work != peak.work);
     works.sort_by_key(|work| users(*work));
     let row = |work: usize| stored.samples.get(&(work, peak.treated_arm));
-    let of_points: Vec<(usize, &OfRow)> = (works.into_iter())
+    let of_points: Vec<(usize, &RowSamples)> = (works.into_iter())
         .filter_map(|work| {
             // At the peak, the samples count that it was not chosen by.
             let of_peak = row(peak.work).filter(|row| work == at && has(row, is_treated));
@@ -58,11 +58,11 @@ fn curve(stored: &Stored, peak: &ChosenPeak, is_treated: bool) -> Option<LoadCur
     Some(LoadCurve::new(points.collect(), users(at)?, &samples))
 }
 
-fn has(row: &OfRow, is_treated: bool) -> bool {
+fn has(row: &RowSamples, is_treated: bool) -> bool {
     row.points.iter().any(|point| point.is_treated == is_treated)
 }
 
-fn point(stored: &Stored, users: usize, row: &OfRow, is_treated: bool) -> Option<LoadPoint> {
+fn point(stored: &Stored, users: usize, row: &RowSamples, is_treated: bool) -> Option<LoadPoint> {
     let totals = if is_treated { &row.treated } else { &row.baseline };
     let counts = |point: &Point| point.is_treated == is_treated;
     let cpus = stored.header.machine.cpus_online as f64;

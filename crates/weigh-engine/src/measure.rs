@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::classic::{classic_ms, classic_passes};
-use super::detail::{self, Had, run_detail};
-use super::earlier::Earlier;
+use super::detail::{self, DetailProgress, run_detail};
 use super::effects;
 use super::engine::run_set;
 use super::host::cell_sizes::SizesOfGrids;
 use super::host::cells::NetBench;
-use super::host::{Host, Site};
+use super::host::{Host, MeasureConfig};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
-use super::origin::Origin;
-use super::platform::{Platform, SampleError, Slot, Stop};
-use super::request::{Audience, Comparison, Passes, Plan, Request, Run, Sampled};
-use super::row::{RowState, Unit};
+use super::platform::{Platform, SampleError, SampleSlot, Stop};
+use super::prior_sessions::PriorSessions;
+use super::provenance::Provenance;
+use super::request::{Comparison, Passes, Plan, ProgressSink, Request, Run, Sampled};
+use super::row::{RowKey, RowState};
 use super::run_progress::Progress;
 use super::schedule::Schedule;
 use super::too_little::too_little_time;
@@ -29,10 +29,10 @@ use weigh_model::record::{ChosenPeak, planned_rows};
 use weigh_net::site::NetSite;
 use weigh_station::Station;
 use weigh_station::arms::{Arms, Serving};
-use weigh_station::away::ClientLabel;
+use weigh_station::remote_client::ClientLabel;
 use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
-use weigh_treatment::{Bench, Named};
+use weigh_treatment::{ApplyContext, Named};
 
 /// An experiment that was begun.
 pub struct Session<'a> {
@@ -46,9 +46,9 @@ pub struct Session<'a> {
     pub planned_pairs: Option<f64>,
     pub interrupted: &'a Arc<AtomicBool>,
     pub started: Instant,
-    pub earlier: &'a Earlier,
+    pub earlier: &'a PriorSessions,
     /// With the digests of all that was read from files.
-    pub origin: &'a Origin,
+    pub origin: &'a Provenance,
     /// Chosen peaks of mixes; empty until they were sought.
     pub peaks: Vec<ChosenPeak>,
     /// By work and treated arm, how the pairs of a row are taken, as far as earlier ones tell.
@@ -68,7 +68,7 @@ impl Session<'_> {
         &mut self,
         treatments: Vec<Named>,
         station: &mut Station,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let sets = self.earlier.sets.clone();
         let (mut treatments, mut sizes) = (Some(treatments), SizesOfGrids::default());
@@ -82,20 +82,21 @@ impl Session<'_> {
             let sample_ms = self.lengths_ms(&treatments);
             let mut announce = |sentence: &str| {
                 if set == sets.start {
-                    audience.announce(sentence);
+                    progress_sink.announce(sentence);
                 }
             };
-            let (bench, guard) = station.bench(self.interrupted);
-            let net = self.lay_net(&bench)?;
+            let (context, guard) = station.context(self.interrupted);
+            let net = self.lay_net(&context)?;
             let surroundings = net.as_ref().map(NetSite::test_setup).unwrap_or_default();
             let collector = net.as_ref().and_then(|net| net.collector.clone());
-            let bench = Bench { seed: self.request.common.seed, surroundings, collector, ..bench };
+            let context =
+                ApplyContext { seed: self.request.common.seed, surroundings, collector, ..context };
             let began = Instant::now();
             let serving = self.serving()?;
-            let arms = Arms::raise(bench, treatments, &serving, guard, &mut announce)?;
+            let arms = Arms::raise(context, treatments, &serving, guard, &mut announce)?;
             // What it takes to apply a treatment, as a build, is no time of measuring.
             self.started += began.elapsed();
-            let site = Site {
+            let site = MeasureConfig {
                 seed: self.request.common.seed,
                 metrics,
                 store: self.store,
@@ -114,16 +115,16 @@ impl Session<'_> {
             // A later set finds what the first has left in the kernel; the reader wants what was.
             let is_first = set == 0 && self.earlier.sessions == 0;
             let stored = if is_first { host.store_facts() } else { Ok(()) };
-            self.tell_about_arms(&host, is_first, audience)?;
+            self.tell_about_arms(&host, is_first, progress_sink)?;
             let stored = stored.and_then(|()| match set == sets.start {
-                true => self.tell_differences(&host, audience),
+                true => self.tell_differences(&host, progress_sink),
                 false => Ok(()),
             });
             let result = stored
                 .and_then(|()| host.run_setup())
                 .and_then(|()| host.measure_shell())
-                .and_then(|()| self.measure_set(&mut host, set, audience));
-            let result = result.and(host.clean_up(audience));
+                .and_then(|()| self.measure_set(&mut host, set, progress_sink));
+            let result = result.and(host.clean_up(progress_sink));
             // Another set moves as much.
             sizes = host.take_sizes();
             units.clone_from(&host.units);
@@ -154,31 +155,39 @@ impl Session<'_> {
         &self,
         host: &Host,
         is_first: bool,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         if is_first {
-            host.tell_warnings(audience)?;
+            host.tell_warnings(progress_sink)?;
         }
         let comparison = self.request.plan.comparison();
         let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
         let is_told = is_first && !pilot_chooses;
         for sentence in host.about_turns().into_iter().filter(|_| is_told) {
-            self.warn(audience, sentence)?;
+            self.warn(progress_sink, sentence)?;
         }
         Ok(())
     }
 
     /// Tells a sentence, and keeps it as a warning.
-    pub(super) fn warn(&self, audience: &mut dyn Audience, sentence: String) -> Result<(), Stop> {
-        audience.announce(&sentence);
+    pub(super) fn warn(
+        &self,
+        progress_sink: &mut dyn ProgressSink,
+        sentence: String,
+    ) -> Result<(), Stop> {
+        progress_sink.announce(&sentence);
         Ok(self.store.add_warning(self.id, &sentence)?)
     }
 
     /// A treatment that is not quite what it was in an earlier session is told, and kept as a warning.
-    fn tell_differences(&self, host: &Host, audience: &mut dyn Audience) -> Result<(), Stop> {
+    fn tell_differences(
+        &self,
+        host: &Host,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
         for difference in host.differences(&self.earlier.facts) {
             let warning = format!("Session {}: {difference}", self.earlier.sessions + 1);
-            self.warn(audience, warning)?;
+            self.warn(progress_sink, warning)?;
         }
         Ok(())
     }
@@ -187,7 +196,7 @@ impl Session<'_> {
         &mut self,
         host: &mut Host,
         set: usize,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         if are_boots(&self.request.common.arms) {
             return self.in_this_boot(host);
@@ -196,7 +205,7 @@ impl Session<'_> {
         let servers: BTreeSet<&str> =
             self.works.iter().filter_map(|work| Some(work.server()?.name)).collect();
         if !servers.is_empty() && set == self.earlier.sets.start {
-            audience.announce(&format!(
+            progress_sink.announce(&format!(
                 "Starting {} ({}) and trying each workload once, in every arm.",
                 format::plural(servers.len(), "server"),
                 servers.into_iter().collect::<Vec<_>>().join(", ")
@@ -208,14 +217,14 @@ impl Session<'_> {
             host.store_facts()?;
         }
         if set == 0 && self.earlier.sessions == 0 {
-            host.ask_interpreters(&broken, audience)?;
+            host.ask_interpreters(&broken, progress_sink)?;
         }
         for shown in host.shown.drain(..) {
-            audience.shows(&shown);
+            progress_sink.shows(&shown);
         }
         let works: Vec<usize> =
             (0..self.works.len()).filter(|work| !broken.contains(&(*work, 0))).collect();
-        self.seek_peaks(host, audience)?;
+        self.seek_peaks(host, progress_sink)?;
         let has_failed = |work, arm| self.has_failed(work, arm);
         // What one treatment breaks, another may leave alone.
         let named = (1..self.request.common.arms.len())
@@ -227,7 +236,7 @@ impl Session<'_> {
             works.map(|work| (work, peak.treated_arm))
         });
         let of_peaks = of_peaks.filter(|(work, arm)| !has_failed(*work, *arm));
-        let units: Vec<Unit> =
+        let units: Vec<RowKey> =
             of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
         let compares = matches!(self.request.plan, Plan::Compare(_));
         if works.is_empty() || (compares && units.is_empty()) {
@@ -238,10 +247,10 @@ impl Session<'_> {
             return Err(Stop::Failed(format!("{what}; see the failures")));
         }
         match &self.request.plan {
-            Plan::Compare(comparison) => self.compare(host, comparison, units, set, audience),
-            Plan::Run(run) => self.run(host, &works, run, audience),
-            Plan::Ramp(load) => self.climb(host, &works, load.ramp, audience),
-            Plan::Net(sweeps) => self.sweep(host, &works, sweeps, audience),
+            Plan::Compare(comparison) => self.compare(host, comparison, units, set, progress_sink),
+            Plan::Run(run) => self.run(host, &works, run, progress_sink),
+            Plan::Ramp(load) => self.climb(host, &works, load.ramp, progress_sink),
+            Plan::Net(sweeps) => self.sweep(host, &works, sweeps, progress_sink),
         }
     }
 
@@ -249,9 +258,9 @@ impl Session<'_> {
         &mut self,
         host: &mut Host,
         comparison: &Comparison,
-        units: Vec<Unit>,
+        units: Vec<RowKey>,
         set: usize,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let names: Vec<(String, String, String)> = units
             .iter()
@@ -265,26 +274,27 @@ impl Session<'_> {
             })
             .collect();
         // What an earlier set did not use is left to the later ones.
-        let Earlier { sets, sessions, elapsed, .. } = self.earlier;
+        let PriorSessions { sets, sessions, elapsed, .. } = self.earlier;
         let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
         let deadline = *elapsed + self.request.common.budget * done / planned;
-        self.tell_pairs_of_sweeps(host, &units, set, audience)?;
+        self.tell_pairs_of_sweeps(host, &units, set, progress_sink)?;
         if set == 0 && *sessions == 0 {
             let too_little =
                 too_little_time(self.request.common.budget, units.len(), self.planned_pairs);
-            too_little.iter().for_each(|sentence| audience.announce(sentence));
+            too_little.iter().for_each(|sentence| progress_sink.announce(sentence));
         }
-        let mut observer = audience.set_begins(set, *elapsed + self.request.common.budget, &names);
+        let mut observer =
+            progress_sink.set_begins(set, *elapsed + self.request.common.budget, &names);
         let design = &self.design();
         let seed = self.request.common.seed;
         let coins = |set| Coins::new(seed, set, *sessions);
-        let row = |unit: &Unit| {
+        let row = |unit: &RowKey| {
             let row = self.row(*unit, design).with_limit(comparison.fail_above);
             row.on(self.schedule(unit, set, host), design)
         };
         let mut rows: Vec<RowState> = units.iter().map(row).collect();
         effects::attach(&mut rows, &self.request.common.arms, design);
-        let compared: Vec<Unit> = units
+        let compared: Vec<RowKey> = units
             .into_iter()
             .filter(|unit| self.works[unit.work].role() != LoadRole::Candidate)
             .collect();
@@ -294,9 +304,9 @@ impl Session<'_> {
             && host.counts_time();
         let budget = self.request.common.budget / planned;
         let (works, earlier) = (self.works, self.earlier);
-        let had = |unit: &Unit| match works[unit.work].has_detail() {
+        let had = |unit: &RowKey| match works[unit.work].has_detail() {
             true => earlier.detail(unit),
-            false => Had::ALL,
+            false => DetailProgress::ALL,
         };
         let of_samples = |rows: &[RowState]| match has_detail {
             true => deadline.saturating_sub(detail::reserve(rows, had, budget)),
@@ -314,20 +324,20 @@ impl Session<'_> {
         }
         drop(observer);
         match set + 1 == sets.end {
-            true => self.profile(host, &compared, audience),
+            true => self.profile(host, &compared, progress_sink),
             false => Ok(()),
         }
     }
 
     /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
-    fn schedule(&self, unit: &Unit, set: usize, host: &Host) -> Schedule {
+    fn schedule(&self, unit: &RowKey, set: usize, host: &Host) -> Schedule {
         let known = self.schedules.get(&(unit.work, unit.treated_arm)).cloned();
         let schedule = known.unwrap_or_else(|| self.request.schedule(host.can_take_turns(unit)));
         if set == 0 { schedule } else { schedule.of_later_set() }
     }
 
     /// With the pairs of an earlier session, where there are such.
-    fn row(&self, unit: Unit, design: &Design) -> RowState {
+    fn row(&self, unit: RowKey, design: &Design) -> RowState {
         let row = match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
             Some(past) => RowState::resumed(unit, design, past),
             None => {
@@ -390,8 +400,8 @@ impl Session<'_> {
         self.request.plan.sample_ms().or(by_design)
     }
 
-    pub(super) fn unit(&self, work: usize, treated_arm: usize) -> Unit {
-        Unit { work, treated_arm, start_scale: self.start_scales[work] }
+    pub(super) fn unit(&self, work: usize, treated_arm: usize) -> RowKey {
+        RowKey { work, treated_arm, start_scale: self.start_scales[work] }
     }
 
     fn run(
@@ -399,22 +409,22 @@ impl Session<'_> {
         host: &mut Host,
         works: &[usize],
         run: &Run,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let length_ms = run.sample_ms;
         match run.passes {
             Passes::Samples(passes) => {
-                self.samples(host, works, |_| passes, |_| length_ms, audience)
+                self.samples(host, works, |_| passes, |_| length_ms, progress_sink)
             }
             Passes::Classic => {
                 works.iter().for_each(|&work| host.set_length(work, classic_ms(&self.works[work])));
-                self.samples(host, works, classic_passes, classic_ms, audience)
+                self.samples(host, works, classic_passes, classic_ms, progress_sink)
             }
             Passes::Endure { passes, per_1000s } => {
-                self.endure(host, works, (passes, per_1000s, length_ms), audience)
+                self.endure(host, works, (passes, per_1000s, length_ms), progress_sink)
             }
             Passes::Capacity { p99_ns } => {
-                self.seek_capacity(host, works, (p99_ns, length_ms), audience)
+                self.seek_capacity(host, works, (p99_ns, length_ms), progress_sink)
             }
         }
     }
@@ -441,7 +451,7 @@ impl Session<'_> {
         works: &[usize],
         passes: impl Fn(&Work) -> usize,
         sample_ms: impl Fn(&Work) -> u64,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
         let length_ms = |work: usize| {
@@ -454,7 +464,7 @@ impl Session<'_> {
         if let Some(budget) = budget {
             progress = progress.within(budget.saturating_sub(host.elapsed()));
         } else if let Some(seconds) = progress.announced_s() {
-            audience.announce(&format!(
+            progress_sink.announce(&format!(
                 "{} of {}: {} of measuring, plus some time for starting and calibrating.",
                 format::plural(progress.of_samples, "sample"),
                 format::plural(works.len(), "row"),
@@ -471,15 +481,15 @@ impl Session<'_> {
                 let ends = host.elapsed() + Duration::from_millis(length_ms(work));
                 if pass > 0 && budget.is_some_and(|budget| ends > budget) {
                     let passed = format!("The budget ended in pass {} of {wanted}", pass + 1);
-                    return self.warn(audience, format!("{passed}: give --budget more time."));
+                    return self.warn(progress_sink, format!("{passed}: give --budget more time."));
                 }
                 let unit = self.unit(work, 0);
-                let slot = Slot::alone(unit, pass);
+                let slot = SampleSlot::alone(unit, pass);
                 match self.take(|| host.sample(&slot))? {
                     Ok(_) => {
                         progress.took(length_ms(work));
                         let name = self.works[work].name().to_string();
-                        audience.sampled(&Sampled {
+                        progress_sink.sampled(&Sampled {
                             work: &name,
                             pass: pass + 1,
                             passes: wanted,

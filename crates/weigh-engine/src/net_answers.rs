@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::abnormal::abnormal;
 use super::further_readings::{ACTIVITY_RATE, LOST_PACKETS};
 use super::net_cells::{further, has_failed, measured};
-use super::origin::Origin;
+use super::provenance::Provenance;
 use super::request::{Plan, Sweeps};
 use weigh_model::record::Stored;
 use weigh_model::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
@@ -34,7 +34,7 @@ pub struct FoundCell {
 /// Where an experiment measured a grid.
 pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
     let text = stored.header.origin.as_ref()?;
-    let origin: Origin = serde_json::from_str(text).ok()?;
+    let origin: Provenance = serde_json::from_str(text).ok()?;
     let Plan::Net(Sweeps { grid, .. }) = origin.request.plan else { return None };
     let cells = grid.cells();
     let sweeps = sweeps(stored, cells.len());
@@ -220,7 +220,7 @@ mod tests {
     use crate::net_work::NetWork;
     use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
-    use weigh_model::samples::OfRow;
+    use weigh_model::samples::RowSamples;
     use weigh_model::workload::metric::{Direction, MetricValue};
 
     const SWEEPS: usize = 4;
@@ -234,10 +234,10 @@ mod tests {
             let rate = |sweep: usize| 100.0 + (cell + 1) as f64 + sweep as f64;
             let found =
                 MetricValue { value: 50.0, unit: "units/s".into(), better: Direction::Higher };
-            let row = OfRow {
+            let row = RowSamples {
                 points: (0..SWEEPS).map(|sweep| example::point(sweep, rate(sweep))).collect(),
                 further: vec![vec![(activity.clone(), found)]; SWEEPS],
-                ..OfRow::default()
+                ..RowSamples::default()
             };
             ((cell, 0), row)
         });
@@ -260,7 +260,7 @@ mod tests {
         let answers = net_answers(&stored).unwrap();
         assert_eq!((answers.sweeps, answers.missing.len()), (SWEEPS, 0));
         assert!(answers.btu.is_some() && answers.comm_slowdown.is_some());
-        assert!(Origin::of(&stored).is_ok());
+        assert!(Provenance::of(&stored).is_ok());
         fail(&mut stored, 0);
         let answers = net_answers(&stored).unwrap();
         assert_eq!(
@@ -279,14 +279,14 @@ mod tests {
         assert!(
             answers.measured.iter().all(|cell| (&*cell.cell, cell.bytes) != ("send/idle", 100))
         );
-        let refused = Origin::of(&stored).unwrap_err();
+        let refused = Provenance::of(&stored).unwrap_err();
         assert!(refused.contains("send/idle, 100 bytes failed"), "{refused}");
     }
 
     #[test]
     fn what_is_not_scored_may_fail() {
         let mut stored = swept();
-        let Ok(mut origin) = Origin::stored(&stored) else { panic!() };
+        let Ok(mut origin) = Provenance::stored(&stored) else { panic!() };
         let Plan::Net(Sweeps { grid, .. }) = &mut origin.request.plan else { panic!() };
         grid.further = vec![weigh_net::cell::FurtherKind::Requests];
         let work = NetWork::cells_of("net:btu-quick", grid).pop().unwrap();
@@ -296,6 +296,6 @@ mod tests {
         fail(&mut stored, last);
         let answers = net_answers(&stored).unwrap();
         assert!(answers.btu.is_some() && answers.missing.is_empty());
-        assert!(Origin::of(&stored).is_ok());
+        assert!(Provenance::of(&stored).is_ok());
     }
 }

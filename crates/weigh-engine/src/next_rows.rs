@@ -70,12 +70,12 @@ pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::Unit;
+    use crate::row::RowKey;
     use paired::simulated::white_row;
 
     /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
     fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
-        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01.into() };
+        let unit = RowKey { work: 0, treated_arm: 1, start_scale: 0.01.into() };
         let mut row = RowState::new(unit, &Design::default());
         row.betting = white_row(0.0, MIN_PAIRS, 1);
         (row.spent, row.measured) = (Duration::from_millis(100) * MIN_PAIRS as u32, MIN_PAIRS);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_row_whose_pairs_are_known_is_begun_only_where_it_can_be_judged() {
-        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01.into() };
+        let unit = RowKey { work: 0, treated_arm: 1, start_scale: 0.01.into() };
         let new = |seconds| {
             let pair = Some(Duration::from_secs(seconds));
             RowState::new(unit, &Design::default()).expecting(pair)

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::platform::Slot;
+use super::platform::SampleSlot;
 
 /// The experiment's source of chance. The same seed gives the same order, on every machine.
 pub struct Coins(ChaCha8Rng);
@@ -41,7 +41,7 @@ const MAX_PADDING_BYTES: usize = 4096;
 /// Anything Obviously Wrong!" (ASPLOS 2009): its size moves the stack, and with it the time. So it varies.
 /// Drawn from the seed for each place in the experiment, whatever was measured before: the same seed gives
 /// the same sizes again.
-pub fn padding_bytes(seed: u64, slot: &Slot) -> usize {
+pub fn padding_bytes(seed: u64, slot: &SampleSlot) -> usize {
     let mut generator = of_pair(!seed, slot);
     let of_pair: [usize; 2] = [0, 1].map(|_| generator.random_range(0..MAX_PADDING_BYTES));
     of_pair[usize::from(slot.arm > 0)]
@@ -51,7 +51,7 @@ pub fn padding_bytes(seed: u64, slot: &Slot) -> usize {
 const OF_PAIRS: u64 = 0x7061_6972_7061_6972;
 
 /// Returns the random number by which the treatments of a pair vary. It is equal for both samples.
-pub fn chance_of_pair(seed: u64, slot: &Slot) -> u64 {
+pub fn chance_of_pair(seed: u64, slot: &SampleSlot) -> u64 {
     of_pair(seed ^ OF_PAIRS, slot).random()
 }
 
@@ -59,12 +59,12 @@ pub fn chance_of_pair(seed: u64, slot: &Slot) -> u64 {
 const OF_CPUS: u64 = 0x6370_7573_6370_7573;
 
 /// Returns the random number that chooses the CPU on which both samples of a pair begin.
-pub fn cpu_chance(seed: u64, slot: &Slot) -> u64 {
+pub fn cpu_chance(seed: u64, slot: &SampleSlot) -> u64 {
     of_pair(seed ^ OF_CPUS, slot).random()
 }
 
 /// A source of chance for the place of a pair in the experiment.
-fn of_pair(seed: u64, slot: &Slot) -> ChaCha8Rng {
+fn of_pair(seed: u64, slot: &SampleSlot) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let [set, work, treated] = [slot.set, slot.unit.work, slot.unit.treated_arm].map(|n| n as u64);
     let place = ((slot.role as u64) << 28) | slot.pair as u64;
@@ -77,7 +77,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::row::Unit;
+    use crate::row::RowKey;
 
     fn flips(seed: u64, set: usize, session: usize) -> Vec<bool> {
         let mut coins = Coins::new(seed, set, session);
@@ -94,13 +94,14 @@ mod tests {
 
     #[test]
     fn the_padding_is_that_of_the_seed_and_the_place_and_of_no_other() {
-        let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: 0.01.into() };
+        let unit = |work, treated_arm| RowKey { work, treated_arm, start_scale: 0.01.into() };
         let mut sizes = BTreeMap::new();
         for (seed, set, work) in [(7, 0, 0), (8, 0, 0), (7, 1, 0), (7, 0, 1)] {
-            let slot = |pair, arm| Slot { arm, set, ..Slot::alone(unit(work, 1), pair) };
+            let slot =
+                |pair, arm| SampleSlot { arm, set, ..SampleSlot::alone(unit(work, 1), pair) };
             let of_arm = |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, arm))).collect();
             let of_both: [Vec<usize>; 2] = [0, 1].map(of_arm);
-            let swapped = Slot { position: 1, ..slot(9, 1) };
+            let swapped = SampleSlot { position: 1, ..slot(9, 1) };
             assert_eq!(padding_bytes(seed, &swapped), of_both[1][9], "the coin decides nothing");
             assert_eq!(chance_of_pair(seed, &slot(9, 0)), chance_of_pair(seed, &swapped));
             assert_ne!(chance_of_pair(seed, &slot(8, 0)), chance_of_pair(seed, &swapped));
@@ -115,8 +116,8 @@ mod tests {
 
     #[test]
     fn both_arms_of_a_pair_have_one_order_and_pairs_differ() {
-        let unit = Unit { work: 3, treated_arm: 1, start_scale: 0.01.into() };
-        let slot = |arm, pair| Slot { arm, position: arm, ..Slot::alone(unit, pair) };
+        let unit = RowKey { work: 3, treated_arm: 1, start_scale: 0.01.into() };
+        let slot = |arm, pair| SampleSlot { arm, position: arm, ..SampleSlot::alone(unit, pair) };
         let cpus = |arm| (0..200).map(move |pair| cpu_chance(7, &slot(arm, pair)) % 2);
         assert!(cpus(0).eq(cpus(1)), "one CPU for both arms");
         assert!((70..=130).contains(&cpus(0).sum::<u64>()), "each pair draws anew");

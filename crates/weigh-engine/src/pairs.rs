@@ -3,15 +3,15 @@
 use super::disturbed;
 use super::late::Late;
 use super::outside::OutsideUse;
+use super::pair_roles::{MeasuredPair, PairsByRole, sort};
 use super::schedule::{Schedule, plan};
-use super::taken::{Sorted, Taken, sort};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
 use paired::estimate::median;
 use weigh_model::record::{Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
-use weigh_model::samples::{OfRow, Point, Totals};
+use weigh_model::samples::{Point, RowSamples, Totals};
 use weigh_model::workload::metric::{Metric, MetricValue};
 
 /// A workload under a treatment, with all that was measured of it.
@@ -87,7 +87,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .failures
             .iter()
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
-        let Sorted { counted, schedule, outside, old } =
+        let PairsByRole { counted, schedule, outside, old } =
             sort(of_row, stored.header.pilot_chooses_scheme);
         let [series, old] = [counted, old].map(|taken| pairs(of_row, &taken));
         let late = Late {
@@ -101,7 +101,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
                 scale: schedule.scale(*start_scale),
                 plan: plan(stored.header.planned_pairs, after_pilot),
                 capital: schedule.capital(),
-                interleaved: schedule.main() == Scheme::InTurns,
+                interleaved: schedule.main() == Scheme::Interleaved,
             };
             all.push(Measurements { work, arm, totals, series, schedule, outside, late, start });
         }
@@ -109,12 +109,12 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     all
 }
 
-fn pairs(of_row: &OfRow, taken: &[Taken]) -> Vec<Pair> {
+fn pairs(of_row: &RowSamples, taken: &[MeasuredPair]) -> Vec<Pair> {
     let judge = disturbed::Judge::new(&of_row.points);
     taken
         .iter()
         .map(|taken| {
-            let Taken { first, both } = *taken;
+            let MeasuredPair { first, both } = *taken;
             let baseline_first = !both[0].is_treated;
             let (baseline, treated) =
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
@@ -141,13 +141,17 @@ fn pairs(of_row: &OfRow, taken: &[Taken]) -> Vec<Pair> {
 /// How long its first sample took. Where both took turns, that is half of what both were timed for.
 fn first_s([first, second]: [&Point; 2], scheme: Scheme) -> f64 {
     match scheme {
-        Scheme::InTurns => (first.elapsed_s + second.elapsed_s) / 2.0,
-        Scheme::InSequence => second.started_s - first.started_s,
+        Scheme::Interleaved => (first.elapsed_s + second.elapsed_s) / 2.0,
+        Scheme::Sequential => second.started_s - first.started_s,
     }
 }
 
 /// Returns the other metrics that both samples of the pair that begins with `first` have.
-fn further(of_row: &OfRow, first: usize, baseline_first: bool) -> Vec<(Metric, [MetricValue; 2])> {
+fn further(
+    of_row: &RowSamples,
+    first: usize,
+    baseline_first: bool,
+) -> Vec<(Metric, [MetricValue; 2])> {
     let of_sample = |sample: usize| of_row.further.get(sample).map_or(&[][..], Vec::as_slice);
     let [baseline, treated] = if baseline_first { [first, first + 1] } else { [first + 1, first] };
     let both = of_sample(baseline).iter().filter_map(|(metric, of_baseline)| {

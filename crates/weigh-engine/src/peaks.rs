@@ -7,9 +7,9 @@ use super::host::Host;
 use super::measure::Session;
 use super::order::Coins;
 use super::peak_search::PeakSearch;
-use super::platform::{PairSlot, Platform, Slot, Stop};
+use super::platform::{PairSlot, Platform, SampleSlot, Stop};
 use super::ramp::Ramp;
-use super::request::Audience;
+use super::request::ProgressSink;
 use super::work::LoadRole;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
@@ -29,7 +29,7 @@ const SAMPLES_OF_NEW_POINT: u32 = (Ramp::TO_CHOOSE + MIN_PAIRS + 2) as u32;
 const COINS_OF_SEARCH: usize = 255;
 
 /// One mix under one treatment.
-struct Sought {
+struct MixPeak {
     peak: usize,
     treated_arm: usize,
     /// The works that may be it, ascending in users, and the users of each.
@@ -49,7 +49,7 @@ impl Session<'_> {
     pub(super) fn seek_peaks(
         &mut self,
         host: &mut Host,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         if self.peaks.is_empty() {
             let works = self.works;
@@ -71,13 +71,13 @@ impl Session<'_> {
                 let its: Vec<usize> = (0..self.works.len()).filter(is_its).collect();
                 let (candidates, users) = self.load_points(&its);
                 let ends_at = host.elapsed() + time;
-                let sought = Sought { peak, treated_arm, candidates, users, ends_at, share };
-                audience.announce(&format!(
+                let sought = MixPeak { peak, treated_arm, candidates, users, ends_at, share };
+                progress_sink.announce(&format!(
                     "Seeking the peak of {name} without `{}` and with it: for {} at most.",
                     self.request.common.arms[treated_arm],
                     format::seconds(time.as_secs_f64())
                 ));
-                found.extend(self.seek_peak(host, &sought, &mut coins, audience)?);
+                found.extend(self.seek_peak(host, &sought, &mut coins, progress_sink)?);
             }
             if !found.is_empty() {
                 self.store.set_peaks(self.id, &found)?;
@@ -92,11 +92,11 @@ impl Session<'_> {
     fn seek_peak(
         &mut self,
         host: &mut Host,
-        sought: &Sought,
+        sought: &MixPeak,
         coins: &mut Coins,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<ChosenPeak>, Stop> {
-        let Sought { peak, treated_arm, candidates, users, .. } = sought;
+        let MixPeak { peak, treated_arm, candidates, users, .. } = sought;
         let (mut search, mut taken, mut costs) = begun(users.clone(), &self.searched(sought));
         while let Some((point, mut arms)) = search.next() {
             let left = [sought.ends_at, self.earlier.elapsed + self.request.common.budget]
@@ -119,17 +119,17 @@ impl Session<'_> {
                 role: SampleRole::Search,
                 pair: taken[point],
                 baseline_first: coins.baseline_first(),
-                scheme: Scheme::InSequence,
+                scheme: Scheme::Sequential,
             };
             taken[point] += 1;
             let is_very_first = point == 0 && !costs.is_known(0);
             let mut found = [None; 2];
             let wanted = slot.slots().into_iter().filter(|slot| arms[arm_of(slot)]);
             for (position, slot) in wanted.enumerate() {
-                let slot = Slot { position, ..slot };
+                let slot = SampleSlot { position, ..slot };
                 let arm = arm_of(&slot);
                 let began = host.elapsed();
-                found[arm] = self.search_sample(host, &slot, is_very_first, audience)?;
+                found[arm] = self.search_sample(host, &slot, is_very_first, progress_sink)?;
                 costs.of_arms[arm][point] =
                     found[arm].map(|_| host.elapsed().saturating_sub(began));
                 match found[arm] {
@@ -138,13 +138,13 @@ impl Session<'_> {
                     None => search.ends_before(point, arm),
                 }
             }
-            audience.searched(&self.works[candidates[point]].name(), found);
+            progress_sink.searched(&self.works[candidates[point]].name(), found);
         }
         for (point, work) in candidates.iter().enumerate() {
             let cost = costs.of_pair(point);
             self.pair_costs.extend(cost.map(|cost| ((*work, *treated_arm), cost)));
         }
-        let at = self.choose(host, sought, (&search, &costs), audience)?;
+        let at = self.choose(host, sought, (&search, &costs), progress_sink)?;
         let Some(at) = at else { return Ok(None) };
         let others = search.points().into_iter().filter(|point| at != [*point, *point]);
         Ok(Some(ChosenPeak {
@@ -159,9 +159,9 @@ impl Session<'_> {
     fn choose(
         &self,
         host: &Host,
-        sought: &Sought,
+        sought: &MixPeak,
         (search, costs): (&PeakSearch, &Costs),
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<[usize; 2]>, Stop> {
         let left = self.earlier.elapsed + self.request.common.budget;
         let left = left.saturating_sub(host.elapsed()) / sought.share;
@@ -180,7 +180,7 @@ impl Session<'_> {
             users(best[1]),
             users(at[0])
         );
-        self.warn(audience, sentence)?;
+        self.warn(progress_sink, sentence)?;
         Ok(Some(at))
     }
 
@@ -189,9 +189,9 @@ impl Session<'_> {
     fn search_sample(
         &self,
         host: &mut Host,
-        slot: &Slot,
+        slot: &SampleSlot,
         is_very_first: bool,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<f64>, Stop> {
         let reason = match self.take(|| host.sample(slot))? {
             Ok(readings) => return Ok(Some(readings.rate)),
@@ -206,12 +206,12 @@ impl Session<'_> {
             self.request.common.arms[slot.arm],
             self.works[slot.unit.work].name()
         );
-        self.warn(audience, sentence)?;
+        self.warn(progress_sink, sentence)?;
         Ok(None)
     }
 
     /// Returns the points that earlier sessions measured for each candidate.
-    fn searched(&self, sought: &Sought) -> Vec<&[Point]> {
+    fn searched(&self, sought: &MixPeak) -> Vec<&[Point]> {
         let key = |work: &usize| (*work, sought.treated_arm);
         let of_work = |work| self.earlier.searched.get(&key(work)).map_or(&[][..], Vec::as_slice);
         sought.candidates.iter().map(of_work).collect()
@@ -245,7 +245,7 @@ fn begun(users: Vec<usize>, earlier: &[&[Point]]) -> (PeakSearch, Vec<usize>, Co
     (search, taken, costs)
 }
 
-fn arm_of(slot: &Slot) -> usize {
+fn arm_of(slot: &SampleSlot) -> usize {
     usize::from(slot.arm != 0)
 }
 

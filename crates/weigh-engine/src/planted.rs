@@ -10,9 +10,10 @@ use rand_chacha::ChaCha8Rng;
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
 use super::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
+    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+    one_after_the_other,
 };
-use super::row::{RowState, Unit};
+use super::row::{RowKey, RowState};
 use needs::repetitions;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
@@ -47,7 +48,7 @@ struct PlantedMachine {
 }
 
 impl PlantedMachine {
-    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+    fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
         let is_treated = slot.arm != 0;
         let planted = &self.planted;
         let carried = if is_treated { planted.on_treated } else { planted.on_baseline };
@@ -77,7 +78,7 @@ impl Platform for PlantedMachine {
         one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
     }
 
-    fn failed(&mut self, _: &Slot, reason: &str) -> Result<(), Stop> {
+    fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
         panic!("a simulated machine does not fail: {reason}");
     }
 }
@@ -91,7 +92,7 @@ impl Observer for Nobody {
 
 /// One experiment of one row under white noise of 1 % per sample, of at most so many pairs.
 fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
-    let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
+    let units = [RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
     let design = Design { planned_pairs: Some(f64::from(pairs)), ..Design::default() };
     let mut simulation = PlantedMachine {
         machine: Machine::new(Noise::White, seed),

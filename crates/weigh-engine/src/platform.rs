@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::row::{RowState, Unit};
+use super::row::{RowKey, RowState};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
@@ -11,8 +11,8 @@ use weigh_model::workload::sample::Outside;
 
 /// Which sample is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slot {
-    pub unit: Unit,
+pub struct SampleSlot {
+    pub unit: RowKey,
     pub arm: usize,
     pub role: SampleRole,
     pub scheme: Scheme,
@@ -25,7 +25,7 @@ pub struct Slot {
 /// Which pair is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairSlot {
-    pub unit: Unit,
+    pub unit: RowKey,
     pub set: usize,
     pub pair: usize,
     /// True if the coin put the baseline first.
@@ -34,14 +34,14 @@ pub struct PairSlot {
     pub scheme: Scheme,
 }
 
-impl Slot {
+impl SampleSlot {
     /// A sample that has no partner: the sample of this number in a run, or one beside the pairs.
-    pub fn alone(unit: Unit, number: usize) -> Slot {
-        Slot {
+    pub fn alone(unit: RowKey, number: usize) -> SampleSlot {
+        SampleSlot {
             unit,
             arm: 0,
             role: SampleRole::Compared,
-            scheme: Scheme::InSequence,
+            scheme: Scheme::Sequential,
             set: 0,
             pair: number,
             position: 0,
@@ -51,12 +51,12 @@ impl Slot {
 
 impl PairSlot {
     /// Its samples, one after the other.
-    pub fn slots(&self) -> [Slot; 2] {
+    pub fn slots(&self) -> [SampleSlot; 2] {
         let PairSlot { unit, set, pair, baseline_first, role, scheme } = *self;
         let arms = if baseline_first { [0, unit.treated_arm] } else { [unit.treated_arm, 0] };
         let slot = |position: usize| {
             let arm = arms[position];
-            Slot { unit, arm, role, scheme, set, pair, position }
+            SampleSlot { unit, arm, role, scheme, set, pair, position }
         };
         [slot(0), slot(1)]
     }
@@ -168,14 +168,14 @@ pub trait Platform {
     /// [`PairError`]
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError>;
     /// Why the pairs of a row cannot be interleaved, where that is known by now.
-    fn why_not_in_turns(&self, _unit: &Unit) -> Option<String> {
+    fn why_not_in_turns(&self, _unit: &RowKey) -> Option<String> {
         None
     }
     /// Keeps why a row goes on with sequential pairs.
     ///
     /// # Errors
     /// Where that cannot be stored.
-    fn left_turns(&mut self, _unit: &Unit, _reason: &str) -> Result<(), Stop> {
+    fn left_turns(&mut self, _unit: &RowKey, _reason: &str) -> Result<(), Stop> {
         Ok(())
     }
     /// Told once of each row, after the least number of pairs for a verdict, how their log-ratios
@@ -183,21 +183,21 @@ pub trait Platform {
     ///
     /// # Errors
     /// Where that cannot be stored.
-    fn choose_length(&mut self, _unit: &Unit, _deviation: f64) -> Result<(), Stop> {
+    fn choose_length(&mut self, _unit: &RowKey, _deviation: f64) -> Result<(), Stop> {
         Ok(())
     }
     /// Keeps how many pairs a row will probably have, which was known after its pilot alone.
     ///
     /// # Errors
     /// Where that cannot be stored.
-    fn planned(&mut self, _unit: &Unit, _pairs: f64) -> Result<(), Stop> {
+    fn planned(&mut self, _unit: &RowKey, _pairs: f64) -> Result<(), Stop> {
         Ok(())
     }
     /// Keeps that a workload gave no result in this arm.
     ///
     /// # Errors
     /// Where that cannot be stored.
-    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop>;
+    fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop>;
     /// Keeps that a pair was dropped, as `reason` says.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ pub trait Observer {
 /// Those of `sample`.
 pub fn one_after_the_other(
     slot: &PairSlot,
-    mut sample: impl FnMut(&Slot) -> Result<Readings, SampleError>,
+    mut sample: impl FnMut(&SampleSlot) -> Result<Readings, SampleError>,
 ) -> Result<[Readings; 2], PairError> {
     let mut of_arms = [Readings::default(), Readings::default()];
     for slot in slot.slots() {

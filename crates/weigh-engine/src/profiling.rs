@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::host::Host;
 use super::measure::Session;
-use super::platform::{Slot, Stop};
-use super::request::Audience;
-use super::row::Unit;
+use super::platform::{SampleSlot, Stop};
+use super::request::ProgressSink;
+use super::row::RowKey;
 use weigh_model::format;
 use weigh_model::result::profiled::Profiled;
 
@@ -22,11 +22,11 @@ impl Session<'_> {
     pub(super) fn profile(
         &self,
         host: &mut Host,
-        units: &[Unit],
-        audience: &mut dyn Audience,
+        units: &[RowKey],
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let Some(line) = self.request.plan.profiler() else { return Ok(()) };
-        audience.announce(&format!(
+        progress_sink.announce(&format!(
             "Profiling {}, in launches that are no samples.",
             format::plural(units.len(), "row")
         ));
@@ -46,7 +46,7 @@ impl Session<'_> {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
                 }
-                let slot = Slot { arm, ..Slot::alone(*unit, NO_PAIR) };
+                let slot = SampleSlot { arm, ..SampleSlot::alone(*unit, NO_PAIR) };
                 match host.profiled(&slot, line)? {
                     Ok(profile) => found.last_mut().expect("pushed").arms.push(profile),
                     Err(problem) => {
@@ -54,7 +54,7 @@ impl Session<'_> {
                             (self.works[unit.work].name(), &self.request.common.arms[arm]);
                         let warning =
                             format!("There is no profile of {name} under `{arm}`: {problem}");
-                        self.warn(audience, warning)?;
+                        self.warn(progress_sink, warning)?;
                     }
                 }
             }

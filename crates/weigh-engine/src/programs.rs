@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::contest::Contest;
-use super::origin::program_file;
+use super::command_comparison::CommandComparison;
+use super::provenance::program_file;
 use super::request::Request;
 use trust::start::{self, Inherited};
 use weigh_host::said::{Heard, Keep};
@@ -69,7 +69,7 @@ fn finds_the_same(named: &Named) -> bool {
 
 /// The program that a line begins with, where it is certain that there is none.
 fn missing_in(
-    contest: &Contest,
+    contest: &CommandComparison,
     line: &str,
     is_missing: &dyn Fn(&String) -> bool,
 ) -> Option<String> {
@@ -101,11 +101,11 @@ fn knows(shell: &str, options: &[String], program: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contest::ExpectedExit;
+    use super::super::command_comparison::ExpectedExit;
     use super::*;
 
     fn missing(shell: &[&str], line: &str) -> Option<String> {
-        let contest = Contest {
+        let contest = CommandComparison {
             shell: shell.iter().map(|word| (*word).to_owned()).collect(),
             lines: Vec::new(),
             labels: Vec::new(),

@@ -1,6 +1,6 @@
 //! Commands against each other, the fastest first.
 
-use super::origin::Origin;
+use super::provenance::Provenance;
 use super::work::WHOLE_RUNS;
 use weigh_model::record::{ExperimentKind, Startup, Stored};
 use weigh_model::result::summary::Row;
@@ -12,7 +12,7 @@ pub fn versus(stored: &Stored, results: &[Row]) -> Option<Versus> {
     if stored.header.kind != ExperimentKind::Versus {
         return None;
     }
-    let origin: Option<Origin> =
+    let origin: Option<Provenance> =
         stored.header.origin.as_ref().and_then(|text| serde_json::from_str(text).ok());
     let contest = origin.as_ref().and_then(|origin| origin.request.plan.contest());
     let shell = contest.map(|contest| &contest.shell).filter(|words| !words.is_empty());

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::around::Around;
-use super::asked_for::AskedFor;
-use super::contest::Contest;
+use super::command_comparison::CommandComparison;
 use super::effects;
 use super::further_readings::{of_cells, of_points};
+use super::hooks::Hooks;
 use super::length::LONG_START_MS;
 use super::platform::Observer;
 use super::ramp::{RampGoal, RampPlan};
 use super::run_progress::Progress;
 use super::schedule::{Schedule, SchemePilot};
+use super::selection::Selection;
 use super::surroundings::Surroundings;
 use paired::design::Design;
 use weigh_model::record::ExperimentKind;
@@ -106,7 +106,7 @@ pub struct Comparison {
     /// Metrics that are judged besides the rate and CPU time.
     pub further_metrics: Vec<Metric>,
     /// Lines to run around each command.
-    pub around: Around,
+    pub around: Hooks,
     pub profiler: Option<String>,
     /// The machines of the black boxes of a grid; `None` for this machine.
     pub far_hosts: Option<FarHosts>,
@@ -141,7 +141,7 @@ impl Default for Comparison {
             margin: 0.01,
             design: Design::default(),
             further_metrics: Vec::new(),
-            around: Around::default(),
+            around: Hooks::default(),
             profiler: None,
             far_hosts: None,
             sample_ms: None,
@@ -164,7 +164,7 @@ pub enum Compared {
     /// One command as a whole, in all arms.
     Command(Vec<String>),
     /// One command per arm.
-    Contest(Contest),
+    CommandComparison(CommandComparison),
 }
 
 /// Workloads of ours, as a user named them.
@@ -300,7 +300,7 @@ impl Plan {
         match self {
             Plan::Compare(comparison) => match &comparison.compared {
                 Compared::Workloads(workloads) => Some(workloads),
-                Compared::Command(_) | Compared::Contest(_) => None,
+                Compared::Command(_) | Compared::CommandComparison(_) => None,
             },
             Plan::Run(run) => Some(&run.workloads),
             Plan::Ramp(_) | Plan::Net(_) => None,
@@ -311,14 +311,14 @@ impl Plan {
     pub fn command(&self) -> Option<&[String]> {
         match &self.comparison()?.compared {
             Compared::Command(argv) => Some(argv),
-            Compared::Workloads(_) | Compared::Contest(_) => None,
+            Compared::Workloads(_) | Compared::CommandComparison(_) => None,
         }
     }
 
     /// The commands that are compared.
-    pub fn contest(&self) -> Option<&Contest> {
+    pub fn contest(&self) -> Option<&CommandComparison> {
         match &self.comparison()?.compared {
-            Compared::Contest(contest) => Some(contest),
+            Compared::CommandComparison(contest) => Some(contest),
             Compared::Workloads(_) | Compared::Command(_) => None,
         }
     }
@@ -420,7 +420,7 @@ impl Plan {
     pub fn kind(&self) -> ExperimentKind {
         match self {
             Plan::Compare(comparison) => match &comparison.compared {
-                Compared::Contest(_) => ExperimentKind::Versus,
+                Compared::CommandComparison(_) => ExperimentKind::Versus,
                 _ if comparison.is_calibration => ExperimentKind::Calibrate,
                 _ => ExperimentKind::Compare,
             },
@@ -447,8 +447,8 @@ impl Request {
     }
 
     /// These workloads, as all else of it has them.
-    pub fn asked_for<'a>(&self, workloads: &'a Workloads) -> AskedFor<'a> {
-        AskedFor {
+    pub fn asked_for<'a>(&self, workloads: &'a Workloads) -> Selection<'a> {
+        Selection {
             names: &workloads.names,
             suites: &workloads.suites,
             mixes: &workloads.mixes,
@@ -502,7 +502,7 @@ impl Request {
         let Plan::Compare(comparison) = &mut self.plan else { return self };
         comparison.pilot_chooses_scheme &= may_choose && comparison.design.fixed_pairs.is_none();
         if comparison.pilot_chooses_scheme {
-            comparison.further_metrics.insert(0, Metric::AllTime);
+            comparison.further_metrics.insert(0, Metric::OverallRate);
         }
         self
     }
@@ -533,16 +533,16 @@ impl Request {
     pub fn schedule(&self, can_take_turns: bool) -> Schedule {
         let comparison = self.plan.comparison();
         let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
-        match self.metrics().contains(&Metric::AllTime) && can_take_turns {
+        match self.metrics().contains(&Metric::OverallRate) && can_take_turns {
             true if pilot_chooses => Schedule::Open(SchemePilot::default()),
-            true => Schedule::Fixed(Scheme::InTurns),
-            false => Schedule::Fixed(Scheme::InSequence),
+            true => Schedule::Fixed(Scheme::Interleaved),
+            false => Schedule::Fixed(Scheme::Sequential),
         }
     }
 }
 
 /// Person who watches an experiment.
-pub trait Audience {
+pub trait ProgressSink {
     /// A sentence before the system is changed, or about what was put back.
     fn announce(&mut self, sentence: &str);
     /// The rows of a set that is about to be measured: workload, unit and treatment.

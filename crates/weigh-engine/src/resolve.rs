@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::num::NonZero;
 
-use super::asked_for::AskedFor;
-use super::beside::Beside;
+use super::background_load::BackgroundLoad;
 use super::job_options;
 use super::net_work::{NetPart, NetWork};
 use super::ramp::default_points;
 use super::request::LoadRamp;
+use super::selection::Selection;
 use super::surroundings::Surroundings;
 use super::work::{LoadRole, UserLoad, Work};
 use weigh_fixture::{FIXTURES, FixtureKind, Service, services};
@@ -29,8 +29,8 @@ use weigh_workload::interpreted::{GROUP, Interpreted};
 ///
 /// # Errors
 /// A sentence that names what does not exist.
-pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work>, String> {
-    let AskedFor { names, suites: files, .. } = *asked_for;
+pub fn resolve(asked_for: &Selection, executable: &Executable) -> Result<Vec<Work>, String> {
+    let Selection { names, suites: files, .. } = *asked_for;
     let workloads = executable.workloads()?;
     let ours = suite::embedded()?;
     let by_name = ours.iter().map(|suite| (suite.name.as_str(), suite));
@@ -54,7 +54,7 @@ pub fn resolve(asked_for: &AskedFor, executable: &Executable) -> Result<Vec<Work
 }
 
 /// Each alone, and beside each activity.
-fn each_beside(works: Vec<Work>, activities: &[Beside]) -> Result<Vec<Work>, String> {
+fn each_beside(works: Vec<Work>, activities: &[BackgroundLoad]) -> Result<Vec<Work>, String> {
     let mut all: Vec<Work> = Vec::new();
     for work in works {
         let beside = activities.iter().map(|activity| work.clone().beside(activity));
@@ -67,7 +67,7 @@ fn each_beside(works: Vec<Work>, activities: &[Beside]) -> Result<Vec<Work>, Str
 
 /// Known names, and the request of the user.
 struct Resolver<'a> {
-    asked_for: &'a AskedFor<'a>,
+    asked_for: &'a Selection<'a>,
     workloads: &'a [Workload],
     /// The words that name one, and what each names.
     suites: &'a [(&'a str, &'a Suite)],
@@ -99,13 +99,13 @@ impl Resolver<'_> {
     fn split<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
         let is_file = self.suites.iter().any(|(word, _)| *word == name);
         let (workload, activity) = name.split_once(BESIDE).filter(|_| !is_file)?;
-        let AskedFor { surroundings, .. } = self.asked_for;
+        let Selection { surroundings, .. } = self.asked_for;
         resolve_one(workload, self.workloads, self.suites, surroundings).ok()?;
         Some((workload, activity))
     }
 
     fn copied(&self, name: &WorkName, copies: &[usize]) -> Result<Vec<Work>, String> {
-        let AskedFor { surroundings, .. } = self.asked_for;
+        let Selection { surroundings, .. } = self.asked_for;
         let own = name.load.is_some().then(|| vec![name.copies()]);
         let mut works = Vec::new();
         for work in resolve_one(&name.name, self.workloads, self.suites, surroundings)? {
@@ -140,9 +140,9 @@ impl Resolver<'_> {
 
     /// Returns the activities that can be done alongside a workload. Whatever the arms have, an
     /// activity uses servers of its own.
-    fn activities(&self, name: &WorkName) -> Result<Vec<Beside>, String> {
-        let alone = AskedFor { copies: &[1], seeks_peaks: false, ..self.asked_for.clone() };
-        let alone = AskedFor { surroundings: Surroundings::default(), ..alone };
+    fn activities(&self, name: &WorkName) -> Result<Vec<BackgroundLoad>, String> {
+        let alone = Selection { copies: &[1], seeks_peaks: false, ..self.asked_for.clone() };
+        let alone = Selection { surroundings: Surroundings::default(), ..alone };
         let resolver = Resolver { asked_for: &alone, ..*self };
         let works = match name.name.starts_with(mix::PREFIX) || name.name.starts_with(NET) {
             // With whatever users; what is done beside says how many.
@@ -157,18 +157,18 @@ impl Resolver<'_> {
 ///
 /// # Errors
 /// A sentence, if the work cannot be repeated alongside another.
-fn activity(work: &Work, asked_for: &WorkName) -> Result<Beside, String> {
+fn activity(work: &Work, asked_for: &WorkName) -> Result<BackgroundLoad, String> {
     let workload = match work {
         Work::Builtin { .. } | Work::Interpreted(_) => work.name().name,
         Work::Load(load) => load.label.clone(),
-        Work::Command { .. } | Work::Contest { .. } | Work::Net(_) => {
+        Work::Command { .. } | Work::CommandComparison { .. } | Work::Net(_) => {
             return Err(format!("`{asked_for}` cannot be done beside something else"));
         }
     };
     let copies = asked_for.load.as_ref().map(|load| format!(",copies={}", load.value));
     let label = format!("beside:workload={workload}{}", copies.unwrap_or_default());
     let name = WorkName { name: workload, load: asked_for.load.clone() }.to_string();
-    Ok(Beside { name, label })
+    Ok(BackgroundLoad { name, label })
 }
 
 /// Keeps the works with an available server, among works that differ in their server alone. Keeps
@@ -237,7 +237,7 @@ fn sweep(name: &WorkName, grid: &str, workloads: &[Workload]) -> Result<Work, St
 /// sought; otherwise with one user, one per CPU, and four per CPU.
 fn loads(
     name: &WorkName,
-    asked_for: &AskedFor,
+    asked_for: &Selection,
     workloads: &[Workload],
 ) -> Result<Vec<Work>, String> {
     let load = loaded(&name.name, asked_for, workloads)?;
@@ -264,8 +264,8 @@ pub fn load_points(
     executable: &Executable,
 ) -> Result<Vec<Work>, String> {
     let workloads = executable.workloads()?;
-    let alone = AskedFor::of(&[], &ramp.job_sizes);
-    let asked_for = AskedFor { mixes: &ramp.mixes, surroundings, ..alone };
+    let alone = Selection::of(&[], &ramp.job_sizes);
+    let asked_for = Selection { mixes: &ramp.mixes, surroundings, ..alone };
     let names = WorkName::parse(&ramp.mix)?;
     let [WorkName { name, load: None }] = &names[..] else {
         return Err(format!("`{}` is not one mix without users (`weigh list mixes`)", ramp.mix));
@@ -280,7 +280,7 @@ pub fn load_points(
 /// Returns a function that makes the work of a mix from its users and its role.
 fn loaded(
     name: &str,
-    asked_for: &AskedFor,
+    asked_for: &Selection,
     workloads: &[Workload],
 ) -> Result<impl Fn(NonZero<usize>, LoadRole) -> Work + use<>, String> {
     let typed = MixLabel::of(name);
@@ -303,8 +303,8 @@ fn loaded(
 /// # Errors
 /// A sentence, where a test is none, asks a server that is not there, or should do so without the treatment:
 /// all processes of a load are the arm's.
-fn check_tests(mix: &JobMix, workloads: &[Workload], asked_for: &AskedFor) -> Result<(), String> {
-    let AskedFor { surroundings, treated, .. } = asked_for;
+fn check_tests(mix: &JobMix, workloads: &[Workload], asked_for: &Selection) -> Result<(), String> {
+    let Selection { surroundings, treated, .. } = asked_for;
     for test in mix.tests.keys() {
         let of_it = |workload: &&Workload| workload.name == *test && workload.group != GROUP;
         let Some(workload) = workloads.iter().find(of_it) else {

@@ -7,7 +7,7 @@ use super::gate;
 use super::interleaved::{self, Claims};
 use super::late::{self, AGE, Late};
 use super::outside::OutsideUse;
-use super::past::Past;
+use super::prior_row::PriorRow;
 use super::schedule::{PILOT_PAIRS, Schedule, plan};
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
@@ -22,7 +22,7 @@ use weigh_model::workload::metric::Metric;
 
 /// A workload under a treatment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unit {
+pub struct RowKey {
     pub work: usize,
     /// The arm that is held against arm 0.
     pub treated_arm: usize,
@@ -30,7 +30,7 @@ pub struct Unit {
     pub start_scale: StartScales,
 }
 
-impl Unit {
+impl RowKey {
     /// How many pairs it will probably have, to be stored.
     pub fn plan(&self, pairs: f64) -> RowPlan {
         RowPlan { work: self.work, arm: self.treated_arm, pairs }
@@ -59,7 +59,7 @@ pub struct EffectClaim {
 
 /// A row as it is measured.
 pub struct RowState {
-    pub unit: Unit,
+    pub unit: RowKey,
     pub betting: Betting,
     pub judgement: Judgement,
     pub further: Vec<Further>,
@@ -95,8 +95,8 @@ pub struct RowState {
 
 impl RowState {
     /// A row without pairs.
-    pub fn new(unit: Unit, design: &Design) -> RowState {
-        let schedule = Schedule::Fixed(Scheme::InSequence);
+    pub fn new(unit: RowKey, design: &Design) -> RowState {
+        let schedule = Schedule::Fixed(Scheme::Sequential);
         let betting = Betting::new(start(unit, &schedule, design, None));
         let judgement = judge_rows([&betting], design).remove(0);
         RowState {
@@ -129,7 +129,7 @@ impl RowState {
         let judgement = judge_rows([&betting], design).remove(0);
         let others = metrics.into_iter().filter(|metric| *metric != Metric::Rate);
         let further = |metric: Metric| Further {
-            is_wanted: !metric.is_unasked(),
+            is_wanted: !metric.is_implicit(),
             is_absent: false,
             metric,
             betting: betting.clone(),
@@ -153,7 +153,7 @@ impl RowState {
     }
 
     /// A row with the pairs of an earlier session.
-    pub fn resumed(unit: Unit, design: &Design, past: &Past) -> RowState {
+    pub fn resumed(unit: RowKey, design: &Design, past: &PriorRow) -> RowState {
         let start = start(unit, &past.schedule, design, past.planned);
         let betting = Betting::from_log_ratios(&past.log_ratios, start)
             .expect("what is stored was checked to be finite")
@@ -264,11 +264,11 @@ impl RowState {
     /// choice. Before the first interleaved pair nothing is staked on those yet.
     pub(super) fn leave_turns(&mut self, design: &Design) -> bool {
         let sequential = match &self.schedule {
-            Schedule::Open(_) if self.betting.pairs() == 0 => Schedule::Fixed(Scheme::InSequence),
-            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => {
-                Schedule::Chosen(Scheme::InSequence)
+            Schedule::Open(_) if self.betting.pairs() == 0 => Schedule::Fixed(Scheme::Sequential),
+            Schedule::Open(_) | Schedule::Chosen(Scheme::Interleaved) => {
+                Schedule::Chosen(Scheme::Sequential)
             }
-            Schedule::Fixed(_) | Schedule::Chosen(Scheme::InSequence) => return false,
+            Schedule::Fixed(_) | Schedule::Chosen(Scheme::Sequential) => return false,
         };
         self.judge_by(sequential, design);
         true
@@ -304,7 +304,7 @@ impl RowState {
             pairs: self.betting.pairs(),
             outside: &self.outside,
             cpu_time: of(&Metric::CpuTime),
-            all_time: of(&Metric::AllTime),
+            all_time: of(&Metric::OverallRate),
         };
         interleaved::guard(&mut self.judgement, self.schedule.main(), &claims, design);
         self.late.beside(self.betting.values(), design.margin);
@@ -357,8 +357,8 @@ impl RowState {
             return;
         }
         match pilot.choose() {
-            Scheme::InTurns => self.schedule = Schedule::Chosen(Scheme::InTurns),
-            Scheme::InSequence => self.judge_by(Schedule::Chosen(Scheme::InSequence), design),
+            Scheme::Interleaved => self.schedule = Schedule::Chosen(Scheme::Interleaved),
+            Scheme::Sequential => self.judge_by(Schedule::Chosen(Scheme::Sequential), design),
         }
     }
 
@@ -469,12 +469,12 @@ impl RowState {
     }
 }
 
-fn start(unit: Unit, schedule: &Schedule, design: &Design, planned: Option<f64>) -> Start {
+fn start(unit: RowKey, schedule: &Schedule, design: &Design, planned: Option<f64>) -> Start {
     Start {
         scale: schedule.scale(unit.start_scale),
         plan: plan(design.planned_pairs, planned),
         capital: schedule.capital(),
-        interleaved: schedule.main() == Scheme::InTurns,
+        interleaved: schedule.main() == Scheme::Interleaved,
     }
 }
 
@@ -519,9 +519,9 @@ mod tests {
     /// Twenty rows with CPU time and all-time are 20 comparisons, not 60.
     #[test]
     fn what_nobody_asked_for_leaves_the_rates_most_of_the_promise() {
-        let metrics = || vec![Metric::CpuTime, Metric::AllTime];
+        let metrics = || vec![Metric::CpuTime, Metric::OverallRate];
         let design = Design { rows: 20, ..Design::default() };
-        let unit = Unit { work: 0, treated_arm: 1, start_scale: 0.01.into() };
+        let unit = RowKey { work: 0, treated_arm: 1, start_scale: 0.01.into() };
         let new = || RowState::new(unit, &design).judging(metrics(), &design);
         let mut rows: Vec<RowState> = (0..20).map(|_| new()).collect();
         rows[0].betting = white_row(-0.5, 13, 1);

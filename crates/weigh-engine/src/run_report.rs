@@ -10,7 +10,7 @@ use weigh_model::result::run::{RunReport, RunRow, RunSample, RunSeries, SCHEMA, 
 use weigh_model::result::suite_index;
 use weigh_model::result::suite_index::{SuiteIndex, items};
 use weigh_model::result::work_name::WorkName;
-use weigh_model::samples::OfRow;
+use weigh_model::samples::RowSamples;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{FromFile, Suite};
 
@@ -60,7 +60,7 @@ pub fn report(stored: &Stored) -> RunReport {
 }
 
 fn series(stored: &Stored) -> Vec<RunSeries> {
-    let of_work = |(&(work, _), row): (&(usize, usize), &OfRow)| {
+    let of_work = |(&(work, _), row): (&(usize, usize), &RowSamples)| {
         let work = &stored.header.works[work];
         let unit = row.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
         let samples = row.points.iter().map(|point| RunSample {

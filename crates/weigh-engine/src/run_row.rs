@@ -5,7 +5,7 @@ use weigh_model::disk_speed::DiskSpeed;
 use weigh_model::record::Stored;
 use weigh_model::result::load::DISK_READINGS;
 use weigh_model::result::run::{CopiesSpread, RunReading, RunRow};
-use weigh_model::samples::{OfRow, Point, Told, Totals};
+use weigh_model::samples::{CustomReadingMean, Point, RowSamples, Totals};
 
 const FILES: &str = DISK_READINGS[0];
 const DEVICE: &str = DISK_READINGS[1];
@@ -17,7 +17,7 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
         return None;
     }
     // A run has one arm, which is held against none.
-    let OfRow { points, baseline, copy_rates, .. } = stored.samples.get(&(work, 0))?;
+    let RowSamples { points, baseline, copy_rates, .. } = stored.samples.get(&(work, 0))?;
     let unit = baseline.as_ref().and_then(|totals| totals.unit.as_ref());
     let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
     let middle = median(&rates)?;
@@ -50,7 +50,7 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
 }
 
 fn readings(totals: &Totals) -> Vec<RunReading> {
-    let reading = |(name, told): (&String, &Told)| RunReading {
+    let reading = |(name, told): (&String, &CustomReadingMean)| RunReading {
         name: name.clone(),
         unit: told.unit.clone(),
         mean: told.mean(),
@@ -67,7 +67,7 @@ struct Moved {
     per_s: Option<f64>,
 }
 
-fn moved(row: &OfRow) -> Moved {
+fn moved(row: &RowSamples) -> Moved {
     let of = |name: &str, point: usize| {
         let further = row.further.get(point)?.iter();
         let mut named = further.filter(|(metric, _)| metric.name() == name);

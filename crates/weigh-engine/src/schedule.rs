@@ -61,16 +61,16 @@ impl Schedule {
         match self {
             Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => (SampleRole::Compared, *scheme),
             Schedule::Open(_) if pair.is_multiple_of(SEQUENTIAL_EVERY) => {
-                (SampleRole::Pilot, Scheme::InSequence)
+                (SampleRole::Pilot, Scheme::Sequential)
             }
-            Schedule::Open(_) => (SampleRole::Compared, Scheme::InTurns),
+            Schedule::Open(_) => (SampleRole::Compared, Scheme::Interleaved),
         }
     }
 
     /// Returns the schedule for sets after the first. Only the first set has a pilot.
     pub fn of_later_set(self) -> Schedule {
         match self {
-            Schedule::Open(_) => Schedule::Chosen(Scheme::InTurns),
+            Schedule::Open(_) => Schedule::Chosen(Scheme::Interleaved),
             settled => settled,
         }
     }
@@ -80,7 +80,7 @@ impl Schedule {
     pub fn is_settled(&self, pairs: usize) -> bool {
         match self {
             Schedule::Chosen(_) => true,
-            Schedule::Fixed(scheme) => *scheme == Scheme::InSequence && pairs > 1,
+            Schedule::Fixed(scheme) => *scheme == Scheme::Sequential && pairs > 1,
             Schedule::Open(_) => false,
         }
     }
@@ -89,7 +89,7 @@ impl Schedule {
     pub fn main(&self) -> Scheme {
         match self {
             Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => *scheme,
-            Schedule::Open(_) => Scheme::InTurns,
+            Schedule::Open(_) => Scheme::Interleaved,
         }
     }
 
@@ -97,19 +97,19 @@ impl Schedule {
     pub fn capital(&self) -> f64 {
         match self {
             Schedule::Fixed(_) => 1.0,
-            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => ON_TURNS,
-            Schedule::Chosen(Scheme::InSequence) => 1.0 - ON_TURNS,
+            Schedule::Open(_) | Schedule::Chosen(Scheme::Interleaved) => ON_TURNS,
+            Schedule::Chosen(Scheme::Sequential) => 1.0 - ON_TURNS,
         }
     }
 
     /// The spread that is expected of them.
     pub fn scale(&self, StartScales { in_sequence, in_turns }: StartScales) -> f64 {
         match self {
-            Schedule::Open(_) | Schedule::Chosen(Scheme::InTurns) => {
+            Schedule::Open(_) | Schedule::Chosen(Scheme::Interleaved) => {
                 in_turns.unwrap_or(TURNS_SCALE)
             }
-            Schedule::Fixed(Scheme::InTurns) => in_turns.unwrap_or(in_sequence),
-            Schedule::Fixed(Scheme::InSequence) | Schedule::Chosen(Scheme::InSequence) => {
+            Schedule::Fixed(Scheme::Interleaved) => in_turns.unwrap_or(in_sequence),
+            Schedule::Fixed(Scheme::Sequential) | Schedule::Chosen(Scheme::Sequential) => {
                 in_sequence
             }
         }
@@ -126,8 +126,8 @@ impl SchemePilot {
     /// Adds a pair that took `spent`.
     pub fn add(&mut self, scheme: Scheme, log_ratio: f64, spent: Duration) {
         let tried = match scheme {
-            Scheme::InSequence => &mut self.in_sequence,
-            Scheme::InTurns => &mut self.in_turns,
+            Scheme::Sequential => &mut self.in_sequence,
+            Scheme::Interleaved => &mut self.in_turns,
         };
         tried.log_ratios.push(log_ratio);
         tried.spent += spent;
@@ -139,9 +139,9 @@ impl SchemePilot {
     pub fn choose(&self) -> Scheme {
         match (self.in_turns.waste(), self.in_sequence.waste()) {
             (Some(turns), Some(sequence)) if sequence * CLEARLY_BETTER < turns => {
-                Scheme::InSequence
+                Scheme::Sequential
             }
-            _ => Scheme::InTurns,
+            _ => Scheme::Interleaved,
         }
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         let mut pilot = SchemePilot::default();
         for pair in 0..PILOT_PAIRS {
             let (_, scheme) = open.next(pair);
-            let (spread, ms) = if scheme == Scheme::InTurns { in_turns } else { in_sequence };
+            let (spread, ms) = if scheme == Scheme::Interleaved { in_turns } else { in_sequence };
             let log_ratio = spread * (pair / SEQUENTIAL_EVERY % 4) as f64;
             pilot.add(scheme, log_ratio, Duration::from_millis(ms));
         }
@@ -173,48 +173,48 @@ mod tests {
 
     #[test]
     fn variance_times_time_decides() {
-        assert_eq!(chosen((0.02, 50), (0.002, 50)), Scheme::InTurns);
-        assert_eq!(chosen((0.02, 50), (0.002, 50_000)), Scheme::InSequence);
-        assert_eq!(chosen((0.002, 50), (0.02, 50)), Scheme::InSequence);
+        assert_eq!(chosen((0.02, 50), (0.002, 50)), Scheme::Interleaved);
+        assert_eq!(chosen((0.02, 50), (0.002, 50_000)), Scheme::Sequential);
+        assert_eq!(chosen((0.002, 50), (0.02, 50)), Scheme::Sequential);
         assert_eq!(
             chosen((0.002, 50), (0.0039, 50)),
-            Scheme::InTurns,
+            Scheme::Interleaved,
             "by less than a factor of 4"
         );
-        assert_eq!(chosen((0.0, 50), (0.0, 50)), Scheme::InTurns, "neither is better");
-        assert_eq!(SchemePilot::default().choose(), Scheme::InTurns);
+        assert_eq!(chosen((0.0, 50), (0.0, 50)), Scheme::Interleaved, "neither is better");
+        assert_eq!(SchemePilot::default().choose(), Scheme::Interleaved);
     }
 
     #[test]
     fn one_pair_in_eight_of_a_pilot_is_sequential() {
         let open = Schedule::Open(SchemePilot::default());
         let in_turns = |schedule: &Schedule, pairs: std::ops::Range<usize>| {
-            pairs.filter(|pair| schedule.next(*pair).1 == Scheme::InTurns).count()
+            pairs.filter(|pair| schedule.next(*pair).1 == Scheme::Interleaved).count()
         };
         assert_eq!(in_turns(&open, 0..PILOT_PAIRS), 28);
-        assert_eq!(in_turns(&Schedule::Chosen(Scheme::InTurns), 0..80), 80);
-        assert_eq!(in_turns(&Schedule::Chosen(Scheme::InSequence), 0..80), 0);
-        assert_eq!(in_turns(&Schedule::Fixed(Scheme::InTurns), 0..80), 80);
+        assert_eq!(in_turns(&Schedule::Chosen(Scheme::Interleaved), 0..80), 80);
+        assert_eq!(in_turns(&Schedule::Chosen(Scheme::Sequential), 0..80), 0);
+        assert_eq!(in_turns(&Schedule::Fixed(Scheme::Interleaved), 0..80), 80);
         assert_eq!(
             open.next(0),
-            (SampleRole::Pilot, Scheme::InSequence),
+            (SampleRole::Pilot, Scheme::Sequential),
             "it tells whether turns work"
         );
     }
 
     #[test]
     fn a_row_that_gave_up_turns_is_settled_with_its_second_pair() {
-        let in_sequence = Schedule::Fixed(Scheme::InSequence);
+        let in_sequence = Schedule::Fixed(Scheme::Sequential);
         assert_eq!([1, 2].map(|pairs| in_sequence.is_settled(pairs)), [false, true]);
         let open = Schedule::Open(SchemePilot::default());
-        assert!(!open.is_settled(20) && Schedule::Chosen(Scheme::InTurns).is_settled(40));
+        assert!(!open.is_settled(20) && Schedule::Chosen(Scheme::Interleaved).is_settled(40));
     }
 
     #[test]
     fn later_sets_have_no_pilot() {
         let open = Schedule::Open(SchemePilot::default());
-        assert_eq!(open.of_later_set(), Schedule::Chosen(Scheme::InTurns));
-        for kept in [Schedule::Fixed(Scheme::InSequence), Schedule::Chosen(Scheme::InSequence)] {
+        assert_eq!(open.of_later_set(), Schedule::Chosen(Scheme::Interleaved));
+        for kept in [Schedule::Fixed(Scheme::Sequential), Schedule::Chosen(Scheme::Sequential)] {
             assert_eq!(kept.clone().of_later_set(), kept);
         }
     }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn no_more_is_staked_on_both_than_there_is() {
         let staked =
-            [Scheme::InTurns, Scheme::InSequence].map(|one| Schedule::Chosen(one).capital());
+            [Scheme::Interleaved, Scheme::Sequential].map(|one| Schedule::Chosen(one).capital());
         assert!((staked[0] + staked[1] - 1.0).abs() < 1e-12);
         assert_eq!(Schedule::Open(SchemePilot::default()).capital(), staked[0]);
     }

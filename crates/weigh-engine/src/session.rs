@@ -8,16 +8,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::calibration::{KnownNoise, RECENT, history, planned_pairs};
-use super::earlier::Earlier;
-use super::filled::{check_filled, check_interpreters};
+use super::command_template::{check_filled, check_interpreters};
 use super::host::turns::obstacle;
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
-use super::origin::{Origin, check_machine};
 use super::pairs::gather;
 use super::platform::Stop;
+use super::prior_sessions::PriorSessions;
 use super::programs::check_programs;
-use super::request::{Audience, Common, Compared, Passes, Plan, Request};
+use super::provenance::{Provenance, check_machine};
+use super::request::{Common, Compared, Passes, Plan, ProgressSink, Request};
 use super::resolve::{cells_of, load_points, resolve};
 use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
@@ -68,10 +68,10 @@ impl Done {
 pub fn execute(
     request: &Request,
     store: &Store,
-    audience: &mut dyn Audience,
+    progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
-    conduct(request, None, store, audience, interrupted)
+    conduct(request, None, store, progress_sink, interrupted)
 }
 
 /// Budget and precision of another session.
@@ -95,10 +95,10 @@ pub fn go_on(
     stored: &Stored,
     more: More,
     store: &Store,
-    audience: &mut dyn Audience,
+    progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
-    let origin = Origin::of(stored)?;
+    let origin = Provenance::of(stored)?;
     let More { budget, budget_per_row, precision } = more;
     let mut request = origin.request.clone();
     request.common.budget = budget;
@@ -107,7 +107,7 @@ pub fn go_on(
         Plan::Net(sweeps) => sweeps.precision = precision.unwrap_or(sweeps.precision),
         Plan::Run(_) | Plan::Ramp(_) => {}
     }
-    conduct(&request, Some((stored, &origin)), store, audience, interrupted)
+    conduct(&request, Some((stored, &origin)), store, progress_sink, interrupted)
 }
 
 /// Where an arm is on another machine, all that is done has to be had there.
@@ -144,7 +144,7 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
 /// no effect.
 fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
     let is_other = |work: &&Work| {
-        matches!(work, Work::Command { .. } | Work::Contest { .. } | Work::Interpreted(_))
+        matches!(work, Work::Command { .. } | Work::CommandComparison { .. } | Work::Interpreted(_))
     };
     let mut kinds = treatments.iter().flat_map(|named| &named.kinds);
     match (works.iter().find(is_other), kinds.find(|kind| kind.needs_workload())) {
@@ -170,15 +170,15 @@ fn check_commands(request: &Request, treatments: &[Named], is_resumed: bool) -> 
 
 pub(super) fn conduct(
     request: &Request,
-    resumed: Option<(&Stored, &Origin)>,
+    resumed: Option<(&Stored, &Provenance)>,
     store: &Store,
-    audience: &mut dyn Audience,
+    progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let treatments = request.treatments()?;
     check_commands(request, &treatments, resumed.is_some())?;
     check_reach(request, &treatments)?;
-    let mut announce = |sentence: &str| audience.announce(sentence);
+    let mut announce = |sentence: &str| progress_sink.announce(sentence);
     let mut station = Station::open(Station::occupied_by(&treatments), &mut announce)?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);
     let place = place.and_then(|place| {
@@ -194,7 +194,7 @@ pub(super) fn conduct(
         let begun = match resumed {
             None => begin(request, &treatments, &place, &station, store),
             Some(earlier) => {
-                resume(earlier, request, &treatments, &place, &station, store, audience)
+                resume(earlier, request, &treatments, &place, &station, store, progress_sink)
             }
         };
         begun.map(|begun| (place, begun))
@@ -220,7 +220,7 @@ pub(super) fn conduct(
         plans: earlier.plans.clone(),
         pair_costs: BTreeMap::new(),
     };
-    let result = session.measure(treatments, &mut station, audience);
+    let result = session.measure(treatments, &mut station, progress_sink);
     let warned = warn_of_changes(&station, store, &id);
     let left = station.close();
     let (mut state, failure, mut not_kept) = ending(result);
@@ -268,7 +268,7 @@ fn rows(works: &[Work], arms: usize) -> usize {
 fn can_take_turns(treatments: &[Named], works: &[Work], station: &Station) -> bool {
     station.place.executable.foreign.is_none()
         && obstacle(treatments.iter()).is_none()
-        && works.iter().any(Work::lets_take_turns)
+        && works.iter().any(Work::can_interleave)
 }
 
 /// Where it is measured, and what.
@@ -280,7 +280,7 @@ struct WhatIsMeasured {
 
 fn works_of(
     request: &Request,
-    origin: Option<&Origin>,
+    origin: Option<&Provenance>,
     station: &Station,
 ) -> Result<WhatIsMeasured, String> {
     let directory = match origin {
@@ -294,9 +294,9 @@ fn works_of(
             Compared::Command(argv) => {
                 vec![Work::Command { argv: argv.clone(), directory: directory.clone() }]
             }
-            Compared::Contest(contest) => {
+            Compared::CommandComparison(contest) => {
                 let (argvs, contest) = (contest.argvs()?, Box::new(contest.clone()));
-                vec![Work::Contest { contest, argvs, directory: directory.clone() }]
+                vec![Work::CommandComparison { contest, argvs, directory: directory.clone() }]
             }
         },
         Plan::Run(run) => resolve(&request.asked_for(&run.workloads), executable)?,
@@ -323,8 +323,8 @@ struct Begun {
     start_scales: Vec<StartScales>,
     /// n*, where it can be known.
     planned_pairs: Option<f64>,
-    earlier: Earlier,
-    origin: Origin,
+    earlier: PriorSessions,
+    origin: Provenance,
 }
 
 fn begin(
@@ -344,7 +344,7 @@ fn begin(
     let calibrations = history(store, &machine, Some(RECENT))?;
     let noise = KnownNoise::of(&calibrations);
     let planned_pairs = planned_pairs(&request, works, &calibrations, start_ms);
-    let origin = Origin::new(&request, directory, treatments, executable);
+    let origin = Provenance::new(&request, directory, treatments, executable);
     let Request { common, plan } = &request;
     let design = plan.design();
     let comparison = request.plan.comparison();
@@ -389,23 +389,23 @@ fn begin(
         store.add_warning(&id, warning).map_err(|error| error.to_string())?;
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
-    let earlier = Earlier::none(plan.sets());
+    let earlier = PriorSessions::none(plan.sets());
     Ok(Begun { id, request, start_scales, planned_pairs, earlier, origin })
 }
 
-fn to_json(origin: &Origin) -> String {
+fn to_json(origin: &Provenance) -> String {
     serde_json::to_string(origin).expect("plain data with text keys")
 }
 
 /// Opens a stored experiment again, if all is as it was.
 fn resume(
-    (stored, origin): (&Stored, &Origin),
+    (stored, origin): (&Stored, &Provenance),
     mut request: Request,
     treatments: &[Named],
     place: &WhatIsMeasured,
     station: &Station,
     store: &Store,
-    audience: &mut dyn Audience,
+    progress_sink: &mut dyn ProgressSink,
 ) -> Result<Begun, String> {
     let header = &stored.header;
     let (machine, mut warnings) = station.look(store.directory());
@@ -419,7 +419,7 @@ fn resume(
     if !header.works.iter().map(|work| work.name.clone()).eq(place.works.iter().map(Work::name)) {
         return Err("its suites have other workloads in this version of weigh".into());
     }
-    let earlier = Earlier::of(stored);
+    let earlier = PriorSessions::of(stored);
     if !are_boots && earlier.is_done(stored, &request) {
         return Err(
             "every row has its verdict and a sufficiently narrow interval: there is nothing left to measure"
@@ -437,10 +437,11 @@ fn resume(
         Plan::Net(_) => format::plural(sweeps_of(stored), "sweep"),
         _ => format::plural(gather(stored).iter().map(|row| row.series.len()).sum(), "pair"),
     };
-    audience.announce(&format!("Continuing {}: session {session}, after {so_far}.", stored.id));
+    progress_sink
+        .announce(&format!("Continuing {}: session {session}, after {so_far}.", stored.id));
     warnings.retain(|warning| !are_boots && !stored.warnings.contains(warning));
     for difference in &differences {
-        audience.announce(&format!("Changed since the experiment began: {difference}."));
+        progress_sink.announce(&format!("Changed since the experiment began: {difference}."));
     }
     warnings.extend(differences.into_iter().map(|different| format!("different: {different}.")));
     for warning in warnings {

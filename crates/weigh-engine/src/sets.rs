@@ -152,7 +152,7 @@ mod tests {
             series,
             outside: OutsideUse::default(),
             late: Late::default(),
-            schedule: Schedule::Fixed(Scheme::InSequence),
+            schedule: Schedule::Fixed(Scheme::Sequential),
             start: 0.01.into(),
         }
     }

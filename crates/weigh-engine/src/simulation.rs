@@ -11,9 +11,10 @@ use needs::repetitions;
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
 use super::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop, one_after_the_other,
+    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+    one_after_the_other,
 };
-use super::row::{RowState, Unit};
+use super::row::{RowKey, RowState};
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE};
 use paired::design::Design;
@@ -72,7 +73,7 @@ impl Simulation {
 }
 
 impl Simulation {
-    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+    fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
         if slot.position == 0 {
             let size = self.length.sqrt().recip();
             self.noise = [self.machine.sample(), self.machine.sample()].map(|noise| noise * size);
@@ -96,14 +97,14 @@ impl Platform for Simulation {
 
     /// The pilot of a host: from here on samples are of another length, and their noise of another
     /// size, which depends on what was measured.
-    fn choose_length(&mut self, _: &Unit, deviation: f64) -> Result<(), Stop> {
+    fn choose_length(&mut self, _: &RowKey, deviation: f64) -> Result<(), Stop> {
         if self.has_pilot {
             self.length = if deviation > 0.015 { 2.0 } else { 0.7 };
         }
         Ok(())
     }
 
-    fn failed(&mut self, _: &Slot, reason: &str) -> Result<(), Stop> {
+    fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
         panic!("a simulated machine does not fail: {reason}");
     }
 }
@@ -136,7 +137,7 @@ impl Observer for Witness {
 
 /// One set of one session.
 fn run(
-    units: &[Unit],
+    units: &[RowKey],
     design: &Design,
     seed: u64,
     budget: Duration,
@@ -149,7 +150,7 @@ fn run(
 
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.
 fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (RowState, Witness) {
-    let units = [Unit { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
+    let units = [RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
     let budget = SAMPLE * 2 * pairs;
     let mut witness = Witness { truth: simulation.effect, alarmed: false, missed: false };
     let (mut rows, result) =
@@ -212,7 +213,7 @@ struct Several {
 }
 
 impl Several {
-    fn sample(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+    fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
         let machine = &mut self.machines[slot.unit.work];
         let before = machine.now;
         let rate = machine.sample(slot)?;
@@ -230,7 +231,7 @@ impl Platform for Several {
         one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
     }
 
-    fn failed(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+    fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
         self.machines[slot.unit.work].failed(slot, reason)
     }
 }
@@ -246,8 +247,8 @@ fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
             let machine = |(row, noise)| Simulation::new(noise, seed * 4 + row, 0.0);
             let machines = (0..).zip(noises).map(machine).collect();
             let mut platform = Several { machines, now: Duration::ZERO };
-            let units: Vec<Unit> = (0..noises.len())
-                .map(|work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+            let units: Vec<RowKey> = (0..noises.len())
+                .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
                 .collect();
             let mut witness = Witness { truth: 0.0, alarmed: false, missed: false };
             let budget = SAMPLE * 2 * 44;

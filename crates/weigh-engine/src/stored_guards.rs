@@ -29,7 +29,7 @@ pub fn guard(
             pairs: of_row.series.len(),
             outside: &of_row.outside,
             cpu_time: of(&Metric::CpuTime),
-            all_time: of(&Metric::AllTime),
+            all_time: of(&Metric::OverallRate),
         };
         interleaved::guard(rate, of_row.schedule.main(), &claims, design);
         let mut late = of_row.late.clone();
@@ -38,7 +38,7 @@ pub fn guard(
         // What begins late is in no other claim of these pairs either.
         let because = rate.withheld.map(|withheld| withheld.because);
         let because = because.or_else(|| late.doubt(rate.estimate));
-        for (which, _) in further.iter().enumerate().filter(|(_, metric)| metric.is_unasked()) {
+        for (which, _) in further.iter().enumerate().filter(|(_, metric)| metric.is_implicit()) {
             interleaved::guard_beside(&mut others[which * rows + number], because);
         }
     }
@@ -46,6 +46,6 @@ pub fn guard(
 
 /// How the pairs of a row were taken, where there was a choice.
 pub fn scheme_of(stored: &Stored, row: &Measurements) -> Option<Scheme> {
-    let has_choice = stored.header.metrics.contains(&Metric::AllTime);
+    let has_choice = stored.header.metrics.contains(&Metric::OverallRate);
     has_choice.then_some(row.schedule.main())
 }

@@ -9,8 +9,8 @@ use super::load_compared::{compared_loads, on_curve};
 use super::log_ratio::{bound, percent, preliminary};
 use super::metrics;
 use super::notes::{self, Judged};
-use super::origin::Origin;
 use super::pairs::{Measurements, gather};
+use super::provenance::Provenance;
 use super::ranking;
 use super::request::Request;
 use super::sets::{self, Set};
@@ -106,7 +106,7 @@ pub fn summarise(stored: &Stored) -> Summary {
 /// Returns the request if a workload sends requests to a server. It has the treated side and the
 /// client's place.
 fn request_of_servers(stored: &Stored) -> Option<Request> {
-    let Origin { request, .. } = Origin::stored(stored).ok()?;
+    let Provenance { request, .. } = Provenance::stored(stored).ok()?;
     let surroundings = request.surroundings();
     let asks = |work: &StoredWork| surroundings.is_server_asked(&work.name.name);
     stored.header.works.iter().any(asks).then_some(request)
@@ -231,7 +231,7 @@ fn row(
         cost: AddedCost::of(&work.name, &unit, baseline, effect_pct),
         unit,
         baseline,
-        baseline_over_all: (measurements.schedule.main() == Scheme::InTurns)
+        baseline_over_all: (measurements.schedule.main() == Scheme::Interleaved)
             .then(|| rates(|pair| pair.rates_over_all[0]))
             .flatten(),
         treated: treated(baseline, effect_pct),
@@ -318,7 +318,7 @@ fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
     let is_known = readings.iter().any(|reading| reading.metric == *metric);
     let why = match metric {
         _ if is_known => return None,
-        Metric::Rate | Metric::AllTime | Metric::CpuTime => return None,
+        Metric::Rate | Metric::OverallRate | Metric::CpuTime => return None,
         Metric::PeakMemory => {
             "it needs no more than weigh's launcher, of which it is a copy at first"
         }

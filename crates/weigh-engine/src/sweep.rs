@@ -10,9 +10,9 @@ use super::host::sweeps::PairForecast;
 use super::measure::Session;
 use super::net_answers::net_answers;
 use super::order::Coins;
-use super::platform::{Platform, Slot, Stop};
-use super::request::{Audience, Sweeps};
-use super::row::Unit;
+use super::platform::{Platform, SampleSlot, Stop};
+use super::request::{ProgressSink, Sweeps};
+use super::row::RowKey;
 use super::run_progress::Progress;
 use super::work::Work;
 use paired::looks;
@@ -22,16 +22,16 @@ use weigh_model::samples::Point;
 use weigh_net::cell::Cell;
 use weigh_net::grid::{FURTHER_TURNS, Grid};
 use weigh_net::site::NetSite;
-use weigh_treatment::Bench;
+use weigh_treatment::ApplyContext;
 
 impl Session<'_> {
     /// Makes the network site for the cells of grids, if any work is a grid.
-    pub(super) fn lay_net(&self, bench: &Bench) -> Result<Option<NetSite>, Stop> {
+    pub(super) fn lay_net(&self, context: &ApplyContext) -> Result<Option<NetSite>, Stop> {
         if !self.works.iter().any(|work| matches!(work, Work::Net(_))) {
             return Ok(None);
         }
         let far_hosts = self.request.plan.far_hosts();
-        Ok(Some(NetSite::lay(bench.place, far_hosts, self.interrupted)?))
+        Ok(Some(NetSite::lay(context.place, far_hosts, self.interrupted)?))
     }
 
     /// Sweeps over the cells of a grid, which are `works` in this order.
@@ -43,10 +43,10 @@ impl Session<'_> {
         host: &mut Host,
         works: &[usize],
         sweeps: &Sweeps,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let Sweeps { grid, precision, trace, .. } = sweeps;
-        audience.announce(&format!(
+        progress_sink.announce(&format!(
             "Grid {} ({}): {}. All of them take about {}; that is repeated until the interval is narrow.",
             grid.name,
             grid.hash(),
@@ -66,7 +66,7 @@ impl Session<'_> {
             if self.is_enough(done, *precision)? || left < longest {
                 self.forget_ordinary(&self.store.load(self.id).map_err(Stop::from)?)?;
                 return trace.as_deref().map_or(Ok(()), |trace| {
-                    self.traced_sweep(host, works, (&cells, done, trace), audience)
+                    self.traced_sweep(host, works, (&cells, done, trace), progress_sink)
                 });
             }
             let began = host.elapsed();
@@ -74,7 +74,7 @@ impl Session<'_> {
                 |work: &&usize| is_scored(work) || **work % FURTHER_TURNS == done % FURTHER_TURNS;
             let due = works.iter().filter(has_turn).filter(|work| !without_result.contains(*work));
             let due: Vec<usize> = due.copied().collect();
-            let failed = self.one_sweep(host, due, done, &mut coins, audience)?;
+            let failed = self.one_sweep(host, due, done, &mut coins, progress_sink)?;
             longest = longest.max(host.elapsed() - began);
             done += 1;
             if failed.iter().any(is_scored) {
@@ -92,14 +92,14 @@ impl Session<'_> {
         mut order: Vec<usize>,
         number: usize,
         coins: &mut Coins,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<Vec<usize>, Stop> {
         coins.shuffle(&mut order, |_| 0);
         let mut progress = Progress::new(order.iter().map(|_| (1, 1)));
         let mut failed = Vec::new();
         for (at, work) in order.into_iter().enumerate() {
             let unit = self.unit(work, 0);
-            let slot = Slot::alone(unit, number);
+            let slot = SampleSlot::alone(unit, number);
             let cell = || {
                 if at == 0 {
                     host.renew_for_sweep(&slot)?;
@@ -114,7 +114,7 @@ impl Session<'_> {
                     failed.push(work);
                 }
             }
-            audience.swept(number + 1, &progress);
+            progress_sink.swept(number + 1, &progress);
         }
         Ok(failed)
     }
@@ -126,12 +126,12 @@ impl Session<'_> {
         host: &mut Host,
         works: &[usize],
         (cells, number, directory): (&[Cell], usize, &Path),
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let mut missed = 0;
         for (at, work) in works.iter().copied().enumerate() {
             let unit = self.unit(work, 0);
-            let slot = Slot::alone(unit, number);
+            let slot = SampleSlot::alone(unit, number);
             let path = directory.join(trace_name(&cells[work]));
             let cell = || {
                 if at == 0 {
@@ -145,12 +145,12 @@ impl Session<'_> {
                 Err(reason) => {
                     let sentence =
                         format!("Tracing ended after {at} of {} cells: {reason}", works.len());
-                    return self.warn(audience, sentence);
+                    return self.warn(progress_sink, sentence);
                 }
             }
         }
         let (cells, directory) = (format::plural(works.len(), "cell"), directory.display());
-        audience.announce(&format!(
+        progress_sink.announce(&format!(
             "What {cells} sent is in {directory}; {missed} packets were missed."
         ));
         Ok(())
@@ -163,18 +163,18 @@ impl Session<'_> {
     pub(super) fn tell_pairs_of_sweeps(
         &self,
         host: &mut Host,
-        units: &[Unit],
+        units: &[RowKey],
         set: usize,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         if set != self.earlier.sets.start {
             return Ok(());
         }
         let mut told = BTreeSet::new();
         for unit in units.iter().filter(|unit| told.insert(unit.work)) {
-            let slot = Slot { set, ..Slot::alone(*unit, 0) };
+            let slot = SampleSlot { set, ..SampleSlot::alone(*unit, 0) };
             let Some(PairForecast { cells, lasts }) = host.forecast_pair(&slot)? else { continue };
-            audience.announce(&format!(
+            progress_sink.announce(&format!(
                 "A pair of {} is {} in each arm, and lasts about {:.0} s, or more where the treatment makes \
                  it slower.",
                 self.works[unit.work].name(),

@@ -3,8 +3,8 @@
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use super::beside::Beside;
-use super::contest::Contest;
+use super::background_load::BackgroundLoad;
+use super::command_comparison::CommandComparison;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
 use weigh_fixture::Service;
@@ -48,7 +48,7 @@ pub enum Work {
         /// Server of the workload, if it is started for this workload alone.
         server: Option<&'static Service>,
         /// Activity alongside the workload.
-        beside: Option<Beside>,
+        beside: Option<BackgroundLoad>,
     },
     Interpreted(Interpreted),
     Command {
@@ -56,8 +56,8 @@ pub enum Work {
         directory: PathBuf,
     },
     /// Commands against each other.
-    Contest {
-        contest: Box<Contest>,
+    CommandComparison {
+        contest: Box<CommandComparison>,
         /// Per arm.
         argvs: Vec<Vec<String>>,
         directory: PathBuf,
@@ -142,7 +142,7 @@ impl Work {
             }
             Work::Interpreted(one) => (*one.name()).into(),
             Work::Command { argv, .. } => (*command_line(argv.iter().map(String::as_str))).into(),
-            Work::Contest { .. } => WORK.into(),
+            Work::CommandComparison { .. } => WORK.into(),
             Work::Load(load) if load.role == LoadRole::Peak => (*load.label).into(),
             Work::Load(load) => WorkName::of_users(&load.label, load.users.get()),
             Work::Net(net) => net.name(),
@@ -154,7 +154,7 @@ impl Work {
         match self {
             Work::Builtin { workload, .. } => workload.unit.clone(),
             Work::Interpreted(one) => one.unit().into(),
-            Work::Command { .. } | Work::Contest { .. } => WHOLE_RUNS.into(),
+            Work::Command { .. } | Work::CommandComparison { .. } => WHOLE_RUNS.into(),
             Work::Load(_) => UserLoad::UNIT.into(),
             Work::Net(net) => net.unit().into(),
         }
@@ -174,7 +174,7 @@ impl Work {
             Work::Builtin { workload, .. } => workload.syscalls_per_op,
             Work::Interpreted(_)
             | Work::Command { .. }
-            | Work::Contest { .. }
+            | Work::CommandComparison { .. }
             | Work::Load(_)
             | Work::Net(_) => None,
         }
@@ -219,7 +219,7 @@ impl Work {
                 Work::whole(argv.clone(), &place.work_directory)
             }
             Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
-            Work::Contest { argvs, directory, .. } => match argvs.get(arm) {
+            Work::CommandComparison { argvs, directory, .. } => match argvs.get(arm) {
                 Some(argv) => Work::whole(argv.clone(), directory),
                 None => return Err(format!("there is no command for arm {arm}")),
             },
@@ -312,7 +312,7 @@ impl Work {
     ///
     /// # Errors
     /// If the work is not one of our workloads.
-    pub fn beside(self, activity: &Beside) -> Result<Work, String> {
+    pub fn beside(self, activity: &BackgroundLoad) -> Result<Work, String> {
         match self {
             Work::Builtin { workload, member, copies, server, .. } => {
                 let beside = Some(activity.clone());
@@ -341,7 +341,7 @@ impl Work {
             Work::Builtin { .. }
             | Work::Interpreted(_)
             | Work::Command { .. }
-            | Work::Contest { .. }
+            | Work::CommandComparison { .. }
             | Work::Net(_) => None,
         }
     }
@@ -350,14 +350,16 @@ impl Work {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Work::Builtin { .. } | Work::Interpreted(_) | Work::Load(_) | Work::Net(_) => None,
-            Work::Command { directory, .. } | Work::Contest { directory, .. } => Some(directory),
+            Work::Command { directory, .. } | Work::CommandComparison { directory, .. } => {
+                Some(directory)
+            }
         }
     }
 
     /// The commands that are held against each other.
-    pub fn contest(&self) -> Option<&Contest> {
+    pub fn contest(&self) -> Option<&CommandComparison> {
         match self {
-            Work::Contest { contest, .. } => Some(contest),
+            Work::CommandComparison { contest, .. } => Some(contest),
             Work::Builtin { .. }
             | Work::Interpreted(_)
             | Work::Command { .. }
@@ -371,7 +373,10 @@ impl Work {
         match self {
             Work::Builtin { .. } => true,
             Work::Interpreted(one) => one.times_itself(),
-            Work::Command { .. } | Work::Contest { .. } | Work::Load(_) | Work::Net(_) => false,
+            Work::Command { .. }
+            | Work::CommandComparison { .. }
+            | Work::Load(_)
+            | Work::Net(_) => false,
         }
     }
 

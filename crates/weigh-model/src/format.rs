@@ -161,7 +161,7 @@ pub fn doubt(doubt: Doubt) -> &'static str {
         Doubt::WorksOutside => "a process works while its partner in the pair should have the CPU",
         Doubt::FewPairs => "it takes at least 24 interleaved pairs",
         Doubt::CpuTime => "CPU time does not support it yet",
-        Doubt::AllTime => "the rate over all slices does not support it yet",
+        Doubt::OverallRate => "the rate over all slices does not support it yet",
         Doubt::NotYetAged => "processes that had run for a second were not measured yet",
         Doubt::LateCost => "processes that had run for a second show a different effect",
     }

@@ -14,11 +14,11 @@ use paired::histogram::Histogram;
 
 /// The samples of an experiment, by which of `record::Header::works` and which treatment's arm
 /// they belong to.
-pub type Samples = BTreeMap<(usize, usize), OfRow>;
+pub type Samples = BTreeMap<(usize, usize), RowSamples>;
 
 /// The samples of a workload under a treatment, or in a run without one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OfRow {
+pub struct RowSamples {
     /// In the order measured.
     pub points: Vec<Point>,
     /// Where copies ran at the same time, their rates, in the same order.
@@ -88,13 +88,13 @@ pub struct Totals {
     /// Times of parts of the operations, by name.
     pub times: BTreeMap<String, PooledTimes>,
     /// Other values that programs reported, by name.
-    pub told: BTreeMap<String, Told>,
+    pub told: BTreeMap<String, CustomReadingMean>,
     pub evidence: Evidence,
 }
 
 /// Values of one name in all launches that told one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct CustomReadingMean {
     pub unit: String,
     pub sum: f64,
     pub launches: usize,
@@ -131,7 +131,7 @@ pub struct Usage {
     pub major_faults: Option<f64>,
 }
 
-impl OfRow {
+impl RowSamples {
     /// Whole pairs in the order measured, each with the number of its first sample, and both. They are next
     /// to each other, the one with the treatment and the other without.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, [&Point; 2])> {
@@ -217,7 +217,7 @@ impl Totals {
         }
         for (name, told) in other.told {
             let all = self.told.entry(name).or_default();
-            *all = Told {
+            *all = CustomReadingMean {
                 unit: told.unit,
                 sum: all.sum + told.sum,
                 launches: all.launches + told.launches,
@@ -227,14 +227,15 @@ impl Totals {
     }
 }
 
-impl Told {
+impl CustomReadingMean {
     pub fn mean(&self) -> f64 {
         self.sum / self.launches as f64
     }
 
     /// As it is read back.
-    pub fn named(reading: &OwnReading) -> (String, Told) {
-        let told = Told { unit: reading.unit.clone(), sum: reading.value, launches: 1 };
+    pub fn named(reading: &OwnReading) -> (String, CustomReadingMean) {
+        let told =
+            CustomReadingMean { unit: reading.unit.clone(), sum: reading.value, launches: 1 };
         (reading.name.clone(), told)
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use trust::program;
 use trust::start::{self, Inherited};
 use weigh_host::said::{Heard, Keep, Said};
-use weigh_workload::member::{Raise, Readiness};
+use weigh_workload::member::{Readiness, StartServer};
 
 /// The activity that asks it.
 pub const FTP_ACTIVITY: &str = "activity-ftp";
@@ -56,7 +56,7 @@ impl Vsftpd {
     ///
     /// # Errors
     /// Where its files cannot be written.
-    pub fn raise(&self, scratch: &Path, address: Ipv4Addr, nonce: &str) -> io::Result<Raise> {
+    pub fn raise(&self, scratch: &Path, address: Ipv4Addr, nonce: &str) -> io::Result<StartServer> {
         let directory = scratch.join("ftp");
         let files = directory.join("files");
         fs::create_dir_all(&files)?;
@@ -69,7 +69,7 @@ impl Vsftpd {
         let configured = directory.join("vsftpd.conf");
         fs::write(&configured, configuration(address, &files, &passwords))?;
         let argv = [&self.program, &configured].map(|path| path.display().to_string());
-        Ok(Raise {
+        Ok(StartServer {
             name: "vsftpd".into(),
             argv: argv.into(),
             environment: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weigh_workload::member::{Raise, Readiness};
+use weigh_workload::member::{Readiness, StartServer};
 
 /// Name of a peer to its launcher.
 pub const PEER: &str = "peer";
@@ -36,8 +36,8 @@ pub fn raise_peer(
     socket: PathBuf,
     ftp: Option<(&str, &str)>,
     nonce: &str,
-) -> Raise {
-    Raise {
+) -> StartServer {
+    StartServer {
         name: PEER.into(),
         argv: peer_argv(executable, &socket, ftp),
         environment: vec![(NONCE.into(), nonce.into())],

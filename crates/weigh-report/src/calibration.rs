@@ -165,8 +165,8 @@ fn table(workloads: &[WorkloadNoise]) -> Table {
 
 fn taken(scheme: Scheme) -> &'static str {
     match scheme {
-        Scheme::InSequence => "sequential",
-        Scheme::InTurns => "interleaved",
+        Scheme::Sequential => "sequential",
+        Scheme::Interleaved => "interleaved",
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
     fn calibration(alarms: usize, allowed: usize) -> Calibration {
         let row = |workload: &str, shown: [Option<f64>; 3]| WorkloadNoise {
             workload: workload.into(),
-            scheme: Scheme::InTurns,
+            scheme: Scheme::Interleaved,
             noise_pct: 1.4,
             pair_s: 0.18,
             smallest_effect_pct: shown,

@@ -53,7 +53,7 @@ fn with_metric<'a>(s: &'a Summary, metric: &'a Metric) -> impl Iterator<Item = O
 fn title(metric: &Metric) -> String {
     match metric {
         Metric::Rate => "Rate".into(),
-        Metric::AllTime => "Rate over all time".into(),
+        Metric::OverallRate => "Rate over all time".into(),
         Metric::CpuTime => "CPU time per operation".into(),
         Metric::PeakMemory => "Peak memory".into(),
         Metric::BlockInput => "Block input per operation".into(),
@@ -68,7 +68,7 @@ fn title(metric: &Metric) -> String {
 fn legend(metric: &Metric) -> &'static str {
     match metric {
         Metric::Rate => "operations per second",
-        Metric::AllTime => {
+        Metric::OverallRate => {
             "with every stall; the figures above are medians of slices, in which processes took turns"
         }
         Metric::CpuTime => {
@@ -130,17 +130,17 @@ fn amounts(reading: &Reading) -> String {
 /// The verdicts on a metric that was asked for; of CPU time those of workloads whose rate is left open, and
 /// of the rate over all time also those that are others than by slices.
 fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
-    let is_asked_for = !metric.is_unasked();
+    let is_asked_for = !metric.is_implicit();
     let is_told = |(row, reading): &OfMetric| {
         let is_open = row.verdict == Verdict::Inconclusive;
-        let is_other = *metric == Metric::AllTime && reading.verdict != row.verdict;
+        let is_other = *metric == Metric::OverallRate && reading.verdict != row.verdict;
         reading.verdict != Verdict::Inconclusive && (is_asked_for || is_open || is_other)
     };
     let decided: Vec<OfMetric> = with_metric(s, metric).filter(is_told).collect();
     let margin = format::margin(s.margin_pct);
     let within = [format!("is equal within {margin}"), format!("are equal within {margin}")];
     let [more, less] = match metric {
-        Metric::AllTime => [["is faster", "are faster"], ["is slower", "are slower"]],
+        Metric::OverallRate => [["is faster", "are faster"], ["is slower", "are slower"]],
         _ => [["takes more", "take more"], ["takes less", "take less"]],
     };
     let clauses: Vec<String> = [
@@ -154,7 +154,7 @@ fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
     let said = clauses.join("; ");
     let by = match metric {
         Metric::CpuTime => "CPU time, which does not include waiting".into(),
-        Metric::AllTime => "the rate over all time, with every stall".into(),
+        Metric::OverallRate => "the rate over all time, with every stall".into(),
         Metric::Latency(_) | Metric::Named(_) => quoted(metric.name()),
         known => title(known).to_lowercase(),
     };
@@ -204,8 +204,8 @@ fn verdict(reading: &Reading, margin_pct: f64) -> String {
     }
     let word = match (change(reading), &reading.metric) {
         (None, _) => return format!("equal within {within}"),
-        (Some(true), Metric::AllTime) => "faster",
-        (Some(false), Metric::AllTime) => "slower",
+        (Some(true), Metric::OverallRate) => "faster",
+        (Some(false), Metric::OverallRate) => "slower",
         (Some(true), _) => "more",
         (Some(false), _) => "less",
     };

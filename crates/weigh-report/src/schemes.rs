@@ -10,7 +10,7 @@ const MOST_NAMED: usize = 6;
 /// Which rows took turns, and which did not.
 pub fn sentence(s: &Summary) -> Option<String> {
     let of = |scheme| rows_of(s, scheme).collect::<Vec<&Row>>();
-    let [in_turns, in_sequence] = [of(Scheme::InTurns), of(Scheme::InSequence)];
+    let [in_turns, in_sequence] = [of(Scheme::Interleaved), of(Scheme::Sequential)];
     Some(match (&in_turns[..], &in_sequence[..]) {
         ([], []) => return None,
         (_, []) => "All rows are judged by pairs that took turns on one CPU.".into(),
@@ -52,18 +52,18 @@ mod tests {
         let mut s = example::audit();
         assert_eq!(sentence(&s), None);
         for row in &mut s.results {
-            row.scheme = Some(Scheme::InSequence);
+            row.scheme = Some(Scheme::Sequential);
         }
         assert_eq!(sentence(&s).unwrap(), "All pairs were taken in sequence.");
         for row in &mut s.results {
-            row.scheme = Some(Scheme::InTurns);
+            row.scheme = Some(Scheme::Interleaved);
         }
         let all = "All rows are judged by pairs that took turns on one CPU.";
         assert_eq!(sentence(&s).unwrap(), all);
         for row in &mut s.results {
-            row.scheme = Some(Scheme::InSequence);
+            row.scheme = Some(Scheme::Sequential);
         }
-        s.results[0].scheme = Some(Scheme::InTurns);
+        s.results[0].scheme = Some(Scheme::Interleaved);
         let said = sentence(&s).unwrap();
         let first = quoted(&s.results[0].workload);
         assert!(

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::away::AwayClient;
 use super::client::{ExemptClient, WhoIsTreated};
 use super::cpu_shares::CpuShares;
+use super::remote_client::AwayClient;
 use weigh_treatment::{self as treatment, Named, PairDraw, Treatment};
 use weigh_workload::instance::Instance;
 use weigh_workload::launcher::{self, Job, Launched, Launcher, LauncherError};
-use weigh_workload::member::{MemberDuring, MemberSeen, Raise};
+use weigh_workload::member::{MemberDuring, MemberSeen, StartServer};
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::enter_root::EnterRoot;
@@ -241,7 +241,7 @@ impl Arm {
             let members = instance.members.clone();
             let started = self.raise(instance, interrupted).inspect_err(|_| self.lower());
             tries_left -= 1;
-            if started.is_ok() || tries_left == 0 || !members.iter().any(Raise::is_kept_out) {
+            if started.is_ok() || tries_left == 0 || !members.iter().any(StartServer::is_kept_out) {
                 return started;
             }
         }
@@ -422,7 +422,7 @@ impl Raised {
         self.of_members.as_mut().unwrap_or(&mut self.launcher)
     }
 
-    fn start(&mut self, member: &Raise, interrupted: &AtomicBool) -> Result<(), ArmsError> {
+    fn start(&mut self, member: &StartServer, interrupted: &AtomicBool) -> Result<(), ArmsError> {
         let seen = self.of_members().raise(member, interrupted).map_err(of_member)?;
         if member.is_asked {
             self.asked.push(seen.pid);

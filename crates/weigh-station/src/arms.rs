@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 pub use super::arm::ArmsError;
 use super::arm::{Arm, Exempt};
-use super::away::{AwayClient, ClientLabel};
 use super::client::WhoIsTreated;
 use super::cpu_shares::CpuShares;
+use super::remote_client::{AwayClient, ClientLabel};
 use weigh_fixture::is_server;
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_treatment::{
-    Bench, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers, on_demand,
+    ApplyContext, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers,
+    on_demand,
 };
 use weigh_workload::launcher::{Job, Launched, LauncherError};
 use weigh_workload::member::MemberDuring;
@@ -26,7 +27,7 @@ use weigh_workload::setup::kind::enter_root::EnterRoot;
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
 pub struct Arms<'a> {
-    pub bench: Bench<'a>,
+    pub context: ApplyContext<'a>,
     arms: Vec<Arm>,
 }
 
@@ -45,13 +46,13 @@ fn common_place(here: &LaunchPlace, treatments: &[Named]) -> LaunchPlace {
 fn servers_of_arm(
     labels: &BTreeSet<String>,
     arm: &str,
-    bench: &Bench,
+    context: &ApplyContext,
     guard: &mut Guard,
 ) -> Result<BTreeMap<String, Box<dyn Treatment>>, ArmsError> {
     let mut servers = BTreeMap::new();
     for label in labels {
         let mut server = on_demand(label, arm).map_err(ArmsError::Fixture)?;
-        server.prepare(bench, guard)?;
+        server.prepare(context, guard)?;
         servers.insert(label.clone(), server);
     }
     Ok(servers)
@@ -97,43 +98,43 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// Where a treatment cannot be applied; what was applied is the guard's to undo.
     pub fn raise(
-        mut bench: Bench<'a>,
+        mut context: ApplyContext<'a>,
         mut treatments: Vec<Named>,
         serving: &Serving,
         guard: &mut Guard,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Arms<'a>, ArmsError> {
         let labels = treatments.iter().map(|named| &*named.label);
-        bench.circumstances.asked_of_servers = labels.filter_map(asked_of_servers).collect();
+        context.circumstances.asked_of_servers = labels.filter_map(asked_of_servers).collect();
         let away = match &serving.client {
             None => None,
             Some(label) => {
                 announce(&label.takes_time());
-                let client = AwayClient::connect(label, &bench)?;
-                bench.circumstances.away = Some(client.addresses());
+                let client = AwayClient::connect(label, &context)?;
+                context.circumstances.away = Some(client.addresses());
                 Some(Rc::new(RefCell::new(client)))
             }
         };
         for named in &mut treatments {
             named.treatment.takes_time().into_iter().for_each(|sentence| announce(&sentence));
-            for sentence in named.treatment.prepare(&bench, guard)? {
+            for sentence in named.treatment.prepare(&context, guard)? {
                 announce(&sentence);
             }
         }
         for named in &mut treatments {
-            named.treatment.apply(&bench, guard)?;
+            named.treatment.apply(&context, guard)?;
         }
         let setups: Vec<Setup> = (0..treatments.len())
             .map(|own| {
                 let others = treatments.iter().enumerate().filter(|(index, _)| *index != own);
-                let others = others.fold(bench.surroundings.clone(), |setup, (_, other)| {
+                let others = others.fold(context.surroundings.clone(), |setup, (_, other)| {
                     setup.overridden_by(other.treatment.setup(false))
                 });
                 others.overridden_by(treatments[own].treatment.setup(true))
             })
             .collect();
-        let here = common_place(bench.place, &treatments);
-        let nothing = treatments.iter().fold(bench.surroundings.clone(), |setup, named| {
+        let here = common_place(context.place, &treatments);
+        let nothing = treatments.iter().fold(context.surroundings.clone(), |setup, named| {
             setup.overridden_by(named.treatment.setup(false))
         });
         let treated = serving.treated;
@@ -143,16 +144,16 @@ impl<'a> Arms<'a> {
         for (named, setup) in treatments.into_iter().zip(setups) {
             let place = named.treatment.place(here.clone());
             let root = setup.get::<EnterRoot>().cloned();
-            bench.circumstances.root_of_servers =
+            context.circumstances.root_of_servers =
                 root.clone().filter(|_| treated != WhoIsTreated::Client);
-            bench.circumstances.root_of_workers = root;
-            let servers = servers_of_arm(&serving.labels, &named.label, &bench, guard)?;
+            context.circumstances.root_of_workers = root;
+            let servers = servers_of_arm(&serving.labels, &named.label, &context, guard)?;
             let exempt = exempt.clone();
             let mut arm = Arm::new(named, servers, place, setup, exempt);
-            arm.renew(bench.interrupted)?;
+            arm.renew(context.interrupted)?;
             arms.push(arm);
         }
-        Ok(Arms { bench, arms })
+        Ok(Arms { context, arms })
     }
 
     /// Sets the fixtures that the next launches in an arm need, chosen from the fixtures of
@@ -206,8 +207,8 @@ impl<'a> Arms<'a> {
     }
 
     /// Returns true if a launch in an arm that gave this evidence made nothing that outlasts it.
-    pub fn was_quiet(&self, arm: usize, evidence: &Evidence) -> bool {
-        self.arms[arm].named.treatment.was_quiet(evidence)
+    pub fn left_no_async_work(&self, arm: usize, evidence: &Evidence) -> bool {
+        self.arms[arm].named.treatment.left_no_async_work(evidence)
     }
 
     /// Returns the label of an arm's treatment.
@@ -242,7 +243,7 @@ impl<'a> Arms<'a> {
         job: &Job,
     ) -> Result<Proved, ArmsError> {
         self.tell_before(arm, treated_arm)?;
-        let (launched, members) = self.arms[arm].run(job, self.bench.interrupted)?;
+        let (launched, members) = self.arms[arm].run(job, self.context.interrupted)?;
         self.prove(arm, launched, &members)
     }
 
@@ -259,13 +260,13 @@ impl<'a> Arms<'a> {
         meanwhile: &mut dyn FnMut(u32),
     ) -> Result<Proved, ArmsError> {
         self.tell_before(arm, treated_arm)?;
-        let launched = self.arms[arm].run_watched(job, self.bench.interrupted, meanwhile);
+        let launched = self.arms[arm].run_watched(job, self.context.interrupted, meanwhile);
         self.prove(arm, launched?, &[])
     }
 
     /// Announces the next launch to the treatments, whose changes the guard watches.
     fn tell_before(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {
-        let guarded = self.bench.running.check_undoing();
+        let guarded = self.context.running.check_undoing();
         guarded.map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         for (index, one) in self.arms.iter_mut().enumerate() {
             one.named.treatment.before(Role::of(index, arm, treated_arm))?;
@@ -320,7 +321,7 @@ impl<'a> Arms<'a> {
             told.map_err(|error| LaunchOfPairError { position: 0, error: error.into() })?;
         }
         for (position, arm) in arms.into_iter().enumerate() {
-            let begun = self.arms[arm].begin(&jobs[position], self.bench.interrupted);
+            let begun = self.arms[arm].begin(&jobs[position], self.context.interrupted);
             if let Err(error) = begun {
                 arms.into_iter().for_each(|arm| self.arms[arm].lower());
                 return Err(LaunchOfPairError { position, error });
@@ -336,7 +337,7 @@ impl<'a> Arms<'a> {
                 if launched[position].is_some() {
                     continue;
                 }
-                let ended = self.arms[arm].end_within(LOOK_AT_OTHER, self.bench.interrupted);
+                let ended = self.arms[arm].end_within(LOOK_AT_OTHER, self.context.interrupted);
                 launched[position] = ended.map_err(|error| {
                     arms.into_iter().for_each(|arm| self.arms[arm].lower());
                     LaunchOfPairError { position, error }
@@ -368,7 +369,7 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// If the launcher fails.
     pub fn launch_unproved(&mut self, arm: usize, job: &Job) -> Result<Launched, ArmsError> {
-        Ok(self.arms[arm].run(job, self.bench.interrupted)?.0)
+        Ok(self.arms[arm].run(job, self.context.interrupted)?.0)
     }
 
     /// A new launcher, with what is made afresh around a sample: where a process lies in memory, or how a
@@ -379,7 +380,7 @@ impl<'a> Arms<'a> {
     /// Where it does not start.
     pub fn renew(&mut self, arm: usize, draw: PairDraw) -> Result<(), ArmsError> {
         self.arms[arm].vary(draw)?;
-        self.arms[arm].renew(self.bench.interrupted)
+        self.arms[arm].renew(self.context.interrupted)
     }
 
     /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.

@@ -14,10 +14,10 @@
 
 mod arm;
 pub mod arms;
-pub mod away;
 pub mod client;
 mod cpu_shares;
 pub mod fitness;
+pub mod remote_client;
 mod start;
 
 use std::cell::Cell;
@@ -36,7 +36,7 @@ use weigh_host::undo::claim::{AUDIT, claim, only_one_at_a_time};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::left_behind::{put_back_what_was_claimed, put_back_what_was_left};
 use weigh_model::facts::Facts;
-use weigh_treatment::{Bench, Commons, Named, undoings};
+use weigh_treatment::{ApplyContext, Named, SharedState, undoings};
 use weigh_workload::executable::Executable;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
@@ -82,14 +82,17 @@ impl Station {
     }
 
     /// Returns the resources that treatments may use, and the guard that records their changes.
-    pub fn bench<'a>(&'a mut self, interrupted: &'a Arc<AtomicBool>) -> (Bench<'a>, &'a mut Guard) {
+    pub fn context<'a>(
+        &'a mut self,
+        interrupted: &'a Arc<AtomicBool>,
+    ) -> (ApplyContext<'a>, &'a mut Guard) {
         let Station { place, guard, .. } = self;
         (
-            Bench {
+            ApplyContext {
                 place,
                 interrupted,
                 running: Rc::clone(guard.running()),
-                commons: Commons::default(),
+                commons: SharedState::default(),
                 seed: 0,
                 surroundings: Setup::default(),
                 circumstances: Circumstances::default(),

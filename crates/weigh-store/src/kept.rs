@@ -4,7 +4,7 @@ use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
-use weigh_model::samples::{Kept, Point, PooledTimes, Told, Totals, Usage, Waits};
+use weigh_model::samples::{CustomReadingMean, Kept, Point, PooledTimes, Totals, Usage, Waits};
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::{all_time, cpu_ns_per_op, further_value, rate_in_turns};
 
@@ -69,7 +69,7 @@ pub(super) fn keep(
         usage: usage(&sample),
         waits: disturbance.map(Waits::from).unwrap_or_default(),
         times: sample.times.into_iter().map(PooledTimes::named).collect(),
-        told: sample.readings.iter().map(Told::named).collect(),
+        told: sample.readings.iter().map(CustomReadingMean::named).collect(),
         evidence,
     };
     let row = (place.work, place.treated_arm);
@@ -79,7 +79,7 @@ pub(super) fn keep(
     let bytes = [sample.peak_memory_bytes, sample.block_input_bytes, sample.block_output_bytes];
     let has = |metric: &Metric| {
         let amount = match metric {
-            Metric::AllTime => all_time(&sample.readings, rate_over_all),
+            Metric::OverallRate => all_time(&sample.readings, rate_over_all),
             other => further_value(other, operations, bytes, &sample.readings),
         };
         Some((metric.clone(), amount?))

@@ -33,8 +33,8 @@ pub mod names;
 mod open;
 mod read;
 mod schema;
-mod sound;
 mod stream;
+mod validate;
 mod write;
 
 /// Why the store did not do what it was asked to; a sentence that says what to do.
@@ -198,7 +198,7 @@ mod tests {
             arm,
             treated_arm: 1,
             role: SampleRole::Compared,
-            scheme: Scheme::InSequence,
+            scheme: Scheme::Sequential,
             set: 0,
             pair,
             position: arm,

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
 use super::write::id;
-use super::{Error, Store, sound};
+use super::{Error, Store, validate};
 use paired::multiplicity::Multiplicity;
 use weigh_host::machine;
 use weigh_host::machine::process::process_start;
@@ -141,7 +141,7 @@ impl Store {
                 Ok(Failure { workload, arm, reason: row.get("reason")? })
             })?;
         stored.details = self.details(id)?;
-        sound::check(&stored)?;
+        validate::check(&stored)?;
         Ok(stored)
     }
 

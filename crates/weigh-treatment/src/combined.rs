@@ -3,7 +3,7 @@
 
 use super::kind::none;
 use super::{
-    Bench, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError, build,
+    ApplyContext, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError, build,
     not_elsewhere,
 };
 use weigh_host::undo::guard::Guard;
@@ -71,12 +71,12 @@ impl Treatment for Combined {
         self.all().any(|part| part.sets_in_late())
     }
 
-    fn lets_take_turns(&self) -> bool {
-        self.all().all(|part| part.lets_take_turns())
+    fn can_interleave(&self) -> bool {
+        self.all().all(|part| part.can_interleave())
     }
 
-    fn was_quiet(&self, evidence: &Evidence) -> bool {
-        self.all().all(|part| part.was_quiet(evidence))
+    fn left_no_async_work(&self, evidence: &Evidence) -> bool {
+        self.all().all(|part| part.left_no_async_work(evidence))
     }
 
     fn takes_time(&self) -> Option<String> {
@@ -84,16 +84,20 @@ impl Treatment for Combined {
         (!all.is_empty()).then(|| all.join(" "))
     }
 
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
         let mut sentences = Vec::new();
         for (_, part) in &mut self.parts {
-            sentences.extend(part.prepare(bench, guard)?);
+            sentences.extend(part.prepare(context, guard)?);
         }
         Ok(sentences)
     }
 
-    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
-        self.parts.iter_mut().try_for_each(|(_, part)| part.apply(bench, guard))
+    fn apply(&mut self, context: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.apply(context, guard))
     }
 
     fn place(&self, place: LaunchPlace) -> LaunchPlace {
@@ -130,8 +134,8 @@ impl Treatment for Combined {
         self.parts.iter_mut().try_for_each(|(_, part)| part.ask())
     }
 
-    fn hold_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
-        self.parts.iter_mut().try_for_each(|(_, part)| part.hold_exempt(launch))
+    fn verify_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.verify_exempt(launch))
     }
 
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {

@@ -49,19 +49,19 @@ use weigh_workload::setup::Setup;
 pub mod audit;
 pub mod boot;
 mod combined;
-mod commons;
-pub mod contender;
+pub mod command_arm;
 pub mod control_group;
 pub mod differences;
 pub mod digest;
-pub mod elsewhere;
 mod error;
-mod furnished;
+mod fixture_treatment;
 pub mod guest;
 pub mod placebo;
 pub mod rebuild;
+pub mod remote;
 mod rootfs;
 pub mod seccomp;
+mod shared_state;
 pub mod switched;
 mod tuned;
 
@@ -71,11 +71,11 @@ pub mod kind {
 }
 
 use combined::Combined;
-pub use commons::Commons;
 pub use error::TreatmentError;
-pub use furnished::on_demand;
+pub use fixture_treatment::on_demand;
 pub use kind::KINDS;
 pub use placebo::Placebo;
+pub use shared_state::SharedState;
 pub use tuned::asked_of_servers;
 
 /// A kind of treatment: what `audit` or `seccomp` stands for before it has parameters.
@@ -119,14 +119,14 @@ pub trait Kind: Sync {
 }
 
 /// Tools and facts that a treatment may use.
-pub struct Bench<'a> {
+pub struct ApplyContext<'a> {
     pub place: &'a LaunchPlace,
     /// Set by Ctrl-C and its kin.
     pub interrupted: &'a Arc<AtomicBool>,
     /// Where commands are kept that change the system, for as long as they run.
     pub running: Rc<CurrentCommand>,
     /// Values that the arms of a kind share.
-    pub commons: Commons,
+    pub commons: SharedState,
     /// Seed of the experiment, from which all chance is drawn.
     pub seed: u64,
     /// Set-up of the processes of all arms, unless a treatment changes it.
@@ -208,14 +208,14 @@ pub trait Treatment {
     /// Both then live at the same time, and differ by the treatment alone. That holds if the
     /// treatment is a property of processes, and no `before` or `after` of a launch changes shared
     /// state.
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         false
     }
 
     /// Returns true if a launch of its arm with this evidence made no work for other processes.
     ///
     /// Such work could fall into the time of a process that takes turns with the launched one.
-    fn was_quiet(&self, evidence: &Evidence) -> bool {
+    fn left_no_async_work(&self, evidence: &Evidence) -> bool {
         let _ = evidence;
         true
     }
@@ -229,8 +229,12 @@ pub trait Treatment {
     ///
     /// # Errors
     /// Where the treatment cannot be applied here.
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        let _ = (bench, guard);
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        let _ = (context, guard);
         Ok(Vec::new())
     }
 
@@ -238,8 +242,8 @@ pub trait Treatment {
     ///
     /// # Errors
     /// Where that fails; the guard's journal undoes what was done.
-    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
-        let _ = (bench, guard);
+    fn apply(&mut self, context: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
+        let _ = (context, guard);
         Ok(())
     }
 
@@ -310,7 +314,7 @@ pub trait Treatment {
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`]
-    fn hold_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
+    fn verify_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
         match self.reach() {
             Reach::Processes => self.after(launch).map(drop),
             _ => Ok(()),

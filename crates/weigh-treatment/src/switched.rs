@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::{Bench, Launch, Occupied, Role, Treatment, TreatmentError};
+use super::{ApplyContext, Launch, Occupied, Role, Treatment, TreatmentError};
 use weigh_host::machine::fix::Setting;
 use weigh_host::machine::sysctl::can_be_put_back;
 use weigh_host::undo::guard::Guard;
@@ -139,8 +139,12 @@ impl Treatment for Switched {
         vec![Occupied { what: self.occupied, takes_turns: true }]
     }
 
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        let sentences = self.look(bench.commons.of())?;
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        let sentences = self.look(context.commons.of())?;
         for setting in self.settings() {
             let instance = setting.file.display().to_string();
             settings::write_down(std::slice::from_ref(setting), &instance, guard)
@@ -149,7 +153,7 @@ impl Treatment for Switched {
         Ok(sentences)
     }
 
-    fn apply(&mut self, _: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
+    fn apply(&mut self, _: &ApplyContext, _: &mut Guard) -> Result<(), TreatmentError> {
         self.try_out()
     }
 

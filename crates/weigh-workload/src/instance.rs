@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::member::Raise;
+use super::member::StartServer;
 use super::setup::Setup;
 
 /// One instance of it. The next sample of the arm has another, so that no server's or file system's luck is
@@ -15,7 +15,7 @@ pub struct Instance {
     pub setup: Setup,
     /// Processes that the launcher starts in this order, and ends in the other. They stand still while
     /// another arm is measured. Their names are their own among those of an arm.
-    pub members: Vec<Raise>,
+    pub members: Vec<StartServer>,
     /// Variables for a workload or command, such as an address or a directory.
     pub environment: Vec<(String, String)>,
     /// Where workloads are executed and make their files, in place of the arm's scratch directory. A command

@@ -29,7 +29,7 @@ use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
 use super::kills::Kills;
 use super::launcher::{LauncherAnswer, LauncherOrder, Numbered};
 use super::listening::{has_socket, listening_inode};
-use super::member::{MemberSeen, Raise, Readiness};
+use super::member::{MemberSeen, Readiness, StartServer};
 use super::setup::Setup;
 use trust::start;
 use weigh_host::lines::Lines;
@@ -75,7 +75,7 @@ impl Keeper {
     ///
     /// # Errors
     /// As `socketpair(2)` and `fork(2)`.
-    pub fn start(setup: &Setup, id: u64, raise: Raise, kills: Kills) -> io::Result<Keeper> {
+    pub fn start(setup: &Setup, id: u64, raise: StartServer, kills: Kills) -> io::Result<Keeper> {
         let (ours, its) = UnixStream::pair()?;
         // SAFETY: the launcher has one thread, so the forked child may use the heap.
         match unsafe { libc::fork() } {
@@ -97,7 +97,7 @@ impl Keeper {
 }
 
 /// The keeper's life.
-fn keep(socket: OwnedFd, setup: &Setup, id: u64, raise: &Raise) -> io::Result<()> {
+fn keep(socket: OwnedFd, setup: &Setup, id: u64, raise: &StartServer) -> io::Result<()> {
     close_all_but(socket.as_raw_fd())?;
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut lines = Lines::over(socket.try_clone()?, socket);
@@ -122,7 +122,7 @@ fn keep(socket: OwnedFd, setup: &Setup, id: u64, raise: &Raise) -> io::Result<()
                 LauncherOrder::Look(_) => {
                     kept.seen().map(|seen| LauncherAnswer::Member(Box::new(seen)))
                 }
-                LauncherOrder::Lower { limit_ms, .. } => {
+                LauncherOrder::StopServer { limit_ms, .. } => {
                     kept.lower(Duration::from_millis(limit_ms));
                     return lines.send(&answer(id, LauncherAnswer::Done(())));
                 }
@@ -144,7 +144,7 @@ fn answer(id: u64, what: LauncherAnswer) -> Numbered<LauncherAnswer> {
     Numbered { id, what }
 }
 
-fn error(id: u64, raise: &Raise, problem: &io::Error) -> Numbered<LauncherAnswer> {
+fn error(id: u64, raise: &StartServer, problem: &io::Error) -> Numbered<LauncherAnswer> {
     let said = match said::words(&said::end_of(File::open(&raise.log))) {
         words if words.is_empty() => words,
         words => format!("; it said: {words}"),
@@ -191,7 +191,7 @@ struct KeptMember {
 }
 
 impl KeptMember {
-    fn start(setup: &Setup, raise: &Raise) -> io::Result<KeptMember> {
+    fn start(setup: &Setup, raise: &StartServer) -> io::Result<KeptMember> {
         let argv = setup.command_line(&raise.argv);
         let (program, arguments) =
             argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
@@ -232,7 +232,7 @@ impl KeptMember {
     }
 
     /// Looks often, as nothing is measured meanwhile; gives up where the launcher does.
-    fn wait_until_ready(&mut self, raise: &Raise, lines: &Lines) -> io::Result<()> {
+    fn wait_until_ready(&mut self, raise: &StartServer, lines: &Lines) -> io::Result<()> {
         let deadline = Instant::now() + Duration::from_millis(raise.timeout_ms);
         while !self.is_ready(raise) {
             if let Some(status) = self.child.try_wait()? {
@@ -251,7 +251,7 @@ impl KeptMember {
         Ok(())
     }
 
-    fn is_ready(&self, raise: &Raise) -> bool {
+    fn is_ready(&self, raise: &StartServer) -> bool {
         match &raise.ready {
             Readiness::Prints(text) => {
                 let printed = said::end_of(File::open(&raise.log));

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::kills::Kills;
-use super::member::{MemberSeen, Raise};
+use super::member::{MemberSeen, StartServer};
 use super::setup::Setup;
 use super::start_cpu::StartCpu;
 use super::stdout_use::{OutputDifference, StdoutUse};
@@ -175,14 +175,14 @@ pub enum LauncherOrder {
     /// Run one job; whatever it left running is ended, and members live on.
     Run(Job),
     /// Start a member, and wait until it is ready.
-    Raise(Raise),
+    StartServer(StartServer),
     /// Let a member stand still, with all that it started.
     Freeze(String),
     Thaw(String),
     /// Tell what there is of a member.
     Look(String),
     /// End a member in good order, which may take so long, and then all that it started.
-    Lower {
+    StopServer {
         name: String,
         limit_ms: u64,
     },
@@ -320,11 +320,11 @@ impl Launcher {
     /// it is left.
     pub fn raise(
         &mut self,
-        raise: &Raise,
+        raise: &StartServer,
         interrupted: &AtomicBool,
     ) -> Result<MemberSeen, LauncherError> {
         let limit = Duration::from_millis(raise.timeout_ms);
-        self.member(LauncherOrder::Raise(raise.clone()), limit, interrupted)
+        self.member(LauncherOrder::StartServer(raise.clone()), limit, interrupted)
     }
 
     /// A member as it is now.
@@ -366,7 +366,7 @@ impl Launcher {
         interrupted: &AtomicBool,
     ) -> Result<(), LauncherError> {
         let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        self.tell(LauncherOrder::Lower { name: name.into(), limit_ms })?;
+        self.tell(LauncherOrder::StopServer { name: name.into(), limit_ms })?;
         let answer = self.answer(Instant::now() + limit + LOWERED_WITHIN, interrupted)?;
         answer.map(drop).ok_or_else(|| LinesError::TimedOut.into())
     }

@@ -19,9 +19,9 @@ use rustix::process::{
 use serde::de::DeserializeOwned;
 
 use super::deaths::DeathWatch;
-use super::desk::Desk;
 use super::hold;
 use super::kills::{KillCounters, Kills};
+use super::launch_queue::LaunchQueue;
 use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
 use super::pipes::Pipes;
 use super::setup::Setup;
@@ -68,7 +68,7 @@ fn serve(mut lines: Lines) -> io::Result<()> {
             return lines.send(&Numbered { id, what: LauncherAnswer::Error(problem) });
         }
     };
-    let mut desk = Desk::new(lines, setup, kills, deaths);
+    let mut desk = LaunchQueue::new(lines, setup, kills, deaths);
     let stamp = Stamp::map()?;
     let served = desk.answer(id, LauncherAnswer::Done(())).and_then(|()| run_all(&mut desk, stamp));
     // Keepers too: what a member left is then ours, and ended.
@@ -77,7 +77,7 @@ fn serve(mut lines: Lines) -> io::Result<()> {
 }
 
 /// Runs one job after the other, until the parent is gone.
-fn run_all(desk: &mut Desk, stamp: &'static Stamp) -> io::Result<()> {
+fn run_all(desk: &mut LaunchQueue, stamp: &'static Stamp) -> io::Result<()> {
     while let Some((id, job)) = desk.next_job()? {
         let executed = desk.setup.command_line(&job.argv);
         let launched = desk.listen(&job).and_then(|()| launch(desk, &job, executed.clone(), stamp));
@@ -123,7 +123,7 @@ fn take(setup: &Setup) -> Result<KillCounters, String> {
 
 /// Runs a job by this command; `None` where the parent went away meanwhile.
 fn launch(
-    desk: &mut Desk,
+    desk: &mut LaunchQueue,
     job: &Job,
     executed: Vec<String>,
     stamp: &'static Stamp,
@@ -286,7 +286,7 @@ fn watch(
     pid: Pid,
     executed_ns: u64,
     timeout_ms: u64,
-    desk: &mut Desk,
+    desk: &mut LaunchQueue,
 ) -> io::Result<(WorkerEnd, u64)> {
     // Linux 5.3; before, we look every millisecond.
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
@@ -365,7 +365,7 @@ fn is_worker(worker: Pid, pid: i32) -> bool {
 /// # Errors
 /// Where it has not ended after a while. A program that runs as another user may not be killed, and one that
 /// waits for a device cannot be.
-fn end_everything(worker: Pid, desk: &Desk) -> io::Result<()> {
+fn end_everything(worker: Pid, desk: &LaunchQueue) -> io::Result<()> {
     let _ = kill_process_group(worker, Signal::KILL);
     let deadline = Instant::now() + orphans::LIMIT;
     if !orphans::wait_until(deadline, || has_ended(worker).unwrap_or(true)) {

@@ -15,7 +15,6 @@
 
 pub mod catalogue;
 mod deaths;
-pub mod desk;
 pub mod executable;
 mod hold;
 pub mod inside_root;
@@ -23,6 +22,7 @@ pub mod instance;
 pub mod interpreted;
 pub mod keeper;
 pub mod kills;
+pub mod launch_queue;
 pub mod launcher;
 pub mod launcher_process;
 pub mod listening;

@@ -11,7 +11,7 @@ use super::listening::is_free;
 
 /// A process that stays: a server that samples need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Raise {
+pub struct StartServer {
     /// By which it is frozen, thawed and lowered.
     pub name: String,
     pub argv: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Raise {
     pub has_own_pids: bool,
 }
 
-impl Raise {
+impl StartServer {
     /// Which variables it gets besides its own.
     pub fn inherited(&self) -> Inherited {
         if self.is_users_own { Inherited::Callers } else { Inherited::Fixed }

@@ -14,8 +14,8 @@ use weigh_model::printable;
 use weigh_testbed as testbed;
 use weigh_treatment as treatment;
 use weigh_treatment::audit::stream;
-use weigh_treatment::elsewhere::{arrival, lease};
 use weigh_treatment::guest::{confined, inside, port};
+use weigh_treatment::remote::{handshake, lease};
 use weigh_workload::{inside_root, launcher, launcher_process, paced};
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let result = match role.as_ref().and_then(|role| role.to_str()) {
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
-        Some(arrival::SUBCOMMAND) => arrival::run(arguments),
+        Some(handshake::SUBCOMMAND) => handshake::run(arguments),
         Some(lease::SUBCOMMAND) => lease::run().map_err(|error| error.to_string()),
         Some(inside::SUBCOMMAND) => inside::run(),
         Some(confined::SUBCOMMAND) => confined::run(arguments),

@@ -4,7 +4,7 @@ use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::Status;
 use weigh_treatment::TreatmentError;
-use weigh_treatment::audit::{needs, untouched};
+use weigh_treatment::audit::{config_diff, needs};
 
 /// A rule that this session may load. It means the same rule as long as the session lasts, whatever else is
 /// admitted, loaded or unloaded: a rule of the files, the clone that is measured in its place, and a rewrite
@@ -80,7 +80,7 @@ impl LoadedRules {
                 "auditing was switched off during the measurement".into(),
             ));
         }
-        let changed = untouched::settings(&self.status, &status);
+        let changed = config_diff::settings(&self.status, &status);
         if !changed.is_empty() {
             return Err(TreatmentError::NotInForce(format!(
                 "the audit settings were changed during the measurement: {}",

@@ -51,7 +51,7 @@ use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{CostMetric, RuleReport};
 use weigh_station::Station;
 use weigh_treatment::audit::system;
-use weigh_treatment::{Bench, TreatmentError};
+use weigh_treatment::{ApplyContext, TreatmentError};
 
 /// Each is left out in turn, which takes the longer the more there are: 350 take 40 s.
 const MOST_RULES: usize = 2000;
@@ -128,9 +128,9 @@ fn measure_in_session(
 ) -> Result<RuleMeasurements, TreatmentError> {
     let started = Instant::now();
     let machine = station.look(&std::env::temp_dir());
-    let (bench, guard) = station.bench(interrupted);
-    let mut session = RulesSession::begin(&bench, guard, set, progress)?;
-    let result = measure_set(request, &mut session, &bench, machine, started, progress);
+    let (context, guard) = station.context(interrupted);
+    let mut session = RulesSession::begin(&context, guard, set, progress)?;
+    let result = measure_set(request, &mut session, &context, machine, started, progress);
     let ended = session.end();
     result.and_then(|measured| ended.map(|()| measured))
 }
@@ -176,7 +176,7 @@ fn prepare(session: &mut RulesSession, progress: ProgressFn) -> Result<Prepared,
 fn measure_set(
     request: &RulesRequest,
     session: &mut RulesSession,
-    bench: &Bench,
+    context: &ApplyContext,
     (machine, warnings): (Facts, Vec<String>),
     started: Instant,
     progress: ProgressFn,
@@ -185,7 +185,7 @@ fn measure_set(
     let all: Vec<RuleId> = rules.iter().map(|rule| rule.measured_as).collect();
     session.rig.rules.load(&all)?;
     session.rig.calibrate()?;
-    let exec = Mix::of_calls(prober::count_exec_calls(bench).map_err(system)?);
+    let exec = Mix::of_calls(prober::count_exec_calls(context).map_err(system)?);
     let time = request.time.unwrap_or(match session.metric {
         CostMetric::Instructions => TIME_TO_COUNT,
         CostMetric::Nanoseconds => TIME_BY_THE_CLOCK,
@@ -224,7 +224,8 @@ fn measure_set(
     if let Some(error) = measured.attribution.failure.take() {
         measured.missing("what leaving out more of the rules tells", Err::<(), _>(error))?;
     }
-    let rest = prove(session).and_then(|()| finish(session, bench, &mut measured, time, progress));
+    let rest =
+        prove(session).and_then(|()| finish(session, context, &mut measured, time, progress));
     match rest {
         Err(TreatmentError::Interrupted) => measured.is_cut_short = true,
         other => {
@@ -249,12 +250,12 @@ fn prove(session: &mut RulesSession) -> Result<(), TreatmentError> {
 /// Only [`TreatmentError::Interrupted`].
 fn finish(
     session: &mut RulesSession,
-    bench: &Bench,
+    context: &ApplyContext,
     measured: &mut RuleMeasurements,
     time: Duration,
     progress: ProgressFn,
 ) -> Result<(), TreatmentError> {
     let result = measure_matches(session, &mut measured.rules, progress);
     measured.missing("what more of the rules cost where they match", result)?;
-    measure_rewrites(session, bench, measured, time, progress)
+    measure_rewrites(session, context, measured, time, progress)
 }

@@ -14,7 +14,7 @@ use weigh_host::lines::LinesError;
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
 use weigh_treatment::audit::{BASELINE_LOGINUID, system};
-use weigh_treatment::{Bench, TreatmentError};
+use weigh_treatment::{ApplyContext, TreatmentError};
 
 /// The hidden subcommand that turns `weigh` into a prober.
 pub const SUBCOMMAND: &str = "__prober";
@@ -98,9 +98,9 @@ const OPERATIONS: u64 = 16;
 ///
 /// # Errors
 /// Where the prober cannot be traced.
-pub fn count_exec_calls(bench: &Bench) -> io::Result<BTreeMap<u64, f64>> {
-    let more = calls_of_prober(bench, 2 * OPERATIONS)?;
-    let few = calls_of_prober(bench, OPERATIONS)?;
+pub fn count_exec_calls(context: &ApplyContext) -> io::Result<BTreeMap<u64, f64>> {
+    let more = calls_of_prober(context, 2 * OPERATIONS)?;
+    let few = calls_of_prober(context, OPERATIONS)?;
     let each = |(number, calls): (u64, u64)| {
         let besides = few.get(&number).copied().unwrap_or(0);
         (number, calls.saturating_sub(besides) as f64 / OPERATIONS as f64)
@@ -109,18 +109,18 @@ pub fn count_exec_calls(bench: &Bench) -> io::Result<BTreeMap<u64, f64>> {
 }
 
 /// In a thread of its own, as the tracer waits for all children of its thread, and our helpers live on.
-fn calls_of_prober(bench: &Bench, operations: u64) -> io::Result<BTreeMap<u64, u64>> {
+fn calls_of_prober(context: &ApplyContext, operations: u64) -> io::Result<BTreeMap<u64, u64>> {
     let setup = ProberSetup {
         loginuid: BASELINE_LOGINUID,
         cpu: None,
-        directory: bench.place.scratch.join("traced"),
-        new: bench.place.scratch.join("created").join("traced"),
-        program: bench.place.executable.path().to_owned(),
-        canary: bench.place.scratch.join("canary"),
+        directory: context.place.scratch.join("traced"),
+        new: context.place.scratch.join("created").join("traced"),
+        program: context.place.executable.path().to_owned(),
+        canary: context.place.scratch.join("canary"),
         counts_instructions: false,
     };
     let order = Order::Measure(vec![OperationBatch { operation: Operation::Exec, operations }]);
-    let script = bench.place.scratch.join("traced.json");
+    let script = context.place.scratch.join("traced.json");
     let mut file = File::create(&script)?;
     writeln!(file, "{}", serde_json::to_string(&setup)?)?;
     writeln!(file, "{}", serde_json::to_string(&order)?)?;

@@ -13,7 +13,7 @@ use linux_audit::rewrite::{Proposal, proposals};
 use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleLine;
 use weigh_model::result::rules::Rewrite;
-use weigh_treatment::{Bench, TreatmentError};
+use weigh_treatment::{ApplyContext, TreatmentError};
 
 /// To learn what a pair takes.
 const FIRST_PAIRS: usize = 8;
@@ -29,7 +29,7 @@ const MOST: [usize; 2] = [3, 2];
 /// [`TreatmentError::Interrupted`] alone.
 pub fn measure_rewrites(
     session: &mut RulesSession,
-    bench: &Bench,
+    context: &ApplyContext,
     measured: &mut RuleMeasurements,
     time: Duration,
     progress: ProgressFn,
@@ -38,7 +38,7 @@ pub fn measure_rewrites(
     for (done, proposal) in chosen.iter().enumerate() {
         progress("rewrites", done as f64 / chosen.len() as f64);
         let what = format!("the rewrite \"{}\"", proposal.title);
-        let rewrite = measure_rewrite(session, bench, measured, time, proposal);
+        let rewrite = measure_rewrite(session, context, measured, time, proposal);
         let rewrite = measured.missing(&what, rewrite)?;
         measured.rewrites.extend(rewrite);
     }
@@ -47,13 +47,13 @@ pub fn measure_rewrites(
 
 fn measure_rewrite(
     session: &mut RulesSession,
-    bench: &Bench,
+    context: &ApplyContext,
     measured: &RuleMeasurements,
     time: Duration,
     proposal: &Proposal,
 ) -> Result<Rewrite, TreatmentError> {
     let mut new = Vec::new();
-    for line in session.admit_lines(bench, &proposal.with)? {
+    for line in session.admit_lines(context, &proposal.with)? {
         let ids = session.rig.rules.admit(line.rules);
         new.push(NewLine { is_prepended: line.is_prepended, rules: ids });
     }

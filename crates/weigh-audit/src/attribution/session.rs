@@ -21,13 +21,13 @@ use linux_audit::status::AuditSetting;
 use weigh_host::machine::counter::Counter;
 use weigh_host::undo::guard::Guard;
 use weigh_model::result::rules::CostMetric;
-use weigh_treatment::audit::grace;
 use weigh_treatment::audit::host::{HostAuditing, look_at_host};
+use weigh_treatment::audit::rcu_expedited;
 use weigh_treatment::audit::receiver::Receiver;
 use weigh_treatment::audit::state::Snapshot;
 use weigh_treatment::audit::stream::Stream;
 use weigh_treatment::audit::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
-use weigh_treatment::{Bench, TreatmentError};
+use weigh_treatment::{ApplyContext, TreatmentError};
 
 /// Backlog limit in the rule files of Debian and Red Hat. With the kernel's own limit of 64, we
 /// would measure waiting.
@@ -55,7 +55,7 @@ impl<'a> RulesSession<'a> {
     /// # Errors
     /// Where auditing cannot be had here; the guard's journal undoes what was done.
     pub fn begin(
-        bench: &Bench<'a>,
+        context: &ApplyContext<'a>,
         guard: &'a mut Guard,
         set: &RuleSet,
         progress: ProgressFn,
@@ -64,22 +64,23 @@ impl<'a> RulesSession<'a> {
         let mut client = Client::open().map_err(needs)?;
         let mut snapshot = Snapshot::take(&mut client)?;
         progress("looking at the host", 0.0);
-        let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
-        grace::expedite(guard);
+        let host = look_at_host(context, guard, &mut client, &mut snapshot)?;
+        rcu_expedited::expedite(guard);
         let prober_cpu = leave_a_cpu_to_the_probers()?;
-        let canary = bench.place.scratch.join("canary");
+        let canary = context.place.scratch.join("canary");
         std::fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
         let daemon = snapshot.healthy_daemon();
         snapshot.has_switched = true;
         snapshot.added = None;
         snapshot.write_down(guard)?;
         let receiver = daemon.map_or(Receiver::Own, Receiver::Host);
-        let stream = Stream::start(bench, &canary, receiver)?;
+        let stream = Stream::start(context, &canary, receiver)?;
         if daemon.is_none() {
             let limit = snapshot.status.backlog_limit.max(BACKLOG_LIMIT);
             client.set(AuditSetting::BacklogLimit(limit)).map_err(needs)?;
         }
-        let (lines, mut ours) = load_once(bench, &auditctl, set, &snapshot, &mut client, progress)?;
+        let (lines, mut ours) =
+            load_once(context, &auditctl, set, &snapshot, &mut client, progress)?;
         for rule in [
             Rule::always_exit_of(&[RARE_CALL], BASELINE_LOGINUID),
             Rule::watch(&canary, KEY),
@@ -94,7 +95,7 @@ impl<'a> RulesSession<'a> {
         client.set(AuditSetting::Enabled(1)).map_err(needs)?;
         let metric =
             if Counter::works() { CostMetric::Instructions } else { CostMetric::Nanoseconds };
-        let rig = set_up(bench, metric, prober_cpu, (client, stream, canary))?;
+        let rig = set_up(context, metric, prober_cpu, (client, stream, canary))?;
         Ok(RulesSession { guard, snapshot, host, lines, ours, metric, rig })
     }
 
@@ -157,10 +158,10 @@ impl<'a> RulesSession<'a> {
     /// A line does not load, `auditctl` does not run, or the journal cannot be written.
     pub fn admit_lines(
         &mut self,
-        bench: &Bench,
+        context: &ApplyContext,
         lines: &[String],
     ) -> Result<Vec<RuleLine>, TreatmentError> {
-        let file = bench.place.scratch.join("rewrite.rules");
+        let file = context.place.scratch.join("rewrite.rules");
         std::fs::write(&file, lines.join("\n")).map_err(system)?;
         let set = RuleSet::read(&[file]).map_err(TreatmentError::Unavailable)?;
         self.rig.rules.load(&[])?;
@@ -169,7 +170,7 @@ impl<'a> RulesSession<'a> {
         let auditctl = find_auditctl().map_err(TreatmentError::Unavailable)?;
         let client = self.rig.rules.client();
         let (lines, new) =
-            load_once(bench, &auditctl, &set, &self.snapshot, client, &mut |_, _| {})?;
+            load_once(context, &auditctl, &set, &self.snapshot, client, &mut |_, _| {})?;
         self.ours.extend(new.iter().cloned());
         self.snapshot.added = Some(self.snapshot.not_in(&self.ours));
         self.snapshot.write_down(self.guard)?;
@@ -197,7 +198,7 @@ impl<'a> RulesSession<'a> {
 /// Loads the lines, and unloads them again. Returns each line's outcome, and the new rules as the
 /// kernel lists them.
 fn load_once(
-    bench: &Bench,
+    context: &ApplyContext,
     auditctl: &Path,
     set: &RuleSet,
     snapshot: &Snapshot,
@@ -210,13 +211,13 @@ fn load_once(
     let before: HashSet<Rule> = client.rules().map_err(needs)?.into_iter().collect();
     let mut watcher = Watcher {
         progress: &mut |done, of| progress("loading the rules", done as f64 / of as f64),
-        is_interrupted: &|| bench.interrupted.load(Ordering::Relaxed),
-        run: &|command| bench.running.output(command),
+        is_interrupted: &|| context.interrupted.load(Ordering::Relaxed),
+        run: &|command| context.running.output(command),
     };
     let loaded = set.load(auditctl, client, &mut watcher);
     // First: what a line has done to the host is why the next was not loaded.
     snapshot.check_loaded(client, &as_set)?;
-    let lines = loaded.map_err(|problem| match bench.interrupted.load(Ordering::Relaxed) {
+    let lines = loaded.map_err(|problem| match context.interrupted.load(Ordering::Relaxed) {
         true => TreatmentError::Interrupted,
         false => TreatmentError::Unavailable(problem),
     })?;
@@ -228,24 +229,24 @@ fn load_once(
 
 /// Starts the probers.
 fn set_up<'a>(
-    bench: &Bench<'a>,
+    context: &ApplyContext<'a>,
     metric: CostMetric,
     cpu: Option<usize>,
     (client, stream, canary): (Client, Stream, PathBuf),
 ) -> Result<Rig<'a>, TreatmentError> {
-    let created_in = bench.place.scratch.join("created");
+    let created_in = context.place.scratch.join("created");
     std::fs::create_dir(&created_in).map_err(system)?;
     let start = |name: &str, loginuid, counts_instructions| {
         let setup = ProberSetup {
             loginuid,
             cpu,
-            directory: bench.place.scratch.join(name),
+            directory: context.place.scratch.join(name),
             new: created_in.join(name),
-            program: bench.place.executable.path().to_owned(),
+            program: context.place.executable.path().to_owned(),
             canary: canary.clone(),
             counts_instructions,
         };
-        Prober::start(&setup, bench.interrupted)
+        Prober::start(&setup, context.interrupted)
     };
     let both = |counts: bool| -> Result<Probers, TreatmentError> {
         let name = |who: &str| format!("{who}-{}", if counts { "counting" } else { "timing" });
@@ -260,7 +261,7 @@ fn set_up<'a>(
         timed: counts.then(|| both(false)).transpose()?,
         rules: LoadedRules::new(client)?,
         stream,
-        interrupted: bench.interrupted,
+        interrupted: context.interrupted,
         batch_operations: Vec::new(),
         last_verified: Instant::now(),
     })

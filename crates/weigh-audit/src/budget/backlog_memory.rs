@@ -37,7 +37,7 @@ pub fn bytes_per_record(treated: &mut Treated) -> Result<Option<f64>, Stop> {
     let is_over = AtomicBool::new(false);
     let (launched, looks) = thread::scope(|scope| {
         let watcher = thread::Builder::new().spawn_scoped(scope, || look(client, &is_over))?;
-        let launched = treated.launch(&pace.job(&treated.bench().place.scratch));
+        let launched = treated.launch(&pace.job(&treated.context().place.scratch));
         is_over.store(true, Ordering::Relaxed);
         Ok((launched, watcher.join().expect("the watcher does not panic")))
     })

@@ -17,7 +17,7 @@ use weigh_host::undo::guard::Guard;
 use weigh_host::undo::started;
 use weigh_model::result::budget::DiskFull;
 use weigh_treatment::audit::sink_choice::start_auditd;
-use weigh_treatment::{Bench, with_parameter};
+use weigh_treatment::{ApplyContext, with_parameter};
 use weigh_workload::paced::Pace;
 
 /// Values of `disk_full_action` to try. `single`, `halt` and `exec` would stop the machine or start
@@ -52,18 +52,18 @@ pub fn check() -> Result<(), String> {
 /// # Errors
 /// Where there is no auditd, or no file system can be mounted.
 pub fn policies(
-    bench: Bench,
+    context: ApplyContext,
     treatment: &str,
     guard: &mut Guard,
     done: &mut Vec<DiskFull>,
     announce: &mut dyn FnMut(&str),
 ) -> Result<(), Stop> {
     // First: whoever is started later sees the file system.
-    let disk = SmallDisk::mount(&bench.place.scratch).map_err(Stop::Failed)?;
+    let disk = SmallDisk::mount(&context.place.scratch).map_err(Stop::Failed)?;
     // With nobody who receives the records, so that there is room for an auditd of ours.
     let label = with_parameter(treatment, "audit", &["sink", "flush"], ("sink", "none"))
         .map_err(Stop::Failed)?;
-    let mut treated = Treated::set_up(bench, &label, guard, &mut |_| {})?;
+    let mut treated = Treated::set_up(context, &label, guard, &mut |_| {})?;
     let result = ACTIONS.iter().try_for_each(|action| {
         announce(&format!("A full disk with disk_full_action = {action}…"));
         done.push(policy(&mut treated, &disk, action, guard)?);
@@ -81,7 +81,8 @@ fn policy(
 ) -> Result<DiskFull, Stop> {
     let failed = |error: std::io::Error| Stop::Failed(error.to_string());
     disk.clear().map_err(failed)?;
-    let directory = treated.bench().place.scratch.join(format!("auditd-{}", action.to_lowercase()));
+    let directory =
+        treated.context().place.scratch.join(format!("auditd-{}", action.to_lowercase()));
     let configuration = AuditdConfiguration {
         log_directory: disk.directory.clone(),
         // Full while the second file is written, so that ROTATE has an older one to take away.
@@ -96,7 +97,7 @@ fn policy(
     let before = drained(treated)?;
     let file = paced_file(treated)?;
     let pace = Pace { file: file.clone(), steps: STEPS, seconds: SECONDS };
-    let launched = treated.launch(&pace.job(&treated.bench().place.scratch))?;
+    let launched = treated.launch(&pace.job(&treated.context().place.scratch))?;
     let paced = load::read(&launched)?;
     std::thread::sleep(SETTLE);
     let after = treated.status()?;

@@ -38,7 +38,7 @@ pub fn loads(
         let steps = (asked * SECONDS / records_per_step).round().max(1.0) as u64;
         let pace = Pace { file: file.clone(), steps, seconds: SECONDS };
         let (launched, evidence) =
-            treated.launch_proved(&pace.job(&treated.bench().place.scratch))?;
+            treated.launch_proved(&pace.job(&treated.context().place.scratch))?;
         let paced = read(&launched)?;
         Ok(load(multiple, rate, &paced, &evidence, records_per_step))
     };
@@ -75,7 +75,7 @@ fn contradicting(loads: &[Load]) -> Range<usize> {
 /// # Errors
 /// Where it cannot be made.
 pub fn paced_file(treated: &Treated) -> Result<PathBuf, Stop> {
-    let file = treated.bench().place.scratch.join("paced");
+    let file = treated.context().place.scratch.join("paced");
     let _ = fs::remove_file(&file); // of an earlier canary
     fs::hard_link(treated.canary()?, &file).map_err(|error| Stop::Failed(error.to_string()))?;
     Ok(file)
@@ -118,7 +118,7 @@ pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
     let mut trial = |steps| -> Result<(f64, f64), Stop> {
         let pace = Pace { file: file.clone(), steps, seconds: TRIAL_SECONDS };
         let (launched, evidence) =
-            treated.launch_counted(&pace.job(&treated.bench().place.scratch))?;
+            treated.launch_counted(&pace.job(&treated.context().place.scratch))?;
         Ok((read(&launched)?.made as f64, evidence.number(&RECORDS).unwrap_or(0.0)))
     };
     let [few, many] = TRIAL_STEPS;

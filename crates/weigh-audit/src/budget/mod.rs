@@ -10,7 +10,7 @@ use weigh_engine::work::Work;
 use weigh_host::undo::guard::Guard;
 use weigh_model::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
 use weigh_station::Station;
-use weigh_treatment::{Bench, read_label, with_parameter};
+use weigh_treatment::{ApplyContext, read_label, with_parameter};
 
 mod backlog;
 mod backlog_memory;
@@ -106,9 +106,9 @@ fn measure(
     interrupted: &Arc<AtomicBool>,
     announce: &mut dyn FnMut(&str),
 ) -> Result<Option<BudgetReport>, String> {
-    let work = request.subject.resolve(station.bench(interrupted).0)?;
+    let work = request.subject.resolve(station.context(interrupted).0)?;
     let (machine, warnings) = station.look(&std::env::temp_dir());
-    let counted = match count(request, station.bench(interrupted), &work, announce) {
+    let counted = match count(request, station.context(interrupted), &work, announce) {
         Ok(counted) => counted,
         Err(Stop::Interrupted | Stop::NextBoot) => return Ok(None),
         Err(Stop::Failed(reason) | Stop::NotKept(reason)) => return Err(reason),
@@ -163,17 +163,17 @@ struct Counted {
 /// what is dropped cannot be counted, and a sample runs at its maximum rate, far above those that are asked.
 fn count(
     request: &BudgetRequest,
-    (bench, guard): (Bench, &mut Guard),
+    (context, guard): (ApplyContext, &mut Guard),
     work: &Work,
     announce: &mut dyn FnMut(&str),
 ) -> Result<Counted, Stop> {
     let label = with_parameter(&request.treatment, "audit", &["backlog", "wait"], WITH_WAITS)
         .map_err(Stop::Failed)?;
-    let mut treated = Treated::set_up(bench, &label, guard, announce)?;
+    let mut treated = Treated::set_up(context, &label, guard, announce)?;
     announce("Counting the records of an operation…");
     let counted = subject::measure(&mut treated, work).and_then(|per_operation| {
         // Before anything else is written into that log.
-        let compressed = compress::compress_log(&treated.bench().place.scratch)
+        let compressed = compress::compress_log(&treated.context().place.scratch)
             .map_err(|error| Stop::Failed(format!("the log of the samples: {error}")))?;
         let makes_records = per_operation.records > 0.0;
         let records_per_step =
@@ -214,16 +214,16 @@ fn rest(
     report: &mut BudgetReport,
     announce: &mut dyn FnMut(&str),
 ) -> Result<(), Stop> {
-    let (bench, guard) = station.bench(interrupted);
-    let mut treated = Treated::set_up(bench, &request.treatment, guard, &mut |_| {})?;
+    let (context, guard) = station.context(interrupted);
+    let mut treated = Treated::set_up(context, &request.treatment, guard, &mut |_| {})?;
     report.facts = treated.facts();
     report.facts.push(COUNTED_WITH_WAITS.into());
     let result = under_load(request, &mut treated, load, report, announce);
     let restored = treated.take_down(guard);
     result.and(restored)?;
     if request.disk_full {
-        let (bench, guard) = station.bench(interrupted);
-        disk_full::policies(bench, &request.treatment, guard, &mut report.disk_full, announce)?;
+        let (context, guard) = station.context(interrupted);
+        disk_full::policies(context, &request.treatment, guard, &mut report.disk_full, announce)?;
     }
     Ok(())
 }

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use super::treated::Treated;
-use weigh_engine::asked_for::AskedFor;
 use weigh_engine::evidence::Sums;
-use weigh_engine::outcome::hold_unit;
+use weigh_engine::parse_sample::hold_unit;
 use weigh_engine::platform::Stop;
 use weigh_engine::resolve::resolve;
+use weigh_engine::selection::Selection;
 use weigh_engine::work::Work;
 use weigh_model::evidence::Evidence;
 use weigh_model::result::budget::PerOperation;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::sample::Sample;
-use weigh_treatment::Bench;
+use weigh_treatment::ApplyContext;
 use weigh_treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::Job;
@@ -36,7 +36,7 @@ impl Subject {
     ///
     /// # Errors
     /// Returns a sentence if the name is unknown, or is a suite of several workloads.
-    pub fn resolve(&self, bench: Bench) -> Result<Work, String> {
+    pub fn resolve(&self, context: ApplyContext) -> Result<Work, String> {
         match self {
             Subject::Command(argv) => {
                 let directory: PathBuf = std::env::current_dir()
@@ -45,8 +45,8 @@ impl Subject {
             }
             Subject::Workload(name) => {
                 let sizes = JobSizes::default();
-                let names = &AskedFor::of(std::slice::from_ref(name), &sizes);
-                let mut works = resolve(names, &bench.place.executable)?;
+                let names = &Selection::of(std::slice::from_ref(name), &sizes);
+                let mut works = resolve(names, &context.place.executable)?;
                 match (works.pop(), works.is_empty()) {
                     (Some(work), _) if work.server().is_some() => Err(format!(
                         "`{name}` asks a server, and a budget starts none: \
@@ -67,7 +67,7 @@ pub fn operation(work: &Work) -> &'static str {
     match work {
         Work::Builtin { .. } => "operation",
         Work::Interpreted(one) if one.times_itself() => "operation",
-        Work::Interpreted(_) | Work::Command { .. } | Work::Contest { .. } => "run",
+        Work::Interpreted(_) | Work::Command { .. } | Work::CommandComparison { .. } => "run",
         Work::Load(_) => "job",
         Work::Net(_) => "bit",
     }
@@ -78,7 +78,7 @@ pub fn operation(work: &Work) -> &'static str {
 /// # Errors
 /// Where the workload fails or the proof does.
 pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop> {
-    let startup = match work.startup_job(treated.bench().place) {
+    let startup = match work.startup_job(treated.context().place) {
         Some(job) => {
             let (launched, evidence) = treated.launch_counted(&job)?;
             let sample = work.read(&launched).map_err(Stop::Failed)?;
@@ -131,7 +131,7 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
 /// The launch of one sample.
 fn job(treated: &Treated, work: &Work) -> Result<Job, Stop> {
     let length = Length::settled(SAMPLE_MS);
-    work.job(0, treated.bench().place, length, 0).map_err(Stop::Failed)
+    work.job(0, treated.context().place, length, 0).map_err(Stop::Failed)
 }
 
 /// Launches so many operations as fast as they come: in one process, of a command one run after the other.
@@ -141,7 +141,7 @@ fn job(treated: &Treated, work: &Work) -> Result<Job, Stop> {
 pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), Stop> {
     let (job, launches) = match work {
         Work::Builtin { workload, copies, .. } => {
-            let argv = treated.bench().place.executable.operations_argv(
+            let argv = treated.context().place.executable.operations_argv(
                 &workload.name,
                 *copies,
                 operations,
@@ -151,7 +151,7 @@ pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), 
         }
         Work::Interpreted(_)
         | Work::Command { .. }
-        | Work::Contest { .. }
+        | Work::CommandComparison { .. }
         | Work::Load(_)
         | Work::Net(_) => {
             let job = job(treated, work)?;

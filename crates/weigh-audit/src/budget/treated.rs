@@ -9,7 +9,7 @@ use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_station::arms::{Arms, Proved, Serving};
 use weigh_treatment::audit::needs;
-use weigh_treatment::{Bench, parse};
+use weigh_treatment::{ApplyContext, parse};
 use weigh_workload::launcher::{Job, Launched};
 use weigh_workload::setup::kind::canary::Canary;
 
@@ -31,20 +31,20 @@ impl<'a> Treated<'a> {
     /// # Errors
     /// Where it cannot be applied; what was applied is the guard's to undo.
     pub fn set_up(
-        bench: Bench<'a>,
+        context: ApplyContext<'a>,
         label: &str,
         guard: &mut Guard,
         announce: &mut dyn FnMut(&str),
     ) -> Result<Treated<'a>, Stop> {
         let treatment = parse(label).map_err(Stop::Failed)?;
-        let arms = Arms::raise(bench, vec![treatment], &Serving::default(), guard, announce)?;
+        let arms = Arms::raise(context, vec![treatment], &Serving::default(), guard, announce)?;
         let client = Client::open().map_err(needs)?;
         Ok(Treated { client, arms })
     }
 
     /// Returns the bench for its launches.
-    pub fn bench(&self) -> &Bench<'a> {
-        &self.arms.bench
+    pub fn context(&self) -> &ApplyContext<'a> {
+        &self.arms.context
     }
 
     /// Launches a job, and proves that it was audited and nobody interfered.

@@ -63,7 +63,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
             arm,
             treated_arm: 1,
             role: SampleRole::Compared,
-            scheme: Scheme::InSequence,
+            scheme: Scheme::Sequential,
             set: 0,
             pair,
             position,

@@ -4,8 +4,8 @@ use super::*;
 use crate::engine::{fresh_rows, run_set};
 use crate::order::Coins;
 use crate::outside::OutsideUse;
-use crate::past::Past;
 use crate::platform::{PairError, PairSlot, Readings, one_after_the_other};
+use crate::prior_row::PriorRow;
 use crate::schedule::Schedule;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
@@ -17,7 +17,7 @@ struct Fake {
     launch_ms: u64,
     /// True for each of the arms 0, 1 and 2 that can count.
     has_pmu: [bool; 3],
-    looks: Vec<(Slot, Look)>,
+    looks: Vec<(SampleSlot, Look)>,
     fails: Option<usize>,
     stops_at: Option<usize>,
     given_up: Vec<usize>,
@@ -37,20 +37,20 @@ impl Platform for Fake {
     }
 
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        let rate = |_: &Slot| {
+        let rate = |_: &SampleSlot| {
             self.now += Duration::from_millis(100);
             Ok(Readings::of_rate(100.0 + (slot.pair * 7919 % 13) as f64))
         };
         one_after_the_other(slot, rate)
     }
 
-    fn failed(&mut self, _: &Slot, reason: &str) -> Result<(), Stop> {
+    fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
         panic!("{reason}");
     }
 }
 
 impl DetailPlatform for Fake {
-    fn detail(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
+    fn detail(&mut self, slot: &SampleSlot, look: Look) -> Result<bool, SampleError> {
         if self.stops_at == Some(self.looks.len()) {
             return Err(SampleError::Stop(Stop::Interrupted));
         }
@@ -62,7 +62,7 @@ impl DetailPlatform for Fake {
         Ok(look == Look::Latencies || self.has_pmu[slot.arm])
     }
 
-    fn no_detail(&mut self, slot: &Slot, _: &str) -> Result<(), Stop> {
+    fn no_detail(&mut self, slot: &SampleSlot, _: &str) -> Result<(), Stop> {
         self.given_up.push(slot.unit.work);
         Ok(())
     }
@@ -83,8 +83,8 @@ fn run(
     seed: u64,
     deadline: Duration,
 ) -> Result<(), Stop> {
-    let unit = |work, treated_arm| Unit { work, treated_arm, start_scale: DEFAULT_SCALE.into() };
-    let units: Vec<Unit> =
+    let unit = |work, treated_arm| RowKey { work, treated_arm, start_scale: DEFAULT_SCALE.into() };
+    let units: Vec<RowKey> =
         (1..=treatments).flat_map(|arm| (0..works).map(move |work| unit(work, arm))).collect();
     let design = Design { fixed_pairs: Some(8), ..Design::default() };
     let (rows, result) = run_set(
@@ -97,13 +97,13 @@ fn run(
         &mut Nobody,
     );
     result.unwrap();
-    let (coins, had) = (Coins::new(seed, COINS, 0), |_: &Unit| Had::default());
+    let (coins, had) = (Coins::new(seed, COINS, 0), |_: &RowKey| DetailProgress::default());
     run_detail(&rows, had, coins, deadline, fake, &mut Nobody)
 }
 
 const LONG: Duration = Duration::from_secs(600);
 
-fn count(fake: &Fake, is_wanted: impl Fn(&(Slot, Look)) -> bool) -> usize {
+fn count(fake: &Fake, is_wanted: impl Fn(&(SampleSlot, Look)) -> bool) -> usize {
     fake.looks.iter().filter(|look| is_wanted(look)).count()
 }
 
@@ -181,35 +181,39 @@ fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
     let design = Design::default();
     let log_ratios = vec![0.001; pairs];
     let spent = Duration::from_millis(100) * pairs as u32;
-    let past = Past {
+    let past = PriorRow {
         log_ratios,
         turns: Vec::new(),
         further: Vec::new(),
-        schedule: Schedule::Fixed(Scheme::InSequence),
+        schedule: Schedule::Fixed(Scheme::Sequential),
         planned: None,
         outside: OutsideUse::default(),
         late: Vec::new(),
         spent,
         next_pair: pairs,
     };
-    let unit = |work| Unit { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
+    let unit = |work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
     (0..count).map(|work| RowState::resumed(unit(work), &design, &past)).collect()
 }
 
 #[test]
 fn what_its_pairs_take_is_kept_for_it() {
     let seconds = Duration::from_secs;
-    let kept = |rows: &[RowState], had: Had, budget| reserve(rows, |_| had, budget);
+    let kept = |rows: &[RowState], had: DetailProgress, budget| reserve(rows, |_| had, budget);
     // A pair takes 100 ms as a pair of samples does, and 140 ms more.
     let three = Duration::from_millis(240) * PAIRS as u32 * 3;
-    assert_eq!(kept(&rows_of(3, 8), Had::default(), seconds(120)), three);
+    assert_eq!(kept(&rows_of(3, 8), DetailProgress::default(), seconds(120)), three);
     assert_eq!(
-        kept(&rows_of(3, 8), Had { pairs: PAIRS, next: PAIRS }, seconds(120)),
+        kept(&rows_of(3, 8), DetailProgress { pairs: PAIRS, next: PAIRS }, seconds(120)),
         Duration::ZERO
     );
-    assert_eq!(kept(&rows_of(3, 8), Had::default(), seconds(10)), seconds(2), "a fifth at most");
     assert_eq!(
-        kept(&rows_of(3, 7), Had::default(), seconds(40)),
+        kept(&rows_of(3, 8), DetailProgress::default(), seconds(10)),
+        seconds(2),
+        "a fifth at most"
+    );
+    assert_eq!(
+        kept(&rows_of(3, 7), DetailProgress::default(), seconds(40)),
         seconds(2),
         "verdicts come first"
     );
@@ -222,7 +226,7 @@ fn where_not_all_fits_some_rows_have_all_their_pairs() {
     let rows = rows_of(4, 8);
     let coins = Coins::new(1, COINS, 0);
     let time = Duration::from_millis(2 * 6 * 240 + 400);
-    run_detail(&rows, |_| Had::default(), coins, time, &mut fake, &mut Nobody).unwrap();
+    run_detail(&rows, |_| DetailProgress::default(), coins, time, &mut fake, &mut Nobody).unwrap();
     let pairs = |work| {
         count(&fake, |(slot, look)| {
             slot.unit.work == work && *look == Look::Latencies && slot.position == 1
@@ -236,7 +240,7 @@ fn where_not_all_fits_some_rows_have_all_their_pairs() {
 #[test]
 fn another_session_adds_what_lacks() {
     let mut fake = Fake::new(30, false);
-    let had = |unit: &Unit| Had { pairs: 2, next: 3 + unit.work };
+    let had = |unit: &RowKey| DetailProgress { pairs: 2, next: 3 + unit.work };
     let coins = Coins::new(1, COINS, 1);
     run_detail(&rows_of(1, 8), had, coins, LONG, &mut fake, &mut Nobody).unwrap();
     let numbers: BTreeSet<usize> = fake.looks.iter().map(|(slot, _)| slot.pair).collect();

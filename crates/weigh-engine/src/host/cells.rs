@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use super::around::neutral;
 use super::cell_sizes::SizesOfGrids;
+use super::hooks::neutral;
 use super::{Host, SampleError, padding};
 use crate::abnormal::{DROPPED, DROPPED_BY_QUEUE};
 use crate::further_readings::LOST_PACKETS;
 use crate::net_work::{NetPart, NetWork};
 use crate::order::padding_bytes;
-use crate::outcome::cell_sample;
-use crate::platform::{Platform, Slot, Stop};
+use crate::parse_sample::cell_sample;
+use crate::platform::{Platform, SampleSlot, Stop};
 use crate::work::Work;
 use trust::owner;
 use weigh_model::disturbance::Disturbance;
@@ -36,7 +36,7 @@ pub struct NetBench {
 /// Drops that are drawn, of a connection.
 const MOST_DROPS: usize = 1000;
 
-pub(super) struct OfCell {
+pub(super) struct CellResult {
     pub(super) sample: Sample,
     /// Further details that the cell reported, if any.
     detail: Option<Detail>,
@@ -54,7 +54,7 @@ impl Host<'_> {
         };
         let has_ftp = self.site.works.iter().any(wants_ftp);
         let Some(net) = &mut self.site.net else { return Ok(()) };
-        Ok(net.site.start_peers(self.arms.bench.place, &setup, has_ftp)?)
+        Ok(net.site.start_peers(self.arms.context.place, &setup, has_ftp)?)
     }
 
     /// Describes the site of the cells in whole sentences.
@@ -66,7 +66,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// Where none starts.
-    pub fn renew_for_sweep(&mut self, slot: &Slot) -> Result<(), SampleError> {
+    pub fn renew_for_sweep(&mut self, slot: &SampleSlot) -> Result<(), SampleError> {
         self.renew(slot)
     }
 
@@ -74,13 +74,13 @@ impl Host<'_> {
     ///
     /// # Errors
     /// [`SampleError`]
-    pub fn cell(&mut self, slot: &Slot) -> Result<f64, SampleError> {
+    pub fn cell(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
         let (measured, detail) = self.measured_cell(slot).map_err(|error| self.settle(error))?;
         let rate = measured.sample.rate();
         let (store, id) = (self.site.store, self.site.id);
         store.add_sample(id, &measured).map_err(|error| SampleError::Stop(error.into()))?;
         if let Some(detail) = detail {
-            let Slot { arm, pair, position, .. } = *slot;
+            let SampleSlot { arm, pair, position, .. } = *slot;
             let (work, treated_arm) = (slot.unit.work, slot.unit.treated_arm);
             let detailed = Detailed { work, arm, treated_arm, pair, position, detail };
             store.add_detail(id, &detailed).map_err(|error| SampleError::Stop(error.into()))?;
@@ -88,7 +88,10 @@ impl Host<'_> {
         Ok(rate)
     }
 
-    fn measured_cell(&mut self, slot: &Slot) -> Result<(Measured, Option<Detail>), SampleError> {
+    fn measured_cell(
+        &mut self,
+        slot: &SampleSlot,
+    ) -> Result<(Measured, Option<Detail>), SampleError> {
         let Some((net, NetPart::Cell { number, cell })) = self.net_work(slot.unit.work) else {
             return Err(SampleError::Workload("it is no cell".into()));
         };
@@ -97,7 +100,7 @@ impl Host<'_> {
         let started_s = self.elapsed().as_secs_f64();
         let arms = (slot.arm, slot.unit.treated_arm);
         let is_watched = cell.component.is_some();
-        let OfCell { sample, detail, evidence, disturbance } =
+        let CellResult { sample, detail, evidence, disturbance } =
             self.run_cell(arms, &net.grid, &cell, size, (padding_bytes, is_watched))?;
         net.check(&sample).map_err(SampleError::Workload)?;
         let proof = (evidence, Some(disturbance));
@@ -109,7 +112,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// [`SampleError`]
-    pub fn traced_cell(&mut self, slot: &Slot, path: &Path) -> Result<u64, SampleError> {
+    pub fn traced_cell(&mut self, slot: &SampleSlot, path: &Path) -> Result<u64, SampleError> {
         let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
         net.site.begin_trace()?;
         let measured = self.measured_cell(slot).map_err(|error| self.settle(error));
@@ -147,7 +150,7 @@ impl Host<'_> {
         cell: &Cell,
         size: CellSize,
         padding: (usize, bool),
-    ) -> Result<OfCell, SampleError> {
+    ) -> Result<CellResult, SampleError> {
         let measured = self.try_cell(arms, grid, cell, size, padding);
         if let (Err(SampleError::Workload(_)), Some(net)) = (&measured, &mut self.site.net) {
             net.site.check_machines()?;
@@ -162,7 +165,7 @@ impl Host<'_> {
         cell: &Cell,
         size: CellSize,
         (padding_bytes, is_watched): (usize, bool),
-    ) -> Result<OfCell, SampleError> {
+    ) -> Result<CellResult, SampleError> {
         let place = self.arms.place(arm).clone();
         let Some(net) = &mut self.site.net else {
             return Err(SampleError::Workload("there is no testbed".into()));
@@ -191,7 +194,7 @@ impl Host<'_> {
                 connection.drops_us = since.take(MOST_DROPS).collect();
             }
         }
-        Ok(OfCell { sample, detail, evidence, disturbance })
+        Ok(CellResult { sample, detail, evidence, disturbance })
     }
 }
 
@@ -213,7 +216,7 @@ fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
 }
 
 pub(super) fn measured(
-    slot: &Slot,
+    slot: &SampleSlot,
     started_s: f64,
     padding_bytes: usize,
     sample: Sample,

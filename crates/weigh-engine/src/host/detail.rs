@@ -2,16 +2,16 @@
 
 use super::{Host, padding, padding_bytes};
 use crate::detail::{DetailPlatform, Look};
-use crate::platform::{SampleError, Slot, Stop};
+use crate::platform::{SampleError, SampleSlot, Stop};
 use weigh_model::record::Detailed;
 use weigh_model::workload::detail::Detail;
 
 impl DetailPlatform for Host<'_> {
-    fn detail(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
+    fn detail(&mut self, slot: &SampleSlot, look: Look) -> Result<bool, SampleError> {
         self.look_closer(slot, look).map_err(|error| self.settle(error))
     }
 
-    fn no_detail(&mut self, slot: &Slot, reason: &str) -> Result<(), Stop> {
+    fn no_detail(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
         let work = self.site.works[slot.unit.work].name();
         let warning = format!(
             "The detail pass of {work} was abandoned under {}: {reason}. Its rates are not affected.",
@@ -22,7 +22,7 @@ impl DetailPlatform for Host<'_> {
 }
 
 impl Host<'_> {
-    fn look_closer(&mut self, slot: &Slot, look: Look) -> Result<bool, SampleError> {
+    fn look_closer(&mut self, slot: &SampleSlot, look: Look) -> Result<bool, SampleError> {
         if slot.position == 0 {
             self.renew(slot)?;
         }

@@ -1,7 +1,7 @@
 //! Facts that the arms of a host state about themselves, for the report.
 
-use super::{Host, SampleError, Site, Stop};
-use crate::request::Audience;
+use super::{Host, MeasureConfig, SampleError, Stop};
+use crate::request::ProgressSink;
 use weigh_treatment::PairDraw;
 
 impl Host<'_> {
@@ -10,7 +10,7 @@ impl Host<'_> {
     /// # Errors
     /// Where that cannot be stored.
     pub fn store_facts(&self) -> Result<(), Stop> {
-        let Site { store, id, .. } = &self.site;
+        let MeasureConfig { store, id, .. } = &self.site;
         for (arm, named) in self.arms.treatments().enumerate() {
             let facts = self.facts(arm);
             store.set_facts(id, arm, &facts, &named.treatment.quantities())?;
@@ -24,11 +24,11 @@ impl Host<'_> {
     ///
     /// # Errors
     /// Where that cannot be stored.
-    pub fn tell_warnings(&self, audience: &mut dyn Audience) -> Result<(), Stop> {
+    pub fn tell_warnings(&self, progress_sink: &mut dyn ProgressSink) -> Result<(), Stop> {
         for named in self.arms.treatments() {
             for warning in named.treatment.warnings() {
                 let warning = format!("`{}`: {warning}", named.label);
-                audience.announce(&warning);
+                progress_sink.announce(&warning);
                 self.site.store.add_warning(self.site.id, &warning)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::{ArmsError, Host, Stop};
 use crate::interpreters::{self, InterpreterBuild};
-use crate::request::Audience;
+use crate::request::ProgressSink;
 use weigh_workload::launcher::LauncherError;
 
 impl Host<'_> {
@@ -14,7 +14,7 @@ impl Host<'_> {
     pub fn ask_interpreters(
         &mut self,
         broken: &[(usize, usize)],
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let mut facts: Vec<Vec<String>> =
             (0..self.arms.count()).map(|arm| self.facts(arm)).collect();
@@ -48,7 +48,7 @@ impl Host<'_> {
                 facts.extend([interpreters::sentence(language, &own), sentence]);
                 if let Some(warning) = warning {
                     let warning = format!("`{}`: {warning}.", self.arms.label(arm));
-                    audience.announce(&warning);
+                    progress_sink.announce(&warning);
                     self.site.store.add_warning(self.site.id, &warning)?;
                 }
             }

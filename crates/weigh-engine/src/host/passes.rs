@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Host, SampleError, Slot, cells, padding, padding_bytes};
-use crate::wrong::WrongAnswers;
-use weigh_host::machine::held::Held;
+use super::{Host, SampleError, SampleSlot, cells, padding, padding_bytes};
+use crate::wrong_answers::WrongAnswers;
+use weigh_host::machine::footprint::ProcessFootprint;
 use weigh_host::machine::process::process_start;
 use weigh_host::orphans::wait_until;
 use weigh_model::record::Measured;
@@ -30,7 +30,7 @@ pub struct PassFound {
     /// Requests of an open loop that could not begin, as all clients were busy.
     pub unsent: f64,
     pub wrong: Option<WrongAnswers>,
-    pub held: Held,
+    pub held: ProcessFootprint,
     /// Why it has no sample.
     pub problem: Option<String>,
     /// True if the servers that the pass began with are still there. Otherwise the next pass would
@@ -43,7 +43,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// Where the experiment cannot go on.
-    pub fn pass(&mut self, slot: &Slot, length: Length) -> Result<PassFound, SampleError> {
+    pub fn pass(&mut self, slot: &SampleSlot, length: Length) -> Result<PassFound, SampleError> {
         let (pass, measured) = self.probe(slot, length)?;
         measured.map_or(Ok(()), |measured| self.keep_pass(&measured))?;
         Ok(pass)
@@ -64,7 +64,7 @@ impl Host<'_> {
     /// Where the experiment cannot go on.
     pub fn probe(
         &mut self,
-        slot: &Slot,
+        slot: &SampleSlot,
         length: Length,
     ) -> Result<(PassFound, Option<Measured>), SampleError> {
         let work = &self.site.works[slot.unit.work];
@@ -82,7 +82,7 @@ impl Host<'_> {
             p99_ns: None,
             unsent: 0.0,
             wrong: None,
-            held: Held::default(),
+            held: ProcessFootprint::default(),
             problem: None,
             are_there: true,
         };
@@ -95,7 +95,7 @@ impl Host<'_> {
             }
             Err(other) => return Err(other),
         };
-        pass.held = Held::by(self.arms.asked(0));
+        pass.held = ProcessFootprint::by(self.arms.asked(0));
         pass.wrong = WrongAnswers::parse(&launched.stdout);
         let work = &self.site.works[slot.unit.work];
         if pass.wrong.as_ref().is_some_and(|wrong| wrong.operations == 0) {

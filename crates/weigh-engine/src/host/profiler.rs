@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Host;
-use crate::contest::ExpectedExit;
-use crate::outcome::failure_of;
+use crate::command_comparison::ExpectedExit;
+use crate::parse_sample::failure_of;
 use crate::perf_report::kernel_symbols;
-use crate::platform::{SampleError, Slot, Stop};
+use crate::platform::{SampleError, SampleSlot, Stop};
 use crate::work::{LoadRole, UserLoad, Work};
 use trust::program;
 use weigh_host::orphans::descendants_of;
@@ -47,10 +47,10 @@ impl Host<'_> {
     /// A sentence where there is no profile, for whatever reason: what was measured stands.
     pub fn profiled(
         &mut self,
-        slot: &Slot,
+        slot: &SampleSlot,
         line: &str,
     ) -> Result<Result<ProfiledArm, String>, Stop> {
-        let directory = self.arms.bench.place.scratch.join("profiler");
+        let directory = self.arms.context.place.scratch.join("profiler");
         let _ = fs::remove_dir_all(&directory); // of the arm before
         if let Err(error) = fs::create_dir(&directory) {
             return Ok(Err(format!("{}: {error}", directory.display())));
@@ -72,7 +72,7 @@ impl Host<'_> {
 
     fn profile_in(
         &mut self,
-        slot: &Slot,
+        slot: &SampleSlot,
         line: &str,
         directory: &Path,
     ) -> Result<ProfiledArm, SampleError> {
@@ -96,7 +96,7 @@ impl Host<'_> {
                 profiler.look(pid);
             });
         let seen = profiler.end();
-        self.arms.bench.running.forget();
+        self.arms.context.running.forget();
         self.start_neutral_again(profiler)?;
         work.read(&launched?.launched).map_err(SampleError::Workload)?;
         let printed = seen.map_err(SampleError::Workload)?;
@@ -111,7 +111,7 @@ impl Host<'_> {
     fn start_neutral_again(&mut self, profiler: Profiler) -> Result<(), SampleError> {
         match profiler.into_launcher() {
             Some(launcher) => self.neutral = Some(launcher),
-            None => self.start_neutral(self.arms.bench.interrupted).map_err(SampleError::Stop)?,
+            None => self.start_neutral(self.arms.context.interrupted).map_err(SampleError::Stop)?,
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Host<'_> {
             stdout: StdoutUse::KeepEnd,
             start: None,
         };
-        let launched = launcher.run(&job, self.arms.bench.interrupted)?;
+        let launched = launcher.run(&job, self.arms.context.interrupted)?;
         match failure_of(&launched, &ExpectedExit::default()) {
             Some(problem) => Err(SampleError::Workload(format!("`perf report`: {problem}"))),
             None => Ok(kernel_symbols(&launched.stdout)),

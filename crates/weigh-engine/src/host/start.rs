@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::order::{chance_of_pair, cpu_chance};
-use crate::platform::{SampleError, Slot};
+use crate::platform::{SampleError, SampleSlot};
 use weigh_model::role::SampleRole;
 use weigh_station::arms::ArmsError;
 use weigh_treatment::PairDraw;
@@ -10,7 +10,7 @@ use weigh_workload::start_cpu::StartCpu;
 
 impl Host<'_> {
     /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
-    pub(super) fn renew(&mut self, slot: &Slot) -> Result<(), SampleError> {
+    pub(super) fn renew(&mut self, slot: &SampleSlot) -> Result<(), SampleError> {
         let chance = chance_of_pair(self.site.seed, slot);
         // The boots of a search are no draw of the pairs that are compared.
         let set = if slot.role == SampleRole::Search { usize::MAX } else { slot.set };
@@ -27,7 +27,7 @@ impl Host<'_> {
     }
 
     /// Where the worker of a sample begins; `None` for one of a run, which has no pairs.
-    pub(super) fn start(&self, slot: &Slot) -> Option<StartCpu> {
+    pub(super) fn start(&self, slot: &SampleSlot) -> Option<StartCpu> {
         let treated = slot.unit.treated_arm;
         let other = if slot.arm == 0 { treated } else { 0 };
         let is_of_one_cpu = self.site.works[slot.unit.work].is_of_one_cpu();
@@ -39,7 +39,7 @@ impl Host<'_> {
 /// The arms of a pair, in the order in which their launchers are started: the arm that is measured first, and
 /// the coin chose that. A program that the younger of two launchers starts is slower (`exec` by 1 to
 /// 3 %), so a fixed order would look like an effect of the treatment.
-fn order_of_launchers(first: &Slot) -> Vec<usize> {
+fn order_of_launchers(first: &SampleSlot) -> Vec<usize> {
     let treated = first.unit.treated_arm;
     let other = if first.arm == 0 { treated } else { 0 };
     let mut order = vec![first.arm, other];
@@ -50,11 +50,11 @@ fn order_of_launchers(first: &Slot) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::Unit;
+    use crate::row::RowKey;
 
-    fn slot(arm: usize, treated_arm: usize) -> Slot {
-        let unit = Unit { work: 0, treated_arm, start_scale: 0.1.into() };
-        Slot { arm, ..Slot::alone(unit, 0) }
+    fn slot(arm: usize, treated_arm: usize) -> SampleSlot {
+        let unit = RowKey { work: 0, treated_arm, start_scale: 0.1.into() };
+        SampleSlot { arm, ..SampleSlot::alone(unit, 0) }
     }
 
     #[test]

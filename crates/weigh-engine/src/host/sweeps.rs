@@ -7,13 +7,13 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::cells::{OfCell, measured};
+use super::cells::{CellResult, measured};
 use super::{Host, SampleError};
 use crate::further_readings::ACTIVITY_RATE;
 use crate::net_answers::{ACTIVITY_SLOWDOWN, COMM_SLOWDOWN, FoundCell, class_metric, scored};
 use crate::net_work::{BITS, NetWork};
 use crate::order::{chance_of_pair, padding_bytes};
-use crate::platform::{PairError, PairSlot, Platform, Readings, Slot, Stop};
+use crate::platform::{PairError, PairSlot, Platform, Readings, SampleSlot, Stop};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::btu::{Btu, ScoredCell};
 use weigh_model::workload::metric::{Direction, Metric};
@@ -35,7 +35,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// Where the experiment cannot go on.
-    pub fn forecast_pair(&mut self, first: &Slot) -> Result<Option<PairForecast>, Stop> {
+    pub fn forecast_pair(&mut self, first: &SampleSlot) -> Result<Option<PairForecast>, Stop> {
         let Some((NetWork { grid, .. }, _)) = self.net_work(first.unit.work) else {
             return Ok(None);
         };
@@ -54,7 +54,7 @@ impl Host<'_> {
         }))
     }
 
-    fn size_sweeps(&mut self, first: &Slot, grid: &Grid) -> Result<(), SampleError> {
+    fn size_sweeps(&mut self, first: &SampleSlot, grid: &Grid) -> Result<(), SampleError> {
         let hash = grid.hash();
         if self.site.net.as_ref().is_some_and(|net| !net.sizes.contains_key(&hash)) {
             self.renew(first)?;
@@ -146,8 +146,8 @@ struct SweepTotals {
 }
 
 impl SweepTotals {
-    fn add(&mut self, number: usize, of_cell: OfCell, lasted: Duration) {
-        let OfCell { sample, evidence, .. } = of_cell;
+    fn add(&mut self, number: usize, of_cell: CellResult, lasted: Duration) {
+        let CellResult { sample, evidence, .. } = of_cell;
         self.lasted += lasted;
         let activity = Metric::Named(ACTIVITY_RATE.into());
         let activity_rate = sample.amount(&activity).map(|found| found.value);

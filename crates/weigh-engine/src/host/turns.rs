@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use super::{BesidesSample, Host};
 use crate::late::AGE;
-use crate::platform::{PairError, PairSlot, Platform, Readings, SampleError, Slot, Stop};
-use crate::row::Unit;
+use crate::platform::{PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop};
+use crate::row::RowKey;
 use crate::work::Work;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
@@ -50,8 +50,8 @@ type Failed = (usize, SampleError);
 
 impl Host<'_> {
     /// Returns true if the pairs of a row can take turns.
-    pub fn can_take_turns(&self, unit: &Unit) -> bool {
-        self.site.works[unit.work].lets_take_turns()
+    pub fn can_take_turns(&self, unit: &RowKey) -> bool {
+        self.site.works[unit.work].can_interleave()
             && self.arms_let_take_turns()
             && self.fits_in_slices(unit.work)
     }
@@ -70,7 +70,7 @@ impl Host<'_> {
 
     /// Where turns were asked for, what could not take turns and why.
     pub fn about_turns(&self) -> Vec<String> {
-        if !self.site.metrics.contains(&Metric::AllTime) {
+        if !self.site.metrics.contains(&Metric::OverallRate) {
             return Vec::new();
         }
         if let Some(named) = obstacle(self.arms.treatments()) {
@@ -94,7 +94,7 @@ impl Host<'_> {
                 self.site.sample_ms[work].unwrap_or_default()
             )];
         }
-        let others = self.site.works.iter().filter(|work| !work.lets_take_turns());
+        let others = self.site.works.iter().filter(|work| !work.can_interleave());
         let names: Vec<String> = others.map(|work| format!("`{}`", work.name())).collect();
         if names.is_empty() {
             return Vec::new();
@@ -112,7 +112,7 @@ impl Host<'_> {
     /// [`PairError`]
     pub(super) fn pair_in_turns(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         let slots = slot.slots();
-        let file = self.arms.bench.place.scratch.join("turns");
+        let file = self.arms.context.place.scratch.join("turns");
         let measured = self.measure_in_turns(&slots, &file);
         let _ = fs::remove_file(&file);
         let readings =
@@ -124,12 +124,12 @@ impl Host<'_> {
     /// The readings in the order of the slots.
     fn measure_in_turns(
         &mut self,
-        slots: &[Slot; 2],
+        slots: &[SampleSlot; 2],
         file: &PathBuf,
     ) -> Result<[Readings; 2], Failed> {
         self.renew(&slots[0]).map_err(|error| (0, error))?;
         make_shared(file).map_err(|error| (0, SampleError::Stop(error)))?;
-        let prepare = |slot: Slot| {
+        let prepare = |slot: SampleSlot| {
             let warm_up_ms = if slot.role == SampleRole::Aged { AGE.as_millis() as u64 } else { 0 };
             let length = Length { warm_up_ms, ..Length::of_ms(self.turns_ms(&slot)) };
             let job = self.job(&slot, length);
@@ -160,7 +160,7 @@ impl Host<'_> {
 
     fn launch_both(
         &mut self,
-        slots: &[Slot; 2],
+        slots: &[SampleSlot; 2],
         jobs: [&Job; 2],
     ) -> Result<[Option<Launched>; 2], Failed> {
         let arms = slots.map(|slot| slot.arm);
@@ -172,7 +172,7 @@ impl Host<'_> {
     /// One that was left alone is not to blame.
     fn read_both(
         &self,
-        slots: &[Slot; 2],
+        slots: &[SampleSlot; 2],
         launched: &[Option<Launched>; 2],
     ) -> Result<[Sample; 2], Failed> {
         let work = &self.site.works[slots[0].unit.work];
@@ -201,7 +201,7 @@ impl Host<'_> {
 
     fn prove_and_keep(
         &mut self,
-        slot: &Slot,
+        slot: &SampleSlot,
         started_s: f64,
         padding_bytes: usize,
         (launched, sample): (Launched, Sample),
@@ -218,8 +218,8 @@ impl Host<'_> {
 
     /// Returns true if a treatment made records meanwhile, which are processed in the partner's
     /// slices. The row then leaves turns.
-    pub(super) fn look_for_records(&mut self, slot: &Slot, evidence: &Evidence) -> bool {
-        let makes_records = !self.arms.was_quiet(slot.arm, evidence);
+    pub(super) fn look_for_records(&mut self, slot: &SampleSlot, evidence: &Evidence) -> bool {
+        let makes_records = !self.arms.left_no_async_work(slot.arm, evidence);
         if makes_records {
             self.is_not_in_turns(slot, RECORDS);
         }
@@ -227,18 +227,18 @@ impl Host<'_> {
     }
 
     /// One that takes many slices has nothing of short ones.
-    pub(super) fn look_for_long_operations(&mut self, slot: &Slot, sample: &Sample) {
+    pub(super) fn look_for_long_operations(&mut self, slot: &SampleSlot, sample: &Sample) {
         if sample.cpu_ns_per_op().is_some_and(|cpu_ns| cpu_ns > LONGEST_OPERATION_NS) {
             self.is_not_in_turns(slot, "one operation takes more than 10 ms of CPU time");
         }
     }
 
-    fn is_not_in_turns(&mut self, slot: &Slot, reason: &str) {
+    fn is_not_in_turns(&mut self, slot: &SampleSlot, reason: &str) {
         let row = (slot.unit.work, slot.unit.treated_arm);
         self.not_in_turns.entry(row).or_insert_with(|| reason.to_owned());
     }
 
-    fn turns_ms(&self, slot: &Slot) -> u64 {
+    fn turns_ms(&self, slot: &SampleSlot) -> u64 {
         self.site.sample_ms[slot.unit.work].unwrap_or(TURNS_MS)
     }
 }
@@ -249,7 +249,7 @@ pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a N
     let mut occupied = Vec::new();
     for named in treatments {
         let own: Vec<_> = named.treatment.occupies().into_iter().map(|one| one.what).collect();
-        if !named.treatment.lets_take_turns() || own.iter().any(|what| occupied.contains(what)) {
+        if !named.treatment.can_interleave() || own.iter().any(|what| occupied.contains(what)) {
             return Some(named);
         }
         occupied.extend(own);
@@ -261,7 +261,7 @@ impl Work {
     /// Returns true if a process of the work can take turns with another process, while its own
     /// other processes stand still. Work alongside an activity cannot: the activity must run for
     /// the time of a sample of one arm.
-    pub fn lets_take_turns(&self) -> bool {
+    pub fn can_interleave(&self) -> bool {
         match self {
             Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {
                 // The processes of @same-cpu are where the turn is; others read what is not in memory, or
@@ -282,7 +282,7 @@ fn make_shared(file: &PathBuf) -> Result<(), Stop> {
 }
 
 /// The median over the slices of ln(treated / baseline).
-fn log_ratio(slots: &[Slot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
+fn log_ratio(slots: &[SampleSlot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
     let [first, second] = [samples[0].slice_rates(), samples[1].slice_rates()];
     if first.len() != second.len() {
         return Err(format!("{} and {}", first.len(), second.len()));
@@ -297,7 +297,7 @@ fn log_ratio(slots: &[Slot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
 /// say. Beside it, the rate over all slices: clipped at three times the median of both processes' slices, or
 /// one stall would outweigh a cost that comes in every tenth slice. To swap the arms swaps the sign of both
 /// log-ratios.
-fn add_readings(slots: &[Slot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
+fn add_readings(slots: &[SampleSlot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
     let baseline = usize::from(slots[0].arm != 0);
     let rate = median(&samples[baseline].slice_rates()).unwrap_or_default();
     let all_ns: Vec<f64> = (samples.iter())

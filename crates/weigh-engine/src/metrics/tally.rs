@@ -1,29 +1,29 @@
 //! Resources that the operations of a row used, and the row's mean rates.
 
-use crate::taken::{Sorted, sort};
+use crate::pair_roles::{PairsByRole, sort};
 use crate::work::WHOLE_RUNS;
 use paired::Interval;
 use paired::mean_rate::{Exposure, mean_ratio};
 use weigh_model::result::load::DRIVER_READING;
 use weigh_model::result::metrics::{Resources, Used};
 use weigh_model::result::scheme::Scheme;
-use weigh_model::samples::{OfRow, Point, Told, Totals};
+use weigh_model::samples::{CustomReadingMean, Point, RowSamples, Totals};
 
 /// A row beside its judgement.
 pub struct Tally<'a> {
-    of_row: &'a OfRow,
+    of_row: &'a RowSamples,
     /// Pairs that the row is judged by, the baseline's sample first.
     pairs: Vec<[&'a Point; 2]>,
     scheme: Option<Scheme>,
 }
 
 impl<'a> Tally<'a> {
-    pub fn new(of_row: &'a OfRow, has_pilot: bool) -> Tally<'a> {
+    pub fn new(of_row: &'a RowSamples, has_pilot: bool) -> Tally<'a> {
         let by_arm = |[first, second]: [&'a Point; 2]| match first.is_treated {
             true => [second, first],
             false => [first, second],
         };
-        let Sorted { counted, .. } = sort(of_row, has_pilot);
+        let PairsByRole { counted, .. } = sort(of_row, has_pilot);
         let scheme = counted.first().map(|taken| taken.scheme());
         let pairs = counted.into_iter().map(|taken| by_arm(taken.both)).collect();
         Tally { of_row, pairs, scheme }
@@ -31,14 +31,14 @@ impl<'a> Tally<'a> {
 
     /// `None` where an arm has no sample.
     pub fn resources(&self) -> Option<Resources> {
-        let OfRow { baseline, treated, .. } = self.of_row;
+        let RowSamples { baseline, treated, .. } = self.of_row;
         Some(Resources { baseline: per_op(baseline.as_ref()?), treated: per_op(treated.as_ref()?) })
     }
 
     pub fn mean_ratio(&self, alpha: f64) -> Option<(f64, Interval)> {
         // In turns the rate is that of the slices, and stalls must not vanish.
         let work = |point: &Point| match self.scheme {
-            Some(Scheme::InTurns) => point.operations,
+            Some(Scheme::Interleaved) => point.operations,
             _ => point.rate * point.elapsed_s,
         };
         let exposure = |point: &Point| Exposure { work: work(point), time: point.elapsed_s };
@@ -69,7 +69,7 @@ fn per_op(totals: &Totals) -> Used {
         involuntary_switches_per_op: per_op(totals.usage.involuntary_switches),
         minor_faults_per_op: per_op(totals.usage.minor_faults),
         major_faults_per_op: per_op(totals.usage.major_faults),
-        driver_cpu_pct: totals.told.get(DRIVER_READING).map(Told::mean),
+        driver_cpu_pct: totals.told.get(DRIVER_READING).map(CustomReadingMean::mean),
     }
 }
 
@@ -80,15 +80,15 @@ mod tests {
     use weigh_model::role::SampleRole;
     use weigh_store::keep_measured;
 
-    fn of_row(samples: &[(usize, usize, usize, &str)]) -> OfRow {
-        let mut of_row = OfRow::default();
+    fn of_row(samples: &[(usize, usize, usize, &str)]) -> RowSamples {
+        let mut of_row = RowSamples::default();
         for &(pair, position, arm, sample) in samples {
             let measured = Measured {
                 work: 0,
                 arm,
                 treated_arm: 1,
                 role: SampleRole::Compared,
-                scheme: Scheme::InSequence,
+                scheme: Scheme::Sequential,
                 set: 0,
                 pair,
                 position,

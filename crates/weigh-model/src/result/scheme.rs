@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
     /// One after the other.
-    InSequence,
+    Sequential,
     /// Interleaved: the processes live at the same time, and alternate on one CPU.
-    InTurns,
+    Interleaved,
 }
 
 /// s₀: the spread of a row's log-ratios expected before the first pair, as a standard deviation.

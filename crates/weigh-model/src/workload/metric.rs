@@ -58,7 +58,7 @@ pub enum Metric {
     /// Rate over all time for interleaved processes, whose rate is the rate of their median slice.
     /// It counts operations per second over all slices; a slice longer than three times the median
     /// counts for that long.
-    AllTime,
+    OverallRate,
     /// CPU time of an operation, in user and kernel mode, of the workload and the processes that it started.
     /// It does not include waiting, for a disk or for a CPU that others have.
     CpuTime,
@@ -125,8 +125,8 @@ impl Metric {
     }
 
     /// Returns true if it is judged without being asked for, so no row waits for its verdict.
-    pub fn is_unasked(&self) -> bool {
-        matches!(self, Metric::Rate | Metric::AllTime | Metric::CpuTime)
+    pub fn is_implicit(&self) -> bool {
+        matches!(self, Metric::Rate | Metric::OverallRate | Metric::CpuTime)
     }
 
     /// One that a user asks for by name.
@@ -142,7 +142,7 @@ impl Metric {
         }
         match Metric::from(name.to_owned()) {
             Metric::Rate => Err("`rate` is always judged".into()),
-            Metric::AllTime => Err("`all_time` is judged with --turns".into()),
+            Metric::OverallRate => Err("`all_time` is judged with --turns".into()),
             Metric::Named(name) if [IN_TURNS, CLIPPED].contains(&&*name) => {
                 Err(format!("`{name}` is reserved for a reading of weigh: rename yours"))
             }
@@ -158,7 +158,7 @@ impl Metric {
     pub fn name(&self) -> &str {
         match self {
             Metric::Rate => "rate",
-            Metric::AllTime => "all_time",
+            Metric::OverallRate => "all_time",
             Metric::CpuTime => "cpu_time",
             Metric::PeakMemory => "peak_memory",
             Metric::BlockInput => "block_input",
@@ -179,7 +179,7 @@ impl From<String> for Metric {
     fn from(name: String) -> Metric {
         let known = [
             Metric::Rate,
-            Metric::AllTime,
+            Metric::OverallRate,
             Metric::CpuTime,
             Metric::PeakMemory,
             Metric::BlockInput,

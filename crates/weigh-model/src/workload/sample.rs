@@ -172,7 +172,7 @@ impl Sample {
         if *metric == Metric::CpuTime {
             return Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op"));
         }
-        if *metric == Metric::AllTime {
+        if *metric == Metric::OverallRate {
             return all_time(&self.readings, self.rate_over_all());
         }
         let operations = self.total_operations.unwrap_or(self.operations);
@@ -268,7 +268,7 @@ pub fn further_value(
 ) -> Option<MetricValue> {
     let per_op = |bytes: Option<u64>| Some(MetricValue::of(bytes? as f64 / operations, "B/op"));
     match metric {
-        Metric::Rate | Metric::AllTime | Metric::CpuTime => None,
+        Metric::Rate | Metric::OverallRate | Metric::CpuTime => None,
         Metric::PeakMemory => Some(MetricValue::of(peak_memory? as f64, "B")),
         Metric::BlockInput => per_op(block_input),
         Metric::BlockOutput => per_op(block_output),

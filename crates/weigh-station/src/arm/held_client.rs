@@ -49,6 +49,6 @@ impl Arm {
         client.hold(launched).map_err(of_member)?;
         let setup = client.setup();
         let launch = Launch { is_treated: false, setup, launched, members: &[] };
-        Ok(self.named.treatment.hold_exempt(&launch)?)
+        Ok(self.named.treatment.verify_exempt(&launch)?)
     }
 }

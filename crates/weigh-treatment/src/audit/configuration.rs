@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
 use super::arm_rules::ArmRules;
-use super::grace;
 use super::host::{HostAuditing, look_at_host};
 use super::limits::{Limits, Wanted};
+use super::rcu_expedited;
 use super::sink_choice::SinkChoice;
 use super::state::Snapshot;
 use super::watch::Watch;
 use super::{needs, system, treated_loginuid};
-use crate::{Bench, Launch, Role, TreatmentError};
+use crate::{ApplyContext, Launch, Role, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::status::AuditSetting;
 use weigh_host::undo::guard::Guard;
@@ -35,7 +35,7 @@ impl Shared {
     /// Where this host's configuration may not be changed, or another arm wants another sink.
     pub fn join(
         &self,
-        bench: &Bench,
+        context: &ApplyContext,
         guard: &mut Guard,
         sink: SinkChoice,
     ) -> Result<(Rc<RefCell<Configuration>>, Vec<String>), TreatmentError> {
@@ -49,7 +49,7 @@ impl Shared {
                 )),
             };
         }
-        let configuration = Configuration::take(bench, guard, sink)?;
+        let configuration = Configuration::take(context, guard, sink)?;
         let sentence = configuration.host.sentence();
         let configuration = Rc::new(RefCell::new(configuration));
         *self.0.borrow_mut() = Rc::downgrade(&configuration);
@@ -84,14 +84,14 @@ struct ArmSetup {
 
 impl Configuration {
     fn take(
-        bench: &Bench,
+        context: &ApplyContext,
         guard: &mut Guard,
         sink: SinkChoice,
     ) -> Result<Configuration, TreatmentError> {
         let mut client = Client::open().map_err(needs)?;
         let mut snapshot = Snapshot::take(&mut client)?;
         sink.check(snapshot.healthy_daemon())?;
-        let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
+        let host = look_at_host(context, guard, &mut client, &mut snapshot)?;
         Ok(Configuration {
             host,
             snapshot,
@@ -113,13 +113,13 @@ impl Configuration {
     /// Where they cannot be loaded; the guard's journal undoes what was done.
     pub fn add_arm(
         &mut self,
-        bench: &Bench,
+        context: &ApplyContext,
         guard: &mut Guard,
         wanted: Wanted,
         load: impl FnOnce(&mut Client, &Watch) -> Result<(), TreatmentError>,
     ) -> Result<usize, TreatmentError> {
         if !self.arms.is_empty() && !self.is_expedited {
-            self.is_expedited = grace::expedite(guard);
+            self.is_expedited = rcu_expedited::expedite(guard);
         }
         let daemon = self.snapshot.healthy_daemon();
         self.snapshot.has_switched = true;
@@ -128,8 +128,8 @@ impl Configuration {
         let watch = match &mut self.watch {
             Some(watch) => watch,
             None => {
-                let receiver = self.sink.start(bench, guard, &mut self.client, daemon)?;
-                self.watch.insert(Watch::start(bench, receiver)?)
+                let receiver = self.sink.start(context, guard, &mut self.client, daemon)?;
+                self.watch.insert(Watch::start(context, receiver)?)
             }
         };
         if let Some(arm) = self.arms.get(self.turn) {
@@ -239,7 +239,7 @@ impl Configuration {
             ));
         }
         if arm == 0 {
-            facts.extend(self.is_expedited.then(|| grace::FACT.to_owned()));
+            facts.extend(self.is_expedited.then(|| rcu_expedited::FACT.to_owned()));
             facts.extend(self.watch.iter().map(Watch::fact));
             facts.push(
                 "Baseline processes are exempted by a `never,task` rule on their login UID, and carry no \
@@ -276,7 +276,7 @@ impl Configuration {
             started::forget(guard, pid).map_err(TreatmentError::Unavailable)?;
         }
         Snapshot::put_back(guard)?;
-        grace::put_back(guard).map_err(TreatmentError::Unavailable)?;
+        rcu_expedited::put_back(guard).map_err(TreatmentError::Unavailable)?;
         untouched
     }
 }

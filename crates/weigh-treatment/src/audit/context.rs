@@ -1,7 +1,7 @@
 //! Finding out whether new processes carry an audit context: it shows in nothing but its cost.
 
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, setup, system};
-use crate::{Bench, TreatmentError};
+use crate::{ApplyContext, TreatmentError};
 use weigh_model::workload::sample::Sample;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{self, Job, Launcher};
@@ -12,33 +12,34 @@ use weigh_workload::stdout_use::StdoutUse;
 ///
 /// # Errors
 /// Where the login uid cannot be set, or the workload fails.
-pub fn cost_of_context(bench: &Bench) -> Result<f64, TreatmentError> {
+pub fn cost_of_context(context: &ApplyContext) -> Result<f64, TreatmentError> {
     const ROUNDS: usize = 9;
     let [mut exempt, mut ordinary] = [f64::INFINITY; 2];
-    let start = |loginuid| bench.place.start_launcher(&setup(loginuid, None), bench.interrupted);
+    let start =
+        |loginuid| context.place.start_launcher(&setup(loginuid, None), context.interrupted);
     let mut launchers = [BASELINE_LOGINUID, TREATED_LOGINUID].map(start);
     for _ in 0..ROUNDS {
         for (launcher, least) in launchers.iter_mut().zip([&mut exempt, &mut ordinary]) {
             let launcher = launcher.as_mut().map_err(|error| system(&*error))?;
             // The least of several is what the code costs when nothing disturbs it.
-            *least = least.min(getppid_cost(bench, launcher)?);
+            *least = least.min(getppid_cost(context, launcher)?);
         }
     }
     Ok(ordinary / exempt)
 }
 
-fn getppid_cost(bench: &Bench, launcher: &mut Launcher) -> Result<f64, TreatmentError> {
-    let mut argv = bench.place.executable.sample_argv("getppid", 1, Length::of_ms(15));
+fn getppid_cost(context: &ApplyContext, launcher: &mut Launcher) -> Result<f64, TreatmentError> {
+    let mut argv = context.place.executable.sample_argv("getppid", 1, Length::of_ms(15));
     argv.push("--count-instructions".into());
     let job = Job {
         argv,
         environment: Vec::new(),
-        directory: bench.place.work_directory.clone(),
+        directory: context.place.work_directory.clone(),
         timeout_ms: 10_000,
         stdout: StdoutUse::KeepEnd,
         start: None,
     };
-    let launched = launcher.run(&job, bench.interrupted).map_err(|error| match error {
+    let launched = launcher.run(&job, context.interrupted).map_err(|error| match error {
         launcher::LauncherError::Interrupted => TreatmentError::Interrupted,
         other => system(other),
     })?;

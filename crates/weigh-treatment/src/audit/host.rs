@@ -3,7 +3,7 @@
 use super::context::cost_of_context;
 use super::state::Snapshot;
 use super::{BASELINE_LOGINUID, needs};
-use crate::{Bench, TreatmentError};
+use crate::{ApplyContext, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use weigh_host::undo::guard::Guard;
@@ -29,7 +29,7 @@ pub enum HostAuditing {
 /// # Errors
 /// Where the rule cannot be loaded, or the login uid not set.
 pub fn look_at_host(
-    bench: &Bench,
+    context: &ApplyContext,
     guard: &mut Guard,
     client: &mut Client,
     snapshot: &mut Snapshot,
@@ -40,7 +40,7 @@ pub fn look_at_host(
     if snapshot.status.enabled != 0 {
         return Ok(HostAuditing::Audited);
     }
-    let ratio = cost_of_context(bench)?;
+    let ratio = cost_of_context(context)?;
     Ok(if ratio > CONTEXT_RATIO { HostAuditing::Residual { ratio } } else { HostAuditing::Clean })
 }
 

@@ -9,7 +9,7 @@ use super::receiver::Receiver;
 use super::state::Snapshot;
 use super::watch::Watch;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, quantities, setup, system};
-use crate::{Bench, Launch, Occupied, Role, Treatment, TreatmentError};
+use crate::{ApplyContext, Launch, Occupied, Role, Treatment, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use weigh_host::undo::claim;
@@ -57,20 +57,24 @@ impl Treatment for HostRules {
         true
     }
 
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
         let mut client = Client::open().map_err(needs)?;
         let mut snapshot = Snapshot::take(&mut client)?;
-        look_at_host(bench, guard, &mut client, &mut snapshot)?;
+        look_at_host(context, guard, &mut client, &mut snapshot)?;
         let sentence = sentence(snapshot.host_rules());
         self.snapshot = Some(snapshot);
         Ok(vec![sentence])
     }
 
-    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+    fn apply(&mut self, context: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
         let snapshot = self.snapshot.as_mut().ok_or_else(|| system("apply before prepare"))?;
         // Where there is no audit daemon, we do not become one.
         let receiver = snapshot.healthy_daemon().map_or(Receiver::Nobody, Receiver::Host);
-        let mut watch = Watch::start(bench, receiver)?;
+        let mut watch = Watch::start(context, receiver)?;
         let rule = Rule::watch(&watch.canary, KEY);
         snapshot.added = Some(Snapshot::ours([rule.clone().listed()]));
         snapshot.write_down(guard)?;

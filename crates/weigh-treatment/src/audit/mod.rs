@@ -12,20 +12,20 @@ use weigh_workload::setup::kind::canary::Canary;
 use weigh_workload::setup::kind::login_uid::LoginUid;
 
 pub mod arm_rules;
+pub mod config_diff;
 pub mod configuration;
 pub mod context;
-pub mod grace;
 pub mod host;
 pub mod limits;
 pub mod live;
 pub mod probe;
 pub mod quantities;
+pub mod rcu_expedited;
 pub mod receiver;
 pub mod residual;
 pub mod sink_choice;
 pub mod state;
 pub mod stream;
-pub mod untouched;
 mod wait;
 pub mod watch;
 

@@ -8,7 +8,7 @@ use super::context::cost_of_context;
 use super::host::{CONTEXT_RATIO, HostAuditing, look_at_host};
 use super::state::Snapshot;
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, setup, system};
-use crate::{Bench, Launch, Occupied, Treatment, TreatmentError};
+use crate::{ApplyContext, Launch, Occupied, Treatment, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::AuditSetting;
@@ -31,7 +31,11 @@ impl Treatment for Residual {
         vec![Occupied { what: claim::AUDIT, takes_turns: false }]
     }
 
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
         let mut client = Client::open().map_err(needs)?;
         let mut snapshot = Snapshot::take(&mut client)?;
         if snapshot.status.enabled != 0 {
@@ -39,14 +43,14 @@ impl Treatment for Residual {
                 "auditing is on here, so there is no residual cost to weigh: use `audit`".into(),
             ));
         }
-        let host = look_at_host(bench, guard, &mut client, &mut snapshot)?;
+        let host = look_at_host(context, guard, &mut client, &mut snapshot)?;
         self.rules = client.rules().map_err(needs)?;
         self.client = Some(client);
         self.host = Some((host, snapshot));
         Ok(vec![host.sentence()])
     }
 
-    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+    fn apply(&mut self, context: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
         let missing = || system("apply before prepare");
         let client = self.client.as_mut().ok_or_else(missing)?;
         let (_, snapshot) = self.host.as_mut().ok_or_else(missing)?;
@@ -58,7 +62,7 @@ impl Treatment for Residual {
         }
         snapshot.has_switched = false;
         snapshot.write_down(guard)?;
-        self.ratio = cost_of_context(bench)?;
+        self.ratio = cost_of_context(context)?;
         if self.ratio > CONTEXT_RATIO {
             return Ok(());
         }

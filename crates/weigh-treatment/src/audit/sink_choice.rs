@@ -2,7 +2,7 @@
 
 use super::receiver::Receiver;
 use super::system;
-use crate::{Bench, Parameter, TreatmentError};
+use crate::{ApplyContext, Parameter, TreatmentError};
 use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, find_auditd};
 use linux_audit::netlink::Client;
 use weigh_host::orphans;
@@ -88,7 +88,7 @@ impl SinkChoice {
     /// Where auditd does not start.
     pub fn start(
         self,
-        bench: &Bench,
+        context: &ApplyContext,
         guard: &mut Guard,
         client: &mut Client,
         daemon: Option<u32>,
@@ -97,14 +97,14 @@ impl SinkChoice {
             (_, Some(pid)) => Ok(Receiver::Host(pid)),
             (SinkChoice::Usual | SinkChoice::Own, None) => Ok(Receiver::Own),
             (SinkChoice::Remote, None) => {
-                bench.collector.clone().map(Receiver::Remote).ok_or_else(no_collector)
+                context.collector.clone().map(Receiver::Remote).ok_or_else(no_collector)
             }
             (SinkChoice::Nobody, None) => Ok(Receiver::Nobody),
             (SinkChoice::Auditd { flush, has_plugin }, None) => {
                 // A set of its own has a directory of its own.
                 let directory = tempfile::Builder::new()
                     .prefix("auditd-")
-                    .tempdir_in(&bench.place.scratch)
+                    .tempdir_in(&context.place.scratch)
                     .map_err(system)?
                     .keep();
                 let configuration = AuditdConfiguration::new(directory, flush, has_plugin);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::config_diff;
 use super::probe::{conflict, is_about_ours};
-use super::untouched;
 use super::{BASELINE_LOGINUID, needs, system};
 use crate::TreatmentError;
 use linux_audit::features::Features;
@@ -135,7 +135,7 @@ impl Snapshot {
     /// [`TreatmentError::NotInForce`] with what was changed.
     pub fn check_loaded(&self, client: &mut Client, before: &Status) -> Result<(), TreatmentError> {
         let now = client.status().map_err(needs)?;
-        self.check_changes(client, untouched::settings(before, &now))
+        self.check_changes(client, config_diff::settings(before, &now))
     }
 
     /// Checks that everything that we do not set is as it was found, even if other rules are loaded.
@@ -155,7 +155,7 @@ impl Snapshot {
     ) -> Result<(), TreatmentError> {
         let now = client.status().map_err(needs)?;
         let found = Status { failure: now.failure, rate_limit: now.rate_limit, ..self.status };
-        for change in untouched::settings(&self.status, &found) {
+        for change in config_diff::settings(&self.status, &found) {
             if !changes.contains(&change) {
                 changes.push(change);
             }
@@ -164,7 +164,7 @@ impl Snapshot {
             changes.push("the features that forbid login uids are others".into());
         }
         let rules = client.rules().map_err(needs)?;
-        changes.extend(untouched::rules(&self.host(), &rules));
+        changes.extend(config_diff::rules(&self.host(), &rules));
         if changes.is_empty() {
             return Ok(());
         }
@@ -211,7 +211,7 @@ impl Snapshot {
         let ours = self.delete_ours(&mut client, &mut steps);
         let mut gone = Vec::new();
         if self.has_switched {
-            let put_back = untouched::put_back_rules(&mut client, &self.host());
+            let put_back = config_diff::put_back_rules(&mut client, &self.host());
             gone = steps.note("the rules of this host", put_back).unwrap_or_default();
             self.put_back_settings(&mut client, &now, &mut steps);
         }
@@ -287,7 +287,8 @@ impl Snapshot {
             return Ok(());
         }
         // Of the process that receives records, `release_socket` has said what there is to say.
-        let changed = untouched::settings(&self.status, &Status { pid: self.status.pid, ..status });
+        let changed =
+            config_diff::settings(&self.status, &Status { pid: self.status.pid, ..status });
         if !changed.is_empty() {
             let Status { enabled, failure, rate_limit, backlog_limit, .. } = self.status;
             return Err(format!(
@@ -299,7 +300,7 @@ impl Snapshot {
         }
         let mut host = self.host();
         host.retain(|rule| !gone.contains(rule));
-        untouched::rules(&host, &rules).map_or(Ok(()), |changed| {
+        config_diff::rules(&host, &rules).map_or(Ok(()), |changed| {
             Err(format!("the audit rules of this host are not as they were: {changed}"))
         })
     }

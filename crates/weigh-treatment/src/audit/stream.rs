@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::receiver::Receiver;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
 use super::{BASELINE_LOGINUID, TREATED_LOGINUID, needs, system};
-use crate::{Bench, TreatmentError};
+use crate::{ApplyContext, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::sink::{MISSED_TRIES, SinkReply, SinkRequest};
 use linux_audit::tally::RecordCounts;
@@ -58,7 +58,7 @@ impl Stream {
     /// # Errors
     /// Where the kernel refuses it the records.
     pub fn start(
-        bench: &Bench,
+        context: &ApplyContext,
         canary: &Path,
         receiver: Receiver,
     ) -> Result<Stream, TreatmentError> {
@@ -66,12 +66,12 @@ impl Stream {
         let is_own = matches!(receiver, Receiver::Own);
         let mut command = own_program::command(SUBCOMMAND);
         let connection = match &receiver {
-            Receiver::Remote(collector) => Some(ship(collector, bench, &mut command)?),
+            Receiver::Remote(collector) => Some(ship(collector, context, &mut command)?),
             _ => None,
         };
         let request = SinkRequest {
             connection: connection.as_ref().map(AsRawFd::as_raw_fd),
-            log: is_own.then(|| bench.place.scratch.join("audit.log")),
+            log: is_own.then(|| context.place.scratch.join("audit.log")),
             treated_loginuid: TREATED_LOGINUID,
             exempt_loginuid: BASELINE_LOGINUID,
             canary: canary.to_owned(),
@@ -79,7 +79,7 @@ impl Stream {
         };
         let mut sink = Helper::start(command).map_err(system)?;
         sink.lines.send(&request).map_err(system)?;
-        match sink.lines.receive(bench.interrupted, Instant::now() + PROMPTLY) {
+        match sink.lines.receive(context.interrupted, Instant::now() + PROMPTLY) {
             Ok(SinkReply::Ready) => {}
             Ok(SinkReply::Error(problem)) => return Err(system(problem)),
             Ok(SinkReply::Counts(_)) => return Err(system("the sink counts before it was asked")),
@@ -88,7 +88,7 @@ impl Stream {
         }
         let processes = receiver.pid(sink.pid()).map(cpu_time::family).unwrap_or_default();
         let kauditd = cpu_time::kernel_thread(KERNEL_THREAD);
-        let interrupted = Arc::clone(bench.interrupted);
+        let interrupted = Arc::clone(context.interrupted);
         let treated_loginuid = TREATED_LOGINUID;
         let number = 0;
         Ok(Stream {
@@ -191,14 +191,14 @@ impl Stream {
 /// Connects to W_passive, and has the sink inherit that, on the CPUs of W_test whose cost it is.
 fn ship(
     collector: &Collector,
-    bench: &Bench,
+    context: &ApplyContext,
     command: &mut Command,
 ) -> Result<TcpStream, TreatmentError> {
     let connection = collector.connect().map_err(|error| {
         system(format!("W_passive, {}, takes no records: {error}", collector.address))
     })?;
     start::hand_over(command, vec![connection.as_raw_fd()]);
-    let cpus = bench.surroundings.get::<AllowedCpus>().map(|allowed| allowed.cpus.clone());
+    let cpus = context.surroundings.get::<AllowedCpus>().map(|allowed| allowed.cpus.clone());
     if let Some(cpus) = cpus {
         // SAFETY: it makes system calls alone.
         unsafe { command.pre_exec(move || wire::stay_on(&cpus)) };

@@ -9,8 +9,8 @@ use super::quantities::{
 };
 use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
-use super::{BASELINE_LOGINUID, needs, system, untouched};
-use crate::{Bench, Launch, TreatmentError};
+use super::{BASELINE_LOGINUID, config_diff, needs, system};
+use crate::{ApplyContext, Launch, TreatmentError};
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{Status, jiffies_to_s};
@@ -46,11 +46,11 @@ impl Watch {
     ///
     /// # Errors
     /// Where the kernel refuses the records.
-    pub fn start(bench: &Bench, receiver: Receiver) -> Result<Watch, TreatmentError> {
+    pub fn start(context: &ApplyContext, receiver: Receiver) -> Result<Watch, TreatmentError> {
         let client = Client::open().map_err(needs)?;
-        let canary = bench.place.scratch.join("canary");
+        let canary = context.place.scratch.join("canary");
         std::fs::write(&canary, "opened to prove that auditing works\n").map_err(system)?;
-        let stream = Stream::start(bench, &canary, receiver)?;
+        let stream = Stream::start(context, &canary, receiver)?;
         let status = Status::default();
         Ok(Watch {
             client,
@@ -171,7 +171,7 @@ impl Watch {
     /// Checks that exactly our rules and settings are loaded, with every sample before it counts.
     fn check_configuration(&mut self) -> Result<Status, TreatmentError> {
         let now = self.client.status().map_err(needs)?;
-        let settings = untouched::settings(&self.status, &now);
+        let settings = config_diff::settings(&self.status, &now);
         if !settings.is_empty() {
             return Err(TreatmentError::NotInForce(format!(
                 "the audit settings (`auditctl -s`) were changed during the measurement: {}",

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::entry::BootEntry;
-use super::going_down::WayDown;
+use super::reboot::WayDown;
 use super::{grub, kexec};
 
 /// How the machine gets into a boot of an arm.

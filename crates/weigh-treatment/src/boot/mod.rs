@@ -2,20 +2,20 @@
 //! experiment back afterwards, and what is on disk meanwhile.
 
 pub mod entry;
-pub mod going_down;
 mod grub;
 pub mod hook;
 pub mod kernel;
 mod kexec;
 mod mechanism;
 pub mod normal;
+pub mod reboot;
 pub mod state;
 pub mod watchdog;
 
 pub use entry::BootEntry;
-pub use going_down::{may_boot, services_stop_within};
 pub use mechanism::Mechanism;
 pub use normal::NormalBoot;
+pub use reboot::{may_boot, services_stop_within};
 pub use state::{BootState, DueBoot};
 
 use super::guest::options::GuestOptions;

@@ -12,7 +12,7 @@ use super::builder::{BuildStep, Workshop, output_of, unavailable, within};
 use super::program;
 use crate::digest::hex;
 use crate::rootfs::{RootForm, RootSource, fill_tree};
-use crate::{Bench, TreatmentError};
+use crate::{ApplyContext, TreatmentError};
 use trust::user_file;
 
 /// Version of the recipe: another version may make a different image of the same things.
@@ -51,7 +51,7 @@ impl Image {
     /// Where it cannot be built.
     pub fn find(
         root: Option<&str>,
-        bench: &Bench,
+        context: &ApplyContext,
         workshop: &mut Workshop,
     ) -> Result<Image, TreatmentError> {
         let (digest, shown, directory) = match root {
@@ -69,7 +69,7 @@ impl Image {
                 let source = RootSource::look(path).map_err(TreatmentError::Unavailable)?;
                 let digest = digest_of_root(&source).map_err(TreatmentError::Unavailable)?;
                 let built = workshop.have(&format!("root-{digest}"), |step, whole| {
-                    copy(&source, step, bench)?;
+                    copy(&source, step, context)?;
                     finish(step, whole)
                 })?;
                 (digest, path.to_owned(), built)
@@ -148,7 +148,11 @@ fn debootstrap(step: &BuildStep, suite: &str) -> Result<(), TreatmentError> {
     step.run(&format!("Building a guest of Debian {suite} (once)"), &words).map(drop)
 }
 
-fn copy(source: &RootSource, step: &BuildStep, bench: &Bench) -> Result<(), TreatmentError> {
+fn copy(
+    source: &RootSource,
+    step: &BuildStep,
+    context: &ApplyContext,
+) -> Result<(), TreatmentError> {
     let tree = tree(step);
     match source.form {
         RootForm::Directory => {
@@ -164,7 +168,7 @@ fn copy(source: &RootSource, step: &BuildStep, bench: &Bench) -> Result<(), Trea
             step.run(&format!("Unpacking {from}"), &["unsquashfs", "-q", "-n", "-d", &to, &from])
                 .map(drop)
         }
-        RootForm::ImageDirectory | RootForm::Tar => fill_tree(source, step.beside, bench),
+        RootForm::ImageDirectory | RootForm::Tar => fill_tree(source, step.beside, context),
     }
 }
 

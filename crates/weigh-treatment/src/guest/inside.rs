@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use super::machine::PORT;
 use super::port::{ARRIVAL, BEGIN, END, LAUNCHER};
 use super::{SCRATCH, initramfs};
-use crate::elsewhere::arrival;
+use crate::remote::handshake;
 use trust::start::{self, Inherited};
 use weigh_host::orphans::wait_until;
 use weigh_host::said;
@@ -247,7 +247,7 @@ fn start(role: &str, [stdin, stdout]: [OwnedFd; 2], ours: [i32; 2]) -> io::Resul
             }
             drop((stdin, stdout));
             let done = match role {
-                ARRIVAL => arrival::run([SCRATCH.into()].into_iter()),
+                ARRIVAL => handshake::run([SCRATCH.into()].into_iter()),
                 LAUNCHER => launcher_process::run().map_err(|error| error.to_string()),
                 other => Err(format!("there is no role `{other}`")),
             };

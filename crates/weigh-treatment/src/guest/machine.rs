@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::guest_files::{BootPlan, GuestFiles};
 use super::{QEMU, SCRATCH, fresh, port, program};
 use crate::TreatmentError;
-use crate::elsewhere::arrival::Arrival;
+use crate::remote::handshake::Handshake;
 use trust::program::end_with_us;
 use weigh_host::lines::LinesError;
 use weigh_host::orphans;
@@ -79,7 +79,7 @@ impl Guest {
         &mut self,
         interrupted: &AtomicBool,
         limit: Option<Duration>,
-    ) -> Result<Arrival, TreatmentError> {
+    ) -> Result<Handshake, TreatmentError> {
         let deadline = Instant::now() + limit.unwrap_or(BOOTS_WITHIN);
         while !self.socket.exists() {
             self.is_up(deadline)?;
@@ -90,7 +90,7 @@ impl Guest {
         let mut helper = Helper::start(command)
             .map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         loop {
-            match helper.lines.receive::<Arrival>(interrupted, Instant::now() + LOOK_EVERY) {
+            match helper.lines.receive::<Handshake>(interrupted, Instant::now() + LOOK_EVERY) {
                 Ok(arrival) => return Ok(arrival),
                 Err(LinesError::Interrupted) => return Err(TreatmentError::Interrupted),
                 Err(LinesError::TimedOut) => self.is_up(deadline)?,
@@ -141,7 +141,7 @@ impl Guest {
     }
 
     /// Where its processes are launched.
-    pub fn place(&self, arrival: &Arrival, plan: &BootPlan) -> LaunchPlace {
+    pub fn place(&self, arrival: &Handshake, plan: &BootPlan) -> LaunchPlace {
         let socket = self.socket.display().to_string();
         let words = ["/proc/self/exe", port::SUBCOMMAND, &socket, port::LAUNCHER];
         LaunchPlace {

@@ -26,7 +26,7 @@ pub use kernel::GuestKernel;
 pub use machine::Guest;
 use options::GuestOptions;
 
-use super::{Bench, TreatmentError};
+use super::{ApplyContext, TreatmentError};
 use weigh_host::chance;
 use weigh_host::undo::guard::Guard;
 
@@ -80,11 +80,11 @@ fn fresh(directory: &Path, what: &str) -> io::Result<PathBuf> {
 /// Where something is missing, with what gets it.
 pub fn make(
     options: &GuestOptions,
-    bench: &Bench,
+    context: &ApplyContext,
     guard: &mut Guard,
     known: &OnceCell<Kvm>,
 ) -> Result<(BootPlan, Kvm), TreatmentError> {
-    if let Some(file) = &bench.place.executable.foreign {
+    if let Some(file) = &context.place.executable.foreign {
         return Err(TreatmentError::Unavailable(format!(
             "the workloads of {} are not in a guest: unset WEIGH_WORKLOADS",
             file.display()
@@ -93,9 +93,9 @@ pub fn make(
     for (name, _) in PROGRAMS {
         program(name).map_err(TreatmentError::Unavailable)?;
     }
-    let mut workshop = Workshop::open(guard, bench.interrupted)?;
+    let mut workshop = Workshop::open(guard, context.interrupted)?;
     let kernel = GuestKernel::find(options.kernel.as_deref(), &mut workshop)?;
-    let image = Image::find(options.root.as_deref(), bench, &mut workshop)?;
+    let image = Image::find(options.root.as_deref(), context, &mut workshop)?;
     if options.selinux.is_some() && !image.is_labelled {
         return Err(TreatmentError::Unavailable(format!(
             "{} has no SELinux policy: it takes selinux-policy-default and policycoreutils, or what has \
@@ -103,7 +103,7 @@ pub fn make(
             image.shown
         )));
     }
-    let scratch = bench.place.scratch.clone();
+    let scratch = context.place.scratch.clone();
     let initramfs =
         fresh(&scratch, "initramfs")
             .and_then(|file| Initramfs::write(&kernel, file))
@@ -115,7 +115,7 @@ pub fn make(
         Some(kvm) => kvm.clone(),
         None => {
             let announce = |sentence: &str| eprintln!("{}", weigh_model::printable::line(sentence));
-            accel::find(&mut plan, workshop.directory(), bench.interrupted, &announce)?
+            accel::find(&mut plan, workshop.directory(), context.interrupted, &announce)?
         }
     };
     if kvm != Kvm::Works {

@@ -21,7 +21,8 @@ use crate::audit::state::Snapshot;
 use crate::audit::watch::Watch;
 use crate::audit::{BASELINE_LOGINUID, needs, quantities, setup, system};
 use crate::{
-    Bench, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError, absolute,
+    ApplyContext, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
+    absolute,
 };
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
@@ -144,21 +145,25 @@ impl Treatment for Auditing {
 
     /// The baseline's processes have no audit context, so rules are in force for the treated ones alone.
     /// Where they make records, the kernel and the receiver work on these in the other's turn.
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         self.rules.is_some()
     }
 
-    fn was_quiet(&self, evidence: &Evidence) -> bool {
+    fn left_no_async_work(&self, evidence: &Evidence) -> bool {
         evidence.whole(&quantities::RECORDS).is_some_and(|records| records <= RECORDS_OF_A_START)
     }
 
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        let (shared, sentences) = bench.commons.of::<Shared>().join(bench, guard, self.sink)?;
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        let (shared, sentences) = context.commons.of::<Shared>().join(context, guard, self.sink)?;
         self.shared = Some(shared);
         Ok(sentences)
     }
 
-    fn apply(&mut self, bench: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+    fn apply(&mut self, context: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
         let of_file = self.rules.as_ref().and_then(|(file, _)| file.backlog_limit);
         let wanted = Wanted { backlog: self.wanted.backlog.or(of_file), ..self.wanted };
         let (loginuid, is_host_audited) = {
@@ -174,12 +179,12 @@ impl Treatment for Auditing {
                 None => {
                     client.add_rule(&Rule::always_exit(loginuid, KEY)).map_err(needs)?;
                 }
-                Some((file, path)) => lines = load_file(file, path, bench, client)?,
+                Some((file, path)) => lines = load_file(file, path, context, client)?,
             }
             // It asks for no login uid, so a baseline that is not exempt would be seen, too.
             client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)
         };
-        let arm = self.configuration()?.add_arm(bench, guard, wanted, load)?;
+        let arm = self.configuration()?.add_arm(context, guard, wanted, load)?;
         (self.arm, self.lines) = (Some((arm, loginuid)), lines);
         Ok(())
     }
@@ -253,12 +258,12 @@ impl Treatment for Auditing {
 fn load_file(
     file: &RuleSet,
     path: &Path,
-    bench: &Bench,
+    context: &ApplyContext,
     client: &mut Client,
 ) -> Result<Vec<RuleLine>, TreatmentError> {
     let auditctl = rule_load::find_auditctl().map_err(TreatmentError::Unavailable)?;
-    let is_interrupted = || bench.interrupted.load(Ordering::Relaxed);
-    let run = |command| bench.running.output(command);
+    let is_interrupted = || context.interrupted.load(Ordering::Relaxed);
+    let run = |command| context.running.output(command);
     let mut watcher =
         Watcher { progress: &mut |_, _| {}, is_interrupted: &is_interrupted, run: &run };
     let loginuid = file.confine_to.unwrap_or_default();

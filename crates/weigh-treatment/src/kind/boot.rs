@@ -3,7 +3,7 @@
 
 use crate::boot::{BootEntry, BootState, NAME, NormalBoot, may_boot};
 use crate::guest::options::GuestOptions;
-use crate::{Bench, Kind, Launch, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, Treatment, TreatmentError};
 use weigh_host::machine;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -75,7 +75,7 @@ impl OneArm {
 }
 
 impl Treatment for OneArm {
-    fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+    fn prepare(&mut self, _: &ApplyContext, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         let state = BootState::read().map_err(TreatmentError::Unavailable)?;
         let entry = self.entry_by(state.as_ref()).map_err(TreatmentError::Unavailable)?;
         self.entry = Some(entry);

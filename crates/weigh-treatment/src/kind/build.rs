@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::rebuild::compiler::Compiler;
 use crate::rebuild::{LINKS, Link, build, digest_of_sources};
-use crate::{Bench, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -127,18 +127,23 @@ impl Rebuilt {
         self.built.as_ref().map_or(&[], |built| &built.links)
     }
 
-    fn build_in(&self, bench: &Bench, directory: PathBuf) -> Result<Built, TreatmentError> {
+    fn build_in(
+        &self,
+        context: &ApplyContext,
+        directory: PathBuf,
+    ) -> Result<Built, TreatmentError> {
         fs::create_dir(&directory).map_err(|error| {
             TreatmentError::Unavailable(format!("cannot make {}: {error}", directory.display()))
         })?;
         let name = format!("{:x}", Sha256::digest(self.content()));
-        let links = build(&self.compiler, &directory, &name[..12], bench.seed, bench.interrupted)?;
+        let links =
+            build(&self.compiler, &directory, &name[..12], context.seed, context.interrupted)?;
         Ok(Built { directory, links, arms: Cell::new(0) })
     }
 }
 
 impl Treatment for Rebuilt {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 
@@ -147,15 +152,19 @@ impl Treatment for Rebuilt {
         Some(format!("Building the workloads with {file} {flags}, in {LINKS} orders of linking."))
     }
 
-    fn prepare(&mut self, bench: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        let builds = bench.commons.of::<Builds>();
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        _: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        let builds = context.commons.of::<Builds>();
         let known = builds.0.borrow().get(&self.content()).cloned();
         let built = match known {
             Some(built) => built,
             None => {
                 let number = builds.0.borrow().len() + 1;
-                let directory = bench.place.scratch.join(format!("build-{number}"));
-                let built = Rc::new(self.build_in(bench, directory)?);
+                let directory = context.place.scratch.join(format!("build-{number}"));
+                let built = Rc::new(self.build_in(context, directory)?);
                 builds.0.borrow_mut().insert(self.content(), Rc::clone(&built));
                 built
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use crate::control_group::{PlannedGroup, remove};
-use crate::{Bench, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError};
 use weigh_host::machine::hierarchies::Hierarchies;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
@@ -167,7 +167,7 @@ impl Grouped {
 }
 
 impl Treatment for Grouped {
-    fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+    fn prepare(&mut self, _: &ApplyContext, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         self.name = scratch::name(std::process::id())
             .map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         let hierarchies = Hierarchies::read(Path::new("/"));
@@ -177,7 +177,7 @@ impl Treatment for Grouped {
         Ok(Vec::new())
     }
 
-    fn apply(&mut self, _: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+    fn apply(&mut self, _: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
         self.in_force =
             self.planned.make(&self.name, guard).map_err(TreatmentError::Unavailable)?;
         Ok(())

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::{Bench, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::running::CurrentCommand;
 use weigh_host::undo::undo_command;
@@ -129,8 +129,12 @@ impl Commanded {
 }
 
 impl Treatment for Commanded {
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        self.turn = bench.commons.of();
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        self.turn = context.commons.of();
         self.running = Some(Rc::clone(guard.running()));
         self.arm = self.turn.arms.replace(self.turn.arms.get() + 1);
         match self.verify.ask().map_err(TreatmentError::Unavailable)? {
@@ -144,7 +148,7 @@ impl Treatment for Commanded {
     }
 
     /// Once, and undone twice: as the guard may, which does not know what was done.
-    fn apply(&mut self, _: &Bench, guard: &mut Guard) -> Result<(), TreatmentError> {
+    fn apply(&mut self, _: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
         undo_command::write_down(&self.undo, guard).map_err(TreatmentError::Unavailable)?;
         self.switch_on().map_err(TreatmentError::Unavailable)?;
         self.prove(true, "after it was applied")?;

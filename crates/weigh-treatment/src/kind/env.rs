@@ -90,7 +90,7 @@ impl Environment {
 }
 
 impl Treatment for Environment {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 

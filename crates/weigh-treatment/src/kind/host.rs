@@ -1,8 +1,8 @@
 //! `host`: the arm is measured on another machine, reached by ssh.
 
-use crate::elsewhere::connection::Connection;
-use crate::elsewhere::{PARAMETERS, Ssh, Visit};
-use crate::{Bench, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError};
+use crate::remote::connection::Connection;
+use crate::remote::{PARAMETERS, RemoteSession, Ssh};
+use crate::{ApplyContext, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::described::{line, machine_changes};
@@ -44,12 +44,12 @@ impl Kind for OtherHost {
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        Ok(Box::new(OnHost { visit: Visit::to(Ssh::of(parameters, "host:USER@HOST")?) }))
+        Ok(Box::new(OnHost { visit: RemoteSession::to(Ssh::of(parameters, "host:USER@HOST")?) }))
     }
 }
 
 struct OnHost {
-    visit: Visit,
+    visit: RemoteSession,
 }
 
 impl Treatment for OnHost {
@@ -61,8 +61,12 @@ impl Treatment for OnHost {
         Some(format!("Copying weigh to {}.", self.visit.ssh.destination))
     }
 
-    fn prepare(&mut self, bench: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        self.visit.begin(bench)?;
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        _: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        self.visit.begin(context)?;
         Ok(Vec::new())
     }
 

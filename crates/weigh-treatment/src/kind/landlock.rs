@@ -52,7 +52,7 @@ struct Layers {
 }
 
 impl Treatment for Layers {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 

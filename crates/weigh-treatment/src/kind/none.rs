@@ -36,7 +36,7 @@ impl Kind for None {
 struct Nothing;
 
 impl Treatment for Nothing {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 

@@ -116,7 +116,7 @@ struct Proof {
 }
 
 impl Treatment for Planting {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 

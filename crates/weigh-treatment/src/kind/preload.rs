@@ -104,7 +104,7 @@ impl Preloading {
 }
 
 impl Treatment for Preloading {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 

@@ -4,7 +4,9 @@
 use std::rc::Rc;
 
 use crate::rootfs::{Root, RootForm, RootSource, Roots};
-use crate::{Bench, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError};
+use crate::{
+    ApplyContext, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
+};
 use weigh_archive::Packed;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -122,17 +124,17 @@ struct Elsewhere {
 }
 
 impl Treatment for Elsewhere {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 
-    fn prepare(&mut self, _: &Bench, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
+    fn prepare(&mut self, _: &ApplyContext, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         Ok(self.what_is_absent().into_iter().collect())
     }
 
-    fn apply(&mut self, bench: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
-        let roots = bench.commons.of::<Roots>();
-        let root = roots.raise(&self.source, bench)?;
+    fn apply(&mut self, context: &ApplyContext, _: &mut Guard) -> Result<(), TreatmentError> {
+        let roots = context.commons.of::<Roots>();
+        let root = roots.raise(&self.source, context)?;
         self.raised = Some((roots, root));
         Ok(())
     }

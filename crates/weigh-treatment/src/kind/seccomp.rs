@@ -96,7 +96,7 @@ impl Filtering {
 }
 
 impl Treatment for Filtering {
-    fn lets_take_turns(&self) -> bool {
+    fn can_interleave(&self) -> bool {
         true
     }
 

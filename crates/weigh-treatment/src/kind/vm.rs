@@ -5,11 +5,11 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::elsewhere::arrival::Arrival;
 use crate::guest::accel::{self, Accel, Kvm};
 use crate::guest::options::{GuestOptions, SelinuxMode};
 use crate::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
-use crate::{Bench, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError};
+use crate::remote::handshake::Handshake;
+use crate::{ApplyContext, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::kind::{Parameter, Probe};
@@ -106,7 +106,7 @@ struct GuestVisit {
     options: GuestOptions,
     plan: Option<BootPlan>,
     /// The one that is measured in, and what it says of itself.
-    guest: Option<(Guest, Arrival)>,
+    guest: Option<(Guest, Handshake)>,
     /// Where a boot disturbs no measurement: the one of the next round, which boots meanwhile.
     next: Option<Guest>,
     /// Whose boot it is.
@@ -229,10 +229,14 @@ impl Treatment for GuestVisit {
         Some("Booting a guest, which is built before if there is none yet.".into())
     }
 
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        self.interrupted = Arc::clone(bench.interrupted);
-        let known = bench.commons.of::<KvmFound>();
-        let (plan, kvm) = make(&self.options, bench, guard, &known)?;
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        self.interrupted = Arc::clone(context.interrupted);
+        let known = context.commons.of::<KvmFound>();
+        let (plan, kvm) = make(&self.options, context, guard, &known)?;
         let is_first = known.get().is_none();
         let kvm = known.get_or_init(|| kvm);
         self.plan = Some(plan);
@@ -246,7 +250,7 @@ impl Treatment for GuestVisit {
             .collect())
     }
 
-    fn apply(&mut self, _: &Bench, _: &mut Guard) -> Result<(), TreatmentError> {
+    fn apply(&mut self, _: &ApplyContext, _: &mut Guard) -> Result<(), TreatmentError> {
         self.boot()
     }
 

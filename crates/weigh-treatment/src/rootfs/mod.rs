@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
 
-use super::{Bench, TreatmentError};
+use super::{ApplyContext, TreatmentError};
 pub use source::{RootForm, RootSource};
 use squashfs::MountedImage;
 use tried::TriedRoot;
@@ -65,12 +65,16 @@ impl Roots {
     ///
     /// # Errors
     /// Where it cannot be unpacked or entered here.
-    pub fn raise(&self, source: &RootSource, bench: &Bench) -> Result<Rc<Root>, TreatmentError> {
+    pub fn raise(
+        &self,
+        source: &RootSource,
+        context: &ApplyContext,
+    ) -> Result<Rc<Root>, TreatmentError> {
         let known = self.0.borrow().iter().find(|root| root.file == source.file).cloned();
         if let Some(root) = known {
             return Ok(root);
         }
-        let root = Rc::new(Root::make(source, bench)?);
+        let root = Rc::new(Root::make(source, context)?);
         self.0.borrow_mut().push(Rc::clone(&root));
         Ok(root)
     }
@@ -114,16 +118,16 @@ impl Roots {
 }
 
 impl Root {
-    fn make(source: &RootSource, bench: &Bench) -> Result<Root, TreatmentError> {
+    fn make(source: &RootSource, context: &ApplyContext) -> Result<Root, TreatmentError> {
         let number =
             chance::number().map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         let number = number | 1;
-        let base = bench.place.scratch.join(format!("root-{number:016x}"));
+        let base = context.place.scratch.join(format!("root-{number:016x}"));
         let refused = |problem: &dyn std::fmt::Display| {
             TreatmentError::Unavailable(format!("{}: {problem}", source.shown()))
         };
         make_frame(&base, number).map_err(|error| refused(&error))?;
-        let filled = fill(source, &base, bench).map_err(|error| match error {
+        let filled = fill(source, &base, context).map_err(|error| match error {
             ArchiveError::Interrupted => TreatmentError::Interrupted,
             ArchiveError::Unusable(problem) => refused(&problem),
         })?;
@@ -147,11 +151,11 @@ impl Root {
             lacks,
             file: source.file.clone(),
             base,
-            shared: bench.place.scratch.clone(),
+            shared: context.place.scratch.clone(),
             mounted: RefCell::new(mounted),
         };
         let setup = root.setup().with(RootSeen {});
-        root.tried = TriedRoot::find_out(&setup, bench, number).map_err(|error| match error {
+        root.tried = TriedRoot::find_out(&setup, context, number).map_err(|error| match error {
             TreatmentError::Unavailable(problem) => refused(&problem),
             other => other,
         })?;
@@ -234,7 +238,7 @@ struct Filled {
 }
 
 /// Makes the tree.
-fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, ArchiveError> {
+fn fill(source: &RootSource, base: &Path, context: &ApplyContext) -> Result<Filled, ArchiveError> {
     let tree = base.join(TREE);
     let room = Room::of(base)?;
     if matches!(source.form, RootForm::Directory | RootForm::Host) {
@@ -250,7 +254,7 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
             let line = printable::line(&format!("Unpacking {shown}: {} MiB", bytes >> 20));
             let _ = writeln!(io::stderr(), "{line}");
         }
-        !bench.interrupted.load(Ordering::Relaxed)
+        !context.interrupted.load(Ordering::Relaxed)
     };
     if source.form == RootForm::Squashfs {
         return squashfs::bring(&source.file, &tree, &mut goes_on);
@@ -273,9 +277,9 @@ fn fill(source: &RootSource, base: &Path, bench: &Bench) -> Result<Filled, Archi
 pub(super) fn fill_tree(
     source: &RootSource,
     base: &Path,
-    bench: &Bench,
+    context: &ApplyContext,
 ) -> Result<(), TreatmentError> {
-    fill(source, base, bench).map(drop).map_err(|error| match error {
+    fill(source, base, context).map(drop).map_err(|error| match error {
         ArchiveError::Interrupted => TreatmentError::Interrupted,
         ArchiveError::Unusable(problem) => {
             TreatmentError::Unavailable(format!("{}: {problem}", source.shown()))

@@ -2,7 +2,7 @@
 //!
 //! The trial shows which of their builds runs there, and which libc the root has.
 
-use crate::{Bench, TreatmentError};
+use crate::{ApplyContext, TreatmentError};
 use weigh_workload::executable::{Executable, FILE_NAME};
 use weigh_workload::launcher::{Job, Launched, Launcher, LauncherError};
 use weigh_workload::setup::Setup;
@@ -26,13 +26,14 @@ impl TriedRoot {
     /// Where it cannot be entered, or no build of the workloads runs in it.
     pub fn find_out(
         setup: &Setup,
-        bench: &Bench,
+        context: &ApplyContext,
         number: u64,
     ) -> Result<TriedRoot, TreatmentError> {
         let setup = setup.clone().with(RootFacts {});
-        let mut launcher = bench.place.start_launcher(&setup, bench.interrupted).map_err(broken)?;
-        let own = &bench.place.executable;
-        let (launched, needs_static) = match run(own, &mut launcher, bench)? {
+        let mut launcher =
+            context.place.start_launcher(&setup, context.interrupted).map_err(broken)?;
+        let own = &context.place.executable;
+        let (launched, needs_static) = match run(own, &mut launcher, context)? {
             Ok(launched) => (launched, None),
             Err(why) => {
                 let other = own.as_static().map_err(TreatmentError::Unavailable)?;
@@ -40,7 +41,7 @@ impl TriedRoot {
                     let problem = format!("the workloads do not run in it: {why}");
                     return Err(TreatmentError::Unavailable(problem));
                 };
-                let launched = run(&other, &mut launcher, bench)?.map_err(|problem| {
+                let launched = run(&other, &mut launcher, context)?.map_err(|problem| {
                     TreatmentError::Unavailable(format!(
                         "no build of the workloads runs in it: {why}; the static one: {problem}"
                     ))
@@ -62,12 +63,12 @@ impl TriedRoot {
 fn run(
     executable: &Executable,
     launcher: &mut Launcher,
-    bench: &Bench,
+    context: &ApplyContext,
 ) -> Result<Result<Launched, String>, TreatmentError> {
     let job = Job {
         argv: executable.operations_argv("getppid", 1, 1),
         environment: Vec::new(),
-        directory: bench.place.work_directory.clone(),
+        directory: context.place.work_directory.clone(),
         timeout_ms: LIMIT_MS,
         stdout: StdoutUse::KeepEnd,
         start: None,
@@ -77,7 +78,7 @@ fn run(
         let path = executable.path();
         why.replace(&*path.to_string_lossy(), FILE_NAME)
     };
-    match launcher.run(&job, bench.interrupted) {
+    match launcher.run(&job, context.interrupted) {
         Ok(launched) if launched.exit_code == Some(0) => Ok(Ok(launched)),
         Ok(launched) => {
             let said = launched.stderr.lines().next().unwrap_or("it ends without a word").trim();

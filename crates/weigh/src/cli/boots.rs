@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 
 use super::ask::ask;
-use super::audience::Terminal;
+use super::progress_sink::Terminal;
 use super::{Context, ERROR, INTERRUPTED, exit_status, output};
 use paired::judge::MIN_PAIRS;
 use weigh_engine::boots::{due, in_next_boot};
-use weigh_engine::origin::Origin;
+use weigh_engine::provenance::Provenance;
 use weigh_engine::request::Request;
 use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
@@ -22,8 +22,8 @@ use weigh_model::printable;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_store::Store;
-use weigh_treatment::boot::going_down::{WayDown, go_down};
 use weigh_treatment::boot::hook::Hook;
+use weigh_treatment::boot::reboot::{WayDown, go_down};
 use weigh_treatment::boot::state::{is_in_one, seconds_now};
 use weigh_treatment::boot::{
     BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot,
@@ -81,8 +81,8 @@ pub fn begin(
         );
     }
     let interrupted = listen_for_signals()?;
-    let mut audience = terminal(context, request.plan.margin());
-    let done = execute(request, &store, &mut audience, &interrupted)?;
+    let mut progress_sink = terminal(context, request.plan.margin());
+    let done = execute(request, &store, &mut progress_sink, &interrupted)?;
     if done.state != State::Running {
         return tell(&done, &store);
     }
@@ -324,7 +324,7 @@ fn go_on(
     context: &Context,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<u8, String> {
-    let request = Origin::stored(&its_own(state, store)?)?.request;
+    let request = Provenance::stored(&its_own(state, store)?)?.request;
     if state.is_on_the_way() {
         let here = BootState { boot_id: boot_id()?, ..state.clone() };
         here.write()?;
@@ -337,11 +337,11 @@ fn go_on(
             state.failures + 1
         }
     };
-    let mut audience = terminal(context, request.plan.margin());
+    let mut progress_sink = terminal(context, request.plan.margin());
     // Time goes by: a boot that was due may be none any more, and then it is over.
     let due = loop {
         let stored = its_own(state, store)?;
-        let done = in_next_boot(&stored, store, &mut audience, interrupted)?;
+        let done = in_next_boot(&stored, store, &mut progress_sink, interrupted)?;
         if done.state != State::Running {
             return tell(&done, store);
         }

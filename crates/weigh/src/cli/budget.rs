@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::again::Again;
 use super::ask::answer;
 use super::files::Files;
+use super::reproduce::ReproduceCommand;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use trust::allowed::executable;
 use weigh_audit::budget::{BudgetRequest, Subject, execute};
@@ -111,7 +111,7 @@ impl BudgetArgs {
     }
 
     /// Returns the subject to launch; `None` if the user does not agree to it.
-    fn subject(&self, typed: &Again) -> Result<Option<Subject>, String> {
+    fn subject(&self, typed: &ReproduceCommand) -> Result<Option<Subject>, String> {
         if let Some(path) = &self.profile {
             let command = command_of(path)?;
             let subject = Subject::Command(command.clone());
@@ -128,7 +128,7 @@ impl BudgetArgs {
     }
 
     /// The command line that measures the same again, and asks nothing.
-    fn again(&self, subject: &Subject, typed: &Again) -> String {
+    fn again(&self, subject: &Subject, typed: &ReproduceCommand) -> String {
         let again = typed.clone().of_these(std::slice::from_ref(&self.treatment));
         let again = match subject {
             Subject::Command(command) => again.without("--profile").of_command(command),

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::again::{Again, OUTPUT};
-use super::audience::Terminal;
 use super::documents::Documents;
 use super::measuring::{Measuring, WorkloadOption, defaults_to};
+use super::progress_sink::Terminal;
+use super::reproduce::{OUTPUT, ReproduceCommand};
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use weigh_engine::calibration::planted::planted_experiments;
 use weigh_engine::calibration::{calibration, history};
@@ -123,7 +123,7 @@ impl CalibrateArgs {
         store: &Store,
     ) -> Result<Made, String> {
         let interrupted = listen_for_signals()?;
-        let mut audience = Terminal::of_pairs(context.color, 1.0, 1);
+        let mut progress_sink = Terminal::of_pairs(context.color, 1.0, 1);
         let mut made = Made::default();
         let arms = || {
             let planted = self.planted.map(|ppm| [SecondArm::Planted(ppm), SecondArm::Periodic]);
@@ -134,7 +134,7 @@ impl CalibrateArgs {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
             let request = self.request(number, second, workloads, &context.again)?;
-            let done = execute(&request, store, &mut audience, &interrupted)?;
+            let done = execute(&request, store, &mut progress_sink, &interrupted)?;
             made.has_left |= !output::tell_what_is_left(done.left.as_deref());
             made.add(done.load(store)?, second);
             made.not_kept = done.not_kept;
@@ -150,7 +150,7 @@ impl CalibrateArgs {
         number: u32,
         second: SecondArm,
         workloads: &Workloads,
-        typed: &Again,
+        typed: &ReproduceCommand,
     ) -> Result<Request, String> {
         let seed = self.measuring.seed_of(number - 1)?;
         let again = typed.clone().without("--repeat").without("--planted");

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::again::Again;
 use super::files::Files;
 use super::go_on::{ContinueOption, settled_by_continue};
-use super::hooks::{AROUND, Hooks};
+use super::hooks::{AROUND, HookArgs};
 use super::measuring::{BesideOptions, FixtureOption, WorkloadOption, defaults_to};
 use super::mixes::Mixes;
 use super::net;
 use super::net_machines::NetMachines;
 use super::pairing::Pairing;
 use super::profiler::ProfilerOption;
+use super::reproduce::ReproduceCommand;
 use super::{Context, boots, copies, output, value};
 use weigh_engine::boots::SAMPLE_MS;
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
@@ -148,7 +148,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "LINE", requires = "command", help_heading = AROUND)]
     prepare: Option<String>,
     #[command(flatten)]
-    hooks: Hooks,
+    hooks: HookArgs,
     #[command(flatten)]
     machines: NetMachines,
     #[command(flatten)]
@@ -237,7 +237,7 @@ impl CompareArgs {
         sample.map(value::whole_ms)
     }
 
-    fn request(&self, typed: &Again) -> Result<Request, String> {
+    fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
         let DefaultBaseline { label: base, warning } = self.baseline()?;
         let labels = match self.factorial {
             true => combinations(&base, &self.treatments)?,
@@ -256,7 +256,7 @@ impl CompareArgs {
         };
         let workloads = self.wanted.or_quick();
         let names = WorkName::names_of(&workloads)?;
-        let all_time = self.turns.then_some(Metric::AllTime);
+        let all_time = self.turns.then_some(Metric::OverallRate);
         let sample_ms = self.sample_ms(&arms);
         let metrics = all_time.into_iter().chain(pairing.metrics.iter().cloned()).collect();
         let budget = pairing.budget(&arms, &workloads);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::again::OUTPUT;
 use super::formats::{FormatFiles, table_help};
+use super::reproduce::OUTPUT;
 use super::show::Privacy;
 use super::{Context, documents, github, output};
 use trust::owner;

@@ -3,9 +3,9 @@
 use clap::{Arg, Args};
 
 use super::Context;
-use super::again::OUTPUT;
-use super::audience::Terminal;
-use weigh_engine::origin::Origin;
+use super::progress_sink::Terminal;
+use super::reproduce::OUTPUT;
+use weigh_engine::provenance::Provenance;
 use weigh_engine::request::Request;
 use weigh_engine::session::{Done, More, go_on};
 use weigh_host::interruption::listen_for_signals;
@@ -49,10 +49,10 @@ pub fn run(
     }
     let stored = store.load(&id).map_err(|error| error.to_string())?;
     let said = |problem: String| format!("cannot continue {id}: {problem}");
-    let origin = Origin::of(&stored).map_err(said)?;
+    let origin = Provenance::of(&stored).map_err(said)?;
     let (margin_pct, sets) = (stored.header.margin * 100.0, stored.header.sets);
-    let mut audience = Terminal::of_pairs(context.color, margin_pct, sets);
+    let mut progress_sink = Terminal::of_pairs(context.color, margin_pct, sets);
     // Not before it is read: until then a signal ends weigh, however much there is to read.
     let interrupted = listen_for_signals()?;
-    go_on(&stored, more(&origin.request), store, &mut audience, &interrupted).map_err(said)
+    go_on(&stored, more(&origin.request), store, &mut progress_sink, &interrupted).map_err(said)
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use weigh_engine::around::Around;
+use weigh_engine::hooks::Hooks;
 
 /// The heading of these options, and of `--prepare`, which one command has once and the other for each of its
 /// commands.
@@ -12,7 +12,7 @@ pub const AROUND: &str = "Around a command";
 /// does: after --timeout, with all processes that it started.
 #[derive(Debug, Args)]
 #[command(next_help_heading = AROUND)]
-pub struct Hooks {
+pub struct HookArgs {
     /// Run this with `sh` before the first launch of each set. It is neither timed nor treated; if it fails,
     /// there is no result
     #[arg(long, value_name = "LINE", requires = "command")]
@@ -26,10 +26,10 @@ pub struct Hooks {
     warmup: u32,
 }
 
-impl Hooks {
+impl HookArgs {
     /// With what is run before each launch: one line for all arms, or one for each.
-    pub fn around(&self, prepare: Option<String>, prepare_arms: Vec<String>) -> Around {
-        Around {
+    pub fn around(&self, prepare: Option<String>, prepare_arms: Vec<String>) -> Hooks {
+        Hooks {
             prepare,
             prepare_arms,
             setup: self.setup.clone(),

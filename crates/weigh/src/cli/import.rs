@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::again::Again;
+use super::reproduce::ReproduceCommand;
 use super::{Context, output};
 use trust::user_file;
 use weigh_engine::diff_imported;
@@ -131,7 +131,7 @@ impl ImportArgs {
 }
 
 /// An experiment of weigh says itself when it began, and how to do it again.
-fn complete(imported: &mut Summary, again: &Again) {
+fn complete(imported: &mut Summary, again: &ReproduceCommand) {
     if !imported.command.is_empty() {
         return;
     }

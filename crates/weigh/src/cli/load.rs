@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::again::Again;
 use super::files::Files;
 use super::measuring::{FixtureOption, Measuring, defaults_to};
 use super::mixes::Mixes;
 use super::profiler::ProfilerOption;
+use super::reproduce::ReproduceCommand;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, run, value};
 use weigh_engine::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
@@ -106,7 +106,7 @@ impl LoadArgs {
         run::measure(&request, &store, &self.files, context, &interrupted)
     }
 
-    fn request(&self, typed: &Again) -> Result<Request, String> {
+    fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
         let config = self.config.as_deref().map(ReaimConfig::read).transpose()?;
         let config = config.unwrap_or_default();
         let mix = format!("{PREFIX}{}", self.mix_name());

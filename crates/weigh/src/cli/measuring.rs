@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clap::{Arg, Args};
 
-use super::again::Again;
 use super::naming::Names;
+use super::reproduce::ReproduceCommand;
 use super::value;
 use weigh_engine::request::Common;
 use weigh_host::chance;
-use weigh_station::away;
+use weigh_station::remote_client;
 use weigh_store::names::Naming;
 use weigh_treatment as treatment;
 
@@ -51,7 +51,7 @@ impl Measuring {
     }
 
     /// The part of a request that any plan has.
-    pub fn common(&self, again: &Again, seed: u64) -> Common {
+    pub fn common(&self, again: &ReproduceCommand, seed: u64) -> Common {
         Common {
             again: again.to_string(),
             seed,
@@ -116,6 +116,6 @@ pub struct BesideOptions {
     /// may be followed by `,port=N`, `,identity=FILE` and `,known_hosts=FILE`, and by `,address=IP,from=IP`
     /// where ssh does not show at which addresses the two machines reach each other. Works with databases
     /// and web servers, which then answer that machine alone
-    #[arg(long, value_name = "USER@HOST", value_parser = away::checked)]
+    #[arg(long, value_name = "USER@HOST", value_parser = remote_client::checked)]
     pub client: Option<String>,
 }

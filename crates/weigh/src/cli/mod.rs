@@ -6,12 +6,10 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::again::Again;
+use self::reproduce::ReproduceCommand;
 use weigh_store::{NO_EXPERIMENT, Store};
 
-mod again;
 mod ask;
-mod audience;
 mod boots;
 mod budget;
 mod calibrate;
@@ -44,6 +42,8 @@ mod output;
 mod pairing;
 mod profile;
 mod profiler;
+mod progress_sink;
+mod reproduce;
 mod restore;
 mod rules;
 mod run;
@@ -138,7 +138,7 @@ pub struct Context {
     database: Option<PathBuf>,
     pub color: ColorChoice,
     /// Arguments as typed, to show the command that measures the same again.
-    pub again: Again,
+    pub again: ReproduceCommand,
 }
 
 impl Context {
@@ -201,16 +201,18 @@ pub fn main() -> ExitCode {
 }
 
 /// Parses a command line, and finds the arguments that measure the same again.
-fn parse(words: impl IntoIterator<Item: Into<OsString>>) -> Result<(Cli, Again), clap::Error> {
+fn parse(
+    words: impl IntoIterator<Item: Into<OsString>>,
+) -> Result<(Cli, ReproduceCommand), clap::Error> {
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
     let mut matches = Cli::command().try_get_matches_from(&words)?;
-    let again = Again::of(&Cli::command(), &matches, &words);
+    let again = ReproduceCommand::of(&Cli::command(), &matches, &words);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     cli.map(|cli| (cli, again)).map_err(|error| error.format(&mut Cli::command()))
 }
 
 /// Runs a command and turns its outcome into an exit status.
-fn run(cli: Cli, again: Again) -> ExitCode {
+fn run(cli: Cli, again: ReproduceCommand) -> ExitCode {
     let context = Context { database: cli.database, color: cli.color, again };
     let result = match cli.command {
         Command::Compare(command) => command.run(&context),

@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::{Arg, Args, Subcommand};
 use rustix::fs::{Access, access};
 
-use super::again::Again;
 use super::files::Files;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::measuring::{Measuring, defaults_to};
 use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
+use super::reproduce::ReproduceCommand;
 use super::{Context, go_on, output, run, value};
 use weigh_engine::net_answers::{ACTIVITY_SLOWDOWN, class_metric};
 use weigh_engine::request::{PRECISION, Plan, Request, Sweeps};
@@ -136,7 +136,7 @@ impl NetArgs {
         Ok(grid)
     }
 
-    fn request(&self, grid: Grid, typed: &Again) -> Result<Request, String> {
+    fn request(&self, grid: Grid, typed: &ReproduceCommand) -> Result<Request, String> {
         let seed = self.measuring.seed()?;
         let common = self.measuring.common(&typed.clone().with("--seed", seed), seed);
         let sweeps = Sweeps {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::audience::Terminal;
 use super::files::Files;
 use super::measuring::Measuring;
+use super::progress_sink::Terminal;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on, output, value};
 use paired::Verdict;
 use paired::design::Design;
@@ -149,8 +149,8 @@ impl Pairing {
     fn begin(&self, request: &Request, store: &Store, context: &Context) -> Result<Done, String> {
         let interrupted = listen_for_signals()?;
         let (margin_pct, sets) = (self.margin * 100.0, self.sets as usize);
-        let mut audience = Terminal::of_pairs(context.color, margin_pct, sets);
-        execute(request, store, &mut audience, &interrupted)
+        let mut progress_sink = Terminal::of_pairs(context.color, margin_pct, sets);
+        execute(request, store, &mut progress_sink, &interrupted)
     }
 
     /// Another session may have another name and limit.
@@ -185,7 +185,7 @@ fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.above.is_empty());
     let is_gate_open = summary.gate.as_ref().is_some_and(|gate| !gate.open.is_empty());
     let is_open = summary.results.iter().any(|row| {
-        let mut asked_for = metrics.iter().filter(|metric| !metric.is_unasked());
+        let mut asked_for = metrics.iter().filter(|metric| !metric.is_implicit());
         let has_verdict = |metric: &Metric| {
             let mut readings = row.readings.iter().filter(|reading| reading.metric == *metric);
             readings.any(|reading| reading.verdict != Verdict::Inconclusive)

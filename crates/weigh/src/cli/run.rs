@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::again::Again;
-use super::audience::Terminal;
 use super::copies::{self, Copies};
 use super::files::Files;
 use super::measuring::{BesideOptions, FixtureOption, Measuring, defaults_to};
 use super::mixes::Mixes;
+use super::progress_sink::Terminal;
+use super::reproduce::ReproduceCommand;
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use weigh_engine::length::LONG_START_MS;
 use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
@@ -143,7 +143,7 @@ impl RunArgs {
         Some(self.pass.unwrap_or((lasting / 24).clamp(LEAST_PASS.min(lasting), MOST_PASS)))
     }
 
-    fn request(&self, typed: &Again) -> Result<Request, String> {
+    fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
         let names = WorkName::names_of(&self.workloads)?;
         let suites = suite::from_files(&names)?;
         let copies = match &self.copies {

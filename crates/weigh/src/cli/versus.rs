@@ -3,13 +3,13 @@
 use clap::Args;
 
 use super::Context;
-use super::again::Again;
 use super::files::Files;
 use super::go_on::{ContinueOption, settled_by_continue};
-use super::hooks::{AROUND, Hooks};
+use super::hooks::{AROUND, HookArgs};
 use super::measuring::defaults_to;
 use super::pairing::Pairing;
-use weigh_engine::contest::{Contest, ExpectedExit, distinct};
+use super::reproduce::ReproduceCommand;
+use weigh_engine::command_comparison::{CommandComparison, ExpectedExit, distinct};
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request};
 use weigh_model::shell;
 
@@ -82,7 +82,7 @@ pub struct VersusArgs {
     #[arg(long, value_name = "LINE", requires = "command", help_heading = AROUND)]
     prepare: Vec<String>,
     #[command(flatten)]
-    hooks: Hooks,
+    hooks: HookArgs,
     #[command(flatten)]
     files: Files,
 }
@@ -100,7 +100,7 @@ impl VersusArgs {
         self.pairing.measure(self.later.go_on.as_deref(), request, &self.files, context)
     }
 
-    fn request(&self, typed: &Again) -> Result<Request, String> {
+    fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
         let contest = self.contest()?;
         contest.argvs()?;
         let (prepare, prepare_arms) = match &self.prepare[..] {
@@ -124,14 +124,14 @@ impl VersusArgs {
             ..pairing.measuring.common(&again, seed)
         };
         let comparison = Comparison {
-            compared: Compared::Contest(contest),
+            compared: Compared::CommandComparison(contest),
             around: self.hooks.around(prepare, prepare_arms),
             ..pairing.comparison()
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })
     }
 
-    fn contest(&self) -> Result<Contest, String> {
+    fn contest(&self) -> Result<CommandComparison, String> {
         let names = &self.command_names;
         if names.len() > self.command.len() {
             return Err(format!(
@@ -145,7 +145,7 @@ impl VersusArgs {
         }
         let unnamed = self.command.iter().skip(names.len());
         let labels = names.iter().chain(unnamed).map(|label| label.trim().to_owned());
-        Ok(Contest {
+        Ok(CommandComparison {
             shell: if self.no_shell { Vec::new() } else { shell_words(&self.shell)? },
             lines: self.command.clone(),
             labels: distinct(labels.collect()),

@@ -15,7 +15,7 @@ pub const OUTPUT: &str = "Output";
 
 /// A command line, argument by argument.
 #[derive(Clone, Debug, Default)]
-pub struct Again {
+pub struct ReproduceCommand {
     command: String,
     positionals: Vec<String>,
     options: Vec<Typed>,
@@ -32,11 +32,14 @@ struct Typed {
     words: Vec<String>,
 }
 
-impl Again {
+impl ReproduceCommand {
     /// Collects the typed arguments of a subcommand from these words.
-    pub fn of(cli: &Command, matches: &ArgMatches, typed: &[OsString]) -> Again {
-        let Some((name, matches)) = matches.subcommand() else { return Again::default() };
-        let mut again = Again { command: name.to_owned(), ..Again::default() };
+    pub fn of(cli: &Command, matches: &ArgMatches, typed: &[OsString]) -> ReproduceCommand {
+        let Some((name, matches)) = matches.subcommand() else {
+            return ReproduceCommand::default();
+        };
+        let mut again =
+            ReproduceCommand { command: name.to_owned(), ..ReproduceCommand::default() };
         let arguments = cli.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
         for argument in arguments.filter(|argument| argument.get_help_heading() != Some(OUTPUT)) {
             let id = argument.get_id().as_str();
@@ -65,7 +68,7 @@ impl Again {
     }
 
     /// Sets an option to this value, whatever its value was before.
-    pub fn with(mut self, long: &str, value: impl ToString) -> Again {
+    pub fn with(mut self, long: &str, value: impl ToString) -> ReproduceCommand {
         let values = vec![value.to_string()];
         match self.options.iter_mut().find(|typed| typed.name == long) {
             Some(typed) => typed.words = option(&typed.called, None, values),
@@ -77,19 +80,19 @@ impl Again {
         self
     }
 
-    pub fn without(mut self, long: &str) -> Again {
+    pub fn without(mut self, long: &str) -> ReproduceCommand {
         self.options.retain(|typed| typed.name != long);
         self
     }
 
     /// Replaces the workloads, treatments or files.
-    pub fn of_these(mut self, positionals: &[String]) -> Again {
+    pub fn of_these(mut self, positionals: &[String]) -> ReproduceCommand {
         self.positionals = positionals.to_vec();
         self
     }
 
     /// Replaces the command after `--`.
-    pub fn of_command(mut self, words: &[String]) -> Again {
+    pub fn of_command(mut self, words: &[String]) -> ReproduceCommand {
         self.last = words.to_vec();
         self
     }
@@ -136,7 +139,7 @@ fn option(long: &str, short: Option<&str>, values: Vec<String>) -> Vec<String> {
 }
 
 /// As a shell reads it.
-impl fmt::Display for Again {
+impl fmt::Display for ReproduceCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&command_line(self.words().iter().map(String::as_str)))
     }
@@ -315,7 +318,7 @@ mod tests {
     }
 
     /// Parses words. Returns the command as understood, and the arguments to repeat it.
-    fn arguments(words: &[String]) -> Result<(String, Again), clap::Error> {
+    fn arguments(words: &[String]) -> Result<(String, ReproduceCommand), clap::Error> {
         parse(words).map(|(cli, again)| (format!("{:?}", cli.command), again))
     }
 

@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
-use crate::around::Around;
-use crate::contest::ExpectedExit;
+use crate::command_comparison::ExpectedExit;
+use crate::hooks::Hooks;
 use crate::length::SampleLength;
-use crate::outcome::failure_of;
+use crate::parse_sample::failure_of;
 use crate::platform::{SampleError, Stop};
-use crate::request::Audience;
+use crate::request::ProgressSink;
 use crate::work::Work;
 use weigh_treatment::Named;
 use weigh_workload::launcher::Job;
@@ -43,9 +43,9 @@ impl Host<'_> {
     ///
     /// # Errors
     /// Where the warning cannot be kept.
-    pub fn clean_up(&mut self, audience: &mut dyn Audience) -> Result<(), Stop> {
+    pub fn clean_up(&mut self, progress_sink: &mut dyn ProgressSink) -> Result<(), Stop> {
         let Err(problem) = self.run_cleanup() else { return Ok(()) };
-        audience.announce(&problem);
+        progress_sink.announce(&problem);
         Ok(self.site.store.add_warning(self.site.id, &problem)?)
     }
 
@@ -54,10 +54,10 @@ impl Host<'_> {
         let line = self.site.around.and_then(|around| around.cleanup.clone());
         let Some(line) = line else { return Ok(()) };
         let failed = |stop: Stop| format!("`--cleanup` ({line}) did not run: {}", reason(stop));
-        if self.arms.bench.interrupted.load(Ordering::Relaxed) {
+        if self.arms.context.interrupted.load(Ordering::Relaxed) {
             self.neutral = None;
             // Before another command is noted in its place.
-            self.arms.bench.running.stop().map_err(|problem| failed(Stop::Failed(problem)))?;
+            self.arms.context.running.stop().map_err(|problem| failed(Stop::Failed(problem)))?;
             self.start_neutral(&AtomicBool::new(false)).map_err(failed)?;
         }
         match self.run_line("--cleanup", Some(line.clone())) {
@@ -68,7 +68,7 @@ impl Host<'_> {
 
     /// Returns true if a line runs before each launch.
     pub(super) fn has_prepare(&self) -> bool {
-        self.site.around.is_some_and(Around::has_prepare)
+        self.site.around.is_some_and(Hooks::has_prepare)
     }
 
     pub(super) fn prepare(&mut self, arm: usize) -> Result<(), SampleError> {
@@ -95,7 +95,7 @@ impl Host<'_> {
         let Some(directory) = self.site.works.first().and_then(Work::directory) else {
             return Ok(());
         };
-        let is_interrupted = self.arms.bench.interrupted.load(Ordering::Relaxed);
+        let is_interrupted = self.arms.context.interrupted.load(Ordering::Relaxed);
         let limit =
             self.site.timeout.map_or(Work::COMMAND_TIMEOUT_MS, |time| time.as_millis() as u64);
         let job = Job {
@@ -107,9 +107,9 @@ impl Host<'_> {
             start: None,
         };
         let never = AtomicBool::new(false);
-        let interrupted = if is_interrupted { &never } else { &**self.arms.bench.interrupted };
+        let interrupted = if is_interrupted { &never } else { &**self.arms.context.interrupted };
         let launched = launcher.run(&job, interrupted)?;
-        self.arms.bench.running.forget();
+        self.arms.context.running.forget();
         match failure_of(&launched, &ExpectedExit::default()) {
             Some(problem) => Err(SampleError::Workload(format!("`{option}` ({line}): {problem}"))),
             None => Ok(()),
@@ -118,12 +118,12 @@ impl Host<'_> {
 
     /// Starts one where there is something to run.
     pub(super) fn start_neutral(&mut self, interrupted: &AtomicBool) -> Result<(), Stop> {
-        let has_lines = self.site.around.is_some_and(Around::has_lines);
+        let has_lines = self.site.around.is_some_and(Hooks::has_lines);
         if has_lines || self.site.has_profiler || self.shell().is_some() {
-            let place = self.arms.bench.running.note_place();
+            let place = self.arms.context.running.note_place();
             let (file, mark) = place.map_err(|error| Stop::Failed(error.to_string()))?;
             let setup = neutral(self.arms.treatments()).with(Noted { file, mark });
-            self.neutral = Some(self.arms.bench.place.start_launcher(&setup, interrupted)?);
+            self.neutral = Some(self.arms.context.place.start_launcher(&setup, interrupted)?);
         }
         Ok(())
     }

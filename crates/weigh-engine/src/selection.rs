@@ -7,7 +7,7 @@ use weigh_station::client::WhoIsTreated;
 
 /// Names that a user gave, with the contents of the files that they name.
 #[derive(Clone)]
-pub struct AskedFor<'a> {
+pub struct Selection<'a> {
     /// Workloads, suites, mixes, or files with a suite or mix.
     pub names: &'a [String],
     pub suites: &'a [FromFile],
@@ -24,10 +24,10 @@ pub struct AskedFor<'a> {
     pub treated: WhoIsTreated,
 }
 
-impl<'a> AskedFor<'a> {
+impl<'a> Selection<'a> {
     /// One copy of each, and no files.
-    pub fn of(names: &'a [String], sizes: &'a JobSizes) -> AskedFor<'a> {
-        AskedFor {
+    pub fn of(names: &'a [String], sizes: &'a JobSizes) -> Selection<'a> {
+        Selection {
             names,
             suites: &[],
             mixes: &[],

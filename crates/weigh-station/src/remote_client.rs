@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use weigh_fixture::Away;
 use weigh_model::described::line;
 use weigh_model::kind::Parameter;
-use weigh_treatment::elsewhere::{Ssh, Visit};
-use weigh_treatment::{Bench, TreatmentError};
+use weigh_treatment::remote::{RemoteSession, Ssh};
+use weigh_treatment::{ApplyContext, TreatmentError};
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::whereabouts::Whereabouts;
@@ -68,7 +68,7 @@ impl ClientLabel {
 
 /// Connected.
 pub struct AwayClient {
-    visit: Visit,
+    visit: RemoteSession,
     away: Away,
 }
 
@@ -77,9 +77,12 @@ impl AwayClient {
     ///
     /// # Errors
     /// What is in the way, and what to do.
-    pub fn connect(label: &ClientLabel, bench: &Bench) -> Result<AwayClient, TreatmentError> {
-        let mut visit = Visit::to(label.ssh.clone());
-        visit.begin(bench)?;
+    pub fn connect(
+        label: &ClientLabel,
+        context: &ApplyContext,
+    ) -> Result<AwayClient, TreatmentError> {
+        let mut visit = RemoteSession::to(label.ssh.clone());
+        visit.begin(context)?;
         let found = Whereabouts::addresses(visit.whereabouts().unwrap_or_default());
         let of_connection = |end: usize| found.and_then(|ends| ends[end].parse().ok());
         let known = |named: Option<Ipv4Addr>, end: usize, what: &str| {

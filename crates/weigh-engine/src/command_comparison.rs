@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use weigh_model::shell::{command_line, words};
 use weigh_treatment::Named;
-use weigh_treatment::contender::Contender;
+use weigh_treatment::command_arm::CommandArm;
 use weigh_workload::launcher::Launched;
 
 /// The commands, and what is asked of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Contest {
+pub struct CommandComparison {
     /// The words before a command, such as `/bin/sh -c`; none where commands are executed without a shell.
     pub shell: Vec<String>,
     /// As they were written, the baseline first.
@@ -48,7 +48,7 @@ impl ExpectedExit {
     }
 }
 
-impl Contest {
+impl CommandComparison {
     /// Each command word by word, as it is executed.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Contest {
     /// The arms.
     ///
     /// # Errors
-    /// As [`Contest::argvs`].
+    /// As [`CommandComparison::argvs`].
     pub fn treatments(&self) -> Result<Vec<Named>, String> {
         let arms = self.argvs()?.into_iter().zip(&self.lines).zip(&self.labels);
         let named = arms.map(|((argv, line), label)| {
@@ -79,7 +79,7 @@ impl Contest {
                 false => format!("by `{}`", command_line(self.shell.iter().map(String::as_str))),
             };
             let facts = vec![format!("The command is `{line}`, executed {by}.")];
-            let treatment = Box::new(Contender { argv, facts });
+            let treatment = Box::new(CommandArm { argv, facts });
             Named { label: label.clone(), kinds: Vec::new(), treatment }
         });
         Ok(named.collect())
@@ -138,9 +138,9 @@ mod tests {
     use super::*;
     use weigh_workload::stdout_use::OutputDifference;
 
-    fn contest(shell: &[&str], lines: &[&str]) -> Contest {
+    fn contest(shell: &[&str], lines: &[&str]) -> CommandComparison {
         let strings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        Contest {
+        CommandComparison {
             shell: strings(shell),
             lines: strings(lines),
             labels: strings(lines),

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 /// Memory and files that some processes hold together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct ProcessFootprint {
     /// Resident memory, with its share of what several have.
     pub memory_bytes: u64,
     /// On disk or in memory, of regular files; each file once.
@@ -16,10 +16,10 @@ pub struct Held {
     pub processes: usize,
 }
 
-impl Held {
+impl ProcessFootprint {
     /// Adds up the holdings of these processes and of all that they started.
-    pub fn by(roots: &[u32]) -> Held {
-        let mut held = Held::default();
+    pub fn by(roots: &[u32]) -> ProcessFootprint {
+        let mut held = ProcessFootprint::default();
         let mut files = BTreeSet::new();
         for pid in with_descendants(roots) {
             held.processes += 1;
@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn a_file_without_a_name_is_held_as_long_as_it_is_open() {
         let own = [std::process::id()];
-        let before = Held::by(&own);
+        let before = ProcessFootprint::by(&own);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; 4 << 20]).unwrap();
         file.sync_all().unwrap();
-        let during = Held::by(&own);
+        let during = ProcessFootprint::by(&own);
         assert!(during.deleted_bytes >= before.deleted_bytes + (4 << 20), "{before:?} {during:?}");
         assert!(during.open_bytes >= during.deleted_bytes && during.memory_bytes > 0);
         assert!(during.processes >= 1);

@@ -10,7 +10,7 @@ use super::output;
 use paired::Verdict;
 use weigh_engine::log_ratio::{bound, percent, preliminary};
 use weigh_engine::platform::Observer;
-use weigh_engine::request::{Audience, Printout, Sampled};
+use weigh_engine::request::{Printout, ProgressSink, Sampled};
 use weigh_engine::row::RowState;
 use weigh_engine::run_progress::Progress;
 use weigh_model::format;
@@ -47,7 +47,7 @@ impl Terminal {
     }
 }
 
-impl Audience for Terminal {
+impl ProgressSink for Terminal {
     fn announce(&mut self, sentence: &str) {
         // A terminal would break the words.
         let width = stderr_size().map_or(usize::MAX, |size| size.columns);

@@ -9,7 +9,7 @@ use weigh_model::workload::metric::Metric;
 
 /// Measurements of a row by an earlier session of the same experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Past {
+pub struct PriorRow {
     /// Log-ratios of the whole pairs.
     pub log_ratios: Vec<f64>,
     /// How each was measured.

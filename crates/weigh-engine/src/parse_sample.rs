@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::contest::ExpectedExit;
+use super::command_comparison::ExpectedExit;
 use super::work::{OWN_OPERATIONS, UserLoad, WHOLE_RUNS, Work};
-use super::wrong::WrongAnswers;
+use super::wrong_answers::WrongAnswers;
 use paired::histogram::Histogram;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
@@ -59,7 +59,7 @@ impl Work {
         let knows_cpu_time = hold_against_cpu_time(launched)?;
         let sample = Sample::parse(&launched.stdout).transpose()?;
         let sample = match self {
-            Work::Command { .. } | Work::Contest { .. } => match sample {
+            Work::Command { .. } | Work::CommandComparison { .. } => match sample {
                 Some(sample) => {
                     sample.hold_against_wall_time(launched.wall_ns)?;
                     own_sample(sample)

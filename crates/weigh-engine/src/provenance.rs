@@ -49,7 +49,7 @@ const TOLD: [(&str, &str); 15] = [
 
 /// Stored as JSON with the experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Origin {
+pub struct Provenance {
     pub request: Request,
     /// Where a command is executed.
     pub directory: PathBuf,
@@ -57,23 +57,23 @@ pub struct Origin {
     contents: BTreeMap<String, String>,
 }
 
-impl Origin {
+impl Provenance {
     /// Makes the origin of an experiment that is about to begin.
     pub fn new(
         request: &Request,
         directory: &Path,
         treatments: &[Named],
         executable: &Executable,
-    ) -> Origin {
+    ) -> Provenance {
         let contents = contents(request, directory, treatments, executable);
-        Origin { request: request.clone(), directory: directory.to_owned(), contents }
+        Provenance { request: request.clone(), directory: directory.to_owned(), contents }
     }
 
     /// As it was stored.
     ///
     /// # Errors
     /// A sentence, where an experiment cannot be continued, whatever the machine.
-    pub fn of(stored: &Stored) -> Result<Origin, String> {
+    pub fn of(stored: &Stored) -> Result<Provenance, String> {
         match stored.header.kind {
             ExperimentKind::Compare | ExperimentKind::Versus => {}
             ExperimentKind::Run => {}
@@ -100,7 +100,7 @@ impl Origin {
                 ));
             }
         }
-        let origin = Origin::stored(stored)?;
+        let origin = Provenance::stored(stored)?;
         if are_boots(&origin.request.common.arms) {
             return Err("its arms are boots of the machine: begin a new experiment".into());
         }
@@ -130,7 +130,7 @@ impl Origin {
     ///
     /// # Errors
     /// A sentence, where it was not stored, or by another version.
-    pub fn stored(stored: &Stored) -> Result<Origin, String> {
+    pub fn stored(stored: &Stored) -> Result<Provenance, String> {
         let text = stored.header.origin.as_ref().ok_or_else(|| {
             format!(
                 "it was made by an earlier version, which did not store the request. To measure the same \

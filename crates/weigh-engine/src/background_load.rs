@@ -2,7 +2,7 @@
 
 /// Activity alongside the workload of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct BackgroundLoad {
     /// As the name of the row ends.
     pub name: String,
     /// Label of the fixture that runs the activity.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::host::Host;
 use super::measure::Session;
-use super::platform::{Platform, Slot, Stop};
+use super::platform::{Platform, SampleSlot, Stop};
 use super::ramp::{Ramp, RampPlan, RampStep};
-use super::request::Audience;
+use super::request::ProgressSink;
 use paired::looks;
 use weigh_model::format;
 use weigh_model::role::SampleRole;
@@ -25,13 +25,13 @@ impl Session<'_> {
         host: &mut Host,
         works: &[usize],
         plan: RampPlan,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let (works, users) = self.load_points(works);
         let mut ramp = Ramp::new(users.clone(), plan);
-        self.go_up(host, (&works, &users), &mut ramp, audience)?;
+        self.go_up(host, (&works, &users), &mut ramp, progress_sink)?;
         let best = ramp.best().map(|best| self.unit(works[best], 0));
-        self.profile(host, best.as_slice(), audience)
+        self.profile(host, best.as_slice(), progress_sink)
     }
 
     fn go_up(
@@ -39,7 +39,7 @@ impl Session<'_> {
         host: &mut Host,
         (works, users): (&[usize], &[usize]),
         ramp: &mut Ramp,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let mut taken = vec![0; works.len()];
         let mut costs: Vec<Option<Duration>> = vec![None; works.len()];
@@ -63,12 +63,12 @@ impl Session<'_> {
                 if ramp.is_settled() {
                     return match ramp.wants_all_narrow() {
                         false => Ok(()),
-                        true => self.warn(audience, POINTS_WIDE.into()),
+                        true => self.warn(progress_sink, POINTS_WIDE.into()),
                     };
                 }
                 let is_known = costs[point].is_some();
                 let sentence = self.out_of_time(work, is_known, ramp.has_peak());
-                self.warn(audience, sentence)?;
+                self.warn(progress_sink, sentence)?;
                 if is_known {
                     return Ok(());
                 }
@@ -79,13 +79,13 @@ impl Session<'_> {
                 RampStep::Fresh(_) => (SampleRole::Remeasured, ramp.round()),
                 _ => (SampleRole::Compared, taken[point]),
             };
-            let slot = Slot { role, ..Slot::alone(self.unit(work, 0), number) };
+            let slot = SampleSlot { role, ..SampleSlot::alone(self.unit(work, 0), number) };
             let began = host.elapsed();
             match self.take(|| host.sample(&slot))? {
                 Ok(readings) => {
                     taken[point] += 1;
                     costs[point] = Some(host.elapsed().saturating_sub(began));
-                    audience.load_point(
+                    progress_sink.load_point(
                         &self.works[work].name(),
                         readings.rate,
                         role == SampleRole::Remeasured,
@@ -94,7 +94,7 @@ impl Session<'_> {
                 }
                 Err(reason) => {
                     ramp.ends_before(point);
-                    self.point_failed(host, &slot, &reason, ramp, audience)?;
+                    self.point_failed(host, &slot, &reason, ramp, progress_sink)?;
                 }
             }
         }
@@ -105,10 +105,10 @@ impl Session<'_> {
     fn point_failed(
         &self,
         host: &mut Host,
-        slot: &Slot,
+        slot: &SampleSlot,
         reason: &str,
         ramp: &Ramp,
-        audience: &mut dyn Audience,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let name = self.works[slot.unit.work].name();
         let stands = ramp.best().is_some();
@@ -119,7 +119,7 @@ impl Session<'_> {
         match stands {
             true => {
                 let sentence = format!("The ramp ended before {name}, which failed: {reason}");
-                self.warn(audience, sentence)
+                self.warn(progress_sink, sentence)
             }
             false => Err(Stop::Failed(format!("{name}: {reason}"))),
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::tuned::tune;
-use super::{Bench, Kind, Launch, Treatment, TreatmentError};
+use super::{ApplyContext, Kind, Launch, Treatment, TreatmentError};
 use weigh_fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
 use weigh_host::chance;
 use weigh_host::undo::guard::Guard;
@@ -38,7 +38,7 @@ impl Kind for &'static dyn FixtureKind {
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let fixture = FixtureKind::build(*self, parameters)?;
         let name = FixtureKind::name(*self);
-        Ok(Box::new(Furnished::new(name, fixture, true)))
+        Ok(Box::new(FixtureTreatment::new(name, fixture, true)))
     }
 }
 
@@ -59,10 +59,10 @@ pub fn on_demand(label: &str, arm: &str) -> Result<Box<dyn Treatment>, String> {
     let arm = super::read_label(arm).unwrap_or_default();
     let is_tuned = tune(term, &arm.treatments);
     let fixture = FixtureKind::build(*kind, &term.parameters)?;
-    Ok(Box::new(Furnished::new(FixtureKind::name(*kind), fixture, is_tuned)))
+    Ok(Box::new(FixtureTreatment::new(FixtureKind::name(*kind), fixture, is_tuned)))
 }
 
-struct Furnished {
+struct FixtureTreatment {
     name: &'static str,
     fixture: Box<dyn Fixture>,
     /// Its own in this arm.
@@ -75,9 +75,13 @@ struct Furnished {
     is_ready_at_first: bool,
 }
 
-impl Furnished {
-    fn new(name: &'static str, fixture: Box<dyn Fixture>, is_ready_at_first: bool) -> Furnished {
-        Furnished {
+impl FixtureTreatment {
+    fn new(
+        name: &'static str,
+        fixture: Box<dyn Fixture>,
+        is_ready_at_first: bool,
+    ) -> FixtureTreatment {
+        FixtureTreatment {
             name,
             fixture,
             directory: PathBuf::new(),
@@ -102,17 +106,21 @@ impl Furnished {
     }
 }
 
-impl Treatment for Furnished {
-    fn prepare(&mut self, bench: &Bench, guard: &mut Guard) -> Result<Vec<String>, TreatmentError> {
-        self.fixture.learn(&bench.circumstances);
-        self.executable = Some(bench.place.executable.clone());
+impl Treatment for FixtureTreatment {
+    fn prepare(
+        &mut self,
+        context: &ApplyContext,
+        guard: &mut Guard,
+    ) -> Result<Vec<String>, TreatmentError> {
+        self.fixture.learn(&context.circumstances);
+        self.executable = Some(context.place.executable.clone());
         self.directory = match self.fixture.made_in() {
             Some(place) => private_directory(place, guard)?,
             None => {
                 let unique = chance::small()
                     .map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
                 let unique = format!("{}-{unique:08x}", self.name);
-                let directory = bench.place.scratch.join(unique);
+                let directory = context.place.scratch.join(unique);
                 create(&directory)?;
                 directory
             }

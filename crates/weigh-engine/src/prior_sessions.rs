@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use super::detail::Had;
+use super::detail::DetailProgress;
 use super::effects;
 use super::family;
 use super::outside::OutsideUse;
 use super::pairs::gather;
-use super::past::{Past, PastReading};
+use super::prior_row::{PastReading, PriorRow};
 use super::request::Request;
-use super::row::{RowState, Unit};
+use super::row::{RowKey, RowState};
 use super::schedule::Schedule;
 use super::stored_design::design;
 use super::work::Work;
@@ -22,7 +22,7 @@ use weigh_model::record::{ChosenPeak, Detailed, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
 use weigh_model::role::SampleRole;
-use weigh_model::samples::{OfRow, Point};
+use weigh_model::samples::{Point, RowSamples};
 use weigh_model::workload::metric::Metric;
 
 /// A row: which of the works, under the treatment of which arm.
@@ -30,14 +30,14 @@ type Key = (usize, usize);
 
 /// Measurements before this session; empty for a new experiment.
 #[derive(Debug, Default)]
-pub struct Earlier {
+pub struct PriorSessions {
     /// How many sessions there were.
     pub sessions: usize,
     /// Time that they measured.
     pub elapsed: Duration,
     /// The sets that this session measures. One that goes on has its rows in `rows`.
     pub sets: Range<usize>,
-    pub rows: BTreeMap<Key, Past>,
+    pub rows: BTreeMap<Key, PriorRow>,
     /// Rows that have no result, and will have none.
     pub failed: BTreeSet<Key>,
     /// The unit of the samples of each work, by its number.
@@ -54,13 +54,13 @@ pub struct Earlier {
     pub peaks: Vec<ChosenPeak>,
     /// The samples by which they are chosen, in the order measured.
     pub searched: BTreeMap<Key, Vec<Point>>,
-    details: BTreeMap<Key, Had>,
+    details: BTreeMap<Key, DetailProgress>,
 }
 
-impl Earlier {
+impl PriorSessions {
     /// Nothing, before so many sets.
-    pub fn none(sets: usize) -> Earlier {
-        Earlier { sets: 0..sets, ..Earlier::default() }
+    pub fn none(sets: usize) -> PriorSessions {
+        PriorSessions { sets: 0..sets, ..PriorSessions::default() }
     }
 
     /// Returns the stored measurements of an experiment that compares.
@@ -68,7 +68,7 @@ impl Earlier {
     /// An experiment in one set goes on with that set's rows. An experiment in several sets goes on
     /// with the sets that it lacks, or with one more set. A set is complete in itself, with a new
     /// start of the treatments.
-    pub fn of(stored: &Stored) -> Earlier {
+    pub fn of(stored: &Stored) -> PriorSessions {
         let is_one_set = stored.header.sets == 1;
         let points = || stored.samples.values().flat_map(|of_row| &of_row.points);
         let points = || {
@@ -79,7 +79,7 @@ impl Earlier {
             true => 0..1,
             false => measured..stored.header.sets.max(measured + 1),
         };
-        Earlier {
+        PriorSessions {
             sessions: stored.sessions,
             elapsed: Duration::from_secs_f64(stored.elapsed_s.max(0.0)),
             sets,
@@ -102,7 +102,7 @@ impl Earlier {
     }
 
     /// Returns the pairs of a row's detail pass in an earlier session.
-    pub fn detail(&self, unit: &Unit) -> Had {
+    pub fn detail(&self, unit: &RowKey) -> DetailProgress {
         self.details.get(&(unit.work, unit.treated_arm)).copied().unwrap_or_default()
     }
 
@@ -115,16 +115,16 @@ impl Earlier {
         let planned_pairs = stored.header.planned_pairs;
         let rows = design(stored).rows;
         let design = &Design { planned_pairs, rows, ..request.plan.design() };
-        let row = |(&(work, treated_arm), past): (&Key, &Past)| {
+        let row = |(&(work, treated_arm), past): (&Key, &PriorRow)| {
             let start_scale = stored.header.works[work].start_scale;
             let comparison = request.plan.comparison();
             let takes_old_pairs = comparison.is_some_and(|comparison| comparison.takes_old_pairs)
                 && stored.header.works[work].sample_ms.is_some();
-            RowState::resumed(Unit { work, treated_arm, start_scale }, design, past)
+            RowState::resumed(RowKey { work, treated_arm, start_scale }, design, past)
                 .with_limit(stored.fail_above)
                 .with_old_pairs(takes_old_pairs)
         };
-        let is_open = |row: &(&Key, &Past)| !self.failed.contains(row.0);
+        let is_open = |row: &(&Key, &PriorRow)| !self.failed.contains(row.0);
         let mut rows: Vec<RowState> = self.rows.iter().filter(is_open).map(row).collect();
         effects::attach(&mut rows, &request.common.arms, design);
         effects::judge(&mut rows, design);
@@ -133,7 +133,7 @@ impl Earlier {
 }
 
 fn units(stored: &Stored) -> BTreeMap<usize, String> {
-    let of_row = |(&(work, _), of_row): (&Key, &OfRow)| {
+    let of_row = |(&(work, _), of_row): (&Key, &RowSamples)| {
         let totals = of_row.baseline.as_ref().or(of_row.treated.as_ref())?;
         let usual = &stored.header.works.get(work)?.unit;
         Some((work, totals.unit.as_ref().unwrap_or(usual).clone()))
@@ -141,8 +141,8 @@ fn units(stored: &Stored) -> BTreeMap<usize, String> {
     stored.samples.iter().filter_map(of_row).collect()
 }
 
-fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
-    let mut rows: BTreeMap<Key, Past> = BTreeMap::new();
+fn rows(stored: &Stored) -> BTreeMap<Key, PriorRow> {
+    let mut rows: BTreeMap<Key, PriorRow> = BTreeMap::new();
     for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| *arm > 0) {
         let points = of_row.points.iter().filter(|point| point.role != SampleRole::Search);
         let next_pair = points.map(|point| point.pair + 1).max().unwrap_or(0);
@@ -156,12 +156,21 @@ fn rows(stored: &Stored) -> BTreeMap<Key, Past> {
         let metrics = stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate);
         let (log_ratios, turns) = (Vec::new(), Vec::new());
         let further = metrics.map(nothing).collect();
-        let schedule = Schedule::Fixed(Scheme::InSequence);
+        let schedule = Schedule::Fixed(Scheme::Sequential);
         let spent = Duration::ZERO;
         let (outside, late) = (OutsideUse::default(), Vec::new());
         let planned = stored.planned_after_pilot(key.0, key.1);
-        let past =
-            Past { log_ratios, turns, further, schedule, outside, late, planned, spent, next_pair };
+        let past = PriorRow {
+            log_ratios,
+            turns,
+            further,
+            schedule,
+            outside,
+            late,
+            planned,
+            spent,
+            next_pair,
+        };
         rows.insert(*key, past);
     }
     for of_row in gather(stored) {
@@ -198,7 +207,7 @@ fn schedules(stored: &Stored) -> BTreeMap<Key, Schedule> {
 
 fn searched(stored: &Stored) -> BTreeMap<Key, Vec<Point>> {
     let is_of_search = |point: &&Point| point.role == SampleRole::Search;
-    let of_row = |(key, of_row): (&Key, &OfRow)| {
+    let of_row = |(key, of_row): (&Key, &RowSamples)| {
         (*key, of_row.points.iter().filter(is_of_search).copied().collect())
     };
     stored.samples.iter().map(of_row).collect()
@@ -231,13 +240,13 @@ fn lengths(stored: &Stored) -> Vec<Option<u64>> {
     works.map(|(work, of_work)| of_work.sample_ms.filter(|_| has_pilot(work))).collect()
 }
 
-fn details(launches: &[Detailed]) -> BTreeMap<Key, Had> {
+fn details(launches: &[Detailed]) -> BTreeMap<Key, DetailProgress> {
     let mut arms: BTreeMap<(Key, usize), BTreeSet<usize>> = BTreeMap::new();
     for launch in launches.iter().filter(|launch| launch.detail.latencies.is_some()) {
         let key = (launch.work, launch.treated_arm);
         arms.entry((key, launch.pair)).or_default().insert(launch.arm);
     }
-    let mut had: BTreeMap<Key, Had> = BTreeMap::new();
+    let mut had: BTreeMap<Key, DetailProgress> = BTreeMap::new();
     for ((key, pair), arms) in arms {
         let of_row = had.entry(key).or_default();
         of_row.pairs += usize::from(arms.len() == 2);

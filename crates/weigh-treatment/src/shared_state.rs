@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 /// One value of each type that a kind of treatment keeps here.
 #[derive(Default)]
-pub struct Commons(RefCell<HashMap<TypeId, Rc<dyn Any>>>);
+pub struct SharedState(RefCell<HashMap<TypeId, Rc<dyn Any>>>);
 
-impl Commons {
+impl SharedState {
     /// The value of this type, the same for all that ask.
     pub fn of<T: Any + Default>(&self) -> Rc<T> {
         let mut values = self.0.borrow_mut();
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn who_asks_for_a_type_shares_its_value() {
-        let commons = Commons::default();
+        let commons = SharedState::default();
         commons.of::<Cell<u8>>().set(7);
         assert_eq!((commons.of::<Cell<u8>>().get(), commons.of::<Cell<u16>>().get()), (7, 0));
     }

@@ -13,7 +13,7 @@ use super::executable;
 use super::keeper::{AskedOfKeeper, Keeper, KeeperEnd};
 use super::kills::{KillCounters, Kills};
 use super::launcher::{Job, LauncherAnswer, LauncherOrder, Numbered};
-use super::member::Raise;
+use super::member::StartServer;
 use super::setup::Setup;
 use weigh_host::lines::Lines;
 use weigh_host::orphans;
@@ -21,7 +21,7 @@ use weigh_host::orphans;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The launcher's side of the pipe, and its keepers.
-pub struct Desk {
+pub struct LaunchQueue {
     lines: Lines,
     pub setup: Setup,
     /// Kill counters of the launcher's groups and of the groups that workers enter.
@@ -35,15 +35,15 @@ pub struct Desk {
     has_strays: bool,
 }
 
-impl Desk {
+impl LaunchQueue {
     pub fn new(
         lines: Lines,
         setup: Setup,
         kills: KillCounters,
         deaths: Option<DeathWatch>,
-    ) -> Desk {
+    ) -> LaunchQueue {
         let (keepers, is_listening, has_strays) = (Vec::new(), false, false);
-        Desk { lines, setup, kills, deaths, is_listening, keepers, has_strays }
+        LaunchQueue { lines, setup, kills, deaths, is_listening, keepers, has_strays }
     }
 
     /// Answers an order.
@@ -85,12 +85,12 @@ impl Desk {
     /// Does what there is to do while a job runs; `false` where the parent is gone.
     ///
     /// # Errors
-    /// As [`Desk::next_job`].
+    /// As [`LaunchQueue::next_job`].
     pub fn attend_during_job(&mut self) -> io::Result<bool> {
         let is_there = self.attend(Some(&AT_ONCE))?;
         while let Some(order) = self.lines.unread() {
             match order? {
-                Numbered { id, what: LauncherOrder::Run(_) | LauncherOrder::Raise(_) } => {
+                Numbered { id, what: LauncherOrder::Run(_) | LauncherOrder::StartServer(_) } => {
                     self.answer(id, LauncherAnswer::Error("a job is running".into()))?;
                 }
                 Numbered { id, what } => self.pass_on(id, what)?,
@@ -213,20 +213,20 @@ impl Desk {
     /// Passes on an order that is not for the launcher itself.
     fn pass_on(&mut self, id: u64, order: LauncherOrder) -> io::Result<()> {
         let name = match &order {
-            LauncherOrder::Raise(raise) => return self.raise(id, raise.clone()),
+            LauncherOrder::StartServer(raise) => return self.raise(id, raise.clone()),
             LauncherOrder::SetUp(_) | LauncherOrder::Run(_) => {
                 return self.answer(id, LauncherAnswer::Error("it is set up already".into()));
             }
             LauncherOrder::Freeze(name)
             | LauncherOrder::Thaw(name)
             | LauncherOrder::Look(name)
-            | LauncherOrder::Lower { name, .. } => name.clone(),
+            | LauncherOrder::StopServer { name, .. } => name.clone(),
         };
         let Some(keeper) = self.keepers.iter_mut().find(|keeper| keeper.name == name) else {
             let problem = format!("there is no `{name}`: it was not raised, or has ended");
             return self.answer(id, LauncherAnswer::Error(problem));
         };
-        let is_last = matches!(order, LauncherOrder::Lower { .. });
+        let is_last = matches!(order, LauncherOrder::StopServer { .. });
         let ends_with = is_last.then_some(KeeperEnd::Done);
         keeper.asked.push(AskedOfKeeper { id, ends_with });
         // One that was killed is found so when it is heard.
@@ -234,7 +234,7 @@ impl Desk {
         Ok(())
     }
 
-    fn raise(&mut self, id: u64, raise: Raise) -> io::Result<()> {
+    fn raise(&mut self, id: u64, raise: StartServer) -> io::Result<()> {
         if self.keepers.iter().any(|keeper| keeper.name == raise.name) {
             let problem = format!("there is a `{}` already", raise.name);
             return self.answer(id, LauncherAnswer::Error(problem));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Lines for `/bin/sh`, in the directory of the command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Around {
+pub struct Hooks {
     /// Before every launch of the command, warm-ups too.
     pub prepare: Option<String>,
     /// Lines before every launch of each arm, if the arms differ.
@@ -19,7 +19,7 @@ pub struct Around {
     pub warm_ups: u32,
 }
 
-impl Around {
+impl Hooks {
     /// Returns true if there is any line to run around the command.
     pub fn has_lines(&self) -> bool {
         self.has_prepare() || [&self.setup, &self.cleanup].into_iter().any(Option::is_some)

@@ -8,13 +8,13 @@ use weigh_workload::setup::kind::command_line_seen::CommandLineSeen;
 use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
 
 /// An arm whose processes run this.
-pub struct Contender {
+pub struct CommandArm {
     pub argv: Vec<String>,
     /// Facts that a reader should know about it, in whole sentences.
     pub facts: Vec<String>,
 }
 
-impl Treatment for Contender {
+impl Treatment for CommandArm {
     fn setup(&self, is_treated: bool) -> Setup {
         match is_treated {
             true => Setup::default().with(CommandLineSeen),
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_sample_of_another_command_is_refused() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let mut own = Contender { argv: words("old --x"), facts: Vec::new() };
+        let mut own = CommandArm { argv: words("old --x"), facts: Vec::new() };
         let setup = own.setup(true);
         let mut is_believed = |is_treated, seen: Option<&str>| {
             let seen = seen.map(|seen| (COMMAND_LINE.to_owned(), seen.to_owned()));

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::arrival::{Arrival, SUBCOMMAND};
+use super::handshake::{Handshake, SUBCOMMAND};
 use super::lease::Lease;
 use super::ssh::Ssh;
 use crate::TreatmentError;
@@ -41,7 +41,7 @@ pub struct Connection {
     lease: Option<Lease>,
     holder: Helper,
     pub place: LaunchPlace,
-    pub arrival: Arrival,
+    pub arrival: Handshake,
     ssh: Ssh,
     socket: PathBuf,
 }
@@ -74,7 +74,7 @@ impl Connection {
         call.run(&copy, Stdio::from(program))?;
         let arrive = format!("{directory}/weigh {SUBCOMMAND} {directory}");
         let said = call.run(&arrive, Stdio::null())?;
-        let arrival: Arrival = serde_json::from_str(said.trim()).map_err(|error| {
+        let arrival: Handshake = serde_json::from_str(said.trim()).map_err(|error| {
             call.unavailable(&format!("cannot read the answer of the weigh copied there ({error})"))
         })?;
         let lease =

@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 
 use super::Host;
-use crate::contest::{Contest, ExpectedExit};
+use crate::command_comparison::{CommandComparison, ExpectedExit};
 use crate::length::SampleLength;
-use crate::outcome::failure_of;
+use crate::parse_sample::failure_of;
 use crate::platform::{SampleError, Stop};
 use crate::request::Printout;
 use crate::work::Work;
@@ -22,7 +22,7 @@ const SHELL_STARTS: usize = 10;
 const SHELL_TIMEOUT_MS: u64 = 10_000;
 
 impl Host<'_> {
-    fn contest(&self) -> Option<&Contest> {
+    fn contest(&self) -> Option<&CommandComparison> {
         self.site.works.first().and_then(Work::contest)
     }
 
@@ -85,7 +85,7 @@ impl Host<'_> {
         };
         let mut times_ns = Vec::new();
         for _ in 0..SHELL_STARTS {
-            let launched = launcher.run(&job, self.arms.bench.interrupted);
+            let launched = launcher.run(&job, self.arms.context.interrupted);
             let problem = match &launched {
                 Ok(launched) => failure_of(launched, &ExpectedExit::default()),
                 Err(LauncherError::Refused(problem)) => Some(problem.clone()),
@@ -99,7 +99,7 @@ impl Host<'_> {
                 )));
             }
             times_ns.push(launched?.wall_ns as f64);
-            self.arms.bench.running.forget();
+            self.arms.context.running.forget();
         }
         let mut evidence = Evidence::default();
         evidence.amounts.set(SHELL_START_NS, median(&times_ns).unwrap_or_default());

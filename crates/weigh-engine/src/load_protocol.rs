@@ -3,7 +3,7 @@
 
 use std::mem::discriminant;
 
-use super::origin::Origin;
+use super::provenance::Provenance;
 use super::ramp::RampGoal;
 use super::request::{Passes, Plan, Request};
 use weigh_model::format;
@@ -27,7 +27,7 @@ impl HowTaken {
         if stored.header.origin.is_none() {
             return Ok(None);
         }
-        let origin = Origin::stored(stored).map_err(|problem| {
+        let origin = Provenance::stored(stored).map_err(|problem| {
             format!("{} cannot be compared: {problem}; measure it again", stored.id)
         })?;
         let Request { plan, .. } = origin.request;

@@ -17,7 +17,7 @@ pub const SUBCOMMAND: &str = "__arrival";
 
 /// Findings of `weigh` on arrival.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Arrival {
+pub struct Handshake {
     pub executable: Executable,
     pub machine: Facts,
     pub whereabouts: String,
@@ -33,7 +33,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> 
 }
 
 fn arrive(directory: &Path) -> Result<String, String> {
-    let arrival = Arrival {
+    let arrival = Handshake {
         executable: Executable::unpack(directory)?,
         machine: weigh_host::machine::facts::read(),
         whereabouts: Whereabouts::here().map_err(|error| error.to_string())?,

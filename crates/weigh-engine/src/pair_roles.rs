@@ -6,11 +6,11 @@ use super::outside::OutsideUse;
 use super::schedule::{PILOT_PAIRS, Schedule, SchemePilot};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
-use weigh_model::samples::{OfRow, Point};
+use weigh_model::samples::{Point, RowSamples};
 
 /// A whole pair.
 #[derive(Clone, Copy)]
-pub struct Taken<'a> {
+pub struct MeasuredPair<'a> {
     /// The number of its first sample.
     pub first: usize,
     /// In the order of time.
@@ -18,16 +18,16 @@ pub struct Taken<'a> {
 }
 
 /// Pairs of a row that it is judged by.
-pub struct Sorted<'a> {
-    pub counted: Vec<Taken<'a>>,
+pub struct PairsByRole<'a> {
+    pub counted: Vec<MeasuredPair<'a>>,
     pub schedule: Schedule,
     /// Use of the partner's slices by the processes of interleaved pairs.
     pub outside: OutsideUse,
     /// Pairs of old processes, in the same scheme.
-    pub old: Vec<Taken<'a>>,
+    pub old: Vec<MeasuredPair<'a>>,
 }
 
-impl Taken<'_> {
+impl MeasuredPair<'_> {
     pub fn role(&self) -> SampleRole {
         self.both[0].role
     }
@@ -38,41 +38,41 @@ impl Taken<'_> {
 }
 
 /// Sorts the pairs of a row by what they were for.
-pub fn sort(of_row: &OfRow, has_pilot: bool) -> Sorted<'_> {
-    let all: Vec<Taken> = of_row
+pub fn sort(of_row: &RowSamples, has_pilot: bool) -> PairsByRole<'_> {
+    let all: Vec<MeasuredPair> = of_row
         .pairs()
-        .map(|(first, both)| Taken { first, both })
+        .map(|(first, both)| MeasuredPair { first, both })
         .filter(|one| one.role() != SampleRole::Search)
         .collect();
     let outside = compared(&all);
-    let (mut old, taken): (Vec<Taken>, Vec<Taken>) =
+    let (mut old, taken): (Vec<MeasuredPair>, Vec<MeasuredPair>) =
         all.into_iter().partition(|one| one.role() == SampleRole::Aged);
     let (counted, schedule) = judged_by(taken, has_pilot);
     old.retain(|one| one.scheme() == schedule.main());
-    Sorted { counted, schedule, outside, old }
+    PairsByRole { counted, schedule, outside, old }
 }
 
-fn judged_by(taken: Vec<Taken<'_>>, has_pilot: bool) -> (Vec<Taken<'_>>, Schedule) {
-    if !taken.iter().any(|one| one.scheme() == Scheme::InTurns) {
-        return (taken, Schedule::Fixed(Scheme::InSequence));
+fn judged_by(taken: Vec<MeasuredPair<'_>>, has_pilot: bool) -> (Vec<MeasuredPair<'_>>, Schedule) {
+    if !taken.iter().any(|one| one.scheme() == Scheme::Interleaved) {
+        return (taken, Schedule::Fixed(Scheme::Sequential));
     }
     if !has_pilot {
-        return (taken, Schedule::Fixed(Scheme::InTurns));
+        return (taken, Schedule::Fixed(Scheme::Interleaved));
     }
     let is_compared =
-        |one: &Taken, scheme| one.role() == SampleRole::Compared && one.scheme() == scheme;
-    let has_left = taken.iter().any(|one| is_compared(one, Scheme::InSequence));
+        |one: &MeasuredPair, scheme| one.role() == SampleRole::Compared && one.scheme() == scheme;
+    let has_left = taken.iter().any(|one| is_compared(one, Scheme::Sequential));
     let schedule = match has_left {
-        true => Schedule::Chosen(Scheme::InSequence),
+        true => Schedule::Chosen(Scheme::Sequential),
         false if taken.iter().all(is_of_pilot) => Schedule::Open(pilot(&taken)),
-        false => Schedule::Chosen(Scheme::InTurns),
+        false => Schedule::Chosen(Scheme::Interleaved),
     };
     let counted = taken.into_iter().filter(|one| is_compared(one, schedule.main())).collect();
     (counted, schedule)
 }
 
 /// How long each pair took is not stored. It is asked for only where no pair came after the pilot.
-fn pilot(taken: &[Taken]) -> SchemePilot {
+fn pilot(taken: &[MeasuredPair]) -> SchemePilot {
     let mut pilot = SchemePilot::default();
     for one in taken.iter().filter(|one| is_of_pilot(one)) {
         pilot.add(one.scheme(), log_ratio(one.both), Duration::from_secs(1));
@@ -80,9 +80,9 @@ fn pilot(taken: &[Taken]) -> SchemePilot {
     pilot
 }
 
-fn compared(taken: &[Taken]) -> OutsideUse {
+fn compared(taken: &[MeasuredPair]) -> OutsideUse {
     let mut comparison = OutsideUse::default();
-    for Taken { both: [first, second], .. } in taken {
+    for MeasuredPair { both: [first, second], .. } in taken {
         let in_order = if first.is_treated { [second, first] } else { [first, second] };
         comparison.add(in_order.map(|point| point.outside));
     }
@@ -90,7 +90,7 @@ fn compared(taken: &[Taken]) -> OutsideUse {
 }
 
 /// Later sets have what the pilot of the first chose.
-fn is_of_pilot(taken: &Taken) -> bool {
+fn is_of_pilot(taken: &MeasuredPair) -> bool {
     taken.both[0].set == 0 && taken.both[0].pair < PILOT_PAIRS
 }
 
@@ -111,13 +111,13 @@ mod tests {
     }
 
     fn sorted_with(sets: &[&str], has_pilot: bool) -> (usize, Schedule) {
-        let mut of_row = OfRow::default();
+        let mut of_row = RowSamples::default();
         for (set, pairs) in sets.iter().enumerate() {
             for (pair, what) in pairs.chars().enumerate() {
                 let (role, scheme) = match what {
-                    'p' => (SampleRole::Pilot, Scheme::InSequence),
-                    's' => (SampleRole::Compared, Scheme::InSequence),
-                    _ => (SampleRole::Compared, Scheme::InTurns),
+                    'p' => (SampleRole::Pilot, Scheme::Sequential),
+                    's' => (SampleRole::Compared, Scheme::Sequential),
+                    _ => (SampleRole::Compared, Scheme::Interleaved),
                 };
                 for is_first in [true, false] {
                     let is_treated = !is_first;
@@ -126,7 +126,7 @@ mod tests {
                 }
             }
         }
-        let Sorted { counted, schedule, .. } = sort(&of_row, has_pilot);
+        let PairsByRole { counted, schedule, .. } = sort(&of_row, has_pilot);
         (counted.len(), schedule)
     }
 
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn a_row_with_interleaved_pairs_is_judged_by_those() {
-        let in_turns = Schedule::Chosen(Scheme::InTurns);
+        let in_turns = Schedule::Chosen(Scheme::Interleaved);
         assert_eq!(sorted(&[&with_pilot("tt")]), (30, in_turns.clone()));
         assert_eq!(sorted(&[&with_pilot("tt"), "ttttttttt"]), (39, in_turns));
     }
 
     #[test]
     fn a_row_that_left_them_is_judged_by_what_came_after() {
-        let in_sequence = Schedule::Chosen(Scheme::InSequence);
+        let in_sequence = Schedule::Chosen(Scheme::Sequential);
         assert_eq!(sorted(&[&with_pilot("sss")]), (3, in_sequence.clone()));
         assert_eq!(sorted(&[&with_pilot("sss"), "ss"]), (5, in_sequence.clone()));
         // Before its pilot was over, also with a pair that might be one of it, and long after.
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn without_a_pilot_or_where_nothing_took_turns_all_count() {
-        assert_eq!(sorted(&["psssssssss"]), (10, Schedule::Fixed(Scheme::InSequence)));
-        assert_eq!(sorted_with(&["tttttttttt"], false), (10, Schedule::Fixed(Scheme::InTurns)));
+        assert_eq!(sorted(&["psssssssss"]), (10, Schedule::Fixed(Scheme::Sequential)));
+        assert_eq!(sorted_with(&["tttttttttt"], false), (10, Schedule::Fixed(Scheme::Interleaved)));
     }
 
     #[test]

@@ -24,7 +24,7 @@ const DIRECTORY: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Directory in which the files are made, held open.
-pub struct Below(OwnedFd);
+pub struct RootedDir(OwnedFd);
 
 /// The parts of a path in an archive, none of which leads up; empty for the root itself.
 ///
@@ -52,11 +52,11 @@ pub(super) fn parts(path: &[u8]) -> Result<Vec<&OsStr>, ArchiveError> {
     Ok(parts)
 }
 
-impl Below {
+impl RootedDir {
     /// # Errors
     /// As `open(2)`.
-    pub fn open(directory: &Path) -> io::Result<Below> {
-        Ok(Below(openat(CWD, directory, DIRECTORY, Mode::empty())?))
+    pub fn open(directory: &Path) -> io::Result<RootedDir> {
+        Ok(RootedDir(openat(CWD, directory, DIRECTORY, Mode::empty())?))
     }
 
     /// The directory that these parts lead to; none where it is not there.
@@ -131,7 +131,7 @@ impl Below {
     /// The content of a small one.
     ///
     /// # Errors
-    /// As [`Below::file`], and where it is larger.
+    /// As [`RootedDir::file`], and where it is larger.
     pub fn read(&self, path: &str, most_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
         let mut bytes = Vec::new();
         self.file(path)?.take(most_bytes + 1).read_to_end(&mut bytes)?;
@@ -147,7 +147,7 @@ impl Below {
     }
 }
 
-impl AsFd for Below {
+impl AsFd for RootedDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::ssh::Ssh;
-use crate::{Bench, TreatmentError};
+use crate::{ApplyContext, TreatmentError};
 use weigh_host::chance;
 use weigh_host::orphans::wait_until;
 use weigh_model::described::machine_changes;
@@ -19,7 +19,7 @@ const RECONNECTIONS: usize = 5;
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub struct Visit {
+pub struct RemoteSession {
     pub ssh: Ssh,
     pub connection: Option<Connection>,
     /// Facts about the machine when it was reached for the first time.
@@ -30,26 +30,26 @@ pub struct Visit {
     connections: usize,
 }
 
-impl Visit {
-    pub fn to(ssh: Ssh) -> Visit {
+impl RemoteSession {
+    pub fn to(ssh: Ssh) -> RemoteSession {
         let (scratch, interrupted) = (PathBuf::new(), Arc::default());
-        Visit { ssh, connection: None, first: None, scratch, interrupted, connections: 0 }
+        RemoteSession { ssh, connection: None, first: None, scratch, interrupted, connections: 0 }
     }
 
     /// Connects for the first time.
     ///
     /// # Errors
     /// What is in the way, and what to do.
-    pub fn begin(&mut self, bench: &Bench) -> Result<(), TreatmentError> {
-        if let Some(file) = &bench.place.executable.foreign {
+    pub fn begin(&mut self, context: &ApplyContext) -> Result<(), TreatmentError> {
+        if let Some(file) = &context.place.executable.foreign {
             return Err(TreatmentError::Unavailable(format!(
                 "the workloads of {} are not on {}: unset WEIGH_WORKLOADS",
                 file.display(),
                 self.ssh.destination
             )));
         }
-        self.scratch.clone_from(&bench.place.scratch);
-        self.interrupted = Arc::clone(bench.interrupted);
+        self.scratch.clone_from(&context.place.scratch);
+        self.interrupted = Arc::clone(context.interrupted);
         self.connect()?;
         self.hold_identity()
     }
