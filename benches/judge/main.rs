@@ -183,7 +183,7 @@ fn insert(database: &Path, id: &str, samples: usize) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare(
         "INSERT INTO sample (experiment, work, arm, treated_arm, role, scheme, set_number, pair, position,
             started_s, sample, evidence)
-         VALUES (?1, ?2, ?3, 1, 'compared', 'in_sequence', 0, ?4, ?5, ?6, ?7, ?8)",
+         VALUES (?1, ?2, ?3, 1, 'compared', 'sequential', 0, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for number in 0..samples {
         let (pair, position) = (number / 2, number % 2);

@@ -89,7 +89,7 @@ fn weigh(length: Option<&str>, seconds: u64) -> Result<Value, String> {
     command.args([
         "compare",
         "none",
-        "--in-sequence",
+        "--interleave=off",
         "--no-detail",
         "--margin",
         "0.0001%",

@@ -25,7 +25,7 @@ const WORKLOADS: [&str; 6] = ["getppid", "read", "stat", "open-close", "fsbuffer
 const RULES: usize = 20;
 
 /// Options of `weigh compare` for each scheme.
-const SCHEMES: [&str; 2] = ["--turns", "--in-sequence"];
+const SCHEMES: [&str; 2] = ["--interleave=on", "--interleave=off"];
 
 struct Options {
     /// How often all is measured. The interval is from the least to the greatest of them: the median is
@@ -151,12 +151,12 @@ fn measure(
 /// # Errors
 /// Where a row is missing or was measured by the other scheme.
 fn add(effects: &mut Effects, json: &Value, one: usize, scheme: usize) -> Result<(), String> {
-    let wanted = ["in_turns", "in_sequence"][scheme];
+    let wanted = ["interleaved", "sequential"][scheme];
     for workload in WORKLOADS {
         let rows = json["results"].as_array();
         let row = rows.and_then(|rows| rows.iter().find(|row| row["workload"] == workload));
         let row = row.ok_or(format!("{workload} has no result: {}", json["failures"]))?;
-        if row["scheme"].as_str().unwrap_or("in_sequence") != wanted {
+        if row["scheme"].as_str().unwrap_or("sequential") != wanted {
             return Err(format!("{workload} was measured {}, not {wanted}", row["scheme"]));
         }
         let effect = row["effect_pct"].as_f64().ok_or(format!("{workload} has no effect"))?;

@@ -26,7 +26,7 @@ pub struct InTime {
     /// Draws normal numbers.
     random: simulated::Machine,
     time_scale_ms: f64,
-    in_turns: bool,
+    interleaved: bool,
     /// ln(rate) as it is disturbed now.
     disturbed: f64,
     /// The second sample of a pair that has begun.
@@ -34,9 +34,9 @@ pub struct InTime {
 }
 
 impl InTime {
-    pub fn new(time_scale_ms: f64, in_turns: bool, seed: u64) -> InTime {
+    pub fn new(time_scale_ms: f64, interleaved: bool, seed: u64) -> InTime {
         let random = simulated::Machine::new(Noise::White, seed);
-        InTime { random, time_scale_ms, in_turns, disturbed: 0.0, second: None }
+        InTime { random, time_scale_ms, interleaved, disturbed: 0.0, second: None }
     }
 
     fn normal(&mut self) -> f64 {
@@ -59,7 +59,7 @@ impl InTime {
     fn pair(&mut self) -> [f64; 2] {
         self.go_on(LAUNCH_MS);
         let layouts = [LAYOUT * self.normal(), LAYOUT * self.normal()];
-        if self.in_turns {
+        if self.interleaved {
             let ratios: Vec<f64> = (0..SLICES).map(|_| -self.look() + self.look()).collect();
             return [layouts[0], layouts[1] + median(&ratios).unwrap_or_default()];
         }

@@ -50,7 +50,7 @@ pub struct Trace {
     /// Seconds per sample, launch and all.
     pub sample_s: f64,
     /// True if each two rates are a pair whose processes were interleaved.
-    pub in_turns: bool,
+    pub interleaved: bool,
 }
 
 /// A trace from some place on; behind its end it begins again.
@@ -62,7 +62,7 @@ pub struct Replay<'a> {
 impl<'a> Replay<'a> {
     /// From sample `start` on, counted around the trace. What is a pair stays one.
     pub fn new(trace: &'a Trace, start: usize) -> Replay<'a> {
-        let start = if trace.in_turns { start & !1 } else { start };
+        let start = if trace.interleaved { start & !1 } else { start };
         Replay { trace, next: start % trace.rates.len() }
     }
 }

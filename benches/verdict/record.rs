@@ -19,7 +19,7 @@ use crate::machine::Trace;
 /// Fewer samples than this show nothing of how a machine wanders.
 const MIN_SAMPLES: usize = 40;
 /// The options of `weigh compare`.
-const SCHEMES: [&str; 2] = ["--in-sequence", "--turns"];
+const SCHEMES: [&str; 2] = ["--interleave=off", "--interleave=on"];
 /// The pilot's samples are of another length than those after them.
 const PILOT_PAIRS: usize = MIN_PAIRS;
 
@@ -37,8 +37,9 @@ pub fn record(seconds: f64) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
     for work in &works {
         let name = work.name().to_string();
-        for scheme in
-            SCHEMES.into_iter().filter(|scheme| *scheme != "--turns" || work.can_interleave())
+        for scheme in SCHEMES
+            .into_iter()
+            .filter(|scheme| *scheme != "--interleave=on" || work.can_interleave())
         {
             eprintln!("recording {name} {scheme}");
             let database = scratch.path().join(format!("{name}{scheme}.db"));
@@ -97,7 +98,7 @@ fn traces_of(stored: &Stored) -> Vec<Trace> {
         workload: format!("{} ({})", stored.header.works[row.work].name, stored.id),
         rates: row.series.iter().skip(PILOT_PAIRS).flat_map(in_order).collect(),
         sample_s: stored.elapsed_s / samples.max(1) as f64,
-        in_turns: row.schedule.main() == Scheme::Interleaved,
+        interleaved: row.schedule.main() == Scheme::Interleaved,
     };
     let all = gather(stored).into_iter().map(trace);
     all.filter(|trace| trace.rates.len() >= MIN_SAMPLES).collect()

@@ -36,7 +36,7 @@ struct Source<'a> {
     /// Samples that there are; more are these again.
     available: usize,
     /// True if the samples are interleaved pairs, which only our own rule accepts.
-    in_turns: bool,
+    interleaved: bool,
     machine: Box<dyn Fn(u64) -> Box<dyn Machine + 'a> + 'a>,
 }
 
@@ -46,7 +46,7 @@ pub fn simulated(repetitions: Repetitions) -> Table {
         name: name.into(),
         sample_s: SIMULATED_S,
         available: usize::MAX,
-        in_turns: false,
+        interleaved: false,
         machine: Box::new(move |seed| Box::new(Simulated::new(noise, seed))),
     });
     table("Simulated noise", &sources, repetitions.per_cell)
@@ -57,12 +57,12 @@ pub fn in_time(repetitions: Repetitions) -> Table {
     let sources: Vec<Source> = TIME_SCALES_MS
         .iter()
         .flat_map(|ms| [(*ms, false), (*ms, true)])
-        .map(|(ms, in_turns)| Source {
+        .map(|(ms, interleaved)| Source {
             name: format!("lasts {ms} ms"),
-            sample_s: InTime::new(ms, in_turns, 0).sample_s(),
+            sample_s: InTime::new(ms, interleaved, 0).sample_s(),
             available: usize::MAX,
-            in_turns,
-            machine: Box::new(move |seed| Box::new(InTime::new(ms, in_turns, seed))),
+            interleaved,
+            machine: Box::new(move |seed| Box::new(InTime::new(ms, interleaved, seed))),
         })
         .collect();
     table("Simulated noise with a time scale", &sources, repetitions.per_cell)
@@ -81,7 +81,7 @@ fn source(trace: &Trace) -> Source<'_> {
         name: trace.workload.clone(),
         sample_s: trace.sample_s,
         available: trace.rates.len(),
-        in_turns: trace.in_turns,
+        interleaved: trace.interleaved,
         machine: Box::new(move |seed| Box::new(Replay::new(trace, start(seed)))),
     }
 }
@@ -90,7 +90,7 @@ fn table(title: &str, sources: &[Source], repetitions: u64) -> Table {
     let mut rows = Vec::new();
     for source in sources {
         eprintln!("judging {}", source.name);
-        for tool in TOOLS.iter().filter(|_| !source.in_turns) {
+        for tool in TOOLS.iter().filter(|_| !source.interleaved) {
             let samples = tool.samples_per_pass(source.sample_s, source.available);
             let cells = EFFECTS.map(|effect| {
                 let said = |seed| {
@@ -109,7 +109,7 @@ fn table(title: &str, sources: &[Source], repetitions: u64) -> Table {
             };
             cell(&(0..repetitions).map(said).collect::<Vec<_>>(), effect)
         });
-        let ours = if source.in_turns { "weigh, in turns" } else { "weigh, in sequence" };
+        let ours = if source.interleaved { "weigh, in turns" } else { "weigh, in sequence" };
         rows.push([vec![source.name.clone(), ours.into()], cells.to_vec()].concat());
     }
     let head = ["noise", "rule", "false alarms", "finds −0.3 %", "finds −1 %", "finds −3 %"];
@@ -140,11 +140,12 @@ fn cell(seconds: &[Option<f64>], effect: f64) -> String {
 
 /// The whole suite as one experiment, judged together with Holm's method, every workload slower by each of
 /// the effects; and again without any difference. In sequence, or in turns where the workloads can.
-pub fn suite(traces: &[Trace], in_turns: bool, repetitions: Repetitions) -> Table {
-    let takes_turns = |name: &str| traces.iter().any(|one| one.in_turns && one.workload == name);
-    let wanted = |trace: &&Trace| match in_turns {
-        true => trace.in_turns || !takes_turns(&trace.workload),
-        false => !trace.in_turns,
+pub fn suite(traces: &[Trace], interleaved: bool, repetitions: Repetitions) -> Table {
+    let can_interleave =
+        |name: &str| traces.iter().any(|one| one.interleaved && one.workload == name);
+    let wanted = |trace: &&Trace| match interleaved {
+        true => trace.interleaved || !can_interleave(&trace.workload),
+        false => !trace.interleaved,
     };
     let traces: Vec<&Trace> = traces.iter().filter(wanted).collect();
     let run = |effect: f64, repetition: u64| {
@@ -157,7 +158,7 @@ pub fn suite(traces: &[Trace], in_turns: bool, repetitions: Repetitions) -> Tabl
     let all = |effect: f64| -> Vec<Vec<Outcome>> {
         (0..repetitions.suites).map(|repetition| run(effect, repetition)).collect()
     };
-    let scheme = if in_turns { "in turns" } else { "in sequence" };
+    let scheme = if interleaved { "in turns" } else { "in sequence" };
     eprintln!("judging the whole suite {scheme}");
     let outcomes = EFFECTS.map(all);
     let mut rows: Vec<Vec<String>> = (0..traces.len())
@@ -168,7 +169,7 @@ pub fn suite(traces: &[Trace], in_turns: bool, repetitions: Repetitions) -> Tabl
                 cell(&seconds, *effect)
             });
             let name = &traces[row].workload;
-            let how = if traces[row].in_turns { "in turns" } else { "in sequence" };
+            let how = if traces[row].interleaved { "in turns" } else { "in sequence" };
             [name.clone(), how.into()].into_iter().chain(cells).collect()
         })
         .collect();

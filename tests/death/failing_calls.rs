@@ -66,7 +66,7 @@ fn with_fault(inject: &str) -> Option<(Outcome, Vec<String>)> {
     let log = home.path("strace");
     command.arg("-qq").arg("-o").arg(&log).args(["-e", &trace, "-e", inject]);
     command.arg(crate::support::program()).args(["compare", "thp:always", "--base", "thp:never"]);
-    command.args(["-w", "getppid", "--in-sequence", "--no-detail", "--pairs", &pairs]);
+    command.args(["-w", "getppid", "--interleave=off", "--no-detail", "--pairs", &pairs]);
     let outcome = home.start(command).finish();
     let mut problems = Vec::new();
     if !std::fs::read_to_string(&log).unwrap().contains(FIRST_CALL) {

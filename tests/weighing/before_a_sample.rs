@@ -63,7 +63,7 @@ fn cpus_of_pairs(home: &Home) -> BTreeMap<(i64, i64, i64), Vec<Option<i64>>> {
 
 #[test]
 fn both_samples_of_a_pair_begin_on_a_cpu_that_is_drawn_for_it() {
-    for scheme in ["--in-sequence", "--turns"] {
+    for scheme in ["--interleave=off", "--interleave=on"] {
         let (home, _turn) = (Home::new(), Turn::share());
         let options = ["--pairs", "16", "--seed", "7", "--sample", "10ms", "--no-detail", scheme];
         let works = ["-w", "getppid", "-w", "fork"];

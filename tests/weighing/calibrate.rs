@@ -3,10 +3,10 @@
 use crate::support::{Home, Turn};
 use serde_json::Value;
 
-/// s₀ of the only workload of every experiment in the order made: of pairs in sequence, and in turns.
+/// s₀ of the only workload of every experiment in the order made: of sequential pairs, and of interleaved pairs.
 fn start_scales(home: &Home) -> Vec<[f64; 2]> {
     let database = home.open_database();
-    let scales = "SELECT start_scale, turns_scale FROM work ORDER BY rowid";
+    let scales = "SELECT start_scale, interleaved_scale FROM work ORDER BY rowid";
     let mut query = database.prepare(scales).unwrap();
     let rows = query.query_map([], |row| Ok([row.get(0)?, row.get(1)?])).unwrap();
     rows.collect::<Result<_, _>>().unwrap()
@@ -21,10 +21,10 @@ fn calibrate(home: &Home, more: &[&str]) -> Value {
 fn calibrations_add_up_and_the_next_comparison_starts_from_them() {
     let _turn = Turn::share();
     let home = Home::new();
-    let first = calibrate(&home, &["--in-sequence"]);
+    let first = calibrate(&home, &["--interleave=off"]);
     assert_eq!(first["schema"], "weighbridge/calibration/1");
     assert_eq!(first["experiment_alarms"]["of"], 1);
-    let both = calibrate(&home, &["--in-sequence"]);
+    let both = calibrate(&home, &["--interleave=off"]);
     assert_eq!(both["experiments"].as_array().unwrap().len(), 2);
     assert_eq!(both["experiment_alarms"]["of"], 2);
     assert_eq!(both["these"]["experiment_alarms"]["of"], 1, "{both:#}");
@@ -47,16 +47,16 @@ fn calibrations_add_up_and_the_next_comparison_starts_from_them() {
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
-/// Pairs in turns scatter less than those in sequence, and one is not to be expected of the other.
+/// Interleaved pairs scatter less than sequential pairs, so neither predicts the other.
 #[test]
 fn pairs_are_taken_as_a_comparison_takes_them_and_each_scheme_has_its_noise() {
     let _turn = Turn::share();
     let home = Home::new();
-    calibrate(&home, &["--in-sequence"]);
+    calibrate(&home, &["--interleave=off"]);
     let both = calibrate(&home, &[]);
     let rows = both["workloads"].as_array().unwrap();
     let schemes: Vec<&str> = rows.iter().map(|row| row["scheme"].as_str().unwrap()).collect();
-    assert_eq!(schemes, ["in_sequence", "in_turns"], "{both:#}");
+    assert_eq!(schemes, ["sequential", "interleaved"], "{both:#}");
     assert!(rows.iter().all(|row| row["experiments"] == 1), "{both:#}");
     let noise: Vec<f64> =
         rows.iter().map(|row| row["noise_pct"].as_f64().unwrap() / 100.0).collect();

@@ -128,8 +128,8 @@ fn rows_of_different_schemes_are_not_compared() {
         let outcome = home.run(&[&compare[..], &["--json", "-"]].concat());
         outcome.json()["id"].as_str().unwrap().to_owned()
     };
-    let (before, after) = (measure("--turns"), measure("--in-sequence"));
+    let (before, after) = (measure("--interleave=on"), measure("--interleave=off"));
     let outcome = diff(&home, [&before, &after], &[]);
-    outcome.assert_error(&["getppid", "took turns", "in sequence", "--turns"]);
+    outcome.assert_error(&["getppid", "were interleaved", "were sequential", "--interleave=on"]);
     assert_eq!(diff(&home, [&before, &before], &[]).code, Some(0));
 }

@@ -100,7 +100,7 @@ fn an_interrupted_suite_goes_on_with_the_length_that_its_pilot_chose() {
     let home = Home::new();
     let works = ["-w", "getppid", "-w", "stat"];
     let experiment = [
-        &["compare", "none", "--in-sequence", "--margin", "0.001%", "--budget", "60s"],
+        &["compare", "none", "--interleave=off", "--margin", "0.001%", "--budget", "60s"],
         &works[..],
     ]
     .concat();

@@ -20,7 +20,7 @@ fn a_hidden_cost_is_never_denied() {
         assert!(said.lies(cost(name)).is_empty(), "{name}: {:#}", said.row);
         // One task more is seen in the first interleaved pair.
         if ["deferred-380", "thread", "child"].contains(&name) {
-            assert_eq!(said.row["scheme"], "in_sequence", "{name}: {:#}", said.row);
+            assert_eq!(said.row["scheme"], "sequential", "{name}: {:#}", said.row);
             let warnings = home.json()["warnings"].to_string();
             assert!(warnings.contains(" tasks (threads and children)"), "{name}: {warnings}");
         }

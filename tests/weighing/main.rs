@@ -20,7 +20,7 @@ mod feel;
 mod go_on;
 mod hidden;
 mod in_force;
-mod in_turns;
+mod interleaved;
 mod interp;
 mod launcher;
 mod metrics;

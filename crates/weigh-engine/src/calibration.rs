@@ -9,7 +9,7 @@ use super::family::claims;
 use super::log_ratio::percent;
 use super::pairs::{Measurements, gather};
 use super::request::Request;
-use super::schedule::TURNS_SCALE;
+use super::schedule::INTERLEAVED_SCALE;
 use super::stored_design::design;
 use super::work::Work;
 use paired::Verdict;
@@ -50,8 +50,8 @@ pub struct KnownNoise(BTreeMap<WorkName, BySchemes>);
 
 #[derive(Default)]
 struct BySchemes {
-    in_sequence: Vec<f64>,
-    in_turns: Vec<f64>,
+    sequential: Vec<f64>,
+    interleaved: Vec<f64>,
 }
 
 impl KnownNoise {
@@ -63,8 +63,8 @@ impl KnownNoise {
             for row in gather(stored) {
                 let noise = known.0.entry(stored.header.works[row.work].name.clone()).or_default();
                 let of_scheme = match row.schedule.main() {
-                    Scheme::Sequential => &mut noise.in_sequence,
-                    Scheme::Interleaved => &mut noise.in_turns,
+                    Scheme::Sequential => &mut noise.sequential,
+                    Scheme::Interleaved => &mut noise.interleaved,
                 };
                 let has_enough = row.series.len() >= MIN_PAIRS;
                 of_scheme.extend(has_enough.then(|| deviation(&row.series)));
@@ -76,11 +76,11 @@ impl KnownNoise {
     /// s₀ of a workload: the median of its calibrations, or what is usual.
     pub fn start_scales(&self, workload: &WorkName) -> StartScales {
         let noise = self.0.get(workload);
-        let in_sequence = noise.and_then(|noise| median(&noise.in_sequence));
-        let in_turns = noise.and_then(|noise| median(&noise.in_turns));
+        let sequential = noise.and_then(|noise| median(&noise.sequential));
+        let interleaved = noise.and_then(|noise| median(&noise.interleaved));
         StartScales {
-            in_sequence: in_sequence.unwrap_or(DEFAULT_SCALE),
-            in_turns: Some(in_turns.unwrap_or(TURNS_SCALE)),
+            sequential: sequential.unwrap_or(DEFAULT_SCALE),
+            interleaved: Some(interleaved.unwrap_or(INTERLEAVED_SCALE)),
         }
     }
 }
@@ -105,15 +105,15 @@ pub fn planned_pairs(
             Some((name, row.schedule.main(), pair_s(&row)?))
         })
         .collect();
-    let takes_turns = request.metrics().contains(&Metric::OverallRate);
+    let can_interleave = request.metrics().contains(&Metric::OverallRate);
     let pair_s = |work: &Work| {
         let known = |scheme: Scheme| {
             let of_work = rows.iter().filter(|(name, of, _)| (name, *of) == (&work.name(), scheme));
             median(&of_work.map(|(_, _, pair_s)| *pair_s).collect::<Vec<_>>())
         };
-        // A row that could take turns and was calibrated in sequence chose that.
-        let in_turns = known(Scheme::Interleaved).filter(|_| takes_turns);
-        in_turns.or_else(|| known(Scheme::Sequential)).or_else(|| match work {
+        // A row that could be interleaved and was calibrated sequentially chose that.
+        let interleaved = known(Scheme::Interleaved).filter(|_| can_interleave);
+        interleaved.or_else(|| known(Scheme::Sequential)).or_else(|| match work {
             work if work.has_length() => {
                 let sample_ms = request.plan.sample_ms().unwrap_or(start_ms);
                 Some(2e-3 * (sample_ms + LAUNCH_MS) as f64)

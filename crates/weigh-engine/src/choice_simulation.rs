@@ -1,5 +1,5 @@
-//! Rows that choose their scheme, on simulated machines whose pairs in turns are hardly better than those in
-//! sequence, so that the choice hangs on what few pairs have shown: the promise is kept all the same.
+//! Rows that choose their scheme, on simulated machines whose interleaved pairs are hardly better
+//! than sequential ones, so that the choice hangs on what few pairs have shown: the promise is kept all the same.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ fn often() -> u64 {
 }
 
 struct TwoSchemes {
-    in_sequence: Machine,
-    in_turns: Machine,
+    sequential: Machine,
+    interleaved: Machine,
     effect: f64,
     now: Duration,
 }
@@ -36,8 +36,8 @@ impl Platform for TwoSchemes {
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         self.now += PAIR;
         let machine = match slot.scheme {
-            Scheme::Sequential => &mut self.in_sequence,
-            Scheme::Interleaved => &mut self.in_turns,
+            Scheme::Sequential => &mut self.sequential,
+            Scheme::Interleaved => &mut self.interleaved,
         };
         let [first, second] = [machine.sample(), machine.sample()];
         let (baseline, treated) =
@@ -69,16 +69,16 @@ impl Observer for TruthWitness {
     }
 }
 
-/// In how many of the repetitions that was, and how many turned to pairs in sequence.
+/// In how many of the repetitions that was, and how many went over to sequential pairs.
 fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
     // So narrow that no row is equivalent, and all go on beyond the choice.
     let design = &Design { margin: 1e-9, ..Design::default() };
     let unit = RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
     let (mut wrong, mut turned) = (0, 0);
     for seed in 0..often() {
-        let [in_sequence, in_turns] = [(0, noises[0]), (1, noises[1])]
+        let [sequential, interleaved] = [(0, noises[0]), (1, noises[1])]
             .map(|(which, noise)| Machine::new(noise, 2 * seed + which));
-        let mut machine = TwoSchemes { in_sequence, in_turns, effect, now: Duration::ZERO };
+        let mut machine = TwoSchemes { sequential, interleaved, effect, now: Duration::ZERO };
         let mut witness = TruthWitness { truth: effect, was_wrong: false };
         let rows: Vec<RowState> = fresh_rows(&[unit], design)
             .into_iter()

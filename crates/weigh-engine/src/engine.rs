@@ -192,7 +192,7 @@ fn leave_where_impossible(
     design: &Design,
     platform: &mut impl Platform,
 ) -> Result<bool, Stop> {
-    let Some(reason) = platform.why_not_in_turns(&row.unit) else { return Ok(false) };
+    let Some(reason) = platform.why_not_interleaved(&row.unit) else { return Ok(false) };
     let has_left = row.leave_turns(design);
     if has_left {
         platform.left_turns(&row.unit, &reason)?;
@@ -322,12 +322,12 @@ mod tests {
         }
     }
 
-    /// Fake machine that makes records, which the first pair in turns shows.
+    /// Fake machine that makes records, which the first interleaved pair shows.
     struct Restless {
         fake: Fake,
         is_known: bool,
         left: usize,
-        /// Pairs in turns until then.
+        /// Interleaved pairs until then.
         quiet: usize,
     }
 
@@ -347,7 +347,7 @@ mod tests {
             Ok(readings)
         }
 
-        fn why_not_in_turns(&self, _: &RowKey) -> Option<String> {
+        fn why_not_interleaved(&self, _: &RowKey) -> Option<String> {
             self.is_known.then(|| "it makes records".into())
         }
 

@@ -73,7 +73,7 @@ pub struct Host<'a> {
     /// Load points launched for each arm of the rows of peaks, by work and treated arm.
     pub peaks: BTreeMap<(usize, usize), [usize; 2]>,
     /// Why the pairs of a row cannot be interleaved, by work and treated arm.
-    not_in_turns: BTreeMap<(usize, usize), String>,
+    not_interleaved: BTreeMap<(usize, usize), String>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
 }
@@ -127,7 +127,7 @@ impl<'a> Host<'a> {
             found: Vec::new(),
             shown: Vec::new(),
             peaks: BTreeMap::new(),
-            not_in_turns: BTreeMap::new(),
+            not_interleaved: BTreeMap::new(),
             idle_since: BTreeMap::new(),
         };
         host.start_neutral(host.arms.context.interrupted)?;
@@ -273,13 +273,13 @@ impl Platform for Host<'_> {
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         match self.site.works[slot.unit.work] {
             Work::Net(_) => self.pair_of_sweeps(slot),
-            _ if slot.scheme == Scheme::Interleaved => self.pair_in_turns(slot),
+            _ if slot.scheme == Scheme::Interleaved => self.interleaved_pair(slot),
             _ => one_after_the_other(slot, |slot| self.sample(slot)),
         }
     }
 
-    fn why_not_in_turns(&self, unit: &RowKey) -> Option<String> {
-        self.not_in_turns.get(&(unit.work, unit.treated_arm)).cloned()
+    fn why_not_interleaved(&self, unit: &RowKey) -> Option<String> {
+        self.not_interleaved.get(&(unit.work, unit.treated_arm)).cloned()
     }
 
     fn left_turns(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {

@@ -332,7 +332,7 @@ impl Session<'_> {
     /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
     fn schedule(&self, unit: &RowKey, set: usize, host: &Host) -> Schedule {
         let known = self.schedules.get(&(unit.work, unit.treated_arm)).cloned();
-        let schedule = known.unwrap_or_else(|| self.request.schedule(host.can_take_turns(unit)));
+        let schedule = known.unwrap_or_else(|| self.request.schedule(host.can_interleave(unit)));
         if set == 0 { schedule } else { schedule.of_later_set() }
     }
 

@@ -137,22 +137,22 @@ mod tests {
 
     #[test]
     fn a_row_with_interleaved_pairs_is_judged_by_those() {
-        let in_turns = Schedule::Chosen(Scheme::Interleaved);
-        assert_eq!(sorted(&[&with_pilot("tt")]), (30, in_turns.clone()));
-        assert_eq!(sorted(&[&with_pilot("tt"), "ttttttttt"]), (39, in_turns));
+        let interleaved = Schedule::Chosen(Scheme::Interleaved);
+        assert_eq!(sorted(&[&with_pilot("tt")]), (30, interleaved.clone()));
+        assert_eq!(sorted(&[&with_pilot("tt"), "ttttttttt"]), (39, interleaved));
     }
 
     #[test]
     fn a_row_that_left_them_is_judged_by_what_came_after() {
-        let in_sequence = Schedule::Chosen(Scheme::Sequential);
-        assert_eq!(sorted(&[&with_pilot("sss")]), (3, in_sequence.clone()));
-        assert_eq!(sorted(&[&with_pilot("sss"), "ss"]), (5, in_sequence.clone()));
+        let sequential = Schedule::Chosen(Scheme::Sequential);
+        assert_eq!(sorted(&[&with_pilot("sss")]), (3, sequential.clone()));
+        assert_eq!(sorted(&[&with_pilot("sss"), "ss"]), (5, sequential.clone()));
         // Before its pilot was over, also with a pair that might be one of it, and long after.
-        assert_eq!(sorted(&["ptttss"]), (2, in_sequence.clone()));
-        assert_eq!(sorted(&["pttttttts"]), (1, in_sequence.clone()));
-        assert_eq!(sorted(&[&with_pilot("ttttss")]), (2, in_sequence.clone()));
+        assert_eq!(sorted(&["ptttss"]), (2, sequential.clone()));
+        assert_eq!(sorted(&["pttttttts"]), (1, sequential.clone()));
+        assert_eq!(sorted(&[&with_pilot("ttttss")]), (2, sequential.clone()));
         // The first pair of its pilot was cut off, and is no pair.
-        assert_eq!(sorted(&["tttss"]), (2, in_sequence));
+        assert_eq!(sorted(&["tttss"]), (2, sequential));
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn pairs(of_row: &RowSamples, taken: &[MeasuredPair]) -> Vec<Pair> {
         .collect()
 }
 
-/// How long its first sample took. Where both took turns, that is half of what both were timed for.
+/// How long its first sample took. For an interleaved pair, that is half of what both were timed for.
 fn first_s([first, second]: [&Point; 2], scheme: Scheme) -> f64 {
     match scheme {
         Scheme::Interleaved => (first.elapsed_s + second.elapsed_s) / 2.0,

@@ -168,7 +168,7 @@ pub trait Platform {
     /// [`PairError`]
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError>;
     /// Why the pairs of a row cannot be interleaved, where that is known by now.
-    fn why_not_in_turns(&self, _unit: &RowKey) -> Option<String> {
+    fn why_not_interleaved(&self, _unit: &RowKey) -> Option<String> {
         None
     }
     /// Keeps why a row goes on with sequential pairs.

@@ -490,13 +490,13 @@ impl Request {
         self
     }
 
-    /// Keeps the choice of a scheme only if something can take turns.
+    /// Keeps the choice of a scheme only if something can be interleaved.
     ///
     /// No scheme is chosen if the number of pairs is fixed, or if effects are made of pairs of
     /// several rows. Nor is one chosen if each operation is timed, which takes longer than a slice
     /// with its clock.
-    pub fn with_choice_of_scheme(mut self, can_take_turns: bool) -> Request {
-        let may_choose = can_take_turns
+    pub fn with_choice_of_scheme(mut self, can_interleave: bool) -> Request {
+        let may_choose = can_interleave
             && effects::factorial(&self.common.arms).is_none()
             && !self.wants_latencies();
         let Plan::Compare(comparison) = &mut self.plan else { return self };
@@ -529,11 +529,11 @@ impl Request {
             && work.has_length()
     }
 
-    /// How the pairs of a row are taken that can take turns, or cannot.
-    pub fn schedule(&self, can_take_turns: bool) -> Schedule {
+    /// How the pairs of a row are taken, depending on whether they can be interleaved.
+    pub fn schedule(&self, can_interleave: bool) -> Schedule {
         let comparison = self.plan.comparison();
         let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
-        match self.metrics().contains(&Metric::OverallRate) && can_take_turns {
+        match self.metrics().contains(&Metric::OverallRate) && can_interleave {
             true if pilot_chooses => Schedule::Open(SchemePilot::default()),
             true => Schedule::Fixed(Scheme::Interleaved),
             false => Schedule::Fixed(Scheme::Sequential),
@@ -602,7 +602,7 @@ pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Na
             let theirs = other.treatment.occupies();
             let excludes = |own: &Occupied| {
                 let same = theirs.iter().find(|their| their.what == own.what);
-                same.is_some_and(|their| !(their.takes_turns && own.takes_turns))
+                same.is_some_and(|their| !(their.can_interleave && own.can_interleave))
             };
             Some((other, one.treatment.occupies().into_iter().find(excludes)?.what))
         });

@@ -17,7 +17,7 @@ use paired::estimate::deviation;
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::role::SampleRole;
 
-/// After so many pairs the scheme is chosen; four of them were in sequence.
+/// After so many pairs the scheme is chosen; four of them were sequential.
 pub const PILOT_PAIRS: usize = 32;
 /// Pairs of a pilot per sequential pair; the first one is sequential.
 const SEQUENTIAL_EVERY: usize = 8;
@@ -26,9 +26,9 @@ const CLEARLY_BETTER: f64 = 4.0;
 /// Stake on the interleaved pairs of a row that has a choice; the rest is on the sequential pairs.
 /// It is large enough for eight pairs to decide.
 const ON_TURNS: f64 = 0.95;
-/// The spread of pairs whose processes take turns, expected before the first where no calibration tells: of
+/// The spread of interleaved pairs, expected before the first where no calibration tells: of
 /// six workloads beside other work it was 0.0004 to 0.02.
-pub const TURNS_SCALE: f64 = 0.002;
+pub const INTERLEAVED_SCALE: f64 = 0.002;
 
 /// How the pairs of a row are taken.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,8 +44,8 @@ pub enum Schedule {
 /// The pairs of a pilot by now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SchemePilot {
-    in_sequence: TriedScheme,
-    in_turns: TriedScheme,
+    sequential: TriedScheme,
+    interleaved: TriedScheme,
 }
 
 /// Results of one scheme's pairs.
@@ -103,14 +103,14 @@ impl Schedule {
     }
 
     /// The spread that is expected of them.
-    pub fn scale(&self, StartScales { in_sequence, in_turns }: StartScales) -> f64 {
+    pub fn scale(&self, StartScales { sequential, interleaved }: StartScales) -> f64 {
         match self {
             Schedule::Open(_) | Schedule::Chosen(Scheme::Interleaved) => {
-                in_turns.unwrap_or(TURNS_SCALE)
+                interleaved.unwrap_or(INTERLEAVED_SCALE)
             }
-            Schedule::Fixed(Scheme::Interleaved) => in_turns.unwrap_or(in_sequence),
+            Schedule::Fixed(Scheme::Interleaved) => interleaved.unwrap_or(sequential),
             Schedule::Fixed(Scheme::Sequential) | Schedule::Chosen(Scheme::Sequential) => {
-                in_sequence
+                sequential
             }
         }
     }
@@ -126,8 +126,8 @@ impl SchemePilot {
     /// Adds a pair that took `spent`.
     pub fn add(&mut self, scheme: Scheme, log_ratio: f64, spent: Duration) {
         let tried = match scheme {
-            Scheme::Sequential => &mut self.in_sequence,
-            Scheme::Interleaved => &mut self.in_turns,
+            Scheme::Sequential => &mut self.sequential,
+            Scheme::Interleaved => &mut self.interleaved,
         };
         tried.log_ratios.push(log_ratio);
         tried.spent += spent;
@@ -137,7 +137,7 @@ impl SchemePilot {
     /// factor of four: where both are equally good, "better" alone would leave in 55 %, and the row would
     /// begin again with a twentieth of its capital.
     pub fn choose(&self) -> Scheme {
-        match (self.in_turns.waste(), self.in_sequence.waste()) {
+        match (self.interleaved.waste(), self.sequential.waste()) {
             (Some(turns), Some(sequence)) if sequence * CLEARLY_BETTER < turns => {
                 Scheme::Sequential
             }
@@ -159,12 +159,12 @@ impl TriedScheme {
 mod tests {
     use super::*;
 
-    fn chosen(in_sequence: (f64, u64), in_turns: (f64, u64)) -> Scheme {
+    fn chosen(sequential: (f64, u64), interleaved: (f64, u64)) -> Scheme {
         let open = Schedule::Open(SchemePilot::default());
         let mut pilot = SchemePilot::default();
         for pair in 0..PILOT_PAIRS {
             let (_, scheme) = open.next(pair);
-            let (spread, ms) = if scheme == Scheme::Interleaved { in_turns } else { in_sequence };
+            let (spread, ms) = if scheme == Scheme::Interleaved { interleaved } else { sequential };
             let log_ratio = spread * (pair / SEQUENTIAL_EVERY % 4) as f64;
             pilot.add(scheme, log_ratio, Duration::from_millis(ms));
         }
@@ -188,13 +188,13 @@ mod tests {
     #[test]
     fn one_pair_in_eight_of_a_pilot_is_sequential() {
         let open = Schedule::Open(SchemePilot::default());
-        let in_turns = |schedule: &Schedule, pairs: std::ops::Range<usize>| {
+        let interleaved = |schedule: &Schedule, pairs: std::ops::Range<usize>| {
             pairs.filter(|pair| schedule.next(*pair).1 == Scheme::Interleaved).count()
         };
-        assert_eq!(in_turns(&open, 0..PILOT_PAIRS), 28);
-        assert_eq!(in_turns(&Schedule::Chosen(Scheme::Interleaved), 0..80), 80);
-        assert_eq!(in_turns(&Schedule::Chosen(Scheme::Sequential), 0..80), 0);
-        assert_eq!(in_turns(&Schedule::Fixed(Scheme::Interleaved), 0..80), 80);
+        assert_eq!(interleaved(&open, 0..PILOT_PAIRS), 28);
+        assert_eq!(interleaved(&Schedule::Chosen(Scheme::Interleaved), 0..80), 80);
+        assert_eq!(interleaved(&Schedule::Chosen(Scheme::Sequential), 0..80), 0);
+        assert_eq!(interleaved(&Schedule::Fixed(Scheme::Interleaved), 0..80), 80);
         assert_eq!(
             open.next(0),
             (SampleRole::Pilot, Scheme::Sequential),
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn a_row_that_gave_up_turns_is_settled_with_its_second_pair() {
-        let in_sequence = Schedule::Fixed(Scheme::Sequential);
-        assert_eq!([1, 2].map(|pairs| in_sequence.is_settled(pairs)), [false, true]);
+        let sequential = Schedule::Fixed(Scheme::Sequential);
+        assert_eq!([1, 2].map(|pairs| sequential.is_settled(pairs)), [false, true]);
         let open = Schedule::Open(SchemePilot::default());
         assert!(!open.is_settled(20) && Schedule::Chosen(Scheme::Interleaved).is_settled(40));
     }

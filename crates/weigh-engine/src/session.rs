@@ -265,7 +265,7 @@ fn rows(works: &[Work], arms: usize) -> usize {
 
 /// Returns true if pairs of any row can be interleaved, as far as treatments and workloads declare.
 /// A build of the user's may be too old for it.
-fn can_take_turns(treatments: &[Named], works: &[Work], station: &Station) -> bool {
+fn can_interleave(treatments: &[Named], works: &[Work], station: &Station) -> bool {
     station.place.executable.foreign.is_none()
         && obstacle(treatments.iter()).is_none()
         && works.iter().any(Work::can_interleave)
@@ -337,7 +337,7 @@ fn begin(
     let start_ms = start_ms(sets_in_late(treatments.iter()));
     let WhatIsMeasured { directory, works } = place;
     let request = request
-        .with_choice_of_scheme(can_take_turns(treatments, works, station))
+        .with_choice_of_scheme(can_interleave(treatments, works, station))
         .with_old_pairs_where_they_tell();
     let executable = &station.place.executable;
     let (machine, warnings) = station.look(store.directory());

@@ -51,7 +51,7 @@ pub struct Point {
     pub operations: f64,
     /// Length of the timed part.
     pub elapsed_s: f64,
-    /// Operations per second, in the unit of the workload; of processes that took turns, by their slices.
+    /// Operations per second, in the unit of the workload; for interleaved processes, in their slices.
     pub rate: f64,
     /// CPU time per operation, where it is known and not nothing.
     pub cpu_ns_per_op: Option<f64>,

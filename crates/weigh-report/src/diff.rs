@@ -162,7 +162,7 @@ mod tests {
             machine: machine_changes(&Facts::default(), &other),
             results,
             only_in_one: vec!["stat under none (ops/s): aaa".into()],
-            not_compared: vec!["pipe under none (ops/s): its pairs took turns in aaa".into()],
+            not_compared: vec!["pipe under none (ops/s): its pairs were interleaved in aaa".into()],
             not_judged: Vec::new(),
             missing_later: Vec::new(),
         }

@@ -69,7 +69,7 @@ fn legend(metric: &Metric) -> &'static str {
     match metric {
         Metric::Rate => "operations per second",
         Metric::OverallRate => {
-            "with every stall; the figures above are medians of slices, in which processes took turns"
+            "with every stall; the figures above are medians of interleaved slices"
         }
         Metric::CpuTime => {
             "user and kernel mode; waiting for a disk, or for a CPU that others have, is not in it"

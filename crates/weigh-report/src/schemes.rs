@@ -7,18 +7,20 @@ use weigh_model::result::summary::{Row, Summary};
 /// So many workloads are named.
 const MOST_NAMED: usize = 6;
 
-/// Which rows took turns, and which did not.
+/// States which rows were interleaved, and which were not.
 pub fn sentence(s: &Summary) -> Option<String> {
     let of = |scheme| rows_of(s, scheme).collect::<Vec<&Row>>();
-    let [in_turns, in_sequence] = [of(Scheme::Interleaved), of(Scheme::Sequential)];
-    Some(match (&in_turns[..], &in_sequence[..]) {
+    let [interleaved, sequential] = [of(Scheme::Interleaved), of(Scheme::Sequential)];
+    Some(match (&interleaved[..], &sequential[..]) {
         ([], []) => return None,
-        (_, []) => "All rows are judged by pairs that took turns on one CPU.".into(),
-        ([], _) => "All pairs were taken in sequence.".into(),
+        (_, []) => {
+            "All pairs were interleaved: baseline and treated process alternated on one CPU.".into()
+        }
+        ([], _) => "All pairs were sequential.".into(),
         _ => format!(
-            "Pairs of {} took turns on one CPU, those of {} were taken in sequence.",
-            named(&in_turns),
-            named(&in_sequence)
+            "Pairs of {} were interleaved on one CPU; pairs of {} were sequential.",
+            named(&interleaved),
+            named(&sequential)
         ),
     })
 }
@@ -48,17 +50,17 @@ mod tests {
     use weigh_model::example;
 
     #[test]
-    fn each_row_is_told_to_take_turns_or_not() {
+    fn each_row_is_named_as_interleaved_or_sequential() {
         let mut s = example::audit();
         assert_eq!(sentence(&s), None);
         for row in &mut s.results {
             row.scheme = Some(Scheme::Sequential);
         }
-        assert_eq!(sentence(&s).unwrap(), "All pairs were taken in sequence.");
+        assert_eq!(sentence(&s).unwrap(), "All pairs were sequential.");
         for row in &mut s.results {
             row.scheme = Some(Scheme::Interleaved);
         }
-        let all = "All rows are judged by pairs that took turns on one CPU.";
+        let all = "All pairs were interleaved: baseline and treated process alternated on one CPU.";
         assert_eq!(sentence(&s).unwrap(), all);
         for row in &mut s.results {
             row.scheme = Some(Scheme::Sequential);
@@ -67,9 +69,9 @@ mod tests {
         let said = sentence(&s).unwrap();
         let first = quoted(&s.results[0].workload);
         assert!(
-            said.starts_with(&format!("Pairs of {first} took turns on one CPU, those")),
+            said.starts_with(&format!("Pairs of {first} were interleaved on one CPU; pairs of")),
             "{said}"
         );
-        assert!(said.contains(" and 5 more were taken in sequence"), "{said}");
+        assert!(said.contains(" and 5 more were sequential"), "{said}");
     }
 }

@@ -6,7 +6,7 @@ use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{CustomReadingMean, Kept, Point, PooledTimes, Totals, Usage, Waits};
 use weigh_model::workload::metric::Metric;
-use weigh_model::workload::sample::{all_time, cpu_ns_per_op, further_value, rate_in_turns};
+use weigh_model::workload::sample::{all_time, cpu_ns_per_op, further_value, interleaved_rate};
 
 use super::column::ReadColumn;
 
@@ -49,7 +49,7 @@ pub(super) fn keep(
         started_s: place.started_s,
         operations: sample.operations,
         elapsed_s: elapsed_ns / 1e9,
-        rate: rate_in_turns(&sample.readings).unwrap_or(rate_over_all),
+        rate: interleaved_rate(&sample.readings).unwrap_or(rate_over_all),
         cpu_ns_per_op: cpu_ns_per_op(sample.user_ns, sample.system_ns, sample.operations),
         waiting_share: share(Disturbance::waiting_share),
         waiting_share_before: share(Disturbance::waiting_share_before),

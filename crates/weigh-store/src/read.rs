@@ -107,8 +107,8 @@ impl Store {
                     syscalls_per_op: row.get("syscalls_per_op")?,
                     sample_ms: row.get("sample_ms")?,
                     start_scale: StartScales {
-                        in_sequence: row.get("start_scale")?,
-                        in_turns: row.get("turns_scale")?,
+                        sequential: row.get("start_scale")?,
+                        interleaved: row.get("interleaved_scale")?,
                     },
                     on_curve: on_curve(row)?,
                 })

@@ -12,7 +12,7 @@ use super::{BUSY_TIMEOUT, Error, explain};
 pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
 
 /// Versions below it were those of databases before the first release.
-const VERSION: i64 = 14;
+const VERSION: i64 = 15;
 
 const OWN_TABLES: [&str; 9] =
     ["experiment", "arm", "work", "sample", "startup", "failure", "detail", "imported", "tag"];
@@ -77,7 +77,7 @@ CREATE TABLE work (
     unit TEXT NOT NULL,
     syscalls_per_op REAL,
     start_scale REAL NOT NULL,         -- the spread of log-ratios expected of sequential pairs
-    turns_scale REAL,                  -- and of interleaved pairs
+    interleaved_scale REAL,                  -- and of interleaved pairs
     sample_ms INTEGER,                 -- length of a sample; none where a command takes what it takes
     series TEXT,                       -- of which curve it is a point, where it is one
     x REAL,                            -- and where on it
@@ -91,7 +91,7 @@ CREATE TABLE sample (
     arm INTEGER NOT NULL,
     treated_arm INTEGER NOT NULL,      -- which treatment this pair weighs
     role TEXT NOT NULL,                -- compared, pilot, aged, search, remeasured
-    scheme TEXT NOT NULL,              -- in_sequence, in_turns
+    scheme TEXT NOT NULL,              -- sequential, interleaved
     set_number INTEGER NOT NULL,
     pair INTEGER NOT NULL,             -- within work and treatment; a search counts its own
     position INTEGER NOT NULL,         -- 0 was measured first

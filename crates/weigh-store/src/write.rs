@@ -92,7 +92,7 @@ impl Store {
         for (number, work) in header.works.iter().enumerate() {
             transaction.execute(
                 "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms,
-                    series, x, x_unit, load_axis, load_value, turns_scale)
+                    series, x, x_unit, load_axis, load_value, interleaved_scale)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
                 params![
                     id,
@@ -100,14 +100,14 @@ impl Store {
                     work.name.name,
                     work.unit,
                     work.syscalls_per_op,
-                    work.start_scale.in_sequence,
+                    work.start_scale.sequential,
                     work.sample_ms,
                     work.on_curve.as_ref().map(|on| &on.series),
                     work.on_curve.as_ref().map(|on| on.x),
                     work.on_curve.as_ref().map(|on| &on.x_unit),
                     work.name.load.as_ref().map(|load| &load.axis),
                     work.name.load.as_ref().map(|load| load.value),
-                    work.start_scale.in_turns,
+                    work.start_scale.interleaved,
                 ],
             )?;
         }

@@ -175,7 +175,7 @@ pub struct PairDraw {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupied {
     pub what: &'static str,
-    pub takes_turns: bool,
+    pub can_interleave: bool,
 }
 
 /// Extent of a treatment's effect.
@@ -203,7 +203,7 @@ pub trait Treatment {
         false
     }
 
-    /// Returns true if a process of its arm can take turns on a CPU with one of another arm.
+    /// Returns true if a process of its arm can be interleaved on a CPU with one of another arm.
     ///
     /// Both then live at the same time, and differ by the treatment alone. That holds if the
     /// treatment is a property of processes, and no `before` or `after` of a launch changes shared

@@ -1,4 +1,4 @@
-//! Rules written otherwise, and what that saves: both sets are loaded in turns.
+//! Rules written otherwise, and what that saves: both sets are loaded alternately.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -102,10 +102,10 @@ fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
     let (_directory, store) = store();
     (0..6).for_each(|seed| calibration(&store, seed, 0.0));
     let history = history(&store, &this_machine(), None).unwrap();
-    let StartScales { in_sequence, in_turns } =
+    let StartScales { sequential, interleaved } =
         KnownNoise::of(&history).start_scales(&"stat".into());
-    assert!((0.011..0.018).contains(&in_sequence), "√2 % per pair, not {in_sequence}");
-    assert_eq!(in_turns, Some(TURNS_SCALE), "of turns, these tell nothing");
+    assert!((0.011..0.018).contains(&sequential), "√2 % per pair, not {sequential}");
+    assert_eq!(interleaved, Some(INTERLEAVED_SCALE), "of turns, these tell nothing");
     let found = super::calibration(&history, &[]).unwrap();
     let stat = found.workloads.iter().find(|row| row.workload.name == "stat").unwrap();
     assert_eq!((stat.experiments, stat.pairs, stat.alarms), (6, 240, 0));

@@ -1,4 +1,4 @@
-//! A pair whose two processes live at the same time and take turns on one CPU, every 125 µs.
+//! A pair whose two processes live at the same time and alternate on one CPU every 125 µs.
 //!
 //! What disturbs a machine lasts about a millisecond and more, so it meets slices that lie next to each
 //! other in the same way. The reading of such a pair is the median of ln(treated / baseline) over its
@@ -17,7 +17,7 @@ use crate::work::Work;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
 use weigh_model::role::SampleRole;
-use weigh_model::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric};
+use weigh_model::workload::metric::{CLIPPED, Direction, INTERLEAVED, Metric};
 use weigh_model::workload::sample::{OwnReading, Sample};
 use weigh_station::arms::{LaunchOfPairError, Proved};
 use weigh_treatment::Named;
@@ -49,8 +49,8 @@ const RECORDS: &str = "the treatment makes records while the workload runs, and 
 type Failed = (usize, SampleError);
 
 impl Host<'_> {
-    /// Returns true if the pairs of a row can take turns.
-    pub fn can_take_turns(&self, unit: &RowKey) -> bool {
+    /// Returns true if the pairs of a row can be interleaved.
+    pub fn can_interleave(&self, unit: &RowKey) -> bool {
         self.site.works[unit.work].can_interleave()
             && self.arms_let_take_turns()
             && self.fits_in_slices(unit.work)
@@ -68,29 +68,24 @@ impl Host<'_> {
             && !self.has_prepare()
     }
 
-    /// Where turns were asked for, what could not take turns and why.
+    /// If interleaving was requested: what could not be interleaved, and why.
     pub fn about_turns(&self) -> Vec<String> {
         if !self.site.metrics.contains(&Metric::OverallRate) {
             return Vec::new();
         }
         if let Some(named) = obstacle(self.arms.treatments()) {
             return vec![format!(
-                "Nothing took turns, and samples were taken one after the other: two processes under `{}` \
-                 and without it cannot live at the same time and differ by that alone.",
+                "No pair was interleaved: a process with `{}` and one without it cannot run at the same time \
+                 and differ by that alone.",
                 named.label
             )];
         }
         if !self.arms_let_take_turns() {
-            return vec![
-                "Nothing took turns, and samples were taken one after the other: an arm is on another \
-                 machine."
-                    .into(),
-            ];
+            return vec!["No pair was interleaved: an arm is on another machine.".into()];
         }
         if let Some(work) = (0..self.site.works.len()).find(|work| !self.fits_in_slices(*work)) {
             return vec![format!(
-                "Nothing took turns, and samples were taken one after the other: samples of {} ms are longer \
-                 than {LONGEST_SAMPLE_MS} ms (--sample).",
+                "No pair was interleaved: samples of {} ms are longer than {LONGEST_SAMPLE_MS} ms (--sample).",
                 self.site.sample_ms[work].unwrap_or_default()
             )];
         }
@@ -100,20 +95,20 @@ impl Host<'_> {
             return Vec::new();
         }
         vec![format!(
-            "Samples of {} were taken one after the other: only workloads that stay on one CPU, with nothing \
-             beside them, take turns.",
+            "Pairs of {} were sequential: only workloads that stay on one CPU, without a background load, can be \
+             interleaved.",
             names.join(", ")
         )]
     }
 
-    /// Measures a pair in turns.
+    /// Measures an interleaved pair.
     ///
     /// # Errors
     /// [`PairError`]
-    pub(super) fn pair_in_turns(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+    pub(super) fn interleaved_pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         let slots = slot.slots();
         let file = self.arms.context.place.scratch.join("turns");
-        let measured = self.measure_in_turns(&slots, &file);
+        let measured = self.measure_interleaved(&slots, &file);
         let _ = fs::remove_file(&file);
         let readings =
             measured.map_err(|(position, error)| self.settle(error).of_pair(position))?;
@@ -122,7 +117,7 @@ impl Host<'_> {
     }
 
     /// The readings in the order of the slots.
-    fn measure_in_turns(
+    fn measure_interleaved(
         &mut self,
         slots: &[SampleSlot; 2],
         file: &PathBuf,
@@ -208,7 +203,7 @@ impl Host<'_> {
     ) -> Result<Readings, SampleError> {
         let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
         if self.look_for_records(slot, &evidence) {
-            return Err(SampleError::Workload(format!("{RECORDS} (--in-sequence)")));
+            return Err(SampleError::Workload(format!("{RECORDS} (--interleave=off)")));
         }
         let disturbance = self.disturbance(slot.arm, &launched);
         let cpu = launched.cpu;
@@ -221,7 +216,7 @@ impl Host<'_> {
     pub(super) fn look_for_records(&mut self, slot: &SampleSlot, evidence: &Evidence) -> bool {
         let makes_records = !self.arms.left_no_async_work(slot.arm, evidence);
         if makes_records {
-            self.is_not_in_turns(slot, RECORDS);
+            self.note_not_interleavable(slot, RECORDS);
         }
         makes_records
     }
@@ -229,13 +224,13 @@ impl Host<'_> {
     /// One that takes many slices has nothing of short ones.
     pub(super) fn look_for_long_operations(&mut self, slot: &SampleSlot, sample: &Sample) {
         if sample.cpu_ns_per_op().is_some_and(|cpu_ns| cpu_ns > LONGEST_OPERATION_NS) {
-            self.is_not_in_turns(slot, "one operation takes more than 10 ms of CPU time");
+            self.note_not_interleavable(slot, "one operation takes more than 10 ms of CPU time");
         }
     }
 
-    fn is_not_in_turns(&mut self, slot: &SampleSlot, reason: &str) {
+    fn note_not_interleavable(&mut self, slot: &SampleSlot, reason: &str) {
         let row = (slot.unit.work, slot.unit.treated_arm);
-        self.not_in_turns.entry(row).or_insert_with(|| reason.to_owned());
+        self.not_interleaved.entry(row).or_insert_with(|| reason.to_owned());
     }
 
     fn turns_ms(&self, slot: &SampleSlot) -> u64 {
@@ -258,7 +253,7 @@ pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a N
 }
 
 impl Work {
-    /// Returns true if a process of the work can take turns with another process, while its own
+    /// Returns true if a process of the work can alternate with another process, while its own
     /// other processes stand still. Work alongside an activity cannot: the activity must run for
     /// the time of a sample of one arm.
     pub fn can_interleave(&self) -> bool {
@@ -307,7 +302,7 @@ fn add_readings(slots: &[SampleSlot; 2], samples: &mut [Sample; 2], log_ratio: f
         CLIPPED_AT * median(&all_ns).expect("their ratio is known, so there are slices");
     for (slot, sample) in slots.iter().zip(samples) {
         let by_median = if slot.arm == 0 { rate } else { rate * log_ratio.exp() };
-        let readings = [(IN_TURNS, by_median), (CLIPPED, sample.clipped_rate(longest_ns))];
+        let readings = [(INTERLEAVED, by_median), (CLIPPED, sample.clipped_rate(longest_ns))];
         let unit = sample.unit.clone().unwrap_or_default();
         sample.readings.extend(readings.map(|(name, value)| OwnReading {
             name: name.to_owned(),

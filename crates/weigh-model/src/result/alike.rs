@@ -22,8 +22,8 @@ impl RampSample {
     /// Jobs per minute over the minutes that a job takes (Kleinrock, Power and deterministic rules of thumb,
     /// 1979). What was measured before jobs' times were kept has users over throughput.
     pub fn power(&self) -> f64 {
-        let in_turns = self.users as f64 / self.jobs_per_min;
-        self.jobs_per_min / self.job_ns.map_or(in_turns, |ns| ns / 60e9)
+        let interleaved = self.users as f64 / self.jobs_per_min;
+        self.jobs_per_min / self.job_ns.map_or(interleaved, |ns| ns / 60e9)
     }
 }
 

@@ -15,14 +15,14 @@ pub enum Scheme {
 /// s₀: the spread of a row's log-ratios expected before the first pair, as a standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartScales {
-    pub in_sequence: f64,
+    pub sequential: f64,
     /// `None` in experiments of an earlier weigh, which expected the same everywhere.
-    pub in_turns: Option<f64>,
+    pub interleaved: Option<f64>,
 }
 
 /// Where nothing is known of turns.
 impl From<f64> for StartScales {
-    fn from(in_sequence: f64) -> StartScales {
-        StartScales { in_sequence, in_turns: None }
+    fn from(sequential: f64) -> StartScales {
+        StartScales { sequential, interleaved: None }
     }
 }

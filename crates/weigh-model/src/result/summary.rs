@@ -187,7 +187,7 @@ pub struct Row {
     pub treatment: String,
     /// Metric that is compared; `rate` for now.
     pub metric: String,
-    /// How the pairs were taken; absent where all of an experiment were taken in sequence, and turns were no
+    /// How the pairs were taken; absent where all of an experiment were sequential, and interleaving was no
     /// choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,

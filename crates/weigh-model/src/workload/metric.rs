@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 /// No program needs a longer name for what it reports.
 const LONGEST_NAME: usize = 40;
-/// The reading that a sample in turns has: what its rate is compared by.
-pub const IN_TURNS: &str = "in_turns";
+/// Reading of an interleaved sample: the rate that it is compared by.
+pub const INTERLEAVED: &str = "interleaved";
 /// Its rate over all time, with the longest slices clipped.
-pub const CLIPPED: &str = "in_turns_clipped";
+pub const CLIPPED: &str = "interleaved_clipped";
 /// A percentile of an operation's time that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Percentile {
@@ -142,8 +142,8 @@ impl Metric {
         }
         match Metric::from(name.to_owned()) {
             Metric::Rate => Err("`rate` is always judged".into()),
-            Metric::OverallRate => Err("`all_time` is judged with --turns".into()),
-            Metric::Named(name) if [IN_TURNS, CLIPPED].contains(&&*name) => {
+            Metric::OverallRate => Err("`all_time` is judged with --interleave=on".into()),
+            Metric::Named(name) if [INTERLEAVED, CLIPPED].contains(&&*name) => {
                 Err(format!("`{name}` is reserved for a reading of weigh: rename yours"))
             }
             Metric::Named(name) if name.starts_with("latency") => Err(format!(
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_for_is_refused() {
         for name in
-            ["", "rate", "in_turns", "all_time", "latency_p98", "a b", "µs", &"x".repeat(41)]
+            ["", "rate", "interleaved", "all_time", "latency_p98", "a b", "µs", &"x".repeat(41)]
         {
             assert!(Metric::parse(name).is_err(), "{name}");
         }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::metric::{CLIPPED, Direction, IN_TURNS, Metric, MetricValue};
+use crate::workload::metric::{CLIPPED, Direction, INTERLEAVED, Metric, MetricValue};
 use crate::workload::times::{MOST_TIMES, Times};
 
 /// Possible rates of a program per second, in any unit; with these bounds a ratio of rates is
@@ -138,7 +138,7 @@ impl Sample {
     /// Operations per second, in the unit of the workload: over all of the timed part, or, where it took
     /// turns, what its slices say.
     pub fn rate(&self) -> f64 {
-        rate_in_turns(&self.readings).unwrap_or_else(|| self.rate_over_all())
+        interleaved_rate(&self.readings).unwrap_or_else(|| self.rate_over_all())
     }
 
     /// Operations per second over all of the timed part, in the unit of the workload.
@@ -146,8 +146,8 @@ impl Sample {
         self.rate.unwrap_or(self.operations * 1e9 / self.elapsed_ns as f64)
     }
 
-    /// In operations per second, in the unit of the workload, the rate of each slice of a sample that
-    /// took turns.
+    /// Returns the rate of each slice of an interleaved sample, in operations per second in the unit of
+    /// the workload.
     pub fn slice_rates(&self) -> Vec<f64> {
         let slices_ns = self.slices_ns.as_deref().unwrap_or_default();
         let of_all = self.rate_over_all() * self.elapsed_ns as f64 / slices_ns.len() as f64;
@@ -281,15 +281,15 @@ pub fn further_value(
 }
 
 /// Returns the rate by which interleaved samples are compared.
-pub fn rate_in_turns(own: &[OwnReading]) -> Option<f64> {
-    own.iter().find(|own| own.name == IN_TURNS).map(|own| own.value)
+pub fn interleaved_rate(own: &[OwnReading]) -> Option<f64> {
+    own.iter().find(|own| own.name == INTERLEAVED).map(|own| own.value)
 }
 
 /// Returns the rate over all time of an interleaved sample, with the longest slices clipped.
 /// Samples of an earlier weigh have the `rate` with every stall.
 pub fn all_time(own: &[OwnReading], rate: f64) -> Option<MetricValue> {
     let named = |name: &str| own.iter().find(|own| own.name == name);
-    let OwnReading { unit, better, .. } = named(IN_TURNS)?;
+    let OwnReading { unit, better, .. } = named(INTERLEAVED)?;
     let value = named(CLIPPED).map_or(rate, |clipped| clipped.value);
     Some(MetricValue { value, unit: unit.as_str().into(), better: *better })
 }

@@ -50,7 +50,7 @@ impl HostRules {
 
 impl Treatment for HostRules {
     fn occupies(&self) -> Vec<Occupied> {
-        vec![Occupied { what: claim::AUDIT, takes_turns: false }]
+        vec![Occupied { what: claim::AUDIT, can_interleave: false }]
     }
 
     fn sets_in_late(&self) -> bool {

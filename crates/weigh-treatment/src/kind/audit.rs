@@ -136,7 +136,7 @@ impl Auditing {
 
 impl Treatment for Auditing {
     fn occupies(&self) -> Vec<Occupied> {
-        vec![Occupied { what: claim::AUDIT, takes_turns: true }]
+        vec![Occupied { what: claim::AUDIT, can_interleave: true }]
     }
 
     fn sets_in_late(&self) -> bool {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::documents::Documents;
+use super::interleaving::Interleaving;
 use super::measuring::{Measuring, WorkloadOption, defaults_to};
 use super::progress_sink::Terminal;
 use super::reproduce::{OUTPUT, ReproduceCommand};
@@ -66,10 +67,8 @@ pub struct CalibrateArgs {
         allow_hyphen_values = true
     )]
     planted: Option<u32>,
-    /// Take sequential pairs only: measures the noise from which `weigh compare` starts with --pairs or
-    /// --in-sequence [default: sequential or interleaved, as the first pairs of each row decide]
-    #[arg(long)]
-    in_sequence: bool,
+    #[command(flatten)]
+    interleaving: Interleaving,
     #[command(flatten)]
     measuring: Measuring,
     /// Write the results as JSON; `-` is stdout
@@ -167,8 +166,9 @@ impl CalibrateArgs {
         let comparison = Comparison {
             compared: Compared::Workloads(workloads.clone()),
             // As `weigh compare` does.
-            pilot_chooses_scheme: !self.in_sequence,
+            pilot_chooses_scheme: self.interleaving.is_chosen_by_pilot(),
             is_calibration: true,
+            further_metrics: self.interleaving.metric().into_iter().collect(),
             ..Comparison::default()
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })

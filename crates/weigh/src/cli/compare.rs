@@ -7,6 +7,7 @@ use clap::Args;
 use super::files::Files;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
+use super::interleaving::{Interleave, Interleaving};
 use super::measuring::{BesideOptions, FixtureOption, WorkloadOption, defaults_to};
 use super::mixes::Mixes;
 use super::net;
@@ -81,6 +82,7 @@ Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result, 3 inconc
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, TIMEOUTS)))]
 #[command(mut_arg("beside", |beside| beside.conflicts_with("command")))]
 #[command(mut_arg("client", |client| client.conflicts_with("command")))]
+#[command(mut_arg("interleave", |interleave| interleave.conflicts_with("command")))]
 #[command(mut_args(settled_by_continue))]
 pub struct CompareArgs {
     /// Treatments to weigh: NAME or NAME:PARAMETER=VALUE,… (docs/labels.md) [default: audit, or seccomp where
@@ -106,15 +108,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
-    /// Let the two processes of each pair take turns on one CPU every 125 microseconds, and compare them
-    /// by the median of their slices. For workloads that stay on one CPU, and treatments that are a property
-    /// of processes, such as seccomp [default: wherever they can, until a row's pairs turn out not to be
-    /// valid, or sequential ones four times as good]
-    #[arg(long, conflicts_with = "command")]
-    turns: bool,
-    /// Take the samples of each pair one after the other, also where processes could take turns
-    #[arg(long, conflicts_with_all = ["turns", "command"])]
-    in_sequence: bool,
+    #[command(flatten)]
+    interleaving: Interleaving,
     #[command(flatten)]
     pairing: Pairing,
     /// Where a workload asks a server, who has the treatment; the other is exempt. A treatment of the whole
@@ -212,7 +207,7 @@ impl CompareArgs {
                         --json and its like out, and write it afterwards (weigh export)"
                 .into());
         }
-        self.in_sequence = true;
+        self.interleaving.interleave = Interleave::Off;
         self.no_detail = true;
         self.sample.get_or_insert(Duration::from_millis(SAMPLE_MS));
         let mechanism = self.reboot_by.unwrap_or_default();
@@ -256,7 +251,7 @@ impl CompareArgs {
         };
         let workloads = self.wanted.or_quick();
         let names = WorkName::names_of(&workloads)?;
-        let all_time = self.turns.then_some(Metric::OverallRate);
+        let all_time = self.interleaving.metric();
         let sample_ms = self.sample_ms(&arms);
         let metrics = all_time.into_iter().chain(pairing.metrics.iter().cloned()).collect();
         let budget = pairing.budget(&arms, &workloads);
@@ -287,7 +282,7 @@ impl CompareArgs {
             profiler: self.profiler.line(),
             far_hosts: self.machines.far_hosts()?,
             sample_ms,
-            pilot_chooses_scheme: !self.turns && !self.in_sequence,
+            pilot_chooses_scheme: self.interleaving.is_chosen_by_pilot(),
             takes_old_pairs: true,
             detail: !self.no_detail,
             treated: self.treat,

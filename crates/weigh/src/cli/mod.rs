@@ -29,6 +29,7 @@ mod go_on;
 mod history;
 mod hooks;
 mod import;
+mod interleaving;
 mod list;
 mod load;
 mod man;

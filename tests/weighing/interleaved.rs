@@ -1,4 +1,4 @@
-//! Pairs whose processes live at the same time and take turns on one CPU.
+//! Pairs whose processes live at the same time and alternate on one CPU.
 
 use std::fs;
 use std::path::PathBuf;
@@ -141,14 +141,15 @@ fn wrong_turns_are_refused() {
 fn a_planted_percent_is_found_and_stored() {
     let _turn = Turn::take();
     let home = Home::new();
-    let arguments = ["compare", "planted:share=1%", "-w", "getppid,read", "--turns", "--no-detail"];
+    let arguments =
+        ["compare", "planted:share=1%", "-w", "getppid,read", "--interleave=on", "--no-detail"];
     let outcome = home.run(&[&arguments[..], &["--budget", "60s", "--json", "-"]].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let json = outcome.json();
     for workload in ["getppid", "read"] {
         let row = row(&json, workload);
         assert_eq!(row["verdict"], "slower", "{row:#}");
-        assert_eq!(row["scheme"], "in_turns", "{row:#}");
+        assert_eq!(row["scheme"], "interleaved", "{row:#}");
         let all_time = &row["readings"].as_array().unwrap()[1];
         assert_eq!(all_time["metric"], "all_time", "{row:#}");
         assert_eq!(all_time["pairs"], row["pairs"], "{row:#}");
@@ -180,14 +181,14 @@ fn the_first_pairs_choose_the_scheme_of_a_row() {
         })
     };
     let [before, after] = [schemes(&first), schemes(&second)];
-    assert_eq!(before[2].0, "in_sequence", "its writer goes on in the turn of the other");
+    assert_eq!(before[2].0, "sequential", "its writer goes on in the turn of the other");
     for ((scheme, pairs), (of_both, of_all)) in before.iter().zip(&after) {
         assert_eq!(scheme, of_both);
         assert!(pairs <= of_all, "{pairs} pairs became {of_all}");
     }
     assert_eq!(second, home.json());
     let said = home.run("show").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("taken in sequence."), "{said}");
+    assert!(said.contains(" sequential."), "{said}");
 }
 
 #[test]
@@ -195,11 +196,12 @@ fn in_sequence_there_are_no_turns_and_no_choice() {
     let _turn = Turn::share();
     let home = Home::new();
     let compare = ["compare", "seccomp", "-w", "getppid", "--no-detail", "--budget", "3s"];
-    let json = home.run(&[&compare[..], &["--in-sequence", "--json", "-"]].concat()).json();
+    let json = home.run(&[&compare[..], &["--interleave=off", "--json", "-"]].concat()).json();
     assert!(!json.to_string().contains("all_time"), "{json:#}");
     assert!(row(&json, "getppid")["scheme"].is_null(), "{json:#}");
-    assert!(json["command"].as_str().unwrap().contains("--in-sequence"), "{json:#}");
-    home.run(&[&compare[..], &["--in-sequence", "--turns"]].concat()).assert_error(&["--turns"]);
+    assert!(json["command"].as_str().unwrap().contains("--interleave=off"), "{json:#}");
+    home.run(&[&compare[..], &["--interleave", "sometimes"]].concat())
+        .assert_error(&["--interleave", "auto, on, off"]);
 }
 
 #[test]
@@ -207,14 +209,14 @@ fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
     let _turn = Turn::share();
     let home = Home::new();
     let warnings = |arguments: &[&str]| {
-        let more = ["--turns", "--pairs", "8", "--no-detail", "--json", "-"];
+        let more = ["--interleave=on", "--pairs", "8", "--no-detail", "--json", "-"];
         let outcome = home.measure(&[&["compare"], arguments, &more].concat());
         let json = outcome.json();
         let has_all_time = json["results"].to_string().contains("all_time");
         (json["warnings"].to_string(), has_all_time)
     };
     let (said, has_all_time) = warnings(&["nice:5", "-w", "getppid"]);
-    assert!(said.contains("Nothing took turns") && said.contains("`nice:5`"), "{said}");
+    assert!(said.contains("No pair was interleaved") && said.contains("`nice:5`"), "{said}");
     assert!(!has_all_time);
     let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "-w", "bw-pipe@same-cpu"]);
     assert!(said.contains("`bw-pipe@same-cpu` were taken one after the other"), "{said}");
@@ -223,9 +225,9 @@ fn what_cannot_take_turns_is_measured_in_sequence_and_named() {
     let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "--beside", "stat"]);
     assert!(said.contains("`getppid/stat` were taken one after the other"), "{said}");
     assert!(has_all_time);
-    home.run("compare seccomp --turns -- true").assert_error(&["--turns"]);
+    home.run("compare seccomp --interleave=on -- true").assert_error(&["--interleave"]);
     let asked = home.run("compare seccomp -w getppid --metric all_time");
-    asked.assert_error(&["`all_time` is judged with --turns"]);
+    asked.assert_error(&["`all_time` is judged with --interleave=on"]);
 }
 
 #[test]
@@ -234,7 +236,7 @@ fn killed_at_any_moment_nothing_is_left() {
     let home = Home::new();
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(18);
     for round in 0..hard(4, 60) {
-        let mut running = home.start(home.weigh("compare seccomp -w getppid,stat --turns"));
+        let mut running = home.start(home.weigh("compare seccomp -w getppid,stat --interleave=on"));
         std::thread::sleep(Duration::from_millis(random.random_range(300..2500)));
         match round % 2 {
             0 => running.kill(),
