@@ -85,7 +85,7 @@ struct workload {
 	void (*tell)(void);
 
 	/* Optional: main() of this executable, when started with argv[0] = "@name". */
-	int (*reenter)(int argc, char **argv);
+	int (*exec_self)(int argc, char **argv);
 };
 
 /* A pointer per workload, in a section of its own: the linker makes the table. */

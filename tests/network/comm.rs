@@ -302,7 +302,7 @@ fn whoever_is_killed_nothing_of_the_cell_is_left_and_the_peer_serves_the_next() 
         processes.retain(|pid| ![peer.pid(), running.pid()].contains(pid));
         // Without it the cell goes on, and tidies up itself.
         let name = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        processes.retain(|pid| name(pid).trim() != "weigh-janitor");
+        processes.retain(|pid| name(pid).trim() != "weigh-cleanup");
         let victim = match processes.get(chance.random_range(0..processes.len().max(1))) {
             Some(pid) if kill % 2 == 1 => *pid,
             _ => running.pid(),

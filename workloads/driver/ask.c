@@ -12,7 +12,7 @@ int ask(int argc, char **argv)
 	if (argc < 3)
 		usage_error("ask takes KIND:ADDRESS and statements");
 	current = &asker;
-	take_charge();
+	own_cleanup();
 	if (setenv("WEIGH_DATABASE", argv[1], 1) < 0 || unsetenv("WEIGH_DURABILITY") < 0)
 		fail("no memory for the address");
 	connect_to_database();

@@ -135,8 +135,8 @@ int beside(int argc, char **argv)
 	}
 	if (optind == argc)
 		usage_error("beside what?");
-	keep_habits_out();
-	take_charge();
+	reset_inherited_state();
+	own_cleanup();
 	if (strcmp(argv[optind - 1], "--") == 0) {
 		current = &command;
 		open_activity_board();

@@ -53,7 +53,7 @@ static void start(const struct comm_options *options, int number)
 	/* Here too, or a process could be in no group yet when the next one is to join it. */
 	setpgid(child, group);
 	if (child == group)
-		leave_to_janitor(group);
+		register_cleanup(group);
 }
 
 /* One has ended: well, or all is lost. */
@@ -98,7 +98,7 @@ static void wait_until_over(const struct comm_options *options, int copies, int 
 			has_own_end &= board->transfers[i].pid != pid || options->connections[i].is_probe;
 		own_ends += has_own_end;
 	}
-	leave_to_janitor(0);
+	register_cleanup(0);
 	kill(-group, SIGKILL);
 	while (waitpid(-group, &status, 0) > 0)
 		;
@@ -111,7 +111,7 @@ void take_comm(const struct comm_options *options)
 	size_t bytes = sizeof *board + copies * sizeof *board->activity_ns;
 
 	current = &cell;
-	take_charge();
+	own_cleanup();
 	driver = getpid();
 	board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (board == MAP_FAILED)

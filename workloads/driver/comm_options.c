@@ -51,7 +51,7 @@ static void add_job(struct beside *beside, const char *option, char *text)
 	const struct workload *test = find_workload(text);
 	if (!test)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
-	if (test->placement != ANYWHERE || test->reenter)
+	if (test->placement != ANYWHERE || test->exec_self)
 		usage_error("'%s' cannot run beside COMM: it places or executes its own process", text);
 	if (beside->mix.tests == MOST_TESTS)
 		usage_error("a mix has %d tests at most", MOST_TESTS);
@@ -161,7 +161,7 @@ int comm(int argc, char **argv)
 	check_connections(&options);
 	if (options.beside.activity && !options.beside.units)
 		usage_error("--beside-job needs --beside-units");
-	keep_habits_out();
+	reset_inherited_state();
 	take_comm(&options);
 	return 0;
 }
@@ -171,6 +171,6 @@ int comm_peer(int argc, char **argv)
 	if (argc != 2 && argc != 4)
 		usage_error("comm-peer takes the path of a socket, and perhaps ADDRESS and PORT for FTP");
 	unsigned int port = argc == 4 ? number("comm-peer", argv[3], 1, 65535) : 0;
-	keep_habits_out();
+	reset_inherited_state();
 	serve_peers(argv[1], argc == 4 ? argv[2] : NULL, port);
 }

@@ -233,7 +233,7 @@ _Noreturn void serve_peers(const char *path, const char *ftp_address, uint16_t f
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	current = &peer;
-	take_charge();
+	own_cleanup();
 	/* It has its name when it listens, so that nobody is refused who sees it. */
 	if (snprintf(address.sun_path, sizeof address.sun_path, "%s~", path) >= (int)sizeof address.sun_path)
 		fail("the path %s is too long for a socket", path);

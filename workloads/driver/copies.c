@@ -129,7 +129,7 @@ static _Noreturn void be_copy(int number, const struct options *options)
 		_exit(1); /* it died before that line */
 	part_from_janitor();
 	setpgid(0, group);
-	take_charge();
+	own_cleanup();
 	copy_number = number;
 	choose_cpu(number);
 	prepare_workload();
@@ -183,7 +183,7 @@ static void start_copies(const struct options *options, pid_t *copies)
 		setpgid(copies[i], group);
 		if (i == 0) {
 			group = copies[0];
-			leave_to_janitor(group);
+			register_cleanup(group);
 		}
 	}
 }
@@ -238,7 +238,7 @@ void take_copies(const struct options *options)
 			give_up(number, status);
 		add(&total, &shared->samples[number]);
 	}
-	leave_to_janitor(0);
+	register_cleanup(0);
 	dismiss_janitor(group);
 
 	print_sample(options, &total);

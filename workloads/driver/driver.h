@@ -87,22 +87,22 @@ void take_faults(struct faults *faults);
 void add_faults(struct faults *total, const struct faults *one);
 void print_faults(const struct workload *of, const struct faults *faults); /* as JSON, where there are any */
 
-/* arrivals.c */
+/* poisson.c */
 uint64_t draw(uint64_t *state);
 /* The next moment of a queue that several processes share: when an operation is due, in ns from its
  * beginning. `last_due_ns` is 0 at first; each moment goes to one process. */
 uint64_t take_due_ns(_Atomic uint64_t *last_due_ns, uint64_t per_1000s, uint64_t seed);
 
-/* janitor.c: what a driver of several processes leaves behind. In the scratch directory, which it removes. */
+/* cleanup.c: what a driver of several processes leaves behind. In the scratch directory, which it removes. */
 void start_janitor(void);
 /* Processes of this group are killed if the driver ends before it says so of group 0. */
-void leave_to_janitor(pid_t group);
+void register_cleanup(pid_t group);
 /* In a process that was forked from the driver. */
 void part_from_janitor(void);
 /* Returns when it has done its work. */
 void dismiss_janitor(pid_t group);
 
-/* gate.c: in memory that all share, 0 at first */
+/* start_barrier.c: in memory that all share, 0 at first */
 void open_gate(_Atomic uint32_t *gate);
 void wait_at_gate(_Atomic uint32_t *gate);
 
@@ -163,7 +163,7 @@ void begin_activity(int number);
 /* ask.c: the command `ask` */
 int ask(int argc, char **argv);
 
-/* revive.c: the command `revive` */
+/* restart_server.c: the command `revive` */
 int revive(int argc, char **argv);
 
 /* delegate.c: who does the work where this variable names its socket */
@@ -198,15 +198,15 @@ extern const char help[];
 
 /* main.c */
 /* As fail(), with an exit status that tells that it is not to blame. */
-_Noreturn void left_alone(const char *message);
+_Noreturn void fail_orphaned(const char *message);
 _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The value of an option. */
 uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most);
 const struct workload *find_workload(const char *name);
 /* A parent's habits must not reach the workload. */
-void keep_habits_out(void);
+void reset_inherited_state(void);
 /* What there is to clean up is this process's from now on. */
-void take_charge(void);
+void own_cleanup(void);
 void remove_scratch_directory(void);
 /* One more, in another place; removed with the first. Gives its path. */
 const char *make_further_scratch_directory(const char *place);

@@ -255,7 +255,7 @@ static void start_users(const struct load_options *options)
 		/* Here too, or a user could be in no group yet when the next one is to join it. */
 		setpgid(user, group);
 		if (user == group)
-			leave_to_janitor(group);
+			register_cleanup(group);
 	}
 }
 
@@ -458,7 +458,7 @@ void take_load(const struct load_options *options)
 	size_t bytes = sizeof *board + options->users * sizeof *board->users;
 
 	current = &load;
-	take_charge();
+	own_cleanup();
 	driver = getpid();
 	uint64_t began = now_ns();
 	board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -483,7 +483,7 @@ void take_load(const struct load_options *options)
 	await_users(options->users);
 	used_ns = own_cpu_ns() - used_ns;
 	count_machine_again();
-	leave_to_janitor(0);
+	register_cleanup(0);
 	dismiss_janitor(group);
 
 	struct sample total = sum(options);

@@ -21,7 +21,7 @@ static struct job job_of(char *text)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
 	struct job job = {.test = test, .count = (long)number(text, equals + 1, 1, 1000000)};
 	/* What places its process, or executes its own image, is executed as a program of its own. */
-	if (test->placement != ANYWHERE || test->reenter) {
+	if (test->placement != ANYWHERE || test->exec_self) {
 		char **argv = calloc(6, sizeof *argv);
 		if (!argv)
 			usage_error("no memory for '%s'", text);
@@ -115,7 +115,7 @@ int load_command(int argc, char **argv)
 	while (optind < argc)
 		jobs[options.tests++] = job_of(argv[optind++]);
 	check(&options);
-	keep_habits_out();
+	reset_inherited_state();
 	take_load(&options);
 	return 0;
 }

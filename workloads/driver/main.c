@@ -59,12 +59,12 @@ void fail(const char *format, ...)
 	end_with(1, message);
 }
 
-void left_alone(const char *message)
+void fail_orphaned(const char *message)
 {
 	end_with(3, message);
 }
 
-void take_charge(void)
+void own_cleanup(void)
 {
 	driver = getpid();
 }
@@ -272,7 +272,7 @@ static _Noreturn void execute_small_image(char **argv)
 }
 #endif
 
-void keep_habits_out(void)
+void reset_inherited_state(void)
 {
 	/* The locale changes what sort and grep cost. Once, as it makes a heap, which forks would copy: not
 	 * again in the small image. */
@@ -351,13 +351,13 @@ static int run(int argc, char **argv)
 		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
 	if (options.latencies && current->only_in_batches)
 		usage_error("one operation of '%s' by itself is not what each of many is", argv[optind]);
-	keep_habits_out();
+	reset_inherited_state();
 #ifdef WEIGH_SMALL
 	if (current->is_in_small)
 		execute_small_image(argv - 1);
 #endif
 
-	take_charge();
+	own_cleanup();
 	if (options.copies > 1 || options.per_1000s || options.endures)
 		take_copies(&options);
 	else if (options.turns_file)
@@ -372,7 +372,7 @@ int main(int argc, char **argv)
 	/* First, because it is part of what exec and execl time. */
 	if (argc > 0 && argv[0][0] == '@') {
 		current = find_workload(argv[0] + 1);
-		return current && current->reenter ? current->reenter(argc, argv) : 2;
+		return current && current->exec_self ? current->exec_self(argc, argv) : 2;
 	}
 	if (argc < 2)
 		usage_error("list, run or help?");

@@ -75,9 +75,9 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value, const _Atomic uin
 		if (atomic_load(word) != value)
 			break;
 		if ((!has_come || atomic_load(has_come)) && !other_is_there())
-			left_alone("the other process of the pair ended before its time");
+			fail_orphaned("the other process of the pair ended before its time");
 		if (now_ns() > deadline)
-			left_alone("the other process of the pair kept its turn for a minute");
+			fail_orphaned("the other process of the pair kept its turn for a minute");
 	}
 }
 

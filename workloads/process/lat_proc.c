@@ -59,7 +59,7 @@ static void run_shell(uint64_t n)
 	}
 }
 
-static int reenter(int argc, char **argv)
+static int exec_self(int argc, char **argv)
 {
 	(void)argc, (void)argv;
 	_exit(STATUS);
@@ -71,4 +71,4 @@ WORKLOAD(lat_procedure, .name = "lat-procedure", .summary = "call a procedure th
 WORKLOAD(lat_shell, .name = "lat-shell", .summary = "fork a shell that executes a small program, and wait for it",
 	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 60,
 	 .syscalls_note = "approximate, with dash 0.5.12; " IMAGE_NOTE, .source = "lmbench 3 lat_proc shell",
-	 .prepare = prepare_shell, .run = run_shell, .reenter = reenter);
+	 .prepare = prepare_shell, .run = run_shell, .exec_self = exec_self);

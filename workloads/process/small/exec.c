@@ -26,7 +26,7 @@ static void run(uint64_t n)
 	}
 }
 
-static int reenter(int argc, char **argv)
+static int exec_self(int argc, char **argv)
 {
 	(void)argc, (void)argv;
 	_exit(STATUS);
@@ -35,4 +35,4 @@ static int reenter(int argc, char **argv)
 WORKLOAD(exec, .name = "exec", .summary = "fork a process that executes a small program, and wait for it",
 	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 4,
 	 .syscalls_note = "approximate: " IMAGE_NOTE, .source = "lmbench 3 lat_proc exec", .run = run,
-	 .reenter = reenter);
+	 .exec_self = exec_self);

@@ -52,7 +52,7 @@ static void obey(int from, int to)
 	replace(left, 0, from, to);
 }
 
-static int reenter(int argc, char **argv)
+static int exec_self(int argc, char **argv)
 {
 	struct report report;
 
@@ -121,4 +121,4 @@ static void add_usage(struct rusage *total)
 WORKLOAD(execl, .name = "execl", .summary = "a process replaces itself by the same program", .unit = "ops/s",
 	 .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS, .syscalls_note = "approximate: " IMAGE_NOTE,
 	 .source = "UnixBench 6.0 execl (Execl Throughput)", .prepare = prepare, .run = run, .check = check,
-	 .add_usage = add_usage, .reenter = reenter);
+	 .add_usage = add_usage, .exec_self = exec_self);

@@ -10,7 +10,7 @@
 
 enum { STATUS = 43 }; /* nobody else exits with this: it was our program that ran */
 
-static int reenter(int argc, char **argv)
+static int exec_self(int argc, char **argv)
 {
 	(void)argc, (void)argv;
 	_exit(STATUS);
@@ -59,8 +59,8 @@ static void run_posix_spawn(uint64_t n)
 WORKLOAD(vfork, .name = "vfork-exec", .summary = "vfork a process that executes a small program, and wait for it",
 	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 3,
 	 .syscalls_note = "approximate: " IMAGE_NOTE, .source = "vfork(2)", .run = run_vfork,
-	 .reenter = reenter);
+	 .exec_self = exec_self);
 WORKLOAD(posix_spawn, .name = "posix_spawn", .summary = "posix_spawn a small program, and wait for it",
 	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = IMAGE_SYSCALLS + 131,
 	 .syscalls_note = "approximate; 122 of them put the child's signals in order, two for each; " IMAGE_NOTE, .source = "posix_spawn(3)", .run = run_posix_spawn,
-	 .reenter = reenter);
+	 .exec_self = exec_self);

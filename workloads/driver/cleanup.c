@@ -10,17 +10,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pid_t janitor;
-static int to_janitor[2] = {-1, -1};
+static pid_t cleaner;
+static int to_cleaner[2] = {-1, -1};
 
 static _Noreturn void tidy_up_at_the_end(void)
 {
 	pid_t left = 0;
 
-	prctl(PR_SET_NAME, "weigh-janitor");
+	prctl(PR_SET_NAME, "weigh-cleanup");
 	setpgid(0, 0); /* a signal to the driver's group is none for us */
-	close(to_janitor[1]);
-	while (read(to_janitor[0], &left, sizeof left) == sizeof left)
+	close(to_cleaner[1]);
+	while (read(to_cleaner[0], &left, sizeof left) == sizeof left)
 		;
 	if (left)
 		kill(-left, SIGKILL);
@@ -32,16 +32,16 @@ void start_janitor(void)
 {
 	/* No pipe: writing to one whose reader was killed would be a signal, and ignoring that a habit that
 	 * workloads inherit. */
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, to_janitor) < 0 || (janitor = fork()) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, to_cleaner) < 0 || (cleaner = fork()) < 0)
 		fail("socketpair or fork: %s", strerror(errno));
-	if (janitor == 0)
+	if (cleaner == 0)
 		tidy_up_at_the_end();
-	close(to_janitor[0]);
+	close(to_cleaner[0]);
 }
 
-void leave_to_janitor(pid_t group)
+void register_cleanup(pid_t group)
 {
-	if (send(to_janitor[1], &group, sizeof group, MSG_NOSIGNAL) == sizeof group)
+	if (send(to_cleaner[1], &group, sizeof group, MSG_NOSIGNAL) == sizeof group)
 		return;
 	int error = errno;
 	if (group)
@@ -51,15 +51,15 @@ void leave_to_janitor(pid_t group)
 
 void part_from_janitor(void)
 {
-	close(to_janitor[1]);
+	close(to_cleaner[1]);
 }
 
 void dismiss_janitor(pid_t group)
 {
 	int status;
 
-	close(to_janitor[1]);
-	bool was_killed = waitpid(janitor, &status, 0) != janitor || status;
+	close(to_cleaner[1]);
+	bool was_killed = waitpid(cleaner, &status, 0) != cleaner || status;
 	if (was_killed && group)
 		kill(-group, SIGKILL);
 	while (group && waitpid(-group, NULL, 0) > 0)
