@@ -1,11 +1,11 @@
 //! Stored experiments of every kind (`experiments.db.gz`) are shown with the numbers that are beside them,
-//! which the weigh that measured them exported.
+//! which were exported when they were measured.
 
 use std::fs;
 
 use crate::support::Home;
 use crate::support::stored::{fixtures, stored};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Ids, and what the fixture has of them in files that end like this.
 fn expected(ending: &str) -> Vec<(String, String)> {
@@ -43,22 +43,8 @@ fn differences(was: &Value, is: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A row that was called `pipe x 2` is one of `pipe` under a load.
-fn with_loads(mut document: Value) -> Value {
-    for part in ["results", "failures"] {
-        for row in document[part].as_array_mut().into_iter().flatten() {
-            let name = row["workload"].as_str().unwrap().to_owned();
-            let Some((name, copies)) = name.rsplit_once(" x ") else { continue };
-            let copies: f64 = copies.parse().unwrap();
-            row["load"] = json!({"axis": "copies", "value": copies});
-            row["workload"] = name.to_owned().into();
-        }
-    }
-    document
-}
-
 #[test]
-fn every_experiment_of_the_version_before_has_the_same_numbers() {
+fn every_experiment_has_the_numbers_that_it_was_exported_with() {
     let home = stored();
     for (id, was) in expected(".json") {
         let outcome = home.run(&["export", &id, "--json"]);
@@ -66,7 +52,7 @@ fn every_experiment_of_the_version_before_has_the_same_numbers() {
         let [was, is]: [Value; 2] =
             [&was, &outcome.stdout].map(|text| serde_json::from_str(text).unwrap());
         let mut found = Vec::new();
-        differences(&with_loads(was), &is, &id, &mut found);
+        differences(&was, &is, &id, &mut found);
         // Sentences may be worded anew; that there are as many of them is compared.
         let is_worded =
             |path: &str| [".schema: ", ".notes[", ".warnings["].iter().any(|at| path.contains(at));
@@ -84,9 +70,8 @@ fn tables_of_other_suites_are_printed_as_before() {
     }
 }
 
-/// JSON that an earlier weigh exported is read.
 #[test]
-fn exported_json_of_the_version_before_can_be_imported() {
+fn exported_json_can_be_imported() {
     let home = Home::new();
     for (id, _) in expected(".json") {
         let file = fixtures().join(format!("{id}.json"));

@@ -52,7 +52,7 @@ impl Store {
         let Some(text) = text else {
             return Ok(None);
         };
-        let summary = Summary::read(&text)
+        let summary = serde_json::from_str::<Summary>(&text)
             .map_err(|error| Error(format!("the import {id} cannot be read any more: {error}")))?;
         Ok(Some(Summary { id: id.into(), ..summary }))
     }

@@ -11,7 +11,6 @@ use weigh_host::machine;
 use weigh_host::machine::process::process_start;
 use weigh_model::facts::Facts;
 use weigh_model::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
-use weigh_model::result::cost::unit_name;
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::result::scheme::StartScales;
@@ -103,7 +102,7 @@ impl Store {
             self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
                 Ok(StoredWork {
                     name: work_name(row, "name")?,
-                    unit: unit_name(&row.get::<_, String>("unit")?).to_owned(),
+                    unit: row.get("unit")?,
                     syscalls_per_op: row.get("syscalls_per_op")?,
                     sample_ms: row.get("sample_ms")?,
                     start_scale: StartScales {

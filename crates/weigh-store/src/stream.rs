@@ -16,7 +16,6 @@ use super::column::{ReadColumn, ReadEvidence, Text};
 use super::database::Database;
 use super::kept::{SampleKey, keep};
 use super::{Error, Store};
-use weigh_model::result::cost::unit_name;
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
 
@@ -153,7 +152,7 @@ fn kept(
     let mut sample: ReadColumn = parse(row, 9, PhantomData)?;
     let unit = sample.unit.take_if(|_| !known.has_unit);
     known.has_unit |= unit.is_some();
-    let unit = unit.map(|Text(unit)| unit_name(&unit).to_owned());
+    let unit = unit.map(|Text(unit)| unit.into_owned());
     let evidence = parse(row, 10, ReadEvidence { known: &mut known.evidence })?;
     Ok(keep(&place, sample, unit, evidence, judged))
 }

@@ -64,12 +64,6 @@ impl AddedCost {
     }
 }
 
-/// The unit of a rate as it is called here. UnixBench and earlier versions of weigh call operations per
-/// second `lps`, loops.
-pub fn unit_name(unit: &str) -> &str {
-    if unit == "lps" { "ops/s" } else { unit }
-}
-
 /// The rate that follows from the baseline's and the effect.
 pub fn treated(baseline: f64, effect_pct: f64) -> f64 {
     baseline * (1.0 + effect_pct / 100.0)

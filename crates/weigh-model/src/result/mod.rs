@@ -19,7 +19,6 @@ pub mod net;
 pub mod net_cells;
 mod net_distribution;
 pub mod net_rank;
-pub mod older;
 pub mod plausible;
 pub mod preliminary;
 pub mod profiled;

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
-use crate::result::cost::{AddedCost, unit_name};
+use crate::result::cost::AddedCost;
 use crate::result::curve;
 use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
 use crate::result::factorial::FactorialEffect;
@@ -125,17 +125,6 @@ pub struct Summary {
 
 fn one() -> usize {
     1
-}
-
-impl Summary {
-    /// Gives the units of a document of before the names that they have now.
-    pub fn name_units(&mut self) {
-        let files = self.imported.iter_mut().flat_map(|imported| &mut imported.files);
-        let figures = files.flat_map(|file| &mut file.figures).map(|figure| &mut figure.unit);
-        for unit in figures.chain(self.results.iter_mut().map(|row| &mut row.unit)) {
-            *unit = unit_name(unit).to_owned();
-        }
-    }
 }
 
 /// Multiplicity of documents that do not state it.

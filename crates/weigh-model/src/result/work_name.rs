@@ -155,13 +155,6 @@ fn with_engine(term: &Term) -> (String, bool) {
     }
 }
 
-/// `NAME x 4`, as rows were called that are now `NAME:copies=4`. No path is one.
-pub fn split_times(name: &str) -> Option<(&str, usize)> {
-    let (workload, copies) = name.rsplit_once(" x ")?;
-    let copies = copies.parse().ok().filter(|copies| (2..=MOST_COPIES).contains(copies))?;
-    (!workload.is_empty() && !workload.contains(['/', ' '])).then_some((workload, copies))
-}
-
 /// As it is.
 impl From<&str> for WorkName {
     fn from(workload: &str) -> WorkName {

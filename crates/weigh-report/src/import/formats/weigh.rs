@@ -4,10 +4,9 @@ use serde::Deserialize;
 
 use crate::import::{Content, Document, ForeignFormat, ImportedResults, Problem, figure};
 use weigh_model::result::imported::Figure;
-use weigh_model::result::older::SCHEMA_1;
 use weigh_model::result::run::SCHEMA as RUN;
 use weigh_model::result::summary::{SCHEMA, Summary};
-use weigh_model::result::work_name::{WorkName, split_times};
+use weigh_model::result::work_name::WorkName;
 
 pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "weigh",
@@ -17,9 +16,6 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     is_it: |text| is_own(text).is_ok(),
     read,
 };
-
-/// Schema of runs whose row names included the number of copies.
-const RUN_1: &str = "weighbridge/run/1";
 
 #[derive(Deserialize)]
 struct Head {
@@ -37,21 +33,12 @@ struct OwnRunRow {
     workload: WorkName,
     unit: String,
     rate: f64,
-    copies: Option<OwnCopies>,
-}
-
-#[derive(Deserialize)]
-struct OwnCopies {
-    count: usize,
 }
 
 impl OwnRunRow {
     fn figure(&self) -> Figure {
-        let (workload, count) = (&self.workload, self.copies.as_ref().map(|copies| copies.count));
-        let of_before = split_times(&workload.name).filter(|(_, copies)| Some(*copies) == count);
-        let (name, copies) = of_before.unwrap_or((&workload.name, workload.copies()));
-        let copies = u32::try_from(copies).ok().filter(|copies| *copies > 1);
-        Figure { copies, ..figure(name, self.rate, &self.unit) }
+        let copies = u32::try_from(self.workload.copies()).ok().filter(|copies| *copies > 1);
+        Figure { copies, ..figure(&self.workload.name, self.rate, &self.unit) }
     }
 }
 
@@ -60,7 +47,7 @@ pub fn is_own(text: &str) -> Result<(), String> {
     let head: Head = serde_json::from_str(text)
         .map_err(|error| format!("this looks like JSON, but is truncated or malformed: {error}"))?;
     match head.schema.as_deref() {
-        Some(SCHEMA | SCHEMA_1 | RUN | RUN_1) => Ok(()),
+        Some(SCHEMA | RUN) => Ok(()),
         Some(other) => {
             Err(format!("this is JSON with the schema {other:?}, which cannot be imported"))
         }
@@ -75,8 +62,8 @@ fn read(text: &str) -> Result<Document, Problem> {
         (Some(error.line()), format!("this does not match docs/json.md: {error}"))
     };
     let head: Head = serde_json::from_str(text).map_err(broken)?;
-    if matches!(head.schema.as_deref(), Some(SCHEMA | SCHEMA_1)) {
-        let summary = Summary::read(text).map_err(broken)?;
+    if head.schema.as_deref() == Some(SCHEMA) {
+        let summary: Summary = serde_json::from_str(text).map_err(broken)?;
         let content = Content::Experiment(Box::new(summary));
         return Ok(Document { content, warnings: Vec::new() });
     }
