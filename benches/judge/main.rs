@@ -182,8 +182,8 @@ fn insert(database: &Path, id: &str, samples: usize) -> rusqlite::Result<()> {
         (0..WORKLOADS as u64).map(|row| Machine::new(Noise::Drifting, row)).collect();
     let mut statement = transaction.prepare(
         "INSERT INTO sample (experiment, work, arm, treated_arm, role, scheme, set_number, pair, position,
-            started_s, sample, evidence)
-         VALUES (?1, ?2, ?3, 1, 'compared', 'sequential', 0, ?4, ?5, ?6, ?7, ?8)",
+            started_s, padding_bytes, sample, disturbance, evidence)
+         VALUES (?1, ?2, ?3, 1, 'compared', 'sequential', 0, ?4, ?5, ?6, 7, ?7, ?8, ?9)",
     )?;
     for number in 0..samples {
         let (pair, position) = (number / 2, number % 2);
@@ -195,15 +195,27 @@ fn insert(database: &Path, id: &str, samples: usize) -> rusqlite::Result<()> {
             "{{\"operations\":{:.1},\"elapsed_ns\":70000000,\"total_operations\":{:.1},\
              \"rate\":{rate},\"unit\":\"lps\",\"syscalls_per_op\":1.0,\"user_ns\":35488000,\
              \"system_ns\":35336000,\"voluntary_switches\":203,\"involuntary_switches\":43,\
-             \"minor_faults\":655,\"major_faults\":0,\"kernel_instructions\":null,\
-             \"disturbance\":{{\"during_ns\":101234567,\"psi_cpu_us\":{},\"steal_ticks\":0}}}}",
+             \"minor_faults\":655,\"major_faults\":0,\"kernel_instructions\":null}}",
             rate * 0.07,
             rate * 0.1,
+        );
+        let disturbance = format!(
+            "{{\"during_ns\":101234567,\"psi_cpu_us\":{},\"steal_ticks\":0}}",
             number * 7919 % 9973
         );
         let evidence = if arm == 1 { "{\"seccomp_mode\":\"2\"}" } else { "{}" };
         let started_s = number as f64 * 0.1;
-        statement.execute(params![id, row, arm, round, position, started_s, sample, evidence])?;
+        statement.execute(params![
+            id,
+            row,
+            arm,
+            round,
+            position,
+            started_s,
+            sample,
+            disturbance,
+            evidence
+        ])?;
     }
     drop(statement);
     transaction.commit()

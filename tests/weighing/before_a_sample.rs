@@ -49,7 +49,7 @@ impl Drop for Spinner {
 /// By work, treated arm and pair: the CPU of each of its samples.
 fn cpus_of_pairs(home: &Home) -> BTreeMap<(i64, i64, i64), Vec<Option<i64>>> {
     let database = home.open_database();
-    let sql = "SELECT work, treated_arm, pair, json_extract(sample, '$.cpu') FROM sample";
+    let sql = "SELECT work, treated_arm, pair, cpu FROM sample";
     let mut query = database.prepare(sql).unwrap();
     let rows = query.query_map([], |row| {
         Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, Option<i64>>(3)?))

@@ -214,7 +214,7 @@ fn every_sample_is_stored_with_what_others_took_and_every_row_has_its_bound() {
     let (low, effect) = (row["low_pct"].as_f64().unwrap(), row["effect_pct"].as_f64().unwrap());
     assert!(-effect <= at_most && at_most <= -low, "{row:#}");
     let told = home.query_text(
-        "SELECT min(json_extract(sample, '$.disturbance.during_ns') > \
+        "SELECT min(json_extract(disturbance, '$.during_ns') > \
                     json_extract(sample, '$.elapsed_ns')) || '' FROM sample",
     );
     assert_eq!(told, "1", "a launch takes longer than its timed part");

@@ -6,9 +6,9 @@ use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{CustomReadingMean, Kept, Point, PooledTimes, Totals, Usage, Waits};
 use weigh_model::workload::metric::Metric;
-use weigh_model::workload::sample::{all_time, cpu_ns_per_op, further_value, interleaved_rate};
-
-use super::column::ReadColumn;
+use weigh_model::workload::sample::{
+    Sample, all_time, cpu_ns_per_op, further_value, interleaved_rate,
+};
 
 /// The columns of a sample that are not JSON, as `record::Measured` has them.
 pub(super) struct SampleKey {
@@ -28,16 +28,15 @@ pub(super) struct SampleKey {
 /// and arm have shown.
 pub(super) fn keep(
     place: &SampleKey,
-    sample: ReadColumn<'_>,
-    unit: Option<String>,
+    sample: Sample,
+    disturbance: Option<Disturbance>,
     evidence: Evidence,
     judged: &[Metric],
 ) -> Kept {
-    let disturbance = sample.disturbance;
     // Of a million samples each byte is a megabyte, and shares are held against round limits.
     let share = |of: fn(Disturbance) -> Option<f64>| Some(of(disturbance?)? as f32);
     let elapsed_ns = sample.elapsed_ns as f64;
-    let rate_over_all = sample.rate.unwrap_or(sample.operations * 1e9 / elapsed_ns);
+    let rate_over_all = sample.rate_over_all();
     let point = Point {
         is_treated: place.arm != 0,
         is_first: place.position == 0,
@@ -60,13 +59,14 @@ pub(super) fn keep(
         rate_over_all,
         outside: sample.outside,
     };
+    let usage = usage(&sample);
     let totals = Totals {
         launches: 1,
-        unit,
+        unit: sample.unit,
         operations: point.operations,
         total_operations: sample.total_operations.unwrap_or(point.operations),
         elapsed_s: point.elapsed_s,
-        usage: usage(&sample),
+        usage,
         waits: disturbance.map(Waits::from).unwrap_or_default(),
         times: sample.times.into_iter().map(PooledTimes::named).collect(),
         told: sample.readings.iter().map(CustomReadingMean::named).collect(),
@@ -88,7 +88,7 @@ pub(super) fn keep(
     Kept { row, point, further, copy_rates: sample.copy_rates, totals }
 }
 
-fn usage(sample: &ReadColumn<'_>) -> Usage {
+fn usage(sample: &Sample) -> Usage {
     let number = |value: Option<u64>| value.map(|value| value as f64);
     Usage {
         user_ns: number(sample.user_ns),
@@ -114,27 +114,5 @@ pub fn keep_measured(measured: weigh_model::record::Measured) -> Kept {
         position: measured.position,
         started_s: measured.started_s,
     };
-    let sample = measured.sample;
-    let column = ReadColumn {
-        operations: sample.operations,
-        elapsed_ns: sample.elapsed_ns,
-        total_operations: sample.total_operations,
-        rate: sample.rate,
-        unit: None,
-        user_ns: sample.user_ns,
-        system_ns: sample.system_ns,
-        voluntary_switches: sample.voluntary_switches,
-        involuntary_switches: sample.involuntary_switches,
-        minor_faults: sample.minor_faults,
-        major_faults: sample.major_faults,
-        copy_rates: sample.copy_rates,
-        peak_memory_bytes: sample.peak_memory_bytes,
-        block_input_bytes: sample.block_input_bytes,
-        block_output_bytes: sample.block_output_bytes,
-        readings: sample.readings,
-        times: Vec::new(),
-        outside: sample.outside,
-        disturbance: measured.disturbance,
-    };
-    keep(&place, column, sample.unit, measured.evidence, &[])
+    keep(&place, measured.sample, measured.disturbance, measured.evidence, &[])
 }

@@ -22,10 +22,10 @@ use database::{Database, UsedDatabase};
 use lost::OpenedFile;
 use open::Access;
 
-mod column;
 mod database;
 mod detail;
 mod documents;
+mod evidence_column;
 mod imported;
 mod kept;
 mod lost;

@@ -77,7 +77,7 @@ CREATE TABLE work (
     unit TEXT NOT NULL,
     syscalls_per_op REAL,
     start_scale REAL NOT NULL,         -- the spread of log-ratios expected of sequential pairs
-    interleaved_scale REAL,                  -- and of interleaved pairs
+    interleaved_scale REAL,            -- and of interleaved pairs
     sample_ms INTEGER,                 -- length of a sample; none where a command takes what it takes
     series TEXT,                       -- of which curve it is a point, where it is one
     x REAL,                            -- and where on it
@@ -96,7 +96,10 @@ CREATE TABLE sample (
     pair INTEGER NOT NULL,             -- within work and treatment; a search counts its own
     position INTEGER NOT NULL,         -- 0 was measured first
     started_s REAL NOT NULL,           -- from the start of the experiment
-    sample TEXT NOT NULL,              -- JSON, as the workload printed it, and `disturbance`
+    padding_bytes INTEGER NOT NULL,    -- how much longer its environment was made
+    cpu INTEGER,                       -- drawn for the pair to begin on
+    sample TEXT NOT NULL,              -- JSON, as the workload printed it
+    disturbance TEXT,                  -- JSON
     evidence TEXT NOT NULL             -- JSON
 ) STRICT;
 CREATE INDEX sample_of_experiment ON sample (experiment, number);

@@ -6,18 +6,19 @@ use std::marker::PhantomData;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, Row};
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, IntoDeserializer};
 
-use super::column::{ReadColumn, ReadEvidence, Text};
 use super::database::Database;
+use super::evidence_column::ReadEvidence;
 use super::kept::{SampleKey, keep};
 use super::{Error, Store};
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
+use weigh_model::workload::sample::Sample;
 
 /// So many numbers of samples are read at a time. Fewer than that are not worth a thread.
 const BATCH: i64 = 2048;
@@ -112,7 +113,8 @@ fn read_ahead(
 /// they are next to each other: the table is read faster than row by row through the index.
 fn batch(connection: &Connection, id: &str, judged: &[Metric], first: i64, last: i64) -> Batch {
     let mut statement = connection.prepare_cached(
-        "SELECT work, arm, treated_arm, role, scheme, set_number, pair, position, started_s, sample, evidence
+        "SELECT work, arm, treated_arm, role, scheme, set_number, pair, position, started_s, sample,
+                disturbance, evidence
          FROM sample WHERE +experiment = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
     )?;
     let mut rows = statement.query(rusqlite::params![id, first, last])?;
@@ -149,12 +151,15 @@ fn kept(
         started_s: row.get(8)?,
     };
     let known = known.entry((place.work, place.treated_arm, place.arm)).or_default();
-    let mut sample: ReadColumn = parse(row, 9, PhantomData)?;
-    let unit = sample.unit.take_if(|_| !known.has_unit);
-    known.has_unit |= unit.is_some();
-    let unit = unit.map(|Text(unit)| unit.into_owned());
-    let evidence = parse(row, 10, ReadEvidence { known: &mut known.evidence })?;
-    Ok(keep(&place, sample, unit, evidence, judged))
+    let mut sample: Sample = parse(row, 9, PhantomData)?;
+    sample.unit = sample.unit.take_if(|_| !known.has_unit);
+    known.has_unit |= sample.unit.is_some();
+    let disturbance = match row.get_ref(10)? {
+        ValueRef::Null => None,
+        _ => Some(parse(row, 10, PhantomData)?),
+    };
+    let evidence = parse(row, 11, ReadEvidence { known: &mut known.evidence })?;
+    Ok(keep(&place, sample, disturbance, evidence, judged))
 }
 
 /// A column with the name of a variant.

@@ -3,7 +3,6 @@
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::column::SampleColumn;
 use super::{Error, Store};
 use weigh_host::chance;
 use weigh_host::machine;
@@ -136,13 +135,10 @@ impl Store {
     /// # Errors
     /// Where it cannot be written; then the experiment must end.
     pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
-        let Measured { sample, disturbance, padding_bytes, cpu, .. } = measured;
-        let (disturbance, padding_bytes, cpu) = (*disturbance, *padding_bytes, *cpu);
-        let column = SampleColumn { sample, disturbance, padding_bytes, cpu };
         self.execute(
             "INSERT INTO sample (experiment, work, arm, treated_arm, role, scheme, set_number, pair,
-                position, started_s, sample, evidence)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                position, started_s, padding_bytes, cpu, sample, disturbance, evidence)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             params![
                 id,
                 measured.work,
@@ -154,7 +150,10 @@ impl Store {
                 measured.pair,
                 measured.position,
                 measured.started_s,
-                json(&column),
+                measured.padding_bytes,
+                measured.cpu,
+                json(&measured.sample),
+                measured.disturbance.as_ref().map(json),
                 json(&measured.evidence),
             ],
         )
