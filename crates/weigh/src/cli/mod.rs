@@ -70,29 +70,35 @@ fn exit_status(is_as_before: bool, of_measured: u8) -> u8 {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo weigh compare audit              what does auditing every system call cost?
+  sudo weigh compare audit          what does auditing all system calls cost?
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
+                                    what do my audit rules cost?
   weigh compare seccomp --prepare 'make clean' -- make -j2
-                                        what does a seccomp filter cost my build?
-  weigh versus 'old --x' 'new --x'      which of these commands is faster?
-  sudo weigh rules my.rules             what does each of these audit rules cost?
-  weigh calibrate                       what is the smallest detectable change?
-  weigh net                             what does the network give a busy machine's programs?
-  weigh run unixbench                   this machine alone, with UnixBench's index
-  weigh load shared                     how many users does it carry?
-  weigh show                            the latest experiment again
-  weigh doctor                          is this machine fit to measure?
+                                    what does a seccomp filter cost my build?
+  weigh versus 'old --x' 'new --x'  which of these commands is faster?
+  sudo weigh rules my.rules         what does each of these audit rules cost?
+  weigh calibrate                   what is the smallest detectable change?
+  weigh net                         how much does load slow the network?
+  weigh run unixbench               UnixBench's index of this machine
+  weigh load shared                 how many users can this machine serve?
+  weigh show                        the latest experiment again
+  weigh doctor                      is this machine fit to measure?
 
-Exit status: 0 done, 1 a cost above --fail-above, 2 error, 3 inconclusive, 130 interrupted.";
+A treatment is a change to measure, such as audit rules or a seccomp filter.
+`weigh list treatments` lists them. `weigh budget` is about log size; the option
+--budget of other commands is a time. Pages docs/… are in weigh's source tree.
+
+Exit status: 0 done, 1 a cost above --fail-above, 2 error, 3 inconclusive,
+130 interrupted. `weigh doctor` and `weigh diff` differ: see their help.";
 
 /// Measure what a change to a Linux system costs the programs that run on it, with paired A/B tests
 #[derive(Debug, Parser)]
 #[command(name = "weigh", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
-    /// Where experiments are kept [default: weighbridge/weigh.db in the XDG data directory]
+    /// Database of the experiments [default: weighbridge/weigh.db in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     database: Option<PathBuf>,
-    /// When to use colour; `auto` also respects NO_COLOR and CLICOLOR
+    /// When to use colour; `auto` uses it on a terminal and respects NO_COLOR and CLICOLOR
     #[arg(
         long,
         global = true,
