@@ -15,7 +15,7 @@ use weigh_model::workload::metric::Metric;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "csv",
-    what: "each pair, sample or audit rule as a line of CSV",
+    what: "one line of CSV per pair, sample or audit rule",
     render: |report| match report {
         Report::Compared(s) => compared(s),
         Report::Run(report) => Ok(run(report)),

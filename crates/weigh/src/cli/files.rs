@@ -28,14 +28,14 @@ use weigh_store::{About, Store};
 pub struct Files {
     #[command(flatten)]
     formats: FormatFiles,
-    /// Add the report to the summary of a GitHub Actions job, and annotate what fails [default file:
-    /// $GITHUB_STEP_SUMMARY]
+    /// Add the report to the summary of a GitHub Actions job, with an annotation for each failure [default
+    /// file: $GITHUB_STEP_SUMMARY]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     github_summary: Option<Option<PathBuf>>,
     #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
     #[arg(value_parser = dialect::named, help = table_help("Print in the form of"))]
     dialect: Option<&'static Dialect>,
-    /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
+    /// Show everything: latencies, evidence, the steps of each treatment, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]

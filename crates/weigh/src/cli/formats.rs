@@ -79,7 +79,10 @@ impl Args for FormatFiles {
 /// Help of `--as`, which names all tables.
 pub fn table_help(verb: &str) -> String {
     let names: Vec<&str> = dialect::names().collect();
-    format!("{verb} a well-known table, without verdicts: {}", names.join(", "))
+    let names = names.join(", ");
+    format!(
+        "{verb} the table of another benchmark or paper, without verdicts (docs/import.md): {names}"
+    )
 }
 
 #[cfg(test)]

@@ -13,15 +13,15 @@ pub const AROUND: &str = "Around a command";
 #[derive(Debug, Args)]
 #[command(next_help_heading = AROUND)]
 pub struct HookArgs {
-    /// Run this with `sh` before the first launch of each set. It is neither timed nor treated; if it fails,
-    /// there is no result
+    /// Run this with `sh` before the first run of each set (--sets), for example 'make config'. It is neither
+    /// timed nor treated. If it fails, there is no result
     #[arg(long, value_name = "LINE", requires = "command")]
     setup: Option<String>,
-    /// Run this after the last launch of each set, in the same way as --setup; also after Ctrl-C, for at most
-    /// 10 s
+    /// Run this with `sh` after the last run of each set, for example 'rm -rf out'. After Ctrl-C it runs as
+    /// well, for at most 10 s
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
-    /// Launch the command this many times in each arm before the first pair, to warm caches
+    /// Run the command this many times in each arm before the first pair, to fill caches
     #[arg(long, value_name = "N", default_value_t = 0, requires = "command")]
     warmup: u32,
 }

@@ -7,21 +7,21 @@ use weigh_model::workload::metric::Metric;
 /// When the two processes of a pair alternate on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Interleave {
-    /// Where possible, unless the first pairs of a row show that sequential pairs are four times as
-    /// precise, or that interleaved pairs are not valid
+    /// Where possible; a row changes to sequential pairs if a check rejects its interleaved pairs, or if
+    /// sequential pairs prove four times as efficient (variance × time)
     Auto,
     /// Where possible
     On,
-    /// Never: one sample runs after the other
+    /// Never: the samples of a pair run one after the other (sequential pairs)
     Off,
 }
 
 /// The option of all commands that compare arms by pairs.
 #[derive(Debug, Args)]
 pub struct Interleaving {
-    /// Alternate the two processes of each pair on one CPU every 125 microseconds, and compare the
-    /// medians of their slices. Possible for workloads on one CPU, under treatments of processes such
-    /// as seccomp
+    /// Alternate the two processes of each pair on one CPU every 125 microseconds (interleaved pairs), and
+    /// compare the medians of these time slices. Possible for workloads on one CPU and treatments of
+    /// processes, such as seccomp (docs/interleaving.md)
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Interleave::Auto)]
     pub interleave: Interleave,
 }

@@ -16,13 +16,13 @@ use weigh_treatment as treatment;
 /// How long is measured, in which order, and what the experiment is called.
 #[derive(Debug, Args)]
 pub struct Measuring {
-    /// Stop measuring after this time, even if that leaves rows without a verdict or with fewer samples
+    /// Stop measuring after this time
     #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Kill a launch that lasts longer, and report no result for it
+    /// Kill a run of a workload or command after this time, and report no result for it
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     timeout: Option<Duration>,
-    /// Seed of the random order; the same seed gives the same order
+    /// Seed of the random order; the same seed gives the same order [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
@@ -63,16 +63,22 @@ impl Measuring {
     }
 }
 
-/// An option with this behind its help, for a default that is not one value.
-pub fn defaults_to(option: Arg, what: &str) -> Arg {
+/// Option with `text` behind its help, for a command in which it means more than in others.
+pub fn also(option: Arg, text: &str) -> Arg {
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-    option.help(format!("{help} [default: {what}]"))
+    option.help(help + text)
+}
+
+/// Option with a default behind its help that is not one value.
+pub fn defaults_to(option: Arg, what: &str) -> Arg {
+    also(option, &format!(" [default: {what}]"))
 }
 
 /// `--fixture`.
 #[derive(Debug, Args)]
 pub struct FixtureOption {
-    /// Put this around the workloads of all arms (`weigh list fixtures`), such as fs:xfs; may be repeated
+    /// Run every workload in this fixture: an environment made for it, such as a new XFS file system, fs:xfs
+    /// (`weigh list fixtures`). May be repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
     fixtures: Vec<String>,
 }
@@ -90,7 +96,8 @@ impl FixtureOption {
 /// `--workload`.
 #[derive(Debug, Args)]
 pub struct WorkloadOption {
-    /// A workload, a suite, or a file with a suite; may be repeated [default: quick]
+    /// Workload to measure, a suite of workloads, or a file with a suite, such as stat, unixbench or
+    /// ./my.toml; may be repeated [default: quick]
     #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
     pub workloads: Vec<String>,
 }
@@ -108,14 +115,19 @@ impl WorkloadOption {
 /// Options for the surroundings of workloads: other work, and another machine.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
-    /// Measure each workload alone, and again while this is done beside it: another workload, a mix or an
-    /// application, in as many copies as there are CPUs, or in four: dc:copies=4; may be repeated
+    /// Measure each workload alone, and again while this workload, mix or application runs alongside. It runs
+    /// in one copy per CPU; NAME:copies=N sets the number: `--beside dc:copies=4` runs four copies of `dc`.
+    /// May be repeated
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
-    /// Send requests to servers from another machine, which has no treatment and is reached by ssh. USER@HOST
-    /// may be followed by `,port=N`, `,identity=FILE` and `,known_hosts=FILE`, and by `,address=IP,from=IP`
-    /// where ssh does not show at which addresses the two machines reach each other. Works with databases
-    /// and web servers, which then answer that machine alone
+    /// Send requests to servers from this other machine, which has no treatment. Works with databases and web
+    /// servers; over the network they answer only that machine, and ask it for no password.
+    ///
+    /// weigh reaches the machine by ssh; the requests go to the servers directly.
+    /// Options follow USER@HOST: `,port=N`, `,identity=FILE`, `,known_hosts=FILE`. If addresses are
+    /// translated on the way, name them: `,address=IP` (of this machine, as the client reaches it) and
+    /// `,from=IP` (of the client, as this machine sees it). Example: `--client root@10.0.0.7,port=2222`
+    /// (docs/applications-client.md).
     #[arg(long, value_name = "USER@HOST", value_parser = remote_client::checked)]
     pub client: Option<String>,
 }

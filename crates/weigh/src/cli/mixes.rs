@@ -12,43 +12,55 @@ use weigh_model::workload::mix_label::share_pct;
 use weigh_model::workload::reaim_config::ReaimConfig;
 use weigh_model::workload::workfile::size_kib;
 
+/// Heading of the options of mixes.
+const MIXES: &str = "Mixes of users (load:NAME)";
+
 #[derive(Debug, Args)]
 pub struct Mixes {
-    /// Jobs per user of a mix (load:NAME), approximately [default: the mix's own, or 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Jobs of each user of a mix (load:NAME), approximately [default: as the mix says, or 100]
+    #[arg(help_heading = MIXES, long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     jobs: Option<u32>,
-    /// Repeat the jobs of each user of a mix for this long, instead of doing each once
-    #[arg(long, value_name = "TIME", value_parser = value::period)]
+    /// Time for which each user of a mix repeats its jobs, such as 10s [default: each job once]
+    #[arg(help_heading = MIXES, long, value_name = "TIME", value_parser = value::period)]
     period: Option<Duration>,
-    /// Size of each file in a mix's disk jobs: a number and k or m [default: the mix's own, or 10k]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Size of the file of each user for the disk jobs of a mix, such as 10k or 2m [default: as the mix
+    /// says, or 10k]
+    #[arg(help_heading = MIXES, long, value_name = "SIZE", value_parser = size)]
     file_size: Option<u64>,
-    /// Extra size of a mix's files, divided among the users [default: the mix's own, or 1m]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Size that is added to these files, in total for all users: with 1m and 4 users each file grows by 256k
+    /// [default: as the mix says, or 1m]
+    #[arg(help_heading = MIXES, long, value_name = "SIZE", value_parser = size)]
     pool_size: Option<u64>,
-    /// Think time of each user of a mix after a job
-    #[arg(long, value_name = "TIME", value_parser = value::pause, conflicts_with = "rate")]
+    /// Time that each user of a mix waits after each job, such as 10ms [default: none]
+    #[arg(help_heading = MIXES, long, value_name = "TIME", value_parser = value::pause)]
+    #[arg(conflicts_with = "rate")]
     think: Option<Duration>,
-    /// Jobs that all users of a mix begin per second, even if earlier ones are not done. The time of a job
-    /// counts from when it was due. With `weigh run --for`: requests of its clients per second
-    #[arg(long, value_name = "JOBS/s", value_parser = rate)]
+    /// Start this many jobs per second, over all users of a mix, such as 200, even if earlier jobs are not
+    /// finished. The time of a job counts from the moment when it was due [default: each user starts its next
+    /// job after the previous one]
+    #[arg(help_heading = MIXES, long, value_name = "JOBS/s", value_parser = rate)]
     rate: Option<u64>,
-    /// Directory for the files of a mix's disk jobs; with several, each job takes the next one
-    #[arg(long = "disk-dir", value_name = "DIR", value_parser = disk_directory)]
+    /// Directory for the files of the disk jobs of a mix; may be repeated, then each job takes the next one
+    /// [default: in the --fixture, or below $TMPDIR]
+    #[arg(help_heading = MIXES, long = "disk-dir", value_name = "DIR")]
+    #[arg(value_parser = disk_directory)]
     disk_directories: Vec<PathBuf>,
-    /// Tree whose files the job `disk_src` of a mix examines; nothing is written there
-    #[arg(long, value_name = "DIR", value_parser = directory)]
+    /// Directory tree whose files the job `disk_src` of a mix examines, such as /usr/share/doc; weigh writes
+    /// nothing there [default: a tree that weigh makes]
+    #[arg(help_heading = MIXES, long, value_name = "DIR", value_parser = directory)]
     disk_tree: Option<PathBuf>,
-    /// Size of the file that a mix's disk jobs read, as a share of memory, such as 150%; the rows are called
-    /// NAME@beyond-cache-150%
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    /// Make the file that the disk jobs of a mix read as large as this share of the memory, such as 150%. The
+    /// rows are called NAME@beyond-cache-150%
+    #[arg(help_heading = MIXES, long, value_name = "SHARE", value_parser = share)]
     beyond_cache: Option<f64>,
-    /// Drop input files from the page cache before each sample: those of a mix's disk jobs, or of a workload
-    /// that reads files, such as disk_brd; the rows are called NAME@cold
-    #[arg(long)]
+    /// Drop the input files from the page cache first: those of the disk jobs of a mix, or of a workload that
+    /// reads files, such as disk_brd. The rows are called NAME@cold
+    #[arg(help_heading = MIXES, long)]
     cold: bool,
-    /// Memory that each process of a mix's job `resident` keeps [default: the mix's own, or 8m]
-    #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
+    /// Memory that each process keeps if the mix has the job `resident`, such as 64m [default: as the mix
+    /// says, or 8m]
+    #[arg(help_heading = MIXES, long, value_name = "SIZE", value_parser = mebibytes)]
     resident: Option<u64>,
 }
 

@@ -8,11 +8,11 @@ use weigh_store::names::{Naming, parse_name};
 /// Options that name the experiment.
 #[derive(Clone, Debug, Args)]
 pub struct Names {
-    /// Name of the experiment, accepted wherever an id is, as in `weigh show NAME`. If several have the
-    /// same name, it means the latest
+    /// Name the experiment. A name works wherever an id does, as in `weigh show NAME`, and means the latest
+    /// experiment of that name
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     name: Option<String>,
-    /// Tag the experiment, for `weigh history --tag`; may be repeated
+    /// Tag the experiment; `weigh history --tag TAG` finds it. May be repeated
     #[arg(long = "tag", value_name = "TAG", value_parser = parse_name)]
     tags: Vec<String>,
 }
@@ -33,11 +33,11 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TagArgs {
-    /// The experiment: its id or the beginning of it, a name, or latest
+    /// Experiment: its id or the beginning of it, a name, or latest
     id: String,
     #[command(flatten)]
     names: Names,
-    /// Remove this tag; may be repeated
+    /// Remove this tag from the experiment; may be repeated
     #[arg(long, value_name = "TAG")]
     untag: Vec<String>,
 }

@@ -29,32 +29,35 @@ use weigh_treatment::boot::are_boots;
 pub struct Pairing {
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Measure exactly this many pairs per row and judge once, with Wilcoxon's test
+    /// Measure exactly this many pairs per row and judge once, with Wilcoxon's test, such as 20 [default: as
+    /// many as the verdict needs]
     #[arg(long, value_name = "N", value_parser = value::at_least(MIN_PAIRS as u32))]
     pairs: Option<u32>,
-    /// Control the false discovery rate (closed e-BH) instead of the family-wise error rate (Holm): finds
-    /// more with many rows
+    /// Limit the expected share of false differences to 5 % (false discovery rate, closed e-BH). Finds more
+    /// when there are many rows [default: limit the chance of any false difference to 5 % (Holm)]
     #[arg(long, conflicts_with = "pairs")]
     fdr: bool,
-    /// Differences smaller than this count as equivalent
+    /// Difference below which two rates count as equivalent
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
     #[arg(allow_hyphen_values = true)]
     pub margin: f64,
-    /// Repeat the whole experiment this many times, each time from scratch, and compare the sets
-    /// (Nitzberg's Delta-1, Delta-2, Delta-3)
+    /// Repeat the whole experiment this many times from scratch, and show how far the results (sets) differ
+    /// (docs/table2.md)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub sets: u32,
-    /// Judge another metric of the same samples too, with a verdict of its own; may be repeated. It is one of
-    /// peak_memory, block_input and block_output, or of latency_p50, latency_p90, latency_p99 and
-    /// latency_p99.9 (these time every operation separately), or a reading that your program reports.
-    /// Each metric counts as one more row, so ask only for those that you need
+    /// Give this metric of the same samples a verdict as well; may be repeated. Each metric counts as one
+    /// more row, so name only those that you need.
+    ///
+    /// One of peak_memory, block_input, block_output, latency_p50, latency_p90, latency_p99, latency_p99.9,
+    /// or a reading that your program reports (docs/metrics.md). The latencies time every operation by
+    /// itself.
     #[arg(long = "metric", value_name = "NAME", value_delimiter = ',', value_parser = Metric::parse)]
     pub metrics: Vec<Metric>,
-    /// Exit with status 1 if any workload is shown to cost more than this, with 95 % confidence over all
-    /// rows together; with 0 if each is shown to cost less; with 3 if neither is shown
+    /// Exit with status 1 if a row is shown to cost more than this, with 95 % confidence over all rows
+    /// together. The status is 0 if every row has a verdict and is shown to cost less, otherwise 3
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     pub fail_above: Option<f64>,
-    /// Exit with status 0 instead of 3 if some row stays inconclusive
+    /// Exit with status 0 instead of 3 if a row has no verdict, or --fail-above is undecided
     #[arg(long)]
     inconclusive_ok: bool,
 }

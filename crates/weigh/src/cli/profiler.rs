@@ -5,11 +5,13 @@ use clap::Args;
 /// Option for the profiler, which looks at the processes of a launch.
 #[derive(Debug, Default, Args)]
 pub struct ProfilerOption {
-    /// When all is measured, launch each workload once more in each arm, and meanwhile run this line with
-    /// `sh`, such as `perf record -p {pids}`: {pid} is the workload's process, {pids} are all of its
-    /// processes (of a mix, the users). If that was a `perf record`, the report has the kernel's functions
-    /// that took the most; otherwise it has what the line printed. The line gets SIGINT when the launch
-    /// ends, and is killed if it goes on
+    /// After measuring, run each workload once more, in `compare` in each arm, and at the same time this line
+    /// with `sh`, such as 'perf record -p {pids}'. The report shows its output; for perf record, the kernel
+    /// functions that took most time.
+    ///
+    /// {pid} is the process of the workload, {pids} are all its processes, separated by commas; for a mix
+    /// they are the driver and the users. The line gets SIGINT when the workload ends; if it continues for
+    /// 20 s, it is killed.
     #[arg(long, value_name = "LINE", value_parser = filled)]
     profiler: Option<String>,
 }
