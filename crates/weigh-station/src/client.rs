@@ -34,11 +34,11 @@ const SOON: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum WhoIsTreated {
-    /// The servers; who asks them is exempt
+    /// The servers; the clients are exempt
     Server,
-    /// Who asks them; the servers are exempt
+    /// The clients, which send the requests; the servers are exempt
     Client,
-    /// All of them
+    /// Servers and clients
     // As it was before there was a choice.
     #[default]
     Both,

@@ -11,10 +11,10 @@ use super::{grub, kexec};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Mechanism {
-    /// The running kernel executes the next one; neither firmware nor boot loader take part
+    /// The running kernel starts the next one, without firmware and boot loader
     #[default]
     Kexec,
-    /// GRUB's one-shot entry: the machine resets, and GRUB boots an entry of ours once
+    /// The machine resets, and GRUB boots an entry of weigh's once
     Grub,
 }
 

@@ -8,7 +8,7 @@ use super::files::Files;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
 use super::interleaving::{Interleave, Interleaving};
-use super::measuring::{BesideOptions, FixtureOption, WorkloadOption, defaults_to};
+use super::measuring::{BesideOptions, FixtureOption, WorkloadOption, also, defaults_to};
 use super::mixes::Mixes;
 use super::net;
 use super::net_machines::NetMachines;
@@ -32,9 +32,11 @@ use weigh_treatment::placebo::DefaultBaseline;
 /// kernel that comes once is 0.3 % of the instructions.
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 
-/// Defaults of --budget and --timeout.
-const BUDGETS: &str = "2m; with network grids 10m, virtual machines 15m, boots of this machine 2h; \
-                       8s per row, or 16s with a server, where that is longer";
+/// Help of `--budget`, whose default depends on what is compared.
+const BUDGET_HELP: &str = "Stop measuring after this time, even if rows have no verdict yet [default: 2m; \
+                           10m with net:GRID, 15m with vm, 2h with boot; at least 8s per row, 16s with a \
+                           server]";
+const IN_ALL_ARMS: &str = ". All arms run in it; to measure a fixture, name it as a treatment";
 const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";
 
 const EXAMPLES: &str = "\
@@ -42,69 +44,80 @@ Examples:
   sudo weigh compare audit
       Audit every system call of ten workloads, for at most two minutes.
   sudo weigh compare audit:rules=/etc/audit/audit.rules -w unixbench --budget 6m
-      Your own rules and UnixBench's twelve workloads.
+      Measure your own rules with UnixBench's twelve workloads.
   weigh compare seccomp:profile=docker.json -- ./my-server-bench --quick
-      Your own command under your own profile. If the command prints a line
-      {\"operations\":N,\"elapsed_ns\":N}, that gives its rate; otherwise its run time does.
-  weigh compare seccomp -w getppid -w stat --fail-above 3% --junit weigh.xml --github-summary
-      For CI: exit status 1 if a workload is significantly more than 3 % slower.
+      Run your own command under your own profile. If the command prints a line
+      {\"operations\":N,\"elapsed_ns\":N}, weigh compares that rate, otherwise the
+      run time.
+  weigh compare seccomp -w stat --fail-above 3% --github-summary
+      For CI: exit status 1 if `stat` is shown to be more than 3 % slower.
   weigh compare seccomp --metric latency_p99 --metric peak_memory -w pipe
-      Verdicts on the 99th percentile of an operation's time and on memory as well.
+      Judge the 99th percentile of operation times and the memory, too.
   weigh compare --continue k3f9qx --budget 5m
-      Continue an experiment that has no verdict yet, or was interrupted.
+      Continue an experiment that has no verdict yet or was interrupted.
   weigh compare seccomp --prepare 'make clean' -- make -j2
-      A build: without --prepare, every run but the first would find nothing to do.
+      Measure a build: without --prepare, only the first run has work to do.
   sudo weigh compare fs:ext4 --base fs:xfs -w fstime
-      File systems against each other, on a new one for every sample.
+      Compare two file systems, with a new one for every sample.
   weigh compare --factorial seccomp nice:5 -w getppid
-      The effect of each, and what they do together beyond that.
+      Show the effect of each treatment, and their interaction.
   sudo weigh compare boot:cmdline=init_on_alloc=1 -w memory
-      Boots of this very machine: it tells what it will do, asks, reboots, goes on, and reports.
+      Compare boots of this machine: weigh prints its plan, asks, and reboots
+      again and again until it can report.
   weigh compare none
-      Two identical arms (an A/A test): every difference found is a false alarm.
+      Compare two identical arms (an A/A test): any difference is a false alarm.
 
 Environment:
-  WEIGH_WORKLOADS=FILE  measure another build of the workloads instead of the embedded one, such as
-                        one made with another compiler or other flags (docs/workloads.md)
+  WEIGH_WORKLOADS=FILE  measure another build of the workloads, such as one by
+                        another compiler, not the embedded one
+                        (docs/workloads.md)
 
-`weigh list treatments` and `weigh list workloads` show what there is.
+`weigh list treatments` and `weigh list workloads` list what you can name.
 
-Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result, 3 inconclusive, 130 interrupted.";
+Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result,
+3 inconclusive (no verdict for a row, or --fail-above undecided), 130 interrupted.";
 
-/// Weigh one or more treatments against a baseline
+/// Measure what treatments (changes such as audit rules) cost against a baseline
 ///
-/// Runs every workload in pairs, once without and once with the treatment, in random order, until
-/// each has a verdict (slower, faster or equivalent within the margin) or the budget is spent.
-/// Verifies with every sample that the treatment was in force, and restores the system at the end.
+/// A treatment is a change to measure, such as audit rules or a seccomp filter. An arm is one of the
+/// variants that are compared: the baseline, or a treatment. A row of the report is one workload with one
+/// treatment.
+///
+/// Runs every workload in pairs, once without and once with the treatment, in random order. Stops when
+/// each row has a verdict (slower, faster, or equivalent within the margin) and a narrow interval, or when
+/// the budget is spent. Verifies with every sample that the treatment was in force, and restores the system
+/// at the end.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("budget", |budget| defaults_to(budget, BUDGETS)))]
+#[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, TIMEOUTS)))]
+#[command(mut_arg("fixtures", |fixtures| also(fixtures, IN_ALL_ARMS)))]
 #[command(mut_arg("beside", |beside| beside.conflicts_with("command")))]
 #[command(mut_arg("client", |client| client.conflicts_with("command")))]
 #[command(mut_arg("interleave", |interleave| interleave.conflicts_with("command")))]
 #[command(mut_args(settled_by_continue))]
 pub struct CompareArgs {
-    /// Treatments to weigh: NAME or NAME:PARAMETER=VALUE,… (docs/labels.md) [default: audit, or seccomp where
-    /// auditing cannot be changed]
+    /// Treatments to measure, as NAME or NAME:PARAMETER=VALUE,…, such as audit:rules=my.rules
+    /// (docs/labels.md) [default: audit; seccomp if auditing cannot be changed here]
     #[arg(value_name = "TREATMENT")]
     treatments: Vec<String>,
     #[command(flatten)]
     wanted: WorkloadOption,
-    /// Treatment to compare with [default: none; for build, cgroup and rootfs their placebo, which is the
-    /// same procedure without the effect (docs/before-a-sample.md)]
+    /// Treatment to compare with, such as fs:xfs [default: none. For build, cgroup and rootfs it is their
+    /// placebo: the same procedure without the effect (docs/before-a-sample.md)]
     #[arg(long, value_name = "TREATMENT")]
     base: Option<String>,
-    /// Measure every combination of two to four treatments, and tell the effect of each and what they do
-    /// together beyond what each does alone
+    /// Measure every combination of two to four treatments. Show the effect of each, and their interaction:
+    /// what the combination costs beyond the costs of the single treatments (docs/treatments.md)
     #[arg(long, conflicts_with = "base")]
     factorial: bool,
     #[command(flatten)]
     fixtures: FixtureOption,
     #[command(flatten)]
     beside: BesideOptions,
-    /// Length of the timed part of a sample [default: 10ms to 250ms, chosen from the first pairs;
-    /// with --pairs 20ms, or 70ms for audit, whose cost grows until its queue is full; with vm 200ms]
+    /// Length of the timed part of a sample, such as 100ms [default: chosen from the first pairs, 10ms to
+    /// 250ms. Fixed lengths: 20ms with --pairs, but 70ms for audit, whose cost grows until its queue is full;
+    /// 70ms with --metric latency_…; 200ms with vm; 1s with boot]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
@@ -112,16 +125,18 @@ pub struct CompareArgs {
     interleaving: Interleaving,
     #[command(flatten)]
     pairing: Pairing,
-    /// Where a workload asks a server, who has the treatment; the other is exempt. A treatment of the whole
-    /// system reaches both all the same
+    /// Side that gets the treatment, for workloads that send requests to a server; the other side is
+    /// exempt. A treatment of the whole system, such as sysctl (but not audit), affects both sides in any
+    /// case
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
     treat: WhoIsTreated,
-    /// Skip the detail pass, which measures the latency of single operations (p50, p99) after the pairs
+    /// Skip the last step: measuring the latency of single operations (p50, p99) after the pairs
     #[arg(long)]
     no_detail: bool,
     #[command(flatten)]
     later: ContinueOption,
-    /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU
+    /// Run this many copies of each workload at once, each pinned to a CPU; `all` runs one per CPU. For
+    /// workloads that send requests to a server, this many clients
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
     #[arg(value_parser = value::copies, conflicts_with = "command")]
     copies: usize,
@@ -129,17 +144,18 @@ pub struct CompareArgs {
     profiler: ProfilerOption,
     #[command(flatten)]
     mixes: Mixes,
-    /// Do not ask for confirmation of more than 16 copies per CPU, or before this machine reboots (boot:…)
+    /// Do not ask before running more than 16 copies per CPU, or before rebooting this machine (boot:…)
     #[arg(long)]
     yes: bool,
-    /// How this machine gets into its boots, where arms are boots of it (boot:…) [default: kexec]
+    /// How to reboot this machine for each pair, for treatments boot:… only (docs/boot.md) [default: kexec]
     #[arg(long, value_enum)]
     reboot_by: Option<Mechanism>,
-    /// A command to weigh as a whole process, instead of workloads; options of weigh go before `--`
+    /// Command to measure instead of workloads, from its start to its end, such as `-- make -j2`. Put options
+    /// of weigh before `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Run this with `sh` before every launch of the command, for example `make clean`. It is neither timed
-    /// nor treated. If it fails, there is no result. Processes that it leaves running are killed
+    /// Run this with `sh` before every run of the command, for example 'make clean'. It is neither timed nor
+    /// treated. If it fails, there is no result. weigh kills processes that it leaves running
     #[arg(long, value_name = "LINE", requires = "command", help_heading = AROUND)]
     prepare: Option<String>,
     #[command(flatten)]
