@@ -20,6 +20,9 @@ use weigh_model::result::work_name::MOST_USERS;
 use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
 
+const BUDGET_HELP: &str =
+    "Stop measuring after this time, even if the interval is wider than --precision";
+
 /// The most users of a ramp without a list of its own.
 const MOST_BY_DEFAULT: usize = 1 << 14;
 /// With re-aim's increment any number of users may be next, and each of them is prepared for.
@@ -29,56 +32,61 @@ const QUICK_JOBS: f64 = 60.0;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh load                          the mix `shared`: finds the peak, in about three minutes
+  weigh load                          find the peak of the mix `shared`
   weigh load compute --budget 1m
   weigh load fserver --to crossover --budget 20m
   weigh load shared --users 1,2,4,8,16,100..500:100
   weigh load ./workfile.mine --jobs 50
-      A workfile of re-aim, or a mix of your own in TOML (docs/load-mixes.md).
+      Use a workfile of re-aim, or your own mix in TOML (docs/load-mixes.md).
   weigh load --workfile workfile.shared --config reaim.config
-      The same as re-aim reads them; --increment adaptive has its steps and its rule where to stop.
+      Read both files as re-aim does; add --increment adaptive for re-aim's
+      steps and its rule for stopping.
   weigh load disk --cold --disk-dir /mnt/a --disk-dir /mnt/b
-  weigh load memory --budget 10m      how many users fit into memory
-  weigh compare audit -w load:high_systime
-      The same load points with a treatment and without.
+  weigh load memory --budget 10m      how many users fit into memory?
+  sudo weigh compare audit -w load:high_systime
+      Compare the peak with and without a treatment.
 
-`weigh list mixes` shows what there is.
+`weigh list mixes` lists the mixes.
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
-/// Find out how many users a machine carries
+/// Find out how many simulated users this machine can serve
 ///
-/// Every user does about a hundred jobs of a mix, in an order of its own, as AIM's Suite VII and re-aim
-/// have it. Measures the throughput with more and more users until it no longer grows, then takes rounds of
-/// samples at all load points that may be the peak, until the interval of the best one is narrow.
+/// Each user is a process that does about a hundred jobs (small pieces of work, such as a file copy), in
+/// random order. A mix says which jobs, and how often, as in AIM's Suite VII and re-aim. A load point is the
+/// mix with one number of users.
+///
+/// Doubles the users until the throughput no longer grows. Then measures all load points that may be the
+/// peak, in rounds, until the interval of the best one is narrow. docs/load.md explains the report.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("budget", |budget| budget.default_value("3m")))]
+#[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value("3m")))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus 10s per user")))]
 pub struct LoadArgs {
-    /// A mix, or a file with one (.toml, or a workfile of re-aim) [default: shared]
+    /// Mix to measure, or a file with one: ./my.toml, or a workfile of re-aim [default: shared]
     #[arg(conflicts_with = "workfile")]
     mix: Option<String>,
-    /// A file with a mix; the same as if it were named without `--workfile`
+    /// File with the mix; `--workfile FILE` means the same as `./FILE` alone
     #[arg(long, value_name = "FILE")]
     workfile: Option<String>,
-    /// A configuration of re-aim: FILESIZE, POOLSIZE, DISKDIR, STARTUSERS, ENDUSERS, INCREMENT, JOBS,
+    /// Configuration file of re-aim: FILESIZE, POOLSIZE, DISKDIR, STARTUSERS, ENDUSERS, INCREMENT, JOBS,
     /// CROSSOVER. The command line and a workfile take precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Measure these numbers of users instead of searching: 1,2,4 or FROM..TO:STEP
+    /// Measure these numbers of users instead of searching for the peak, such as 1,2,4 or 10..50:10
     #[arg(long, value_name = "LIST", value_parser = UserList::parse)]
     #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
-    /// Where to stop adding users: peak; crossover, where each user gets 10 jobs a minute; quick, 60 jobs a
-    /// minute; classic, as many users as jobs a minute; or a number of users [default: peak]
+    /// Where to stop adding users: at the `peak`; at the `crossover`, re-aim's word for the point where each
+    /// user gets only 10 jobs a minute; at `quick`, 60 jobs a minute; at `classic`, as many users as jobs a
+    /// minute; or at a number of users, such as 500 (docs/load.md) [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
-    /// How many users to add from one load point to the next [default: as many as there are]; `adaptive` does
-    /// as re-aim does. With either, the peak is where re-aim would end
+    /// Users to add per step, such as 10; `adaptive` uses re-aim's steps. With this option the peak is the
+    /// point where re-aim would stop (docs/load.md) [default: double the users]
     #[arg(long, value_name = "N", value_parser = Increment::parse)]
     increment: Option<Increment>,
-    /// How many samples each load point has at least, in random order
+    /// Minimum number of samples of each load point
     #[arg(long, value_name = "N", default_value_t = Ramp::TO_CHOOSE as u8)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=26))]
     repeat: u8,
@@ -86,7 +94,7 @@ pub struct LoadArgs {
     mixes: Mixes,
     #[command(flatten)]
     measuring: Measuring,
-    /// How narrow the interval at the peak is to be, to either side
+    /// Stop when the interval at the peak is within plus or minus this percentage
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percentage)]
     precision: f64,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::copies::{self, Copies};
 use super::files::Files;
-use super::measuring::{BesideOptions, FixtureOption, Measuring, defaults_to};
+use super::measuring::{BesideOptions, FixtureOption, Measuring, also, defaults_to};
 use super::mixes::Mixes;
 use super::progress_sink::Terminal;
 use super::reproduce::ReproduceCommand;
@@ -33,72 +33,87 @@ const LONGEST_P99: Duration = Duration::from_secs(10);
 const PROBE_MS: u64 = 2000;
 const MOST_PASS: Duration = Duration::from_secs(600);
 
+const BUDGET_HELP: &str =
+    "Stop measuring after this time, even if rows then have fewer samples [default: no limit]";
+const RATE_OF_CLIENTS: &str = ". With --for: requests that the clients together start per second";
+
 /// These say by themselves how long they measure.
 const OTHER_ENDS: [&str; 3] = ["lasting", "capacity", "classic"];
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh run                      the suite quick
-  weigh run --budget 20s         the suite quick, with fewer samples if it takes longer than 20 s
-  weigh run unixbench            with UnixBench's index: for one copy, and for one copy per CPU
-  weigh run unixbench --classic  with UnixBench's own durations and passes; takes an hour
-  weigh run unixbench --copies 1
-                                 one copy only, in half the time
+  weigh run
+      Measure the suite quick; with --budget 20s with fewer samples.
+  weigh run unixbench
+      Show UnixBench's index, for one copy and for one copy per CPU.
+  weigh run unixbench --classic
+      Use UnixBench's own durations and passes; takes an hour.
   weigh run getppid --copies 1..all
-                                 does it scale? One copy, two, … one per CPU, as a curve
+      Does it scale? Draw a curve over 1, 2, … copies, up to one per CPU.
   weigh run memory --html memory.html
-                                 where does memory get slow? Curves over the size
+      At which size does memory get slow? Draw curves over the size.
   weigh run stat getppid --samples 50 --json -
   weigh run disk_brd disk_rr --cold
-                                 with what they read not in the page cache: rows of their own, NAME@cold
+      Read from the disk, not from the page cache; rows disk_brd@cold, …
   weigh run app:web.cookie@nginx-fpm --clients 8 --for 2h
-                                 does it still answer after two hours?
+      Does the server still answer after two hours?
   weigh run app:web.cookie@nginx-fpm --clients 64 --capacity p99=50ms
-                                 how many requests a second, with 99 of 100 within 50 ms?
+      How many requests per second can it answer, 99 of 100 within 50 ms?
 
 Environment:
-  WEIGH_WORKLOADS=FILE  measure another build of the workloads instead of the embedded one, such as
-                        one made with another compiler or other flags (docs/workloads.md)
+  WEIGH_WORKLOADS=FILE  measure another build of the workloads, such as one by
+                        another compiler, not the embedded one
+                        (docs/workloads.md)
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
-/// Measure this machine alone, in the units people use
+/// Measure this machine without a comparison, as UnixBench and lmbench do
 ///
-/// Measures all workloads in turn, in several passes, and shows the median rate with its spread. For a
-/// comparison, use `weigh compare`: two separate runs differ for many reasons.
+/// Runs all workloads one after the other, in several passes, and shows the median rate of each with its
+/// spread, in operations per second or another unit of the workload. Gives no verdicts: two runs differ for
+/// many reasons, so use `weigh compare` for a comparison.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("budget", |budget| defaults_to(budget, "no limit").conflicts_with_all(OTHER_ENDS)))]
+#[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).conflicts_with_all(OTHER_ENDS)))]
+#[command(mut_arg("rate", |rate| also(rate, RATE_OF_CLIENTS)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus twice the sample length")))]
 pub struct RunArgs {
-    /// Workloads, suites, or files with suites [default: quick]
+    /// Workloads to measure, suites, or files with suites, such as stat, unixbench or ./my.toml [default:
+    /// quick]
     #[arg(value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
-    /// Samples per workload
+    /// Samples of each workload
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value::at_least(3))]
     samples: u32,
-    /// Length of the timed part of a sample [default: 70ms]
+    /// Length of the timed part of a sample, such as 100ms [default: 70ms; 2s with --capacity]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
-    /// Endurance: ask the same server for so long, in passes, which go on after wrong answers and hangs;
-    /// these are counted. For workloads that ask a server
+    /// Test endurance: send requests to the same server for this time, in passes, such as 2h. Wrong answers
+    /// and hangs are counted; they do not end the test. For workloads that send requests to a server
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
           conflicts_with_all = ["samples", "sample", "classic"])]
     lasting: Option<Duration>,
-    /// Length of a pass of --for [default: a 24th of it, from 5s to 10m]
+    /// Length of a pass of --for, such as 30s [default: 1/24 of the time of --for, but at least 5s and at
+    /// most 10m]
     #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting")]
     pass: Option<Duration>,
-    /// Capacity: find the highest rate of requests (in an open loop) at which 99 of 100 are answered within
-    /// this time, such as p99=50ms; six searches, each with servers of its own. For workloads that ask a
-    /// server
+    /// Test capacity: find the highest request rate at which 99 of 100 answers come within this time, such as
+    /// p99=50ms. For workloads that send requests to a server.
+    ///
+    /// Requests start at random moments, whether or not earlier answers have come (open loop). weigh
+    /// searches six times, each time with newly started servers, for about a minute each. It shows the
+    /// median and range of the six results (docs/applications-load.md).
     #[arg(long, value_name = "p99=TIME", value_parser = p99,
           conflicts_with_all = ["samples", "lasting", "classic", "rate"])]
     capacity: Option<Duration>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Run this many copies of each workload at once, each pinned to a CPU; `all` for one per CPU. Several
-    /// numbers (1,2,4 or 1..all) make a curve; of a range of more than eight, only its ends and the powers
-    /// of two are measured [default: 1; like UnixBench, 1,all for suites with an index and with --classic]
+    /// Run this many copies of each workload at once, each pinned to a CPU; `all` runs one per CPU. For
+    /// workloads that send requests to a server, this many clients. Several numbers, such as 1,2,4 or 1..all,
+    /// make a curve [default: 1; for suites with an index, and with --classic, `1,all` as in UnixBench]
+    ///
+    /// A range of more than eight numbers is measured at its first and last number and the powers of two
+    /// between.
     #[arg(long, visible_alias = "clients", value_name = "N", value_parser = Copies::parse)]
     copies: Option<Copies>,
     #[command(flatten)]
@@ -107,10 +122,10 @@ pub struct RunArgs {
     beside: BesideOptions,
     #[command(flatten)]
     mixes: Mixes,
-    /// Do not ask for confirmation of more than 16 copies per CPU
+    /// Do not ask before running more than 16 copies per CPU
     #[arg(long)]
     yes: bool,
-    /// Use the durations, number of passes and scoring of the original suite
+    /// Use the durations, number of passes and scoring of the original suite, such as UnixBench's
     #[arg(long, conflicts_with_all = ["samples", "sample"])]
     classic: bool,
     #[command(flatten)]
