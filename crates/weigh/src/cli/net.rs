@@ -9,7 +9,7 @@ use rustix::fs::{Access, access};
 
 use super::files::Files;
 use super::go_on::{ContinueOption, settled_by_continue};
-use super::measuring::{Measuring, defaults_to};
+use super::measuring::Measuring;
 use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
 use super::reproduce::ReproduceCommand;
@@ -26,53 +26,79 @@ use weigh_net::spec::Spec;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh net                           one number, and both penalties, in about four minutes
-  weigh net --grid today --budget 1h  longer cells, delays to 100 ms
-  weigh net --grid 1996 --budget 8h   as the paper of 1996; then weigh net --continue ID
-  weigh net --beside arith-double     another activity of the host
-  weigh net --active root@a.lab --passive root@p.lab
-                                      three machines; the other two are reached by ssh
-  weigh net --spec testbed.toml       write it down; --from-spec testbed.toml replicates it
-  weigh net rank k3f9qx ./other.json  machines by their BTU, with intervals and ties
-  weigh compare audit -w net:btu-quick
-      The same with a treatment and without: verdicts on BTU, penalties and classes.
+  weigh net
+      Show the BTU and both penalties, after about four minutes.
+  weigh net --grid today --budget 1h
+      Use longer transfers, and delays up to 100 ms.
+  weigh net --grid 1996 --budget 8h
+      Measure as the paper of 1996; continue it with `weigh net --continue ID`.
+  weigh net --beside arith-double
+      Keep the host busy with this workload.
+  sudo weigh net --active root@a.lab --passive root@p.lab
+      Put the two peers on other machines, which weigh reaches by ssh.
+  weigh net --spec testbed.toml
+      Write the testbed to a file; --from-spec testbed.toml replicates it.
+  weigh net rank k3f9qx ./other.json
+      Rank machines by their BTU, with intervals and ties.
+  sudo weigh compare audit -w net:btu-quick
+      Verdicts with and without a treatment: on the BTU, on the penalty of the
+      host, and on the BTU of each payload size.
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
-/// Find out what the network gives programs while the host is busy, and what it takes from the host
+const BUDGET_HELP: &str =
+    "Stop measuring after this time, even if the interval is wider than --precision";
+const TIMEOUT_HELP: &str = "Kill the processes of a cell after this time, and report no BTU [default: 2m, \
+                            and 500 round trips more for cells with a delay]";
+const CONTINUE_HELP: &str = "Continue this stored experiment for the time of --budget, and judge old and new \
+                             sweeps (passes over all cells) together";
+
+/// Measure how much load slows the network of this host, and how much traffic slows the load
 ///
-/// Three hosts as network namespaces on this machine, payload of five sizes in six components beside
-/// activities of the host, as Maly, Gupta and Mynam (1996) have it: one number (bits to the user), and
-/// penalties in both directions. No traffic leaves the machine, unless the black boxes are other machines.
+/// Builds three hosts as network namespaces on this machine: the host under test (W_test) and two peers.
+/// W_active takes part in every transfer; W_passive joins in those with two connections. No traffic leaves
+/// the machine without --active and --passive.
+///
+/// A component is a kind of TCP transfer: send, receive, both at once, over a link with delay, or one that
+/// drops packets. An activity is the work that keeps the host busy: arithmetic, file copies or FTP. A cell
+/// is one transfer: a component, a payload class (bytes per write, 100 to 65536) and an activity, or none.
+///
+/// BTU (bits to the user) is the geometric mean of the rates of all cells with an activity, in Mb/s. A
+/// penalty is the extra time that a transfer takes alongside an activity, or an activity alongside a
+/// transfer. The method is that of Maly, Gupta and Mynam (1996); docs/net.md explains it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
-#[command(mut_arg("budget", |budget| budget.default_value("4m")))]
-#[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m, and more with a delay")))]
+#[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value("4m")))]
+#[command(mut_arg("timeout", |timeout| timeout.help(TIMEOUT_HELP)))]
+#[command(mut_arg("go_on", |go_on| go_on.help(CONTINUE_HELP)))]
 #[command(mut_args(settled_by_continue), mut_args(without_spec))]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Which cells, and how each is measured: quick, btu-quick, today, 1996, or a file (.toml)
+    /// Grid: the list of cells to measure, and for how long; quick, btu-quick, today, 1996 (docs/net.md has a
+    /// table), or a file such as ./my.toml
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
-    /// Write this testbed and the grid to a file, for others to replicate, and measure nothing; `-` is stdout
+    /// Write the grid and the properties of this testbed to FILE, for others to replicate; `-` is stdout.
+    /// Measures nothing
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// Measure the grid of such a file, and say what of the testbed is different here
+    /// Measure the grid of a FILE that --spec wrote, and report how this testbed differs from its testbed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "active"])]
     from_spec: Option<String>,
-    /// An activity of the host in place of the grid's, any workload; may be repeated
+    /// Keep the host busy with this workload, instead of the activities of the grid; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
     beside: Vec<String>,
     #[command(flatten)]
     measuring: Measuring,
-    /// How narrow the interval of the BTU is to be, to either side [default: 5%, with --continue as before]
+    /// Stop when the interval of the BTU is within plus or minus this percentage [default: 5%; with
+    /// --continue the value of the stored experiment]
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     precision: Option<f64>,
     #[command(flatten)]
     later: ContinueOption,
-    /// Afterwards, measure every cell once more, not scored, and write what W_test's interfaces carried into
-    /// this directory: a pcap file each, with the headers of every packet
+    /// After measuring, run every cell once more without counting it, and write the packet headers at the
+    /// interfaces of the host under test (W_test) to this directory, one pcap file per cell
     #[arg(long, value_name = "DIRECTORY")]
     trace: Option<PathBuf>,
     #[command(flatten)]

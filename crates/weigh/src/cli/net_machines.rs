@@ -7,12 +7,15 @@ use weigh_net::far_host::FarHosts;
 /// Machines of both black boxes. Without these options both run on this machine.
 #[derive(Debug, Args)]
 pub struct NetMachines {
-    /// Run W_active, the busy peer, on USER@HOST over ssh as root [default: this machine]
+    /// For network cells: run W_active, the peer in every transfer, on USER@HOST [default: this machine]
     ///
-    /// Append options as for `host:`, such as root@10.1.0.2,port=2222,identity=FILE,known_hosts=FILE.
+    /// USER must be root. weigh connects by ssh and copies itself there. It makes a network namespace on the
+    /// interface of ssh, and removes both at the end (docs/net-machines.md). Append options as in
+    /// root@10.1.0.2,port=2222,identity=FILE,known_hosts=FILE.
     #[arg(long, value_name = "USER@HOST", requires = "passive", help_heading = "Three machines")]
     active: Option<String>,
-    /// Run W_passive on USER@HOST over ssh as root [default: this machine]
+    /// For network cells: run W_passive, the peer of the second connection, on USER@HOST, as --active does
+    /// [default: this machine]
     #[arg(long, value_name = "USER@HOST", requires = "active", help_heading = "Three machines")]
     passive: Option<String>,
 }

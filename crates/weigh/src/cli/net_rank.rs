@@ -19,35 +19,35 @@ const INDEX: &str = "unixbench";
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh net --json mine.json                    on each machine
-  weigh net rank k3f9qx ./other.json            one of this machine's, and another's
-  weigh net rank ./a.json ./b.json --price ./a.json=2900 --price ./b.json=15195
+  weigh net --json mine.json          measure, on each machine
+  weigh net rank k3f9qx ./other.json  rank this machine and another one
+  weigh net rank ./a.json ./b.json --price ./a.json=2900
   weigh net rank ./a.json ./b.json --index ./a.json=./a-unixbench.json
-      A run of `weigh run unixbench` of that machine, for its index.
+      Show the index that `weigh run unixbench` measured on that machine.
 
 Exit status: 0 done, 2 error.";
 
-/// Rank machines by their BTU, with intervals and ties, penalties, index and price
+/// Rank machines by their BTU (bits to the user), with intervals and ties
 ///
-/// As Table 1 and Figures 2 and 3 of Maly, Gupta and Mynam (1996). Each is an experiment of `weigh net`
-/// by its id, its beginning or its name, or a file that `weigh net --json` or `weigh export --json`
-/// wrote, perhaps on another machine. All have to be of one grid.
+/// Also shows penalties, UnixBench's index (--index) and the price that you give (--price), as in Table 1 and
+/// Figures 2 and 3 of Maly, Gupta and Mynam (1996). All results must come from the same grid.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RankArgs {
-    /// Experiments of `weigh net`, or files (with a `/` or `.json` in the name)
+    /// Results of `weigh net` to rank: ids, beginnings of ids, names, or files that `--json` or `weigh export
+    /// --json` wrote on any machine, such as ./other.json. A file has a `/` or `.json` in its name
     #[arg(required = true, value_name = "ID")]
     runs: Vec<String>,
-    /// Price of a machine, in any currency
+    /// Price of a machine, in any currency, such as ./a.json=2900; may be repeated
     #[arg(long, value_name = "ID=PRICE", value_parser = assigned)]
     price: Vec<(String, String)>,
-    /// A run of `weigh run unixbench` on that machine: an experiment or a file
+    /// Result of `weigh run unixbench` on a machine, an experiment or a file, for its index; may be repeated
     #[arg(long, value_name = "ID=RUN", value_parser = assigned)]
     index: Vec<(String, String)>,
     /// Print the ranking as JSON
     #[arg(long)]
     json: bool,
-    /// Write it as one HTML file, with the figures
+    /// Write the ranking as one HTML file, with the figures; `-` is stdout
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
