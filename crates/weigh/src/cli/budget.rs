@@ -21,14 +21,18 @@ use weigh_treatment::undoings;
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo weigh budget -w exec                          every system call audited, starting programs
+  sudo weigh budget -w exec
+      Audit every system call; an operation is the start of a program.
   sudo weigh budget audit:rules=my.rules -w create-unlink --rate 200
-                                                     my rules, at 200 files created a second
-  sudo weigh budget audit:rules=my.rules --rate 5 --rate 50 -- ./handle-one-request
+      Use my rules, at 200 files created per second.
+  sudo weigh budget audit:rules=my.rules --rate 5 -- ./handle-one-request
+      Use my rules; an operation is a run of this command.
   sudo weigh budget audit:sink=auditd -w getppid --burst 20000
-                                                     with the real auditd, a burst of 20,000 at once
-  sudo weigh budget audit -w open-close --disk-full  what happens when the log's disk is full
-  sudo weigh budget --profile server.json            the command of a recorded profile; asks first
+      Use the real auditd, and a burst of 20,000 operations.
+  sudo weigh budget audit -w open-close --disk-full
+      Show what happens when the log's disk is full.
+  sudo weigh budget --profile server.json
+      Run the command of a recorded profile; asks first.
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
@@ -36,32 +40,35 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 ///
 /// Runs a workload or a command with the rules loaded. Reports records and bytes of log per operation, and
 /// the log per day at your rates, plain and gzipped. Finds the smallest backlog limit that loses no record in
-/// a burst, and shows the effect of several times the rate. docs/guide-budget.md explains the numbers.
+/// a burst, and shows what happens at 2, 5 and 10 times your rate. docs/guide-budget.md explains the numbers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
 pub struct BudgetArgs {
-    /// `audit` with its parameters (`weigh list treatments`)
+    /// Treatment `audit` with its parameters, such as audit:rules=my.rules (`weigh list treatments audit`).
+    /// `audit` alone audits every system call
     #[arg(value_name = "TREATMENT", default_value = "audit")]
     treatment: String,
-    /// The workload whose operations are counted [default: open-close]
+    /// Workload whose operations are counted, such as exec (`weigh list workloads`) [default: open-close]
     #[arg(short, long, value_name = "NAME", conflicts_with_all = ["command", "profile"])]
     workload: Option<String>,
-    /// Run the command of this profile, recorded by `weigh profile`. The command is shown first and run only
-    /// if you confirm it on a terminal
+    /// Run the command of this profile, which `weigh profile` recorded. weigh shows the command, and runs
+    /// it as root only after you confirm on a terminal
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     profile: Option<PathBuf>,
-    /// Operations (or runs of the command) per second; 2, 5 and 10 times that rate are shown as well. May
-    /// be repeated [default: 1, 10, 100, 1000]
+    /// Operations, or runs of the command, per second, such as 200; may be repeated. The log per day is also
+    /// shown for 2, 5 and 10 times each rate [default: 1, 10, 100, 1000]
     #[arg(long = "rate", value_name = "N", value_parser = rate)]
     rates: Vec<f64>,
-    /// Size of the burst, in operations, that the backlog must hold [default: what the workload does in
-    /// 100 ms, at most 100000 records]
+    /// Burst whose records the backlog must hold, in operations [default: the operations of 100 ms at full
+    /// speed, but not more than make 100000 records]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     burst: Option<u64>,
-    /// Also fill a small disk under each disk_full_action of auditd; takes half a minute more
+    /// Also fill a small file system of 8 MiB, once with each of auditd's disk_full_action IGNORE, SYSLOG,
+    /// ROTATE and SUSPEND. HALT, SINGLE and EXEC are not tried. Needs auditd installed but not running; takes
+    /// half a minute more
     #[arg(long)]
     disk_full: bool,
-    /// The command, after `--`
+    /// Command whose runs are counted as operations, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]

@@ -15,29 +15,30 @@ use weigh_report::display::Display;
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo weigh rules my.rules                       what does each of these rules cost?
-  sudo weigh rules /etc/audit/rules.d --top 50    a directory, as augenrules reads it
-  sudo weigh rules my.rules --budget 5m           narrower intervals
+  sudo weigh rules my.rules                     what does each rule cost?
+  sudo weigh rules /etc/audit/rules.d --top 50  the files of augenrules
+  sudo weigh rules my.rules --budget 5m         narrower intervals
   sudo weigh rules my.rules --json rules.json --html rules.html
-  weigh show latest                               the stored result again
+  sudo weigh show latest                        the stored result again
   weigh profile -o server.json -- ./my-server --once
   sudo weigh rules my.rules --profile server.json
-      For your own program, with its own mix of system calls.
+      The cost for your own program, with its own mix of system calls.
 
 Exit status: 0 done, 2 error, 130 interrupted.";
 
 /// Measure what each audit rule costs
 ///
-/// Loads the rules with auditctl, reads back what the kernel holds, and adds and removes them one by one
-/// and kind by kind while a process of weigh's own makes system calls. The rules of this host stay in
-/// force, and everything is restored at the end. See docs/guide-rules.md.
+/// Loads the rules with auditctl and reads them back from the kernel. Then adds and removes single rules,
+/// and groups of rules with the same conditions (kinds), while a process of weigh makes system calls. The
+/// rules of this host stay in force, and weigh restores everything at the end. See docs/guide-rules.md.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
 pub struct RulesArgs {
-    /// Rule files, or directories of `*.rules` files
+    /// Rule files, or directories with `*.rules` files, such as /etc/audit/rules.d
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
-    /// Confirm this many of the most expensive rules, and show as many rows (similar rules share a row)
+    /// Measure this many of the most expensive rules again, to confirm their cost, and show the same number
+    /// of rows (similar rules share a row)
     #[arg(
         long,
         value_name = "N",
@@ -45,11 +46,13 @@ pub struct RulesArgs {
         value_parser = clap::value_parser!(u16).range(1..=1000)
     )]
     top: u16,
-    /// Weight system calls by how often this program makes them; FILE is written by `weigh profile`
+    /// Weight the cost of each system call by how often a program makes it, as `weigh profile` recorded it in
+    /// FILE [default: a fixed mix of calls]
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// Approximate time for attributing costs; loading, matching and rewrites come on top. More time makes
-    /// intervals narrower [default: 15s if a PMU counts instructions, otherwise 50s]
+    /// Approximate time for measuring the cost of each rule; more time makes intervals narrower. Loading
+    /// the rules, finding which of them match, and trying cheaper ways to write them take additional time
+    /// [default: 15s if a PMU counts instructions, otherwise 50s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
