@@ -15,37 +15,46 @@ use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh diff k3f9qx m2abcd                   what changed from the first to the second?
+  weigh diff k3f9qx m2abcd    what changed from the first to the second?
   weigh diff k3f m2a --json
-  weigh diff latest~1 latest                 the last two
-  weigh import A.json B.json                 two `weigh compare --json` files of two machines
-  weigh diff k3f m2a --fail-above 5%         for CI: exit status 1 if a row got worse by more
+  weigh diff latest~1 latest  the last two experiments
+  weigh diff k3f m2a --fail-above 5%
+                              for CI: exit status 1 if a row got worse by more
+  weigh import A.json B.json  compare `weigh compare --json` of two machines
   weigh compare seccomp:compares=500 --base seccomp:compares=50
-      Better where possible: both in one experiment, in pairs.
+                              better: measure both in one experiment, in pairs
 
-Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error, or with --fail-above
-whether a row of BEFORE got worse cannot be told: it failed, is gone, is not compared or not judged.";
+Exit status: 0 done, 1 a row got worse by more than --fail-above, 2 error. With
+--fail-above also 2 if no row got worse, but a row of BEFORE has no answer: it
+failed in AFTER or is missing there, or it was not compared or has no interval.";
 
-/// Compare two stored experiments, which were not paired
+/// Compare two stored experiments that were measured separately
 ///
 /// Compares rows that have the same workload, treatment and unit: the rate of the baseline, and the effect
-/// of the treatment. The intervals cover only the noise within the two experiments, not what else differs
-/// between them (boot, heat, neighbours). Rows that were measured otherwise (--capacity, --for, --rate) are
-/// not compared, and passes over one start (--for) have no interval. For a decision, weigh both in one
-/// experiment with `weigh compare`.
+/// of the treatment. The intervals cover only the noise within the two experiments. They do not cover
+/// other differences between the experiments (boot, heat, other virtual machines).
+///
+/// Two rows are not compared if they were measured in different ways: for example with another --rate or
+/// limit of --capacity, with --for in one of them only, or with interleaved pairs in one of them only. If
+/// both have --for, the rows have no interval and no verdict, because each saw only one start of its
+/// server.
+///
+/// For a decision, measure both systems or treatments in one experiment, with `weigh compare`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DiffArgs {
-    /// The earlier experiment: its id or the beginning of it, a name, or latest~1
+    /// Earlier experiment: its id or the beginning of it, a name, or latest~1
     before: String,
-    /// The later experiment, in the same form
+    /// Later experiment: its id or the beginning of it, a name, or latest
     after: String,
-    /// Write the result as JSON, as documented in docs/diff.md
+    /// Print the result as JSON, as documented in docs/diff.md
     #[arg(long)]
     json: bool,
-    /// Exit with status 1 if an effect (for runs: a rate) got significantly worse by more than this, that
-    /// is, if its whole interval lies beyond it; with 2 if a row of BEFORE cannot be judged. Passing does not
-    /// prove that nothing got worse
+    /// Exit with status 1 if a row got worse by more than this, such as 5%, with its whole interval;
+    /// otherwise with 2 if a row of BEFORE has no answer.
+    ///
+    /// The limit applies to the effect of the treatment; for `weigh run`, to the rate. Status 0 does not
+    /// prove that nothing got worse.
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     fail_above: Option<f64>,
 }

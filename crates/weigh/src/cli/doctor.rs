@@ -30,53 +30,59 @@ use weigh_treatment::undoings;
 const EXAMPLES: &str = "\
 Examples:
   weigh doctor
-      What disturbs a measurement, how, and the command that fixes it.
+      Show what disturbs a measurement, how, and the command that fixes it.
   sudo weigh doctor --fix -- weigh compare seccomp -w unixbench
-      Governor at performance and boost off, only while this experiment runs.
+      Set the governor and turn boost off, only while this experiment runs.
   sudo weigh doctor --fix
-      The same until Ctrl-C, for what you do in another terminal.
+      Do the same until Ctrl-C, while you work in another terminal.
   weigh doctor --disk
-      What the device below the directory for temporary files can do; --disk=DIR for another.
+      Measure the disk below $TMPDIR; --disk=DIR measures another one.
   sudo weigh doctor --install apps
-      The servers that `weigh run app` measures, from Debian's packages; asks first, starts none.
+      Install the servers that `weigh run app` measures; asks first.
   sudo weigh doctor --install vm
-      What `weigh compare vm:…` builds and boots virtual machines with.
+      Install the programs that build and boot virtual machines for
+      `weigh compare vm:…`; asks first.
 
-Exit status: 0 nothing disturbs, 1 there is a warning, 2 error; with a COMMAND, that of the command.";
+Exit status: 0 no warning, 1 a warning, 2 error. With --fix, --disk or
+--install: 0 done, 2 error. With a COMMAND: the exit status of the command.";
 
 /// How often a command is looked after that runs with the settings changed.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Check whether this machine is fit to measure, and temporarily reduce noise
 ///
-/// Changes nothing without --fix. With --fix, sets the CPUs' governor to performance, turns boost off, and
-/// restores both when COMMAND ends. If weigh is killed, a guard process restores them; if that is killed
-/// too, `weigh restore` does. Every report repeats the warnings; its JSON and HTML also have the notes.
+/// Prints warnings about disturbances, and facts worth knowing, which only limit how far a result applies.
+/// The report of every experiment repeats the warnings; its JSON and HTML also contain the facts
+/// (docs/doctor.md).
+///
+/// Changes nothing without --fix. With --fix, sets the governor of the CPUs to performance, turns boost off,
+/// and restores both when COMMAND ends. If weigh is killed, a guard process restores them. If the guard is
+/// killed too, `weigh restore` does it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
-    /// Write the findings as JSON
+    /// Print the findings as JSON; with --disk, the speeds of the disk
     #[arg(long, conflicts_with = "fix")]
     json: bool,
-    /// Change what can be changed and restored safely, while COMMAND runs or until Ctrl-C
+    /// Set the CPU governor to performance and turn boost off, while COMMAND runs or until Ctrl-C; needs root
     #[arg(long)]
     fix: bool,
-    /// Install the servers that workloads ask, or what virtual machines need, with apt-get; nothing is
-    /// started
+    /// Install missing programs with apt-get (Debian, Ubuntu), and start none of them; needs root and asks
+    /// first. Elsewhere weigh prints the names of the packages in Debian
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fix", "json"])]
     install: Option<install::Installable>,
-    /// Measure what the device below DIR can do, without the page cache, and keep it for reports [default:
-    /// the directory for temporary files]
+    /// Measure the speed of the device below DIR without the page cache, and store it for later reports.
+    /// Writes a file of 128 MiB there for about five seconds [default: $TMPDIR, or /tmp]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     #[arg(conflicts_with_all = ["fix", "install"])]
     disk: Option<Option<PathBuf>>,
-    /// Do not ask before --install installs anything
+    /// Do not ask before --install installs packages
     #[arg(long, requires = "install")]
     yes: bool,
     /// Look below this directory instead of /
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     root: PathBuf,
-    /// Command to run with the settings changed
+    /// Command to run while --fix is in force
     #[arg(last = true, value_name = "COMMAND", requires = "fix")]
     command: Vec<String>,
 }

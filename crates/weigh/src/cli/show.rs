@@ -14,24 +14,27 @@ use weigh_report::terminal::{self, Screen};
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh show            the latest experiment
-  weigh show -v         with every table: latencies, evidence, and what was done
-  weigh show k3f9qx     by its id from `weigh history`; the beginning is enough
+  weigh show                  the latest experiment
+  weigh show -v               with every table and warning
+  weigh show k3f9qx           by its id from `weigh history`, or its beginning
   weigh show before-upgrade   by its name, given with --name
   weigh show --as unixbench   as UnixBench's table of indices
-  weigh show --as nitzberg    an experiment with two sets as Delta-1, Delta-2, Delta-3";
+  weigh show --as nitzberg    as Nitzberg's table, after --sets 2: the effects
+                              in set 1 (Delta-1) and set 2 (Delta-2), and their
+                              distance (Delta-3)
+  sudo weigh show             an experiment that ran with sudo";
 
-/// Show an experiment, evaluated again from its stored samples
+/// Show a stored experiment again, evaluated from its samples
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ShowArgs {
-    /// The experiment: its id or the beginning of it, a name, latest, or latest~1 for the one before
-    /// [default: latest]
+    /// Experiment: its id or the beginning of it, a name, latest, or latest~1 for the one before [default:
+    /// latest]
     id: Option<String>,
     #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
     #[arg(value_parser = dialect::named, help = table_help("Print in the form of"))]
     dialect: Option<&'static Dialect>,
-    /// Show everything: latencies, evidence, what each treatment did, warnings in full, the machine
+    /// Show everything: latencies, evidence, the steps of each treatment, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]

@@ -24,9 +24,9 @@ use weigh_treatment::{guest, undoings};
 /// Component that can be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Installable {
-    /// The servers that the suite `app` measures
+    /// Servers to which the workloads of the suite `app` send requests
     Apps,
-    /// Programs that build and boot virtual machines
+    /// Programs that build and boot the virtual machines of `weigh compare vm:…`
     Vm,
 }
 
