@@ -28,24 +28,24 @@ use weigh_treatment::kind::planted;
 const EXAMPLES: &str = "\
 Examples:
   weigh calibrate
-      The suite quick, for a minute: noise and the smallest effect of every workload.
+      Show the noise and the smallest detectable effect of the suite quick.
   weigh calibrate -w unixbench --repeat 20 --budget 60s
-      Twenty experiments with nothing to find: how many find something?
+      Run 20 experiments without a difference: how many find one?
   weigh calibrate -w getppid -w stat --budget 20s --json calibration.json
   weigh calibrate -w getppid -w stat --planted 1% --repeat 20 --budget 20s
-      Plus 20 experiments with 1 % more work in one arm: is the cost found, and is the interval right?
-      And 20 with a cost in every fifth slice: does any verdict deny the cost?
+      Also run 20 experiments with 1 % more work in one arm: how many find it?
+      And 20 with a cost in every fifth time slice: does a verdict miss it?
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
-/// Run an A/A test: how noisy is this machine, and what is the smallest change it can detect?
+/// Measure the noise of this machine and the smallest change that it can detect (A/A test)
 ///
-/// Compares every workload with itself, in the same way as `weigh compare none --no-detail`.
-/// Every `slower` or `faster` verdict is a false alarm. Calibrations of the same machine (host
-/// name, CPU, kernel) are combined. The next `weigh compare` starts from the noise that they measured.
+/// Compares every workload with itself, as `weigh compare none --no-detail` does. Every verdict `slower` or
+/// `faster` is a false alarm. Combines all calibrations of the same machine (host name, CPU, kernel). The
+/// next `weigh compare` starts from the noise that they measured.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("budget", |budget| budget.default_value("60s")))]
+#[command(mut_arg("budget", |budget| budget.help("Time of each experiment").default_value("60s")))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus twice the sample length")))]
 pub struct CalibrateArgs {
     #[command(flatten)]
@@ -58,8 +58,8 @@ pub struct CalibrateArgs {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     repeat: u32,
-    /// After each experiment, run two more with a known effect: one arm does this much more work; one arm
-    /// does 5% more work, all of it in every fifth slice
+    /// After each experiment, run two more with a known cost in one arm: this much more work, such as 1%; and
+    /// 5% more work, all of it in every fifth time slice (docs/calibration.md)
     #[arg(
         long,
         value_name = "PERCENT",

@@ -20,18 +20,18 @@ Examples:
   weigh export k3f9qx --html --anonymise -o to-share.html
   weigh export k3f9qx --json | jq '.results[] | {workload, effect_pct}'";
 
-/// Write an experiment in another format
+/// Write a stored experiment in another format
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExportArgs {
-    /// The experiment: its id or the beginning of it, a name, or latest
+    /// Experiment: its id or the beginning of it, a name, or latest
     id: String,
     #[command(flatten)]
     format: ChosenFormat,
     #[arg(long = "as", value_name = "TABLE", value_parser = dialect::named)]
-    #[arg(help = table_help("Write in the form of") + ". With nitzberg, --html adds his Figure 4")]
+    #[arg(help = table_help("Write in the form of") + ". With nitzberg, --html adds Figure 4 of his thesis")]
     dialect: Option<&'static Dialect>,
-    /// Where to write it [default: stdout]
+    /// File to write, such as report.html [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: PathBuf,
     #[command(flatten)]

@@ -11,24 +11,24 @@ use weigh_model::format;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh forget k3f9qx                 shows what it is, and asks
-  weigh forget k3f9qx m2abcd --yes    for scripts
-  weigh forget latest --dry-run       only shows what it would delete";
+  weigh forget k3f9qx               show the experiment, ask, and delete it
+  weigh forget k3f9qx m2abcd --yes  delete two without asking, for scripts
+  weigh forget latest --dry-run     only show the experiment to delete";
 
 /// Delete experiments and their samples
 ///
-/// Deletes samples, names, tags and the HTML report beside the database, for good. Reports that you wrote
-/// elsewhere are kept. An experiment that is still running is refused.
+/// Deletes samples, names, tags, and the HTML report next to the database, permanently. Keeps reports that
+/// you wrote to other places. Refuses an experiment that is still running.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ForgetArgs {
-    /// The experiments: ids or the beginnings of them, names, or latest
+    /// Experiments: ids or the beginnings of them, names, or latest
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Do not ask
+    /// Do not ask before deleting
     #[arg(short, long)]
     yes: bool,
-    /// Show what would be deleted, and delete nothing
+    /// Show the experiments, but delete nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
 }

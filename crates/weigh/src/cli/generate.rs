@@ -9,14 +9,14 @@ use super::{man, output};
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
-  weigh completions bash > /etc/bash_completion.d/weigh
+  weigh completions bash | sudo tee /etc/bash_completion.d/weigh > /dev/null
   weigh completions zsh > ~/.zfunc/_weigh
   weigh completions fish > ~/.config/fish/completions/weigh.fish";
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  weigh man | man -l -                       read it
-  weigh man --directory /usr/share/man/man1  one page per command";
+  weigh man | man -l -                            read the page
+  sudo weigh man --directory /usr/share/man/man1  write one page per command";
 
 /// Asks weigh for names first: workloads, suites, treatments, experiments. Where it knows none, what was
 /// generated offers options and files.
@@ -35,10 +35,11 @@ complete -F _weigh_with_names -o bashdefault -o default weigh
 
 /// Print the completions for a shell
 ///
-/// Those for bash also complete the names of workloads, suites, mixes, treatments, fixtures and experiments.
+/// In bash, names of workloads, suites, mixes, treatments, fixtures and experiments are completed, too.
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArgs {
+    /// Shell to write completions for
     shell: Shell,
 }
 
@@ -46,7 +47,7 @@ pub struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub struct ManArgs {
-    /// Write weigh.1, weigh-compare.1, … here
+    /// Write weigh.1, weigh-compare.1, … to this directory [default: print weigh.1]
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 }

@@ -12,40 +12,40 @@ use weigh_model::result::work_name::WorkName;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh history                                   the latest first
+  weigh history
   weigh history --kind compare --treatment audit --since 7d
   weigh history --workload getppid --tag nightly --limit 10
   weigh history --json | jq -r '.experiments[].id'";
 
-/// List stored experiments
+/// List stored experiments, the latest first
 ///
-/// The latest comes first. Several filters are combined: an experiment must match all of them.
+/// With several filters, lists the experiments that match all of them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
-    /// Only compare, versus, run (with those of `weigh load` and `weigh net`), calibrate, rules,
-    /// budget, profile or import
+    /// Only experiments of this command: compare, versus, run (also those of `weigh load` and `weigh net`),
+    /// calibrate, rules, budget, profile or import
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<ExperimentKind>,
-    /// Only those that weighed a treatment whose label contains this
+    /// Only experiments with a treatment whose label contains this, such as audit
     #[arg(long, value_name = "TREATMENT")]
     treatment: Option<String>,
-    /// Only those that measured a workload whose name contains this
+    /// Only experiments with a workload whose name contains this, such as getppid
     #[arg(short, long, value_name = "WORKLOAD")]
     workload: Option<String>,
-    /// Only those since a day (2026-11-21), a time (2026-11-21T20:00:00Z), or for the last 7d, 12h, …
+    /// Only experiments since a day (2026-11-21) or a time (2026-11-21T20:00:00Z), or of the last 7d, 12h, …
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Timestamp>,
-    /// Only those of this name
+    /// Only experiments with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only those with this tag
+    /// Only experiments with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Show at most this many
+    /// Show at most this many experiments [default: all]
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
-    /// As JSON
+    /// Print the list as JSON
     #[arg(long)]
     json: bool,
 }

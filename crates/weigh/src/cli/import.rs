@@ -22,36 +22,37 @@ const LONGEST_FILE: u64 = 64 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh import before.txt after.txt             two reports of UnixBench: before is the baseline
-  weigh import off.txt on.txt --base off --as on
+  weigh import before.txt after.txt  reports of UnixBench, the baseline first
+  weigh import off.txt on.txt --as off,on --base off
   weigh import RUN1 RUN2 RUN3 RUN4 --as on,off --base off
-      Two sets, alternately on and off; `weigh show --as nitzberg` then shows Delta-1 to Delta-3.
-  weigh import both.json                        hyperfine --export-json; or a file for each command
-  weigh import base.csv patched.csv             perf stat -x, -o FILE
-  weigh import summary.txt                      lmbench: each host of the summary is a result
-  weigh import reaim.csv                        re-aim's table: one number for each number of users
-  weigh import experiment.json                  weigh compare --json, from another machine
-  weigh import a.json b.json                    two such files from two machines, side by side
-  weigh import table9.csv                       a table from a paper: test,unit,Base,SELinux
+      Import two sets of on and off; `weigh show --as nitzberg` shows them.
+  weigh import both.json             hyperfine --export-json, or one per command
+  weigh import base.csv patched.csv  perf stat -x, -o FILE
+  weigh import summary.txt           lmbench's summary: each host is a result
+  weigh import reaim.csv             re-aim's table: one row per number of users
+  weigh import experiment.json       weigh compare --json, from another machine
+  weigh import a.json b.json         such files of two machines, compared
+  weigh import table9.csv            table of a paper: test,unit,Base,SELinux
 
-docs/import.md explains what can be concluded from each format.";
+docs/import.md shows for each format which conclusions are possible.";
 
 /// Import results of other programs, or of weigh on another machine, as an experiment
 ///
-/// An import shows differences but no verdict: one number for each side says nothing about the noise. The
-/// format is detected from the content.
+/// Shows differences but no verdicts, because one number per side does not show the noise. Detects the format
+/// from the content.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ImportArgs {
-    /// Reports of UnixBench (also .log, .csv), lmbench's summary, tables of re-aim, JSON of hyperfine or
-    /// weigh, CSV of perf stat, or a table
+    /// Files to import: reports of UnixBench (also .log, .csv), lmbench's summary, tables of re-aim, JSON of
+    /// hyperfine or weigh, CSV of perf stat, or a table
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Labels of the results, in order; the list is repeated until every result has one. Results with the
-    /// same label are sets [default: the file names]
+    /// Labels of the results, in order, such as off,on; weigh repeats the list until every result has a
+    /// label. One label other than --base stands for both: the baseline comes first. Results with the same
+    /// label are sets of one arm [default: the file names]
     #[arg(long = "as", value_name = "LABEL,…", value_delimiter = ',')]
     labels: Vec<String>,
-    /// Which label is the baseline [default: the first]
+    /// Label of the baseline, such as off [default: the first label]
     #[arg(long, value_name = "LABEL")]
     base: Option<String>,
     #[arg(long, value_name = "NAME", help = format_help(), value_parser = ForeignFormat::named)]
@@ -60,7 +61,7 @@ pub struct ImportArgs {
 
 fn format_help() -> String {
     let names: Vec<&str> = import::IMPORTS.iter().map(|format| format.name).collect();
-    format!("Format of all files, of {} [default: detect each]", names.join(", "))
+    format!("Format of all files: {} [default: detected for each file]", names.join(", "))
 }
 
 impl ImportArgs {

@@ -21,31 +21,33 @@ use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh profile -- ./my-program         a command, from its start to its end
+  weigh profile -- ./my-program
+      Count the calls of a command, from its start to its end.
   weigh profile --prepare 'make clean' -- make -j2
-      It runs twice: without --prepare, the second run of a build finds nothing to do.
+      The command runs twice: without --prepare, the second build has no work.
   weigh profile --for 30s -o web.json -- nginx -g 'daemon off;'
-      A server: it gets SIGTERM after that time. Give it its usual load in both runs.
+      End a server with SIGTERM after 30 s. Give it its usual load in both runs.
   sudo weigh profile --pid $(pidof -s postgres) --for 30s
-      A running process with its threads and children; it keeps running afterwards.
+      Count a running process with its threads and children; it keeps running.
   sudo weigh rules /etc/audit/rules.d --profile profile.json
-      What the profile is for: what do these rules cost this program?
+      Use the profile: what do these rules cost this program?
   weigh profile -o - -- ls -R /usr > ls.json
 
-`weigh rules` and `weigh budget` also read what `strace -c -f -o FILE` and `perf trace -s -o FILE` wrote.
+`weigh rules --profile` also reads a FILE of `strace -c -f -o FILE` or
+`perf trace -s -o FILE`.
 
-Exit status: 0 done, 2 error, 130 interrupted (what was counted is kept).";
+Exit status: 0 done, 2 error, 130 interrupted (the counts up to then are kept).";
 
 /// Count the system calls of your program, for `weigh rules` and `weigh budget`
 ///
 /// Runs the command twice: once undisturbed, for its CPU time, and once under ptrace, which counts every
-/// call but is slow, as the program stops at each of them. Both runs include all child processes and end
-/// with the last of them. Standard input is empty. With --pid, a running process is observed for two periods
-/// of the same length, without and with counting, and then left alone.
+/// call but is slow. Both runs include all child processes and end with the last of them. Standard input is
+/// empty. With --pid, observes a running process for two periods of --for, without and with counting, and
+/// then leaves it alone.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ProfileArgs {
-    /// Where the profile goes, as JSON; `-` is stdout
+    /// File for the profile, as JSON; `-` is stdout
     #[arg(
         short = 'o',
         long = "output",
@@ -54,21 +56,22 @@ pub struct ProfileArgs {
         default_value = "profile.json"
     )]
     output: PathBuf,
-    /// End the command after this time with SIGTERM, and SIGKILL 5 s later; with --pid, observe for this long
+    /// End the command after this time with SIGTERM, and with SIGKILL 5 s later; with --pid, observe the
+    /// process for this time; such as 30s [default: until the command ends]
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
     time: Option<Duration>,
-    /// Count a running process, its threads and children, instead of a command
+    /// Count the calls of this running process, its threads and children, instead of a command; needs --for
     #[arg(long, value_name = "PID", requires = "time", conflicts_with = "command",
         value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
     /// Write a profile even if the command fails
     #[arg(long, conflicts_with = "pid")]
     ignore_failure: bool,
-    /// Run this with `sh` before each of the two runs; it is not counted, and --for is no limit to it.
-    /// Processes that it leaves running are killed
+    /// Run this with `sh` before each of the two runs, for example 'make clean'. Its calls are not counted,
+    /// and --for does not limit it. weigh kills processes that it leaves running
     #[arg(long, value_name = "LINE", conflicts_with = "pid")]
     prepare: Option<String>,
-    /// The command, after `--`
+    /// Command to count, after `--`
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
     command: Vec<String>,
 }

@@ -12,12 +12,13 @@ use weigh_treatment::undoings;
 
 const EXAMPLES: &str = "\
 Example:
-  sudo weigh restore       after a crash; does nothing if there is nothing to restore";
+  sudo weigh restore       after a crash; changes nothing if all is as it was";
 
 /// Undo the changes of an experiment that was killed
 ///
-/// If `weigh` is killed, a guard process does this. Use this command if the guard was killed as well. Every
-/// experiment also does this before it starts. An experiment that reboots this machine is ended by it, too.
+/// If `weigh` is killed, a guard process restores the system. Use this command if the guard was killed as
+/// well. Every experiment also does this before it starts. `weigh restore` also ends an experiment that
+/// reboots this machine (boot:…).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RestoreArgs {

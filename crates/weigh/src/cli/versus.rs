@@ -18,67 +18,75 @@ Examples:
   weigh versus 'grep -c x big.txt' 'rg -c x big.txt'
       Is the second command faster than the first?
   weigh versus -N './old --fast' './new --fast' './new --faster'
-      Without a shell, whose start is part of a short command's time.
+      Start the commands without a shell, to time short commands.
   weigh versus --prepare 'make clean' 'make -j1' 'make -j2'
-      With something to do before each run, which is not timed.
-  weigh versus --prepare 'rm -f out.gz' --prepare 'rm -f out.zst' -n gzip -n zstd \\
-      'gzip -k out' 'zstd -k out'
-      Each command with its own preparation and its own name.
+      Run `make clean` before each run, untimed.
+  weigh versus --prepare 'rm -f out.gz' --prepare 'rm -f out.zst' \\
+      -n gzip -n zstd 'gzip -k out' 'zstd -k out'
+      Give each command its own preparation and its own name.
   weigh versus --same-output './sort-old big.txt' './sort-new big.txt'
-      Only a command that writes the same has a result.
-  weigh versus --fail-above 2% --timeout 30s './main --bench' './branch --bench'
-      For CI: exit status 1 if the branch is significantly more than 2 % slower.
+      Report no result for a command that prints something else.
+  weigh versus --fail-above 2% --timeout 30s './main --bench' './new --bench'
+      For CI: exit status 1 if ./new is shown to be more than 2 % slower.
   weigh versus --continue k3f9qx --budget 5m
       Continue an experiment that has no verdict yet.
 
-Time is that of the whole command, from its execution to its end, with the start of the shell. A
-command that prints a line {\"operations\":N,\"elapsed_ns\":N} is compared by that rate instead.
+The time of a command includes its start, and the start of the shell. If a
+command prints a line {\"operations\":N,\"elapsed_ns\":N}, weigh compares that
+rate instead.
 
-Exit status: 0 done, 1 slower than --fail-above, 2 error or no result, 3 inconclusive, 130 interrupted.";
+Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
+3 inconclusive (no verdict, or --fail-above undecided), 130 interrupted.";
 
-/// Weigh commands against each other; the first is the baseline
+const BUDGET_HELP: &str = "Stop measuring after this time, even if commands have no verdict yet [default: \
+                           2m; at least 8s for each command after the first]";
+
+/// Compare the time of commands with the first of them, the baseline
 ///
-/// Runs each command in pairs with the first, in random order, until it is shown to be slower, faster or
-/// equivalent within the margin, or the budget is spent. Write each command in quotes, as a shell
-/// would take it.
+/// Runs each command in pairs with the first one, in random order. Stops when each has a verdict (slower,
+/// faster, or equivalent within the margin) and a narrow interval, or when the budget is spent. Write each
+/// command in quotes, as for a shell. An arm is one of the commands; a row of the report is one command
+/// compared with the first.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("budget", |budget| defaults_to(budget, "2m, or 8s per command where that is longer")))]
+#[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "24h")))]
 #[command(mut_args(settled_by_continue))]
 pub struct VersusArgs {
-    /// The commands, each in quotes: the baseline, and one or more to hold against it
+    /// Commands, each in quotes: the baseline, and one or more to compare with it
     #[arg(value_name = "COMMAND", required_unless_present = "go_on")]
     command: Vec<String>,
-    /// Execute commands with this shell, which gets `-c COMMAND`; `none` splits them into words instead
+    /// Shell that runs the commands with `-c COMMAND`, such as 'bash --norc'; `none` splits a command into
+    /// words and runs it without a shell
     #[arg(short = 'S', long, value_name = "SHELL", default_value = "/bin/sh")]
     shell: String,
-    /// Execute commands without a shell, like --shell none
+    /// Run the commands without a shell, like --shell none
     #[arg(short = 'N', long, conflicts_with = "shell")]
     no_shell: bool,
-    /// Name of a command in the reports; repeat it for the next one [default: the command]
+    /// Name of the first command in the reports; repeat the option to name the next ones [default: the
+    /// command]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     command_names: Vec<String>,
-    /// Exit statuses that count as success, as 0,1; a command that exits with another has no result
+    /// Exit statuses that count as success, such as 0,1; a command with another exit status has no result
     #[arg(long, value_name = "CODES", value_delimiter = ',', default_value = "0")]
     expect_exit: Vec<u8>,
-    /// Accept any exit status; a command that a signal ends still has no result
+    /// Accept any exit status; a command that is killed by a signal still has no result
     #[arg(short, long, conflicts_with = "expect_exit")]
     ignore_failure: bool,
-    /// Compare everything that each run writes to stdout with what the first command wrote in a first run;
-    /// a command that writes something else has no result
+    /// Require that every run prints the same to stdout as the first run of the first command; a command with
+    /// different output has no result
     #[arg(long)]
     same_output: bool,
-    /// Run each command once before the first pair, and show what it prints, its last 64 KiB
+    /// Run each command once before the first pair, and show the last 64 KiB of its output
     #[arg(long)]
     show_output: bool,
     #[command(flatten)]
     pairing: Pairing,
     #[command(flatten)]
     later: ContinueOption,
-    /// Run this with `sh` before every launch of a command, for example `make clean`; repeated, once for each
-    /// command, in their order. It is neither timed nor compared. If it fails, there is no result.
-    /// Processes that it leaves running are killed
+    /// Run this with `sh` before every run of a command, for example 'make clean'. Give it once for all
+    /// commands, or once for each, in their order. It is not timed. If it fails, there is no result. weigh
+    /// kills processes that it leaves running
     #[arg(long, value_name = "LINE", requires = "command", help_heading = AROUND)]
     prepare: Vec<String>,
     #[command(flatten)]

@@ -22,25 +22,29 @@ use weigh_workload::executable::Executable;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh list                      everything, at a glance
-  weigh list workloads futex      what these do, their system calls and their sources
-  weigh list workloads syscalls   those of a suite or a group
-  weigh list treatments           which work on this machine, found out by trying
-  weigh list treatments audit     one of them with its parameters
-  weigh list fixtures             what a workload can have around it, such as a file system
-  weigh list mixes                what the users of `weigh load` do
+  weigh list                     everything, briefly
+  weigh list workloads futex     operation, system calls and source of these
+  weigh list workloads syscalls  the workloads of a suite or a group
+  weigh list treatments          all treatments, and which work on this machine
+  weigh list treatments audit    one treatment with its parameters
+  weigh list fixtures            environments of workloads, such as file systems
+  weigh list mixes               the mixes of jobs for the users of `weigh load`
   weigh list workloads --json";
 
 /// List workloads, suites, mixes, treatments and fixtures
+///
+/// A workload is a program to time. A suite is a group of workloads. A mix is a list of jobs for the
+/// simulated users of `weigh load`. A treatment is a change to measure. A fixture is an environment for
+/// workloads, such as a file system or a server. Tries which treatments and fixtures work on this machine.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
-    /// Kind of thing to list
+    /// Kind to list [default: all]
     what: Option<What>,
-    /// Only those with this in their name; workloads also of this group or suite
+    /// Only entries whose name contains this, such as audit; for workloads, also a group or a suite
     #[arg(requires = "what")]
     name: Option<String>,
-    /// As JSON
+    /// Print the list as JSON
     #[arg(long)]
     json: bool,
 }
