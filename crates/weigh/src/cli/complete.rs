@@ -12,11 +12,11 @@ use weigh_report::dialect;
 use weigh_store::Store;
 use weigh_treatment as treatment;
 
-/// Print what the last word may become
+/// Print the possible completions of the last word
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  weigh __complete -- compare -w unix")]
 pub struct CompleteArgs {
-    /// The words after `weigh`; the last is not finished
+    /// Words after `weigh`; the last one is completed
     #[arg(last = true)]
     words: Vec<String>,
 }
