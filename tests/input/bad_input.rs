@@ -90,11 +90,11 @@ fn options_that_nothing_uses_are_refused() {
         &format!("{getppid} --active a.lab --passive p.lab"),
         &["--active and --passive apply only to network grids", "-w net:quick"],
     );
-    refused(&format!("{getppid} --treat client"), &["asks a server", "leave --treat out"]);
+    refused(&format!("{getppid} --treat client"), &["requests to a server", "remove --treat"]);
     refused(&format!("{getppid} --reboot-by grub"), &["--reboot-by is for arms that are boots"]);
     refused(
         "run app:web.page --for 1m --think 10ms",
-        &["nothing that is measured uses --think: it is for mixes"],
+        &["--think has no effect on these workloads: it applies to mixes"],
     );
     for command in ["show", "run getppid", "compare none", "load shared", "versus true false"] {
         refused(&format!("{command} --as unixbench -v"), &["--as <TABLE>", "cannot be used with"]);

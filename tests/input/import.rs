@@ -32,7 +32,7 @@ fn an_import_says_so_everywhere() {
     }
     home.run(&["export", &id, "--csv"]).assert_error(&["has no pairs", "--json"]);
     home.run(&["diff", &id, &id])
-        .assert_error(&["results of another program", "`weigh import A B`"]);
+        .assert_error(&["results of a different program", "`weigh import A B`"]);
     home.run("show --as nitzberg").assert_error(&["two sets"]);
     home.run("show --as byte").assert_error(&["lmbench, nitzberg, reaim, reaim-csv, smalley"]);
 }
@@ -169,7 +169,7 @@ fn experiments_of_two_machines_are_set_beside_each_other() {
     text.assert_says(&[
         "They were not paired",
         "1 of 1 effects changed by more than the noise",
-        "Rates have no interval",
+        "its rates have no interval",
         "−20.0 %",
         "−60.0 %",
         "hostname: ",

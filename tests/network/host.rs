@@ -111,7 +111,7 @@ fn lose_the_connection(home: &Home, machine: &Machine, mut running: Running) {
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     let json = home.json();
     let warnings = json["warnings"].to_string();
-    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
+    assert!(warnings.contains("A pair was dropped because the connection was lost"), "{warnings}");
     assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
     machine.assert_nothing_left();
 }
@@ -197,7 +197,7 @@ fn what_cannot_be_had_there_is_refused_with_what_to_do() {
     let both = ["compare", &label, "--base", "build", "-w", "getppid"];
     home.run(&both).assert_error(&["`build` changes this system"]);
     let prepare = ["compare", &label, "--prepare", "true", "--", "/bin/true"];
-    home.run(&prepare).assert_error(&["--prepare and --cleanup are run on this machine"]);
+    home.run(&prepare).assert_error(&["--prepare and --cleanup run on this machine"]);
     assert_eq!(home.samples(), 0);
     // Whoever has that machine chooses what it says, on both streams.
     let key = fs::read_to_string(home.path("authorized")).unwrap();
@@ -241,7 +241,7 @@ fn a_machine_behind_a_link_is_measured_and_a_link_that_is_cut_costs_a_pair() {
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     let json = home.json();
     let warnings = json["warnings"].to_string();
-    assert!(warnings.contains("A pair was dropped, as the connection was lost"), "{warnings}");
+    assert!(warnings.contains("A pair was dropped because the connection was lost"), "{warnings}");
     assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
     machine.assert_nothing_left();
 }

@@ -125,7 +125,7 @@ fn a_grid_is_a_row_that_a_treatment_can_have_an_effect_on() {
     ]);
     // Two classes of six components beside the activity, and twice the activity alone; how long they last was
     // told before the first.
-    let said = outcome.stderr.find("A pair of net:./small.toml is 14 cells in each arm");
+    let said = outcome.stderr.find("A pair of net:./small.toml has 14 cells in each arm");
     assert!(said.is_some(), "{outcome:#?}");
     let json = home.json();
     let measured = row(&json, "net:./small.toml");

@@ -171,7 +171,7 @@ fn the_peak_of_a_mix_is_sought_in_both_arms() {
     let is_hard = crate::support::hard(0, 1) == 1;
     let budget = ["--budget", if is_hard { "240s" } else { "20s" }];
     let outcome = home.measure(&[&arguments[..], &budget].concat());
-    outcome.assert_says(&["Seeking the peak of load:./mine.toml"]);
+    outcome.assert_says(&["Searching for the peak of load:./mine.toml"]);
     let json = home.json();
     let peak = row(&json, label);
     assert!(peak["load"].is_null() && peak["pairs"].as_u64().unwrap() > 0, "{peak:#}");
@@ -201,7 +201,7 @@ fn the_peak_of_a_mix_is_sought_in_both_arms() {
     // How far it comes in that time is the machine's affair.
     assert_eq!(outcome.signal, None, "{outcome:#?}");
     outcome.assert_says(&["session 2"]);
-    assert!(!outcome.stderr.contains("Seeking the peak"), "{outcome:#?}");
+    assert!(!outcome.stderr.contains("Searching for the peak"), "{outcome:#?}");
     let later = home.json();
     assert_eq!(later["loads"][0]["baseline"]["peak_users"], load["baseline"]["peak_users"]);
 }
@@ -231,7 +231,7 @@ fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
     let arguments = ["./mine.toml", "--users", "1,40,500", "--jobs", "100"];
     let outcome = as_another_user(&home, &arguments, "100");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    outcome.assert_says(&["The ramp ended before load:./mine.toml:users=500", "refuses user"]);
+    outcome.assert_says(&["The ramp stopped at load:./mine.toml:users=500", "refuses user"]);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_cold_load_reads_from_the_device_and_says_so_in_its_name() {
     let outcome = run(&["disk_brd", "--fixture", &place]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(home.json()["results"][0]["workload"], "disk_brd@cold");
-    run(&["getppid"]).assert_error(&["`getppid` has nothing to be cold", "disk_brd, "]);
+    run(&["getppid"]).assert_error(&["--cold has no effect on `getppid`", "disk_brd, "]);
     let outcome = run(&["disk_brd", "--fixture", "fs:dir=/dev/shm"]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["nothing is cold there"]);
@@ -133,14 +133,14 @@ fn an_option_that_nothing_uses_is_refused_and_files_beyond_the_cache_are_other_r
         home.run(&[&["run"], &words[..], &["--samples", "3"]].concat())
     };
     for (words, why) in [
-        ("disk_brd --file-size 1m", "nothing that is measured uses --file-size"),
-        ("disk_brd --beyond-cache 150%", "nothing that is measured uses --beyond-cache"),
-        ("getppid --jobs 5", "nothing that is measured uses --jobs"),
-        ("getppid --rate 5", "nothing that is measured uses --rate"),
+        ("disk_brd --file-size 1m", "--file-size has no effect on these workloads"),
+        ("disk_brd --beyond-cache 150%", "--beyond-cache has no effect on these workloads"),
+        ("getppid --jobs 5", "--jobs has no effect on these workloads"),
+        ("getppid --rate 5", "--rate has no effect on these workloads"),
         ("load:./calls.toml --pool-size 1m", "with jobs on files"),
         ("load:./calls.toml --resident 64m", "with the job `resident`"),
-        ("load:./calls.toml --beyond-cache 150%", "reads no file that was made before"),
-        ("load:./calls.toml --cold", "has nothing to be cold"),
+        ("load:./calls.toml --beyond-cache 150%", "--beyond-cache has no effect on the mix"),
+        ("load:./calls.toml --cold", "--cold has no effect on the mix"),
     ] {
         run(words).assert_error(&[why]);
     }
@@ -184,7 +184,7 @@ fn a_profiler_looks_at_the_users_and_costs_no_result() {
     assert!(home.processes_of("sleep 1234").is_empty(), "{:?}", home.describe_processes());
     let (_, json) = run("echo out of order; exit 3");
     let warnings = json["warnings"].to_string();
-    assert!(warnings.contains("There is no profile of") && warnings.contains("out of order"));
+    assert!(warnings.contains("Could not profile") && warnings.contains("out of order"));
     assert!(json["profiles"].is_null(), "{json:#}");
     let outcome = home.run(&["load", "./mine.toml", "--profiler", " "]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
@@ -220,7 +220,7 @@ fn a_load_point_that_fails_after_a_good_sample_has_no_number() {
     let outcome = load_that_fails(&home, "1,2", 5);
     let name = "load:./mine.toml:users=2";
     outcome.assert_error(&["there is no result for", name]);
-    outcome.assert_says(&["The ramp ended before", "exited with status 1"]);
+    outcome.assert_says(&["The ramp stopped at", "exited with status 1"]);
     let json: Value =
         serde_json::from_str(&fs::read_to_string(home.path("json")).unwrap()).unwrap();
     let points = json["loads"][0]["points"].as_array().unwrap();

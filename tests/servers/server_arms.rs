@@ -137,7 +137,8 @@ fn a_mix_that_asks_a_server_is_treated_as_a_whole() {
     let mix = "name = \"reads\"\nsummary = \"reads\"\njobs = 50\n[tests]\n\"app:kv.get-set\" = 1\n";
     home.file("reads.toml", mix);
     let command = ["compare", "none", "--fixture", "redis", "-w", "load:./reads.toml:users=2"];
-    home.run(&command).assert_error(&["`app:kv.get-set`, which asks a store", "--treat both"]);
+    home.run(&command)
+        .assert_error(&["the job `app:kv.get-set`, which needs a `store` server", "--treat both"]);
     let whole = [&command[..], &["--treat", "both"], &few()].concat();
     let outcome = home.run(&whole);
     assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
@@ -273,7 +274,7 @@ fn a_server_has_a_capacity_for_a_limit_of_its_p99() {
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
         "search 6 of 6",
-        "requests/s with a p99 of 2.0 s at the most, 96.9 % interval",
+        "requests/s with a p99 of at most 2.0 s: the median of 6 searches",
     ]);
     let json = home.json();
     assert_eq!(json["results"][0]["samples"], 6, "{json}");

@@ -153,8 +153,8 @@ fn a_server_of_all_arms_is_a_treatment_like_others() {
     assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
     assert_eq!(rows(&home.json()), ["app:db.transaction"]);
     home.run("compare mariadb -w app:db.transaction")
-        .assert_error(&["`mariadb` has a database and `none` has none"]);
-    home.run("run app:db.transaction@oracle").assert_error(&["there are mariadb"]);
+        .assert_error(&["`mariadb` has a fixture for `database`, but `none` does not"]);
+    home.run("run app:db.transaction@oracle").assert_error(&["choose one of mariadb"]);
     home.run("run app:kv.get-set@nginx").assert_error(&["there is no store `nginx`"]);
     home.run("run app:db.transaction --fixture mariadb:durable,relaxed")
         .assert_error(&["exclude each other"]);

@@ -105,7 +105,9 @@ fn a_compiler_that_fails_is_quoted_and_nothing_is_measured() {
 fn a_command_is_nobodys_build_and_nothing_is_built_for_it() {
     let home = Home::new();
     let outcome = home.run("compare build --pairs 8 -- /bin/echo x");
-    outcome.assert_error(&["`build` changes weigh's own workloads, and `/bin/echo x` is none"]);
+    outcome.assert_error(&[
+        "`build` changes only weigh's own workloads, and `/bin/echo x` is not one",
+    ]);
     assert!(!outcome.stderr.contains("Building"), "{outcome:#?}");
 }
 

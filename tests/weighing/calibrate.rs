@@ -110,7 +110,7 @@ fn what_cannot_be_planted_is_refused() {
     }
     let command = home.run("compare planted -- true");
     assert_eq!(command.code, Some(2), "{command:#?}");
-    command.assert_says(&["`planted` changes weigh's own workloads"]);
+    command.assert_says(&["`planted` changes only weigh's own workloads"]);
 }
 
 #[test]

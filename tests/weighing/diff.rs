@@ -115,7 +115,7 @@ fn what_cannot_be_held_against_each_other_is_refused() {
     diff(&home, [&own, stat], &[]).assert_error(&["no workload in common"]);
     let run = home.succeed("run stat --samples 3 --json -").json();
     let run = run["id"].as_str().unwrap();
-    diff(&home, [stat, run], &[]).assert_error(&["of different kinds"]);
+    diff(&home, [stat, run], &[]).assert_error(&["use two experiments of the same command"]);
     diff(&home, [stat, "zzzzzz"], &[]).assert_error(&["no experiment `zzzzzz`"]);
 }
 

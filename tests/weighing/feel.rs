@@ -78,11 +78,11 @@ fn what_cannot_be_beside_is_said() {
     let home = Home::new();
     let run = |beside: &str| home.run(&["run", "getppid", "--beside", beside]);
     run("nonsense").assert_error(&["there is no workload or suite `nonsense`"]);
-    run("net:quick").assert_error(&["`net:quick` cannot be done beside something else"]);
+    run("net:quick").assert_error(&["`net:quick` cannot run alongside a workload"]);
     run("load:nonsense").assert_error(&["there is no mix `nonsense`"]);
     run("app:kv.get-set@nginx").assert_error(&["there is no store `nginx`"]);
     home.run("run interp:perl.fib --beside dc")
-        .assert_error(&["nothing can be done beside `interp:perl.fib`"]);
+        .assert_error(&["no activity can run alongside `interp:perl.fib`"]);
     home.run("run getppid --fixture beside").assert_error(&["beside:workload=dc"]);
 }
 

@@ -194,11 +194,11 @@ fn what_cannot_be_gone_on_with_says_why() {
     let home = Home::new();
     home.run("compare none -w getppid --pairs 8 --no-detail");
     let id = id(&home);
-    go_on(&home, &id, "1s").assert_says(&["--pairs", "fixed in advance"]);
+    go_on(&home, &id, "1s").assert_says(&["--pairs", "fixes the number of pairs"]);
     home.open_database().execute("UPDATE experiment SET origin = NULL", []).unwrap();
     let refused = go_on(&home, &id, "1s");
     assert_eq!(refused.code, Some(2));
-    refused.assert_says(&["did not store the request", "weigh compare none -w getppid"]);
+    refused.assert_says(&["its request was not stored", "weigh compare none -w getppid"]);
     home.run("compare none --").assert_says(&["no command after `--`"]);
     home.run(&["compare", "none", "--", ""]).assert_says(&["after `--` is empty"]);
     home.run(&["compare", "none", "-w", ""]).assert_says(&["the name of the workload is empty"]);

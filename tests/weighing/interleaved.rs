@@ -219,11 +219,11 @@ fn pairs_that_cannot_be_interleaved_are_sequential_and_named() {
     assert!(said.contains("No pair was interleaved") && said.contains("`nice:5`"), "{said}");
     assert!(!has_all_time);
     let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "-w", "bw-pipe@same-cpu"]);
-    assert!(said.contains("Pairs of `bw-pipe@same-cpu` were sequential"), "{said}");
+    assert!(said.contains("`bw-pipe@same-cpu` were sequential, not interleaved"), "{said}");
     assert!(has_all_time);
     // What is beside a sample is so for the time of one arm's.
     let (said, has_all_time) = warnings(&["seccomp", "-w", "getppid", "--beside", "stat"]);
-    assert!(said.contains("Pairs of `getppid/stat` were sequential"), "{said}");
+    assert!(said.contains("`getppid/stat` were sequential, not interleaved"), "{said}");
     assert!(has_all_time);
     home.run("compare seccomp --interleave=on -- true").assert_error(&["--interleave"]);
     let asked = home.run("compare seccomp -w getppid --metric all_time");

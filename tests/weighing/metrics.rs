@@ -76,7 +76,7 @@ fn what_a_program_reports_has_a_verdict_and_comes_back_from_the_store() {
     let id = report["id"].as_str().unwrap();
     let further = home.run(&["compare", "--continue", id, "--budget", "5s"]);
     if further.code == Some(2) {
-        further.assert_says(&["there is nothing left to measure"]);
+        further.assert_says(&["nothing is left to measure"]);
     } else {
         let pairs = |report: &Value| reading(report, "jobs")["pairs"].as_u64().unwrap();
         assert!(pairs(&home.json()) > pairs(&report), "{further:#?}");

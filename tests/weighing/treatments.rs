@@ -113,12 +113,15 @@ fn what_a_process_cannot_have_is_refused_before_it_is_measured() {
 fn blanks_of_a_command_are_filled_by_all_arms_or_none() {
     let command = ["--", "sleep", "{time}"];
     let with = |arms: &[&'static str]| [arms, &command].concat();
-    refused(&with(&["with:time=1"]), &["`none` leaves {time}", "--base with:time=VALUE"]);
-    refused(&with(&["with:tim=1", "--base", "with:tim=2"]), &["there is no {tim} in the command"]);
-    refused(&["with:n=1", "-w", "getppid"], &["workloads have none", "after `--`"]);
+    refused(&with(&["with:time=1"]), &["`none` does not fill {time}", "--base with:time=VALUE"]);
+    refused(
+        &with(&["with:tim=1", "--base", "with:tim=2"]),
+        &["the command does not contain {tim}"],
+    );
+    refused(&["with:n=1", "-w", "getppid"], &["workloads do not contain it", "after `--`"]);
     refused(
         &with(&["with:time=1", "--base", "with:time=2", "nice:5"]),
-        &["`nice:5` leaves {time}", "add +with:time=VALUE"],
+        &["`nice:5` does not fill {time}", "add +with:time=VALUE"],
     );
 }
 

@@ -185,21 +185,21 @@ fn all_of_the_output_is_compared() {
     let json = home.json();
     assert_eq!(json["results"].as_array().unwrap().len(), 1, "{json:#}");
     assert_eq!(row_of(&json, &same)["pairs"], 8);
-    let like = format!("that of the first launch of `{base}`");
+    let like = format!("in the first launch of `{base}`");
     let says = |command: &str, what: String| {
         assert_eq!(failure_of(&json, command), what, "{command}");
     };
-    says(&first, format!("line 1 of its output is `b`; {like} is `a`"));
-    says(&last, format!("line 2 of its output is `z`; {like} is `1`"));
+    says(&first, format!("line 1 of its output is `b`, but `a` {like}"));
+    says(&last, format!("line 2 of its output is `z`, but `1` {like}"));
     says(&shorter, format!("its output ends before line 100001, unlike {like}"));
-    let longer = "its output goes on with line 100002, `100001`, unlike";
+    let longer = "its output continues with line 100002, `100001`, unlike";
     says("echo a; seq 100001", format!("{longer} {like}"));
     // One that writes something else later cannot be held against itself.
     home.file("kept", "a\n");
     let changes = "cat kept; echo b > kept";
     home.run(&["versus", "--same-output", changes, "echo a"]).assert_error(&["gave no result"]);
     let of_itself = failure_of(&home.json(), changes).to_owned();
-    assert!(of_itself.starts_with("line 1 of its output is `b`; that of"), "{of_itself}");
+    assert!(of_itself.starts_with("line 1 of its output is `b`, but "), "{of_itself}");
     // The output that is kept lies in the scratch directory.
     assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
 }
@@ -260,9 +260,10 @@ fn a_shell_is_chosen_or_none() {
         ["versus", "-N", "sh -c 'echo \"$0 $1\" >> words' 'a b' '$HOME'", "true", "--pairs", "8"];
     home.measure(&words);
     assert_eq!(lines(&home, "words")[0], "a b $HOME");
-    home.run(&["versus", "-N", "echo 'a", "true"]).assert_error(&["`echo 'a` is no command"]);
+    home.run(&["versus", "-N", "echo 'a", "true"])
+        .assert_error(&["`echo 'a` is not a valid command"]);
     let no_shell = home.run("versus -S false a b");
-    no_shell.assert_error(&["the shell `false -c` does not run an empty command"]);
+    no_shell.assert_error(&["the shell `false -c` cannot run an empty command"]);
     home.run("versus true").assert_error(&["write each in quotes"]);
     home.run(&["versus", "true", " "]).assert_error(&["a command is empty"]);
 }

@@ -175,7 +175,7 @@ impl Session<'_> {
         let closed_rate = match (closed.good_rate, why_not(&closed)) {
             (Some(rate), None) => rate,
             (_, problem) => {
-                let problem = problem.unwrap_or("there was no good answer".into());
+                let problem = problem.unwrap_or("no answer was good".into());
                 return Ok(SearchFound::Failed(problem));
             }
         };
@@ -184,7 +184,7 @@ impl Session<'_> {
             let (pass, measured) = probe(host, rate)?;
             if !pass.are_there {
                 let problem = pass.problem.unwrap_or_default();
-                return Ok(SearchFound::Failed(format!("its servers ended: {problem}")));
+                return Ok(SearchFound::Failed(format!("its servers exited: {problem}")));
             }
             let requests = measured.as_ref().map_or(0.0, |measured| measured.sample.operations);
             let is_within = is_within(&pass, requests, limit_ns);
@@ -203,12 +203,13 @@ impl Session<'_> {
             None => {
                 let (rate, limit) =
                     (format::rate(search.high(), ""), format::seconds(limit_ns / 1e9));
-                let said = format!("not even {rate} requests/s had a p99 of {limit}");
+                let said =
+                    format!("no rate met the p99 limit of {limit}, down to {rate} requests/s");
                 (SearchFound::Below, said)
             }
         };
         let closed = format::rate(closed_rate, "");
-        progress_sink.announce(&format!("{number}: {said} (closed loop: {closed})."));
+        progress_sink.announce(&format!("{number}: {said} (closed loop: {closed} requests/s)."));
         Ok(found)
     }
 }
@@ -233,7 +234,7 @@ fn tried(rate: f64, pass: &PassFound, is_within: bool) -> String {
     let verdict = if is_within { "within the limit" } else { "not within the limit" };
     let unsent = match pass.unsent {
         unsent if unsent > 0.0 => {
-            format!(", and {} could not begin", format::plural(unsent as usize, "request"))
+            format!(", and {} were not sent", format::plural(unsent as usize, "request"))
         }
         _ => String::new(),
     };
@@ -251,8 +252,8 @@ fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Result<String, String> 
     let median = paired::estimate::median(rates).filter(|_| 2 * without < rates.len());
     let median = median.ok_or_else(|| {
         format!(
-            "in {without} of {} searches no rate that was tried had a p99 of {limit}: allow more, or \
-             ask with fewer --clients",
+            "{without} of {} searches found no rate within the p99 limit of {limit}: allow a higher p99 \
+             (--capacity), or use fewer --clients",
             rates.len()
         )
     })?;
@@ -261,15 +262,15 @@ fn sentence(name: &str, limit_ns: f64, rates: &[f64]) -> Result<String, String> 
     let coverage_pct = 100.0 * (1.0 - 0.5f64.powi(rates.len() as i32 - 1));
     let note = match without {
         0 => String::new(),
-        _ => format!("; in {without} of them no rate that was tried was within the limit"),
+        _ => format!("; {without} of them found no rate within the limit"),
     };
     Ok(format!(
-        "{name}: {} requests/s with a p99 of {limit} at the most, {coverage_pct:.1} % interval of the \
-         median start {} to {} (all of {} searches, each with servers of its own{note}).",
+        "{name}: {} requests/s with a p99 of at most {limit}: the median of {} searches, each with its own \
+         servers{note}. The {coverage_pct:.1} % interval of the median is {} to {} requests/s.",
         format::rate(median, ""),
+        rates.len(),
         if without > 0 { "0".into() } else { format::rate(lowest, "") },
-        format::rate(highest, ""),
-        rates.len()
+        format::rate(highest, "")
     ))
 }
 
@@ -397,17 +398,17 @@ mod tests {
         let said = sentence("x", 5e7, &[600.0, 580.0, 640.0, 610.0, 590.0, 620.0]).unwrap();
         for part in [
             "605.0 requests/s",
-            "p99 of 50 ms",
-            "96.9 % interval of the median start 580.0 to 640.0",
+            "p99 of at most 50 ms",
+            "96.9 % interval of the median is 580.0 to 640.0",
             "6 searches",
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
         let said = sentence("x", 5e7, &[600.0, 0.0, 640.0, 610.0, 590.0, 620.0]).unwrap();
-        for part in ["605.0 requests/s", "start 0 to 640.0", "in 1 of them no rate"] {
+        for part in ["605.0 requests/s", "median is 0 to 640.0", "1 of them found no rate"] {
             assert!(said.contains(part), "{part}: {said}");
         }
         let none = sentence("x", 5e7, &[600.0, 0.0, 640.0, 0.0, 590.0, 0.0]).unwrap_err();
-        assert!(none.starts_with("in 3 of 6 searches no rate"), "{none}");
+        assert!(none.starts_with("3 of 6 searches found no rate"), "{none}");
     }
 }

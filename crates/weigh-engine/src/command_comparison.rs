@@ -64,7 +64,7 @@ impl CommandComparison {
         if !self.shell.is_empty() {
             return Ok(self.shell.iter().cloned().chain([line.to_owned()]).collect());
         }
-        words(line).map_err(|problem| format!("`{line}` is no command: {problem}"))
+        words(line).map_err(|problem| format!("`{line}` is not a valid command: {problem}"))
     }
 
     /// The arms.
@@ -99,17 +99,19 @@ impl CommandComparison {
     pub fn difference(&self, launched: &Launched) -> Option<String> {
         let found = launched.difference.as_ref()?;
         let line = found.line;
-        let first = format!("that of the first launch of `{}`", self.labels[0]);
+        let first = format!("the first launch of `{}`", self.labels[0]);
         Some(match (&found.expected, &found.found) {
-            (_, None) => format!("its output ends before line {line}, unlike {first}"),
+            (_, None) => format!("its output ends before line {line}, unlike in {first}"),
             (None, Some(more)) => {
-                format!("its output goes on with line {line}, `{more}`, unlike {first}")
+                format!("its output continues with line {line}, `{more}`, unlike in {first}")
             }
             (Some(expected), Some(found)) if expected == found => {
-                format!("its output ends line {line} (`{found}`) otherwise than {first}")
+                format!(
+                    "line {line} of its output, `{found}`, has a different line ending than in {first}"
+                )
             }
             (Some(expected), Some(found)) => {
-                format!("line {line} of its output is `{found}`; {first} is `{expected}`")
+                format!("line {line} of its output is `{found}`, but `{expected}` in {first}")
             }
         })
     }
@@ -155,7 +157,9 @@ mod tests {
         let argvs = |shell: &[&str], line: &str| contest(shell, &[line]).argvs();
         assert_eq!(argvs(&["bash", "-c"], "a | b").unwrap(), [["bash", "-c", "a | b"]]);
         assert_eq!(argvs(&[], "a 'b c' \"d\"").unwrap(), [["a", "b c", "d"]]);
-        assert!(argvs(&[], "a 'b").unwrap_err().contains("`a 'b` is no command: the quote"));
+        assert!(
+            argvs(&[], "a 'b").unwrap_err().contains("`a 'b` is not a valid command: the quote")
+        );
         assert!(argvs(&["sh", "-c"], " ").unwrap_err().contains("empty"));
     }
 
@@ -180,9 +184,12 @@ mod tests {
             contest(&[], &["old"]).difference(&launched).unwrap()
         };
         let told = said(Some("a"), Some("b"));
-        assert_eq!(told, "line 3 of its output is `b`; that of the first launch of `old` is `a`");
-        assert!(said(Some("a"), None).starts_with("its output ends before line 3, unlike that of"));
-        assert!(said(None, Some("b")).starts_with("its output goes on with line 3, `b`, unlike"));
-        assert!(said(Some("a"), Some("a")).contains("ends line 3 (`a`) otherwise than that of"));
+        assert_eq!(told, "line 3 of its output is `b`, but `a` in the first launch of `old`");
+        assert!(said(Some("a"), None).starts_with("its output ends before line 3, unlike in the"));
+        assert!(said(None, Some("b")).starts_with("its output continues with line 3, `b`, unlike"));
+        assert!(
+            said(Some("a"), Some("a"))
+                .contains("line 3 of its output, `a`, has a different line ending")
+        );
     }
 }

@@ -20,7 +20,7 @@ pub fn check_filled(command: &[String], treatments: &[Named]) -> Result<(), Stri
         let blank = format!("{{{name}}}");
         if !command.iter().any(|word| word.contains(&blank)) {
             return Err(format!(
-                "there is no {blank} in the command that `with:{name}=…` could fill"
+                "`with:{name}=…` has nothing to fill: the command does not contain {blank}"
             ));
         }
         let without = names.iter().position(|names| !names.contains(name));
@@ -28,12 +28,10 @@ pub fn check_filled(command: &[String], treatments: &[Named]) -> Result<(), Stri
             let label = &treatments[arm].label;
             let (is_base, with) = (arm == 0, format!("with:{name}=VALUE"));
             let what_to_do = match is_base {
-                true => format!("give the baseline a value too: --base {with}"),
-                false => format!("add +{with} to it"),
+                true => format!("give the baseline a value: --base {with}"),
+                false => format!("add +{with} to the treatment"),
             };
-            return Err(format!(
-                "`{label}` leaves {blank} as it stands in the command: {what_to_do}"
-            ));
+            return Err(format!("`{label}` does not fill {blank} in the command; {what_to_do}"));
         }
     }
     Ok(())
@@ -50,8 +48,8 @@ pub fn check_interpreters(works: &[Work], treatments: &[Named]) -> Result<(), St
     if let Some(name) = names.iter().find(|name| !is_language(name)) {
         let known: Vec<&str> = Language::all().iter().map(|one| one.name.as_str()).collect();
         return Err(format!(
-            "`with:{name}=…` fills {{{name}}} in a command, and workloads have none: put a command after \
-             `--`, or name a language of `interp:` ({})",
+            "`with:{name}=…` fills {{{name}}} in a command, but workloads do not contain it. Put a command \
+             after `--`, or use the name of a language of `interp:` ({})",
             known.join(", ")
         ));
     }
@@ -61,7 +59,7 @@ pub fn check_interpreters(works: &[Work], treatments: &[Named]) -> Result<(), St
     };
     match (names.first(), works.iter().find(is_of_none)) {
         (Some(name), Some(work)) => Err(format!(
-            "`with:{name}=…` changes nothing for `{}`: weigh -w interp-{name} alone",
+            "`with:{name}=…` has no effect on `{}`: measure only -w interp-{name}",
             work.name()
         )),
         _ => treatments.iter().try_for_each(check_executable),
@@ -136,17 +134,23 @@ mod tests {
         assert_eq!(check(command, &["none", "nice:3"]), Ok(()), "braces are anybody's");
         let said = check(command, &["none", "with:n=2"]).unwrap_err();
         assert!(
-            said.contains("`none` leaves {n}") && said.contains("--base with:n=VALUE"),
+            said.contains("`none` does not fill {n}") && said.contains("--base with:n=VALUE"),
             "{said}"
         );
         let said = check(command, &["with:n=1", "with:n=2", "nice:3"]).unwrap_err();
-        assert!(said.contains("`nice:3` leaves {n}") && said.contains("add +with:n="), "{said}");
+        assert!(
+            said.contains("`nice:3` does not fill {n}") && said.contains("add +with:n="),
+            "{said}"
+        );
         let said = check(command, &["with:k=1", "with:k=2"]).unwrap_err();
-        assert!(said.contains("no {k} in the command"), "{said}");
+        assert!(said.contains("does not contain {k}"), "{said}");
         let said = check(None, &["none", "with:n=1"]).unwrap_err();
-        assert!(said.contains("workloads have none") && said.contains("perl, python"), "{said}");
+        assert!(
+            said.contains("workloads do not contain it") && said.contains("perl, python"),
+            "{said}"
+        );
         let said = check(None, &["none", "with:perl=x"]).unwrap_err();
-        assert!(said.contains("changes nothing for `interp:php.fib`"), "{said}");
+        assert!(said.contains("has no effect on `interp:php.fib`"), "{said}");
         assert_eq!(check(None, &["none", "with:perl=x,php=y"]), Ok(()));
         assert_eq!(check(None, &["none", "nice:3"]), Ok(()));
     }

@@ -51,10 +51,10 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     }
     if before.header.kind != after.header.kind {
         return Err(format!(
-            "{} and {} are of different kinds: one is of {}, the other of {}",
+            "cannot compare {} ({}) with {} ({}): use two experiments of the same command",
             before.id,
-            after.id,
             before.header.kind.commands(),
+            after.id,
             after.header.kind.commands()
         ));
     }
@@ -127,9 +127,9 @@ fn was_sought(row: &RowOfOne, how: Option<&HowTaken>, rows: &[RowOfOne]) -> bool
 
 fn why_no_interval(before: &RowOfOne, after: &RowOfOne, is_of_one_start: bool) -> String {
     if is_of_one_start {
-        return "all its passes are over one start of the server, so how they scatter does not tell how far \
-                another start would be, and there is no interval: compare several starts (weigh run without \
-                --for)"
+        return "all its passes used one start of the server, and their scatter does not show how much a \
+            different start would change. To get an interval, compare several starts (weigh run without \
+            --for)"
             .to_owned();
     }
     let count = |row: &RowOfOne| match row.log_ratios.len() {
@@ -183,7 +183,7 @@ fn why_not_compared(
     let words = |how: &HowTaken, stored: &Stored| format!("{} in {}", how.words(work), stored.id);
     (!earlier.is_like(later, work)).then(|| {
         format!(
-            "it was measured {}, and {}; measure both alike",
+            "it was measured {}, but {}; measure both in the same way",
             words(earlier, before.0),
             words(later, after.0)
         )

@@ -11,8 +11,8 @@ use weigh_model::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{Row, State, Summary};
 
-const NO_SAMPLES: &str = "Rates have no interval, as an import has no samples; a change of an effect has \
-    that of the two reports, each of which is wrong with its own error rate.";
+const NO_SAMPLES: &str = "An import has no samples, so its rates have no interval. The interval of a changed \
+                          effect comes from the intervals in the two reports, each with its own error rate.";
 
 /// How `after` differs from `before`.
 ///
@@ -22,8 +22,8 @@ pub fn diff(before: &Summary, after: &Summary) -> Result<Diff, String> {
     for report in [before, after] {
         if report.imported.as_ref().is_some_and(|imported| imported.is_figures()) {
             return Err(format!(
-                "{} has results of another program, which are compared when they are imported: `weigh import \
-                 A B` with both files",
+                "{} has results of a different program. To compare them, import both files together: `weigh \
+                 import A B`",
                 report.id
             ));
         }
@@ -36,7 +36,7 @@ pub fn diff(before: &Summary, after: &Summary) -> Result<Diff, String> {
         let Some(other) = after.results.iter().find(|other| is_same(row, other)) else { continue };
         if scheme(row) != scheme(other) {
             not_compared.push(format!(
-                "{}: one was measured by interleaved pairs, the other by sequential ones",
+                "{}: one experiment has interleaved pairs, the other has sequential pairs",
                 RowName(row)
             ));
             continue;

@@ -32,9 +32,9 @@ pub fn note(series: &[Pair]) -> Option<String> {
     is_shared.then(|| {
         let [baseline, treated] = changes.map(|change| format::percent(change.exp_m1() * 100.0));
         format!(
-            "drift: the rates of both arms changed during the measurement (last third of the pairs against \
-             the first: {baseline} and {treated}); pairs cancel what both share, but the machine was not \
-             the same throughout"
+            "drift: the rates of both arms changed between the first and the last third of the pairs \
+             (baseline {baseline}, treated {treated}). Pairs cancel a change that both arms share, but the \
+             machine did not stay the same."
         )
     })
 }
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn a_machine_that_slows_down_is_told_and_an_effect_is_no_drift() {
         let slowing = note(&series(Noise::White, 60, -0.15, -0.3, 1)).unwrap();
-        assert!(slowing.contains("the first: −") && slowing.contains("and −"), "{slowing}");
-        assert!(note(&series(Noise::White, 60, 0.15, 0.0, 2)).unwrap().contains("the first: +"));
+        assert!(slowing.contains("(baseline −") && slowing.contains("treated −"), "{slowing}");
+        assert!(note(&series(Noise::White, 60, 0.15, 0.0, 2)).unwrap().contains("(baseline +"));
         assert_eq!(note(&series(Noise::White, 60, 0.0, -0.3, 3)), None);
         assert_eq!(note(&series(Noise::White, 20, -0.5, 0.0, 4)), None);
     }

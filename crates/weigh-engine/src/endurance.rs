@@ -69,7 +69,7 @@ impl Session<'_> {
         failure.map_or(Ok(()), |reason| host.keep_failure(work, 0, &reason))?;
         if course.gone.is_none() {
             let (failed, all) = host.stop_servers();
-            let sentence = format!("{name}: of {all} servers {failed} did not end when asked to.");
+            let sentence = format!("{name}: {failed} of {all} servers did not exit when asked to.");
             match failed {
                 0 => host.add_fact(sentence)?,
                 _ => self.warn(progress_sink, sentence)?,
@@ -101,15 +101,15 @@ impl Course {
         if self.has_sample {
             return (None, self.gone.clone());
         }
-        let why = self.problem.as_deref().unwrap_or("none was taken");
-        (Some(format!("in no pass was there a good answer: {why}")), None)
+        let why = self.problem.as_deref().unwrap_or("no pass was measured");
+        (Some(format!("no pass had a good answer: {why}")), None)
     }
 }
 
 /// Passes over servers that were started anew would tell nothing of those that are gone.
 fn gone(name: &str, number: usize, passes: usize) -> String {
-    let end = if number < passes { ", and no other pass is taken" } else { "" };
-    format!("{name}: in pass {number} of {passes} its servers ended{end}.")
+    let end = if number < passes { "; the remaining passes are skipped" } else { "" };
+    format!("{name}: its servers exited in pass {number} of {passes}{end}.")
 }
 
 /// Describes the outcome of a pass in a line.
@@ -123,15 +123,15 @@ fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
         (Some(wrong), _) => {
             format!("{:.2} % wrong ({})", wrong.share_pct(), wrong.kinds_in_words())
         }
-        (None, Some(_)) => "how many were wrong is not known".into(),
+        (None, Some(_)) => "number of wrong answers unknown".into(),
         (None, None) => "0 % wrong".into(),
     };
     let p99 = pass.p99_ns.map(|ns| format!(", p99 {}", format::seconds(ns / 1e9)));
     let held = &pass.held;
     let bytes = |bytes: u64| format::bytes(bytes as f64);
     format!(
-        "{name}, pass {number} of {passes}, from {}: {rate}, {wrong}{}; {} server processes hold {} of \
-         memory, {} in open files, {} of it in deleted ones.",
+        "{name}, pass {number} of {passes}, started at {}: {rate}, {wrong}{}; {} server processes hold {} of \
+         memory and {} in open files ({} in deleted files).",
         format::clock(pass.started_s),
         p99.unwrap_or_default(),
         held.processes,
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn passes_without_any_sample_are_a_failure_and_servers_that_ended_are_told() {
         let (good, bad) = (|| pass(Some(9.0), None), || pass(None, Some("it hangs")));
-        let failed = || Some("in no pass was there a good answer: it hangs".to_owned());
+        let failed = || Some("no pass had a good answer: it hangs".to_owned());
         assert_eq!(ending(&[good(), bad()], None), (None, None));
         assert_eq!(ending(&[bad(), bad()], None), (failed(), None));
         assert_eq!(ending(&[bad()], Some("they ended")), (failed(), None));

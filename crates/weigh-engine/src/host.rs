@@ -284,7 +284,7 @@ impl Platform for Host<'_> {
 
     fn left_turns(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
         let warning = format!(
-            "Pairs of `{}` under `{}` were taken one after the other: {reason}.",
+            "Pairs of `{}` under `{}` were sequential, not interleaved: {reason}.",
             self.site.works[unit.work].name(),
             self.arms.label(unit.treated_arm)
         );
@@ -307,7 +307,7 @@ impl Platform for Host<'_> {
     }
 
     fn dropped(&mut self, reason: &str) -> Result<(), Stop> {
-        let warning = format!("A pair was dropped, as {reason}.");
+        let warning = format!("A pair was dropped because {reason}.");
         Ok(self.site.store.add_warning(self.site.id, &warning)?)
     }
 }

@@ -92,7 +92,7 @@ pub fn difference(
     let told = |name: &&String| {
         let (own, baseline) = (value(own, name), value(baseline, name));
         match [beyond(&own, &baseline), beyond(&baseline, &own)] {
-            [None, None] => format!("{name}: the same words in another order"),
+            [None, None] => format!("{name}: the same words in a different order"),
             both => {
                 let [own, baseline] = both.map(|words| words.unwrap_or("nothing".into()));
                 format!("{name}: {own}, not {baseline}")
@@ -102,7 +102,7 @@ pub fn difference(
     let name = &language.name;
     if factors.is_empty() {
         let is_same = baseline.get(PATH) == own.get(PATH);
-        let sentence = format!("{name} is configured as the baseline's is.");
+        let sentence = format!("{name} has the same configuration as the baseline's.");
         return (!is_same).then_some((sentence, None));
     }
     let differences: Vec<String> = factors.iter().map(told).collect();
@@ -110,8 +110,8 @@ pub fn difference(
     let words: Vec<&str> = factors.iter().map(|name| name.as_str()).collect();
     let warning = (factors.len() > 1).then(|| {
         format!(
-            "{name} differs from the baseline's in {} factors ({}): the effect is that of all of them \
-             together. To tell them apart, compare builds that differ in one",
+            "{name} differs from the baseline's in {} factors ({}), and the effect is of all factors \
+             together. To separate them, compare builds that differ in one factor",
             factors.len(),
             words.join(", ")
         )
@@ -142,7 +142,7 @@ mod tests {
         let mut moved = perl("yes", "-O2");
         moved.insert(PATH.into(), "/opt/perl".into());
         moved.remove("empty");
-        let same = "perl is configured as the baseline's is.".to_owned();
+        let same = "perl has the same configuration as the baseline's.".to_owned();
         assert_eq!(differs(&moved), Some((same, None)));
     }
 

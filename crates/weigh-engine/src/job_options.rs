@@ -49,7 +49,7 @@ pub fn check_used(sizes: &JobSizes, works: &[Work], workloads: &[Workload]) -> R
                 Needs::Test(name) => format!(" with the job `{name}`"),
             };
             return Err(format!(
-                "nothing that is measured uses {option}: it is for mixes (load:NAME){of}"
+                "{option} has no effect on these workloads: it applies to mixes (load:NAME){of}"
             ));
         }
     }
@@ -64,7 +64,7 @@ pub fn check_reads(mix: &JobMix, label: &MixLabel, workloads: &[Workload]) -> Re
         && !has_test(mix, workloads, |test| can_be_cold(workloads).any(|one| one == test.name))
     {
         return Err(format!(
-            "the mix `{name}` has nothing to be cold: --cold is for {}",
+            "--cold has no effect on the mix `{name}`: it applies to the jobs {}",
             can_be_cold(workloads).collect::<Vec<_>>().join(", ")
         ));
     }
@@ -72,7 +72,7 @@ pub fn check_reads(mix: &JobMix, label: &MixLabel, workloads: &[Workload]) -> Re
     if label.beyond_cache_pct.is_some() && !has_test(mix, workloads, is_common) {
         let those = workloads.iter().filter(|test| is_common(test) && !test.name.ends_with(COLD));
         return Err(format!(
-            "the mix `{name}` reads no file that was made before: --beyond-cache is for {}",
+            "--beyond-cache has no effect on the mix `{name}`: it applies to the jobs {}",
             those.map(|test| test.name.as_str()).collect::<Vec<_>>().join(", ")
         ));
     }
@@ -94,6 +94,6 @@ pub fn can_be_cold(workloads: &[Workload]) -> impl Iterator<Item = &str> {
 /// A sentence, where it is not known how much memory that is.
 pub fn kib_of_memory(share_pct: f64) -> Result<u64, String> {
     let kib = memory_kib()
-        .ok_or("--beyond-cache: /proc/meminfo does not tell how much memory there is")?;
+        .ok_or("--beyond-cache: cannot read the size of the memory from /proc/meminfo")?;
     Ok((kib as f64 * share_pct / 100.0).max(1.0) as u64)
 }

@@ -57,9 +57,8 @@ impl HowTaken {
 
     /// Behind "it was measured".
     pub fn words(&self, work: &WorkName) -> String {
-        let rate = |per_1000s: u64, what: &str| {
-            format!("{} {what} a second begun", per_1000s as f64 / 1000.0)
-        };
+        let rate =
+            |per_1000s: u64, what: &str| format!("{} {what} per second", per_1000s as f64 / 1000.0);
         let plan = match &self.plan {
             Plan::Compare(_) => "in pairs".to_owned(),
             Plan::Run(run) => match run.passes {
@@ -69,7 +68,7 @@ impl HowTaken {
                     "in passes over one start (--for)".to_owned()
                 }
                 Passes::Endure { per_1000s, .. } => format!(
-                    "in passes over one start, with {} (--for, --rate)",
+                    "in passes over one start, at {} (--for, --rate)",
                     rate(per_1000s, "requests")
                 ),
                 Passes::Capacity { p99_ns } => format!(
@@ -82,11 +81,11 @@ impl HowTaken {
         };
         let pace = match self.pace {
             _ if !is_of_mix(work) => String::new(),
-            JobPace::AtOnce => ", job after job".to_owned(),
+            JobPace::AtOnce => ", with jobs back to back".to_owned(),
             JobPace::Thinking(us) => {
                 format!(", with {} between jobs", format::seconds(us as f64 / 1e6))
             }
-            JobPace::Arriving(per_1000s) => format!(", with {}", rate(per_1000s, "jobs")),
+            JobPace::Arriving(per_1000s) => format!(", at {}", rate(per_1000s, "jobs")),
         };
         plan + &pace
     }

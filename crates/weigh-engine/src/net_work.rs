@@ -63,7 +63,10 @@ impl NetWork {
     pub fn check(&self, sample: &Sample) -> Result<(), String> {
         match sample.unit.as_deref() {
             Some(unit) if unit == self.unit() => Ok(()),
-            other => Err(format!("it reported a rate in {other:?}, not {}", self.unit())),
+            other => {
+                let unit = other.unwrap_or("no unit");
+                Err(format!("it reported a rate in {unit}, not in {}", self.unit()))
+            }
         }
     }
 }

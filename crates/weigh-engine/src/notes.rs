@@ -36,7 +36,7 @@ pub fn of_row(row: &Judged, design: &Design, has_failed: bool) -> Vec<String> {
     }
     notes.extend(row.judgement.withheld.map(|withheld| {
         let verdict = format::verdict(withheld.verdict, false, 0.0);
-        format!("verdict {verdict} withheld: {}", format::doubt(withheld.because))
+        format!("verdict {verdict} not yet reported: {}", format::doubt(withheld.because))
     }));
     notes.extend(drift::note(row.series));
     notes.extend(on_modes(row.betting));
@@ -80,14 +80,15 @@ fn on_carry_over(found: &CarryOver) -> Vec<String> {
     };
     let order = told(found.order).map(|size| {
         format!(
-            "the order matters: the effect in pairs with the baseline first, less that in the others, is \
-             {size}; either a second launch differs from a first, or a sample changes the next one"
+            "the order matters: the effect in pairs with the baseline first minus the effect in the other \
+             pairs is {size}. Either a second launch differs from a first launch, or a sample changes the \
+             next sample."
         )
     });
     let previous = told(found.previous).map(|size| {
         format!(
-            "carry-over: the effect changes by {size} if a treated sample came before; a treated sample \
-             changes the next one"
+            "carry-over: the effect changes by {size} after a treated sample, so a treated sample changes \
+             the next sample"
         )
     });
     order.into_iter().chain(previous).collect()
@@ -97,8 +98,8 @@ fn on_carry_over(found: &CarryOver) -> Vec<String> {
 fn on_modes(row: &Betting) -> Option<String> {
     let [by_mad, by_quartiles] = modes_disagree(row.values())?;
     Some(format!(
-        "launches seem to have several modes: the pairs scatter by {} % judged by their median deviation, \
-         but by {} % judged by their quartiles; the effect is that of a mixture",
+        "launches seem to have several modes: the pairs scatter by {} % by their median deviation, but by {} \
+         % by their quartiles. The effect is a mixture of the effects of the modes.",
         format::unsigned(100.0 * by_mad),
         format::unsigned(100.0 * by_quartiles)
     ))
@@ -109,8 +110,8 @@ fn on_cpu_time(series: &[Pair]) -> Option<String> {
     let known = series.iter().filter(|pair| pair.cpu_ns_per_op.is_some()).count();
     (1..series.len()).contains(&known).then(|| {
         format!(
-            "CPU time is known of {known} of {} pairs: in the others a process seemed to use none, or more \
-             than the CPUs have, as where the kernel's clock for it had fallen behind",
+            "CPU time is known for {known} of {} pairs. In the other pairs the kernel reported none, or more \
+             than the CPUs can provide, as its clock of CPU time was late.",
             series.len()
         )
     })
@@ -191,6 +192,6 @@ mod tests {
         assert_eq!(on_cpu_time(&[pair(true), pair(true)]), None);
         assert_eq!(on_cpu_time(&[pair(false), pair(false)]), None, "it is not judged");
         let note = on_cpu_time(&[pair(true), pair(false)]).unwrap();
-        assert!(note.starts_with("CPU time is known of 1 of 2 pairs"), "{note}");
+        assert!(note.starts_with("CPU time is known for 1 of 2 pairs"), "{note}");
     }
 }

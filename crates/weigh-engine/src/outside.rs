@@ -76,15 +76,15 @@ impl Display for Difference {
                 let arm = if *points > 0.0 { "treated" } else { "baseline" };
                 write!(
                     f,
-                    "the {arm} process used {:.1} % of a slice more CPU time in its partner's slices \
-                     (a timer, a thread or a child)",
+                    "the {arm} process used {:.1} % of a slice more CPU time in the slices of the other \
+                     process (a timer, a thread or a child)",
                     points.abs()
                 )
             }
             Difference::Tasks([baseline, treated]) => write!(
                 f,
-                "the treated process has {treated} tasks (threads and children), the baseline's {baseline}; \
-                 the extra task may work in the partner's slices"
+                "the treated process has {treated} tasks (threads and children), the baseline process has \
+                 {baseline}; an extra task may run in the slices of the other process"
             ),
             Difference::Unknown => f.write_str(
                 "the tasks of a process could not be counted (is /proc mounted in both arms?)",

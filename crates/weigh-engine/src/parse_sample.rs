@@ -125,7 +125,7 @@ fn of_program(
         .lines()
         .rev()
         .find_map(|line| serde_json::from_str(line).ok())
-        .ok_or("its line has no `result`")?;
+        .ok_or("its output has no line with a `result`")?;
     is_right(&given.result)?;
     is_possible(&sample, &one.listed(), 1)?;
     sample.hold_against_wall_time(launched.wall_ns)?;
@@ -167,9 +167,10 @@ fn is_all_done(sample: Sample, load: &UserLoad, launched: &Launched) -> Result<S
     let rate = sample.operations * 60e9 / sample.elapsed_ns as f64;
     match (sample.rate() / rate - 1.0).abs() <= RATE_TOLERANCE {
         true => Ok(sample),
-        false => {
-            Err(format!("it reported {} jobs/min, where its time gives {rate}", sample.rate()))
-        }
+        false => Err(format!(
+            "it reported {} jobs/min, but its jobs and their time give {rate}",
+            sample.rate()
+        )),
     }
 }
 
@@ -217,7 +218,7 @@ pub fn hold_unit(first: &mut Option<String>, sample: &Sample, work: &Work) -> Re
         }
         (WHOLE_RUNS, unit) => {
             format!(
-                "its last line was no sample in the first launch, but is one in `{unit}` in this one"
+                "its last line was not a sample in the first launch, but is a sample in `{unit}` in this one"
             )
         }
         (expected, unit) => {
@@ -238,7 +239,7 @@ pub fn hold_readings(
         let known = first.entry(name.clone()).or_insert_with(|| (unit.clone(), *better));
         if (&known.0, known.1) != (unit, *better) {
             return Err(format!(
-                "it reported `{name}` in another unit or with another `better` than in the first launch"
+                "it reported `{name}` with a different unit or `better` than in the first launch"
             ));
         }
     }
@@ -301,7 +302,7 @@ pub fn failure_of(launched: &Launched, expected: &ExpectedExit) -> Option<String
         let code = launched.exit_code.unwrap_or_default();
         return kills.map(|kills| format!("{kills}, which its exit status {code} does not show"));
     };
-    let flood = flood(launched).map(|size| format!(", having printed {size}"));
+    let flood = flood(launched).map(|size| format!(" after printing {size}"));
     let kills = kills.map(|kills| format!(" ({kills})"));
     let because = last_line(&launched.stderr).map(|words| format!(": {words}"));
     Some([Some(end), flood, kills, because].into_iter().flatten().collect())
@@ -344,7 +345,7 @@ fn is_possible(sample: &Sample, workload: &Workload, copies: usize) -> Result<()
     if per_ns / copies as f64 >= MAX_OPERATIONS_PER_NS {
         let Sample { operations, elapsed_ns, .. } = sample;
         return Err(format!(
-            "it reported {operations} operations in {elapsed_ns} ns, which no CPU can do"
+            "it reported {operations} operations in {elapsed_ns} ns, more than any CPU can do"
         ));
     }
     if let Some(unit) = sample.unit.as_ref().filter(|unit| **unit != workload.unit) {
@@ -369,7 +370,7 @@ fn own_sample(sample: Sample) -> Result<Sample, String> {
     if sample.unit.as_deref() == Some(WHOLE_RUNS) {
         return Err(format!(
             "it reported the unit `{WHOLE_RUNS}`, which is reserved for commands that report no sample: use \
-             another unit"
+             a different unit"
         ));
     }
     Ok(Sample { unit: sample.unit.or_else(|| Some(OWN_OPERATIONS.into())), ..sample })
@@ -452,7 +453,7 @@ mod tests {
         assert_eq!(unit("{\"operations\":7,\"elapsed_ns\":9}\nwarning\n").unwrap(), "runs/s");
         assert_eq!(unit("{\"operations\":7,\"elapsed_ns\":9,\"unit\":\"p/s\"}").unwrap(), "p/s");
         let line = "{\"operations\":7,\"elapsed_ns\":9,\"unit\":\"runs/s\"}";
-        assert!(command().read(&ended(0, line, "")).unwrap_err().contains("another unit"));
+        assert!(command().read(&ended(0, line, "")).unwrap_err().contains("a different unit"));
     }
 
     #[test]
@@ -471,7 +472,7 @@ mod tests {
                 .contains("`ops/s` in the first launch, but not in this one")
         );
         assert!(hold(&whole, &own).unwrap_err().contains(
-            "no sample in the first launch, but is one in \
+            "not a sample in the first launch, but is a sample in \
             `ops/s`"
         ));
     }
@@ -542,6 +543,6 @@ mod tests {
         assert_eq!(command().read(&chatty).unwrap().rate(), 500.0);
         let failed = Launched { printed_bytes: 5 << 20, ..ended(2, "", "no rule\n") };
         let problem = command().read(&failed).unwrap_err();
-        assert_eq!(problem, "it exited with status 2, having printed 5 MiB: no rule");
+        assert_eq!(problem, "it exited with status 2 after printing 5 MiB: no rule");
     }
 }

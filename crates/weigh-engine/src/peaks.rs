@@ -1,4 +1,4 @@
-//! Seeking the peaks of mixes before they are compared: samples of both arms at more and more users, as
+//! Search for the peaks of mixes before they are compared: samples of both arms at more and more users, as
 //! `peak_search` chooses them. They have a role of their own and are no evidence of an effect.
 
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Session<'_> {
                 let ends_at = host.elapsed() + time;
                 let sought = MixPeak { peak, treated_arm, candidates, users, ends_at, share };
                 progress_sink.announce(&format!(
-                    "Seeking the peak of {name} without `{}` and with it: for {} at most.",
+                    "Searching for the peak of {name}, without and with `{}`: {} at most.",
                     self.request.common.arms[treated_arm],
                     format::seconds(time.as_secs_f64())
                 ));
@@ -172,8 +172,8 @@ impl Session<'_> {
         };
         let users = |point: usize| format::plural(costs.users[point], "user");
         let sentence = format!(
-            "The budget leaves no time for a verdict on {} where it is best ({} without `{}`, {} with it), \
-             as samples take too long there: it is compared at {}. Give --budget more time.",
+            "The budget is too small for a verdict on {} at its peaks ({} without `{}`, {} with the \
+             treatment), where samples take long, so it is compared at {}. Give --budget more time.",
             self.works[sought.peak].name(),
             users(best[0]),
             self.request.common.arms[sought.treated_arm],
@@ -202,7 +202,7 @@ impl Session<'_> {
             return Ok(None);
         }
         let sentence = format!(
-            "Under `{}`, the search of the peak ended before {}, which failed: {reason}",
+            "Under `{}`, the search for the peak stopped at {}, which failed: {reason}",
             self.request.common.arms[slot.arm],
             self.works[slot.unit.work].name()
         );

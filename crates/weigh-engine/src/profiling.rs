@@ -27,7 +27,7 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let Some(line) = self.request.plan.profiler() else { return Ok(()) };
         progress_sink.announce(&format!(
-            "Profiling {}, in launches that are no samples.",
+            "Profiling {}, in launches that do not count as samples.",
             format::plural(units.len(), "row")
         ));
         let mut found: Vec<Profiled> = Vec::new();
@@ -52,8 +52,7 @@ impl Session<'_> {
                     Err(problem) => {
                         let (name, arm) =
                             (self.works[unit.work].name(), &self.request.common.arms[arm]);
-                        let warning =
-                            format!("There is no profile of {name} under `{arm}`: {problem}");
+                        let warning = format!("Could not profile {name} under `{arm}`: {problem}");
                         self.warn(progress_sink, warning)?;
                     }
                 }

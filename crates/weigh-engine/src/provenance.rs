@@ -106,8 +106,8 @@ impl Provenance {
         }
         if origin.request.plan.design().fixed_pairs.is_some() {
             return Err(
-                "it was made with --pairs: that number was fixed in advance, and Wilcoxon's test does not \
-                 allow for more pairs once the result was seen"
+                "it was made with --pairs, which fixes the number of pairs: Wilcoxon's test is not valid if \
+                 pairs are added after the result is known"
                     .into(),
             );
         }
@@ -118,8 +118,7 @@ impl Provenance {
             && let Some(cell) = failed_of_score(stored, &sweeps.grid.cells())
         {
             return Err(format!(
-                "its cell {} failed, so there is no score, however often the cells are measured: begin a new \
-                 experiment",
+                "its cell {} failed, so further sweeps cannot give a score: begin a new experiment",
                 cell.name_with_bytes()
             ));
         }
@@ -133,13 +132,12 @@ impl Provenance {
     pub fn stored(stored: &Stored) -> Result<Provenance, String> {
         let text = stored.header.origin.as_ref().ok_or_else(|| {
             format!(
-                "it was made by an earlier version, which did not store the request. To measure the same \
-                 again: {}",
+                "its request was not stored. To measure it again, run: {}",
                 stored.header.command
             )
         })?;
         serde_json::from_str(text)
-            .map_err(|error| format!("the request that is stored with it cannot be read ({error})"))
+            .map_err(|error| format!("its stored request cannot be read ({error})"))
     }
 
     /// Checks that everything that was read from files is unchanged.
@@ -228,8 +226,8 @@ pub fn check_machine(then: &Facts, now: &Facts) -> Result<Vec<String>, String> {
     let different = TOLD.into_iter().filter(|(field, _)| differs(field));
     Ok(different
         .map(|(field, name)| match field {
-            "boot_id" => "the machine was rebooted in between".to_owned(),
-            _ => format!("{name}: {}, before {}", shown(&now[field]), shown(&then[field])),
+            "boot_id" => "the machine was rebooted".to_owned(),
+            _ => format!("{name}: {}, previously {}", shown(&now[field]), shown(&then[field])),
         })
         .collect())
 }
@@ -251,11 +249,11 @@ mod tests {
     fn another_kernel_is_refused_and_another_boot_is_told() {
         let then = Facts { kernel: "6.1".into(), boot_id: "a".into(), ..Facts::default() };
         let booted = Facts { boot_id: "b".into(), load_1min: Some(3.0), ..then.clone() };
-        assert_eq!(check_machine(&then, &booted).unwrap(), ["the machine was rebooted in between"]);
+        assert_eq!(check_machine(&then, &booted).unwrap(), ["the machine was rebooted"]);
         let slower = Facts { governor: Some("powersave".into()), ..then.clone() };
         assert_eq!(
             check_machine(&then, &slower).unwrap(),
-            ["the frequency governor: `powersave`, before not known"]
+            ["the frequency governor: `powersave`, previously not known"]
         );
         let other = Facts { kernel: "6.6".into(), ..then.clone() };
         let refused = check_machine(&then, &other).unwrap_err();

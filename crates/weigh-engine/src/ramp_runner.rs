@@ -118,7 +118,7 @@ impl Session<'_> {
         }
         match stands {
             true => {
-                let sentence = format!("The ramp ended before {name}, which failed: {reason}");
+                let sentence = format!("The ramp stopped at {name}, which failed: {reason}");
                 self.warn(progress_sink, sentence)
             }
             false => Err(Stop::Failed(format!("{name}: {reason}"))),
@@ -138,7 +138,7 @@ impl Session<'_> {
                 let budget = format::seconds(self.request.common.budget.as_secs_f64());
                 let name = self.works[work].name();
                 return format!(
-                    "{name} was not measured: the budget ({budget}) leaves no time for it."
+                    "{name} was not measured: the budget ({budget}) is too small. Give --budget more time."
                 );
             }
             (true, true) => "the interval at the peak was narrow enough",

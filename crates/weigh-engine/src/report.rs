@@ -32,6 +32,6 @@ pub fn load(store: &Store, id: &str) -> Result<Report, String> {
 
 fn document<T: serde::de::DeserializeOwned>(store: &Store, id: &str) -> Result<T, String> {
     let document = store.document(id).map_err(|error| error.to_string())?;
-    let text = document.ok_or_else(|| format!("the store has no result of {id}"))?;
+    let text = document.ok_or_else(|| format!("the database has no result of {id}"))?;
     serde_json::from_str(&text).map_err(|error| format!("cannot read the result of {id}: {error}"))
 }

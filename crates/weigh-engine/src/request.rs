@@ -596,7 +596,7 @@ pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Na
     let named: Vec<Named> = labels.iter().map(build).collect::<Result<_, _>>()?;
     for (index, one) in named.iter().enumerate() {
         if index > 1 && labels[1..index].contains(&one.label) {
-            return Err(format!("`{}` is given twice", one.label));
+            return Err(format!("`{}` is given twice: remove one", one.label));
         }
         let mut conflicts = named[..index].iter().filter_map(|other| {
             let theirs = other.treatment.occupies();
@@ -608,7 +608,7 @@ pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Na
         });
         if let Some((other, what)) = conflicts.next() {
             return Err(format!(
-                "`{}` and `{}` both need {what}, in different ways: weigh them in two experiments",
+                "`{}` and `{}` both need {what}, in different ways: measure them in two experiments",
                 other.label, one.label
             ));
         }

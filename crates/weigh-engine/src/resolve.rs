@@ -112,7 +112,7 @@ impl Resolver<'_> {
             for copies in own.as_deref().unwrap_or(copies) {
                 if *copies != 1 && matches!(work, Work::Interpreted(_)) {
                     return Err(format!(
-                        "`{}` is done by one process: leave the copies out",
+                        "`{}` runs as one process: remove the number of copies",
                         work.name()
                     ));
                 }
@@ -132,7 +132,7 @@ impl Resolver<'_> {
             return Ok(WorkName { name: cold, load: name.load.clone() });
         }
         Err(format!(
-            "`{}` has nothing to be cold: --cold is for mixes (`load:disk`), and for {}",
+            "--cold has no effect on `{}`: it applies to mixes (`load:disk`) and to {}",
             name.name,
             job_options::can_be_cold(self.workloads).collect::<Vec<_>>().join(", ")
         ))
@@ -162,7 +162,7 @@ fn activity(work: &Work, asked_for: &WorkName) -> Result<BackgroundLoad, String>
         Work::Builtin { .. } | Work::Interpreted(_) => work.name().name,
         Work::Load(load) => load.label.clone(),
         Work::Command { .. } | Work::CommandComparison { .. } | Work::Net(_) => {
-            return Err(format!("`{asked_for}` cannot be done beside something else"));
+            return Err(format!("`{asked_for}` cannot run alongside a workload"));
         }
     };
     let copies = asked_for.load.as_ref().map(|load| format!(",copies={}", load.value));
@@ -204,14 +204,14 @@ fn check_activities(grid: &Grid, workloads: &[Workload]) -> Result<(), String> {
         |workload: &Workload, name: &str| workload.name == name && workload.needs.is_none();
     for activity in &grid.activities {
         BesideLoad::parse(activity)
-            .map_err(|problem| format!("an activity of the host is none: {problem}"))?;
+            .map_err(|problem| format!("an activity of the grid is invalid: {problem}"))?;
     }
     let is_unknown = |name: &&String| {
         !name.starts_with(PREFIX) && !workloads.iter().any(|workload| is_this(workload, name))
     };
     match grid.activities.iter().find(is_unknown) {
         Some(name) => {
-            Err(format!("an activity of the host is none: {}", unknown(name, workloads, &[])))
+            Err(format!("an activity of the grid is invalid: {}", unknown(name, workloads, &[])))
         }
         None => Ok(()),
     }
@@ -226,7 +226,7 @@ fn sweep(name: &WorkName, grid: &str, workloads: &[Workload]) -> Result<Work, St
         let sizes: Vec<String> = grid.classes.iter().map(|class| class.bytes.to_string()).collect();
         grid.classes.retain(|class| class.bytes == bytes);
         if grid.classes.is_empty() {
-            return Err(format!("`{name}`: its grid has {} bytes", sizes.join(", ")));
+            return Err(format!("`{name}`: the sizes of this grid are {} bytes", sizes.join(", ")));
         }
     }
     let part = NetPart::Sweep { class_bytes };
@@ -268,7 +268,10 @@ pub fn load_points(
     let asked_for = Selection { mixes: &ramp.mixes, surroundings, ..alone };
     let names = WorkName::parse(&ramp.mix)?;
     let [WorkName { name, load: None }] = &names[..] else {
-        return Err(format!("`{}` is not one mix without users (`weigh list mixes`)", ramp.mix));
+        return Err(format!(
+            "`{}` is not a mix: name one mix, without a number of users (`weigh list mixes`)",
+            ramp.mix
+        ));
     };
     let load = loaded(name, &asked_for, &workloads)?;
     let works = ramp.users.iter().map(|users| load(*users, LoadRole::Named));
@@ -317,14 +320,15 @@ fn check_tests(mix: &JobMix, workloads: &[Workload], asked_for: &Selection) -> R
         let Some(need) = workload.needs.as_deref() else { continue };
         if !surroundings.have(need)? {
             return Err(format!(
-                "the mix `{}` has `{test}`, which asks a {need}: give one with --fixture",
+                "the mix `{}` has the job `{test}`, which needs a fixture for `{need}`: add one with \
+                 --fixture",
                 mix.name
             ));
         }
         if *treated != WhoIsTreated::Both {
             return Err(format!(
-                "the mix `{}` has `{test}`, which asks a {need}, and users of a mix are treated as their \
-                 servers are, on this machine: use --treat both, without --client",
+                "the mix `{}` has the job `{test}`, which needs a `{need}` server. Users of a mix run on \
+                 this machine and get the treatment of their servers: use --treat both, without --client",
                 mix.name
             ));
         }
@@ -431,7 +435,7 @@ fn with_servers(
             let known: Vec<&str> = services(need).map(|service| service.name).collect();
             let name = &workload.name;
             Err(format!(
-                "there is no {need} `{wanted}`; there are {}: `{name}@{}`",
+                "there is no {need} `{wanted}`; choose one of {}, for example `{name}@{}`",
                 known.join(", "),
                 known.first().unwrap_or(&"")
             ))

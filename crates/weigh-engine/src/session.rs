@@ -55,7 +55,7 @@ impl Done {
         let mut stored = store.load(&self.id).map_err(|error| error.to_string())?;
         stored.state = self.state;
         if let Some(problem) = &self.not_kept {
-            stored.warnings.push(format!("It ended early: {problem}."));
+            stored.warnings.push(format!("The experiment ended early: {problem}."));
         }
         Ok(stored)
     }
@@ -118,8 +118,8 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
         (of(Reach::Guest), treatments.iter().find(|named| !is_guest(named)))
     {
         return Err(format!(
-            "`{}` is a virtual machine, and `{}` is none: what would differ most is the virtual machine. \
-             Compare guests with guests: --base vm",
+            "`{}` is a virtual machine, and `{}` is not, so most of the difference would come from the \
+             virtual machine. Compare guests with guests: --base vm",
             guest.label, other.label
         ));
     }
@@ -132,8 +132,8 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
     let comparison = request.plan.comparison();
     match comparison.is_some_and(|comparison| comparison.around.has_lines()) {
         true => Err(format!(
-            "--setup, --prepare and --cleanup are run on this machine, and the processes of `{}` are on \
-             another: leave them out",
+            "--setup, --prepare and --cleanup run on this machine, but the processes of `{}` run on a \
+             different machine: remove these options",
             elsewhere.label
         )),
         false => Ok(()),
@@ -149,7 +149,7 @@ fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
     let mut kinds = treatments.iter().flat_map(|named| &named.kinds);
     match (works.iter().find(is_other), kinds.find(|kind| kind.needs_workload())) {
         (Some(work), Some(kind)) => Err(format!(
-            "`{}` changes weigh's own workloads, and `{}` is none of them: name one with -w",
+            "`{}` changes only weigh's own workloads, and `{}` is not one of them: choose one with -w",
             kind.name(),
             work.name()
         )),
@@ -312,7 +312,7 @@ fn works_of(
 }
 
 fn current_directory() -> Result<PathBuf, String> {
-    std::env::current_dir().map_err(|error| format!("the current directory: {error}"))
+    std::env::current_dir().map_err(|error| format!("cannot find the current directory: {error}"))
 }
 
 struct Begun {
@@ -417,12 +417,12 @@ fn resume(
     };
     origin.check_contents(treatments, &station.place.executable)?;
     if !header.works.iter().map(|work| work.name.clone()).eq(place.works.iter().map(Work::name)) {
-        return Err("its suites have other workloads in this version of weigh".into());
+        return Err("its suites have different workloads in this version of weigh".into());
     }
     let earlier = PriorSessions::of(stored);
     if !are_boots && earlier.is_done(stored, &request) {
         return Err(
-            "every row has its verdict and a sufficiently narrow interval: there is nothing left to measure"
+            "every row has its verdict and a sufficiently narrow interval, so nothing is left to measure"
                 .into(),
         );
     }

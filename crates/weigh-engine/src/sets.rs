@@ -81,8 +81,8 @@ pub fn reconcile(whole: &mut Judgement, sets: &[Set]) -> Vec<String> {
         }
         notes.push(
             "the sets differ by more than their intervals allow, so the effect depends on the set. The \
-             verdict is one on which all sets agree, and the interval spans theirs; it does not predict a \
-             further set"
+             verdict is one on which all sets agree. The interval spans the intervals of all sets; it does \
+             not predict a further set"
                 .to_owned(),
         );
     }

@@ -320,13 +320,13 @@ fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
         _ if is_known => return None,
         Metric::Rate | Metric::OverallRate | Metric::CpuTime => return None,
         Metric::PeakMemory => {
-            "it needs no more than weigh's launcher, of which it is a copy at first"
+            "the workload used no more memory than weigh's launcher, from which it is forked"
         }
-        Metric::BlockInput | Metric::BlockOutput => "there was none",
+        Metric::BlockInput | Metric::BlockOutput => "the kernel counted no block I/O",
         Metric::Latency(_) => {
-            "its samples have too few operations, or they cannot be timed one by one"
+            "its samples have too few operations, or its operations cannot be timed one by one"
         }
-        Metric::Named(_) => "the line that it prints has no reading of that name",
+        Metric::Named(_) => "the workload's output has no reading with this name",
     };
     Some(format!("no verdict on `{}`: {why}", metric.name()))
 }

@@ -52,8 +52,8 @@ impl Surroundings {
         let having = self.arms.iter().find(|(_, met)| met.contains(need));
         match (having, lacking) {
             (Some((having, _)), Some((lacking, _))) => Err(format!(
-                "`{having}` has a {need} and `{lacking}` has none: give one to each arm, or to none and each \
-                 workload starts its own"
+                "`{having}` has a fixture for `{need}`, but `{lacking}` does not. Give one to each arm, or \
+                 to no arm: then each workload starts its own"
             )),
             (having, _) => Ok(having.is_some()),
         }
@@ -94,6 +94,6 @@ mod tests {
         assert_eq!(of(&["mariadb", "mariadb:relaxed"], &[]), Ok(true));
         assert_eq!(of(&["none", "audit"], &["postgres"]), Ok(true));
         assert_eq!(of(&["none", "nginx"], &[]), Ok(false));
-        assert!(of(&["none", "mariadb+audit"], &[]).unwrap_err().contains("`none` has none"));
+        assert!(of(&["none", "mariadb+audit"], &[]).unwrap_err().contains("`none` does not"));
     }
 }

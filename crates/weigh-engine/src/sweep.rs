@@ -47,7 +47,8 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let Sweeps { grid, precision, trace, .. } = sweeps;
         progress_sink.announce(&format!(
-            "Grid {} ({}): {}. All of them take about {}; that is repeated until the interval is narrow.",
+            "Grid {} ({}): one sweep has {} and takes about {}. Sweeps repeat until the interval is narrow \
+             enough.",
             grid.name,
             grid.hash(),
             cells_told(grid),
@@ -151,7 +152,7 @@ impl Session<'_> {
         }
         let (cells, directory) = (format::plural(works.len(), "cell"), directory.display());
         progress_sink.announce(&format!(
-            "What {cells} sent is in {directory}; {missed} packets were missed."
+            "The packets of {cells} are in {directory}; {missed} packets are missing."
         ));
         Ok(())
     }
@@ -175,8 +176,8 @@ impl Session<'_> {
             let slot = SampleSlot { set, ..SampleSlot::alone(*unit, 0) };
             let Some(PairForecast { cells, lasts }) = host.forecast_pair(&slot)? else { continue };
             progress_sink.announce(&format!(
-                "A pair of {} is {} in each arm, and lasts about {:.0} s, or more where the treatment makes \
-                 it slower.",
+                "A pair of {} has {} in each arm and takes about {:.0} s, or longer if the treatment slows \
+                 it down.",
                 self.works[unit.work].name(),
                 format::plural(cells, "cell"),
                 lasts.as_secs_f64()
@@ -222,7 +223,7 @@ fn cells_told(grid: &Grid) -> String {
     match grid.cells().len() - scored {
         0 => format::plural(scored, "cell"),
         besides => format!(
-            "{} and a third of {besides} others that are not scored",
+            "{} and a third of {besides} further cells that are not scored",
             format::plural(scored, "cell")
         ),
     }

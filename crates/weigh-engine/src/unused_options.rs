@@ -11,16 +11,16 @@ use weigh_station::client::WhoIsTreated;
 pub fn check_used(plan: &Plan, works: &[Work]) -> Result<(), String> {
     let is_net = |work: &Work| matches!(work, Work::Net(_));
     if plan.far_hosts().is_some() && !works.iter().any(is_net) {
-        return Err("--active and --passive apply only to network grids, and no workload here is one: leave \
-                    them out, or add a grid, such as -w net:quick"
+        return Err("--active and --passive apply only to network grids, and no workload here is one: remove \
+            them, or add a grid, such as -w net:quick"
             .into());
     }
     let asks_beside = |work: &Work| work.needs().iter().any(|label| label.contains(APP));
     let has_client = |work: &Work| work.asks() || asks_beside(work);
     if plan.treated() == WhoIsTreated::Client && !works.iter().any(has_client) {
         return Err(
-            "nothing that is measured asks a server, so there is no client: leave --treat out, or \
-                    name a workload that does (`weigh list workloads app`)"
+            "--treat client needs a workload that sends requests to a server: remove --treat, or choose such \
+             a workload (`weigh list workloads app`)"
                 .into(),
         );
     }
@@ -41,8 +41,8 @@ pub fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
     };
     match works.iter().find(|work| !work.asks()) {
         Some(work) => Err(format!(
-            "`{}` asks no server, and {option} is for workloads that do, such as app:web.page (`weigh list \
-             workloads app`)",
+            "`{}` sends no requests to a server, so {option} does not apply. Use a workload such as \
+             app:web.page (`weigh list workloads app`)",
             work.name()
         )),
         None => Ok(()),

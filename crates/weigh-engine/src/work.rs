@@ -221,7 +221,7 @@ impl Work {
             Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
             Work::CommandComparison { argvs, directory, .. } => match argvs.get(arm) {
                 Some(argv) => Work::whole(argv.clone(), directory),
-                None => return Err(format!("there is no command for arm {arm}")),
+                None => return Err(format!("arm {arm} has no command")),
             },
             Work::Net(net) => {
                 return Err(format!("{} is launched by its testbed, cell by cell", net.name()));
@@ -319,8 +319,8 @@ impl Work {
                 Ok(Work::Builtin { workload, member, copies, server, beside })
             }
             other => Err(format!(
-                "nothing can be done beside `{}`: that is for workloads that are no program of `interp:`, \
-                 mix or grid",
+                "no activity can run alongside `{}`: programs of `interp:`, mixes, grids and commands do not \
+                 allow one",
                 other.name()
             )),
         }

@@ -207,7 +207,7 @@ mod tests {
             (change.low_pct, change.high_pct, change.is_beyond_noise) = (None, None, false);
         }
         diff.not_judged =
-            vec!["getppid under seccomp (ops/s): all its passes are over one start".into()];
+            vec!["getppid under seccomp (ops/s): all its passes used one start".into()];
         let text = text(&diff, 200, false);
         assert!(text.contains("no change can be judged") && text.contains("Not judged"), "{text}");
         assert!(!text.contains("baseline rates changed"), "{text}");

@@ -93,7 +93,7 @@ impl Host<'_> {
         slot: &SampleSlot,
     ) -> Result<(Measured, Option<Detail>), SampleError> {
         let Some((net, NetPart::Cell { number, cell })) = self.net_work(slot.unit.work) else {
-            return Err(SampleError::Workload("it is no cell".into()));
+            return Err(SampleError::Workload("it is not a cell of a grid".into()));
         };
         let size = self.size_of(&net.grid, number)?;
         let padding_bytes = padding_bytes(self.site.seed, slot);
@@ -138,7 +138,7 @@ impl Host<'_> {
         match net.and_then(|net| net.sizes.get(&grid.hash())?.get(&number)) {
             Some(Ok(sized)) => Ok(sized.size),
             Some(Err(problem)) => Err(SampleError::Workload(problem.clone())),
-            None => Err(SampleError::Workload("its size is not known".into())),
+            None => Err(SampleError::Workload("its transfer size is not known".into())),
         }
     }
 
@@ -168,7 +168,7 @@ impl Host<'_> {
     ) -> Result<CellResult, SampleError> {
         let place = self.arms.place(arm).clone();
         let Some(net) = &mut self.site.net else {
-            return Err(SampleError::Workload("there is no testbed".into()));
+            return Err(SampleError::Workload("the testbed is not running".into()));
         };
         net.site.set_links(grid, cell)?;
         let mut job = net.site.job(grid, cell, size, is_watched, &place);
@@ -241,7 +241,7 @@ pub(super) fn measured(
 }
 
 fn gone() -> Stop {
-    Stop::Failed("the testbed is gone".into())
+    Stop::Failed("the testbed is not running".into())
 }
 
 impl From<SiteError> for Stop {

@@ -93,8 +93,8 @@ impl Host<'_> {
             };
             if let Some(problem) = problem {
                 return Err(Stop::Failed(format!(
-                    "the shell `{}` does not run an empty command: {problem}. Name another with --shell, or \
-                     use -N for none",
+                    "the shell `{}` cannot run an empty command: {problem}. Choose a different shell with \
+                     --shell, or use -N to run commands without a shell",
                     shell.join(" ")
                 )));
             }

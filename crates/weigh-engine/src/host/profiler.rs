@@ -78,7 +78,7 @@ impl Host<'_> {
     ) -> Result<ProfiledArm, SampleError> {
         if !self.arms.place(slot.arm).is_here() {
             let problem =
-                "its processes are on another machine, and the profiler is run on this one";
+                "its processes run on a different machine, but the profiler runs on this one";
             return Err(SampleError::Workload(problem.into()));
         }
         self.renew(slot)?;
@@ -88,7 +88,7 @@ impl Host<'_> {
         let job = work.job(slot.arm, place, Length::of_ms(LOOKED_AT_MS), order);
         let job = self.limited(&job.map_err(SampleError::Workload)?);
         let Some(launcher) = self.neutral.take() else {
-            return Err(SampleError::Workload("there is no launcher for the profiler".into()));
+            return Err(SampleError::Workload("the profiler has no launcher".into()));
         };
         let mut profiler = Profiler::new(launcher, line, directory.to_owned(), processes_of(&work));
         let launched =
@@ -239,7 +239,7 @@ impl Profiler {
     /// Waits until it has ended by itself, tells it to, and kills it; what it printed.
     fn end(&mut self) -> Result<String, String> {
         if !self.has_begun {
-            return Err("the workload had ended before its processes could be looked at".into());
+            return Err("the workload ended before the profiler was started".into());
         }
         let steps = [
             (None, Duration::from_millis(500)),

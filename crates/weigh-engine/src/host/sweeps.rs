@@ -181,7 +181,7 @@ impl SweepTotals {
         for (at, class) in grid.classes.iter().enumerate() {
             let of_class: Vec<ScoredCell> =
                 scored.iter().filter(|cell| cell.class == at).cloned().collect();
-            let rate = Btu::of(&of_class).ok_or("a class has no cell")?.btu;
+            let rate = Btu::of(&of_class).ok_or("a size of the grid has no cell")?.btu;
             readings.push(reading(class_metric(class.bytes), rate, BITS, Direction::Higher));
         }
         let sample = Sample {

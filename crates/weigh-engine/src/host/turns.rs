@@ -42,8 +42,8 @@ const CLIPPED_AT: f64 = 3.0;
 /// of 28 ms, that takes 1.3 to 1.7 s, a sequential pair 0.26 s; with `shell1`, of 3 ms, interleaved pairs
 /// find −1 % in a fifth of the time (docs/verdicts.md).
 const LONGEST_OPERATION_NS: f64 = 10e6;
-const RECORDS: &str = "the treatment makes records while the workload runs, and the kernel works on them \
-                       in the partner's slices";
+const RECORDS: &str = "the treatment makes records, which the kernel processes in the slices of the other \
+                       process";
 
 /// A sample of the pair that failed, by its position.
 type Failed = (usize, SampleError);
@@ -75,17 +75,18 @@ impl Host<'_> {
         }
         if let Some(named) = obstacle(self.arms.treatments()) {
             return vec![format!(
-                "No pair was interleaved: a process with `{}` and one without it cannot run at the same time \
-                 and differ by that alone.",
+                "No pair was interleaved: `{}` cannot apply to only one of two processes that run at the \
+                 same time.",
                 named.label
             )];
         }
         if !self.arms_let_take_turns() {
-            return vec!["No pair was interleaved: an arm is on another machine.".into()];
+            return vec!["No pair was interleaved: an arm is on a different machine.".into()];
         }
         if let Some(work) = (0..self.site.works.len()).find(|work| !self.fits_in_slices(*work)) {
             return vec![format!(
-                "No pair was interleaved: samples of {} ms are longer than {LONGEST_SAMPLE_MS} ms (--sample).",
+                "No pair was interleaved: samples of {} ms are longer than {LONGEST_SAMPLE_MS} ms \
+                 (--sample).",
                 self.site.sample_ms[work].unwrap_or_default()
             )];
         }
@@ -95,8 +96,8 @@ impl Host<'_> {
             return Vec::new();
         }
         vec![format!(
-            "Pairs of {} were sequential: only workloads that stay on one CPU, without a background load, can be \
-             interleaved.",
+            "Pairs of {} were sequential: only workloads that stay on one CPU, without a background load, can \
+             be interleaved.",
             names.join(", ")
         )]
     }
@@ -139,7 +140,12 @@ impl Host<'_> {
         let mut launched = self.launch_both(slots, jobs)?;
         let mut samples = self.read_both(slots, &launched)?;
         let log_ratio = log_ratio(slots, &samples).map_err(|reason| {
-            (1, SampleError::Workload(format!("its slices do not fit the other's: {reason}")))
+            (
+                1,
+                SampleError::Workload(format!(
+                    "its slices do not match those of the other process: {reason}"
+                )),
+            )
         })?;
         add_readings(slots, &mut samples, log_ratio);
         let mut readings = [Readings::default(), Readings::default()];
@@ -173,7 +179,7 @@ impl Host<'_> {
         let work = &self.site.works[slots[0].unit.work];
         let read = |position: usize| match &launched[position] {
             Some(launched) => work.read(launched),
-            None => Err("it did not end when the other process of its pair had failed".into()),
+            None => Err("it did not exit after the other process of its pair failed".into()),
         };
         let is_alone = |position: usize| {
             let exit_code = launched[position].as_ref().map(|launched| launched.exit_code);
@@ -203,7 +209,7 @@ impl Host<'_> {
     ) -> Result<Readings, SampleError> {
         let Proved { launched, evidence } = self.arms.prove(slot.arm, launched, &[])?;
         if self.look_for_records(slot, &evidence) {
-            return Err(SampleError::Workload(format!("{RECORDS} (--interleave=off)")));
+            return Err(SampleError::Workload(format!("{RECORDS}; use --interleave=off")));
         }
         let disturbance = self.disturbance(slot.arm, &launched);
         let cpu = launched.cpu;
@@ -280,12 +286,12 @@ fn make_shared(file: &PathBuf) -> Result<(), Stop> {
 fn log_ratio(slots: &[SampleSlot; 2], samples: &[Sample; 2]) -> Result<f64, String> {
     let [first, second] = [samples[0].slice_rates(), samples[1].slice_rates()];
     if first.len() != second.len() {
-        return Err(format!("{} and {}", first.len(), second.len()));
+        return Err(format!("{} and {} slices", first.len(), second.len()));
     }
     let sign = if slots[0].arm == 0 { 1.0 } else { -1.0 };
     let ratios: Vec<f64> =
         first.iter().zip(&second).map(|(first, second)| sign * (second / first).ln()).collect();
-    median(&ratios).filter(|d| d.is_finite()).ok_or_else(|| "there are none".to_owned())
+    median(&ratios).filter(|d| d.is_finite()).ok_or_else(|| "no slice has a valid rate".to_owned())
 }
 
 /// The baseline's reading is the rate of its median slice; the treated one's is as much more as the slices
