@@ -136,7 +136,7 @@ fn a_read_only_state_directory_keeps_nothing_changed_and_restore_says_what_stays
         "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && exec \"$0\" restore";
     shell.args(["-m", "sh", "-c", line]).arg(program()).arg(home.path("state/weighbridge"));
     let outcome = home.start(shell).finish();
-    outcome.assert_error(&["all of it is put back, but", ".journal cannot be removed"]);
+    outcome.assert_error(&["all changes are undone, but", ".journal cannot be removed"]);
     assert_eq!(swappiness(), was);
     home.succeed("restore").assert_says(&["Put back"]);
     assert_eq!((swappiness(), home.leftovers()), (was, nothing()));
@@ -234,7 +234,7 @@ fn another_state_directory_hides_no_change_of_the_kernel() {
     left_behind(&first);
     let sysctl = ["compare", "sysctl:vm.swappiness=11", "-w", "getppid", "--pairs", "8"];
     let next = Home::new().measure(&sysctl);
-    next.assert_says(&["Put back what an earlier weigh, now dead, had changed"]);
+    next.assert_says(&["Undid the changes of an earlier experiment that was killed"]);
     assert_eq!((swappiness(), first.leftovers()), (was, nothing()));
     let home = Home::new();
     let state = home.path("state/weighbridge").display().to_string();

@@ -67,7 +67,7 @@ fn the_next_experiment_puts_back_what_a_dead_one_left() {
     home.wait_for_samples(1, &mut running);
     kill_everything(&home, running);
     let next = home.measure("compare none -w getppid --pairs 8 --no-detail");
-    next.assert_says(&["Put back what an earlier weigh, now dead, had changed"]);
+    next.assert_says(&["Undid the changes of an earlier experiment that was killed"]);
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }

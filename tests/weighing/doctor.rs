@@ -229,7 +229,7 @@ fn the_next_fix_puts_back_what_a_dead_one_left() {
     let fix = ["doctor", "--root", &machine.root, "--fix", "--", "cat"];
     let governor = machine.governor.display().to_string();
     let outcome = machine.home.succeed(&[&fix[..], &[&governor]].concat());
-    outcome.assert_says(&["Put back what an earlier weigh", "was powersave"]);
+    outcome.assert_says(&["Undid the changes of an earlier experiment", "was powersave"]);
     assert_eq!(outcome.stdout, "performance");
     assert!(machine.is_as_found());
     assert_eq!(machine.home.leftovers(), Vec::<PathBuf>::new());

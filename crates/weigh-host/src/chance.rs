@@ -13,7 +13,7 @@ fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut filled = 0;
     while filled < N {
         let cannot = |error: io::Error| {
-            io::Error::new(error.kind(), format!("the kernel gives no random numbers: {error}"))
+            io::Error::new(error.kind(), format!("the kernel returned no random numbers: {error}"))
         };
         filled += match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
             Err(rustix::io::Errno::INTR) => 0,

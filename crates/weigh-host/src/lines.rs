@@ -25,7 +25,7 @@ pub enum LinesError {
     /// The user asked us to stop.
     #[error("interrupted")]
     Interrupted,
-    #[error("no answer within the time allowed; was it stopped?")]
+    #[error("no answer before the timeout; was the process stopped?")]
     TimedOut,
     #[error(transparent)]
     Io(#[from] io::Error),

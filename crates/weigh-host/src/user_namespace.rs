@@ -33,8 +33,10 @@ pub fn forbidden(error: &io::Error) -> String {
         fs::read_to_string(format!("/proc/sys/{file}")).is_ok_and(|text| text.trim() == *forbidding)
     };
     let how = switches.into_iter().find(forbids).map_or_else(
-        || "a security module or the container that we are in forbids it".to_owned(),
-        |(file, _, allowing)| format!("`sysctl {}={allowing}` allows it", file.replace('/', ".")),
+        || "a security module or this container forbids them".to_owned(),
+        |(file, _, allowing)| format!("`sysctl {}={allowing}` allows them", file.replace('/', ".")),
     );
-    format!("user namespaces are not permitted to ordinary users here ({error}): {how}, or be root")
+    format!(
+        "user namespaces are not permitted to ordinary users here ({error}): {how}, or run weigh as root"
+    )
 }

@@ -317,7 +317,7 @@ mod tests {
         let look = |name| Switched::new("x", vec![switch(name)]).look(Rc::default());
         assert!(look("absent").unwrap_err().to_string().contains("no such setting"));
         fs::write(file(root.path(), "empty"), "").unwrap();
-        assert!(look("empty").unwrap_err().to_string().contains("no line of text"));
+        assert!(look("empty").unwrap_err().to_string().contains("not a single line of text"));
         fs::write(file(root.path(), "same"), "1").unwrap();
         assert!(look("same").unwrap()[0].contains("is 1 already"));
         let mut ignored = Switched::new("x", vec![switch("a")]);

@@ -33,8 +33,7 @@ pub fn measure(directory: &Path) -> Result<DiskSpeed, String> {
     let device = device_of(directory).map_err(why)?;
     let file = open(directory, 0).map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL | libc::EOPNOTSUPP) => format!(
-            "{}: its file system does not read past the page cache (O_DIRECT), so there is no device to \
-             measure",
+            "{}: its file system does not support O_DIRECT, so the speed of the disk cannot be measured",
             directory.display()
         ),
         _ => why(error),

@@ -116,7 +116,9 @@ pub fn governors(root: &Path, wanted: &str) -> Result<Vec<Setting>, String> {
         let known = source.text(&format!("{directory}/scaling_available_governors"));
         let known = known.unwrap_or_default();
         if !known.split_whitespace().any(|governor| governor == wanted) {
-            return Err(format!("there is no governor `{wanted}` for {policy}: there are {known}"));
+            return Err(format!(
+                "{policy} does not have the governor `{wanted}`; available: {known}"
+            ));
         }
         let file = format!("{directory}/scaling_governor");
         let was = source.text(&file).ok_or_else(|| format!("{file} cannot be read"))?;

@@ -27,8 +27,8 @@ pub fn check_gone(path: &Path, kinds: &[u32]) -> io::Result<()> {
         };
         if !kinds.contains(&(fstatfs(&held)?.f_type as u32)) {
             let problem = format!(
-                "it cannot be found, as {} is not the kernel's file system here: mount that, and run \
-                 `weigh restore`",
+                "{} is not the kernel's file system here, so weigh cannot look for it there: mount that file \
+                 system, and run `weigh restore`",
                 above.display()
             );
             return Err(io::Error::other(problem));
@@ -38,9 +38,9 @@ pub fn check_gone(path: &Path, kinds: &[u32]) -> io::Result<()> {
         return match statat(&held, next, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
-            Ok(_) => Err(io::Error::other(
-                "it was absent, and appeared during the check: run `weigh restore` again",
-            )),
+            Ok(_) => {
+                Err(io::Error::other("it appeared during the check: run `weigh restore` again"))
+            }
         };
     }
     Err(io::ErrorKind::NotFound.into())

@@ -63,12 +63,12 @@ impl Hierarchies {
         }
         let shown = |hierarchy: &Hierarchy| {
             let file = hierarchy.mount_point.join("cgroup.subtree_control");
-            format!("; `echo +{controller} > {}` passes it on", file.display())
+            format!("; `echo +{controller} > {}` enables the controller", file.display())
         };
         let available =
             version_2.filter(|found| found.has(&found.mount_point, "controllers", controller));
         Err(format!(
-            "no control group with the controller `{controller}` can be made here{}",
+            "cannot create a control group with the controller `{controller}` here{}",
             available.map(shown).unwrap_or_default()
         ))
     }
@@ -161,7 +161,10 @@ mod tests {
         assert_eq!(place("cpu"), group("user.slice"));
         assert_eq!(place("pids"), group(""));
         let said = place("cpuset").unwrap_err();
-        assert!(said.contains("echo +cpuset > ") && said.contains("passes it on"), "{said}");
+        assert!(
+            said.contains("echo +cpuset > ") && said.contains("enables the controller"),
+            "{said}"
+        );
         let said = place("rdma").unwrap_err();
         assert!(said.contains("`rdma`") && !said.contains("echo"), "{said}");
     }

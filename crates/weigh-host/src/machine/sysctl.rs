@@ -6,11 +6,11 @@ use std::path::Path;
 const DIRECTORY: &str = "/proc/sys";
 
 const RUNS: &str = "it names a program that the kernel runs as root";
-const STOPS: &str = "it can stop the machine, or what keeps it going";
-const STAYS: &str = "once it is changed, it cannot be put back";
-const ACTS: &str = "writing it does something at once, and there is nothing to put back";
-const MORE: &str = "it changes other settings or addresses too, and those would stay changed";
-const NAMES: &str = "it is what others know this machine by";
+const STOPS: &str = "it can stop the machine or its services";
+const STAYS: &str = "a change of this setting cannot be undone";
+const ACTS: &str = "writing to it has an immediate effect that cannot be undone";
+const MORE: &str = "it also changes other settings or addresses, and weigh would not restore them";
+const NAMES: &str = "it is the name of this machine for other machines";
 
 /// Refused settings, by path below the directory; a `*` is the rest of a name.
 const REFUSED: [(&str, &str); 41] = [
@@ -75,10 +75,10 @@ pub fn file_of(key: &str) -> Result<String, String> {
         !matches!(part, "" | "." | "..") && part.chars().all(is_name)
     };
     if !path.contains('/') || !path.split('/').all(is_part) {
-        return Err(format!("`{key}` is no name of a setting, such as vm.swappiness"));
+        return Err(format!("`{key}` is not the name of a setting, such as vm.swappiness"));
     }
     match REFUSED.iter().find(|(pattern, _)| is_of(&path, pattern)) {
-        Some((_, why)) => Err(format!("{key} is not changed by weigh: {why}")),
+        Some((_, why)) => Err(format!("weigh does not change {key}: {why}")),
         None => Ok(format!("{DIRECTORY}/{path}")),
     }
 }
@@ -96,13 +96,13 @@ pub fn is_known(file: &str, was: &str) -> bool {
 pub fn can_be_put_back(file: &Path, was: &str) -> Result<(), String> {
     let is_plain = |c: char| c == '\t' || (' '..='~').contains(&c);
     if was.is_empty() || was.len() > 4000 || !was.chars().all(is_plain) {
-        return Err("what is in it now is no line of text, which could be put back".into());
+        return Err("cannot save the current value: it is not a single line of text".into());
     }
     let mut pairs = EITHER_OR.iter().flat_map(|[one, other]| [(one, other), (other, one)]);
     match pairs.find(|(one, _)| was == "0" && file.ends_with(one)) {
         None => Ok(()),
         Some((_, other)) => Err(format!(
-            "it is 0, as {other} is in force in its place, and 0 cannot be put back: change {other}",
+            "it is 0 because {other} is in force instead, and 0 cannot be put back: change {other}",
             other = other.replace('/', ".")
         )),
     }
@@ -131,7 +131,7 @@ mod tests {
             "/proc/sys/net/ipv4/conf/eth0.100/rp_filter"
         );
         for wrong in ["swappiness", "vm..x", "vm/../kernel/x", "/vm/x", "vm.a b", "", "vm/"] {
-            assert!(file_of(wrong).unwrap_err().contains("no name of a setting"), "{wrong}");
+            assert!(file_of(wrong).unwrap_err().contains("not the name of a setting"), "{wrong}");
         }
     }
 

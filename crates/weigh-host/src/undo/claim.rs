@@ -147,7 +147,8 @@ fn lock(files: Vec<OwnedFd>, resource: &str) -> Result<Claim, String> {
 /// # Errors
 /// A sentence, where another runs.
 pub fn only_one_at_a_time() -> Result<File, String> {
-    let lock = own_lock("lock").map_err(|error| format!("the state directory: {error}"))?;
+    let lock =
+        own_lock("lock").map_err(|error| format!("cannot use the state directory: {error}"))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
         Err(_) => {

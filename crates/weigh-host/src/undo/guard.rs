@@ -136,7 +136,7 @@ impl Guard {
         let cannot_create = |error: io::Error| {
             let place = std::env::temp_dir();
             let problem = format!("cannot create a directory in {}: {error}", place.display());
-            io::Error::new(error.kind(), problem + "; set TMPDIR to another")
+            io::Error::new(error.kind(), problem + "; set TMPDIR to a different directory")
         };
         let place = scratch::place().map_err(cannot_create)?;
         let directory = place.join(scratch::name(self.journal.pid)?);

@@ -104,8 +104,8 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
     let is_ours = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
     if !wait_until(Instant::now() + LOCK_LIMIT, is_ours) {
         return Err(format!(
-            "{}: another process is undoing it, and has not ended within {} s; see which with `fuser` on \
-             the lock beside it",
+            "{}: a different process is undoing this journal and did not finish within {} s. To find that \
+             process, run `fuser` on the lock file next to the journal",
             path.display(),
             LOCK_LIMIT.as_secs()
         ));
@@ -126,7 +126,7 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
     let mut journal: Journal =
         serde_json::from_slice(&text).map_err(|error| damaged(&error.to_string()))?;
     if pid_of(place.name) != Some(journal.pid) {
-        return Err(damaged("its process is not the one in its name"));
+        return Err(damaged("its process is not the process in the file name"));
     }
     undo_all(place, &mut journal).map_err(|problem| {
         // A journal that cannot be undone blocks every experiment until somebody deletes it.
@@ -156,7 +156,7 @@ pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), Strin
     let mut left: Vec<String> = stopped.clone().err().into_iter().collect();
     for entry in std::mem::take(&mut journal.entries).into_iter().rev() {
         let undone = match has_to_wait(&entry) {
-            true => Err(format!("not undone while that command runs: {}", entry.shown())),
+            true => Err(format!("not undone, because that command still runs: {}", entry.shown())),
             false => undo(place, &entry, journal.pid),
         };
         if let Err(problem) = undone {
@@ -167,8 +167,8 @@ pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), Strin
     if left.is_empty() {
         return place.directory.remove_journal(place.name).map_err(|error| {
             format!(
-                "all of it is put back, but {} cannot be removed ({error}). The next weigh would put all of \
-                 it back again: make the directory of that file writable, and run `weigh restore`",
+                "all changes are undone, but {} cannot be removed ({error}). The next weigh would undo them \
+                 again: make the directory of that file writable, and run `weigh restore`",
                 place.directory.path(place.name).display()
             )
         });
@@ -208,7 +208,7 @@ pub fn write(place: &JournalPlace, journal: &Journal) -> io::Result<()> {
     place.directory.replace(place.name, &serde_json::to_vec(journal)?).map_err(|error| {
         let problem = format!(
             "cannot write the journal of changes, {}: {error}; nothing is changed without it. Free some \
-             space there, or set XDG_STATE_HOME to another directory",
+             space there, or set XDG_STATE_HOME to a different directory",
             place.directory.path(place.name).display()
         );
         io::Error::new(error.kind(), problem)
@@ -411,7 +411,7 @@ mod tests {
         let home = Home::new();
         assert!(home.undo(b"{").unwrap_err().contains("7.journal is damaged"));
         let other = br#"{"pid":8,"boot_id":"","entries":[]}"#;
-        assert!(home.undo(other).unwrap_err().contains("not the one in its name"));
+        assert!(home.undo(other).unwrap_err().contains("not the process in the file name"));
     }
 
     /// Things that somebody would like root to remove, overwrite or end.

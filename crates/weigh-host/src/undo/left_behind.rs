@@ -42,7 +42,7 @@ pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> Result<LeftBehi
         return Ok(found);
     }
     let journals = journals_of_claims().unwrap_or_else(|error| {
-        let result = Err(format!("root's locks, which name other journals: {error}"));
+        let result = Err(format!("cannot read root's locks, which name other journals: {error}"));
         found.restored.push(Restored { journal: LOCKS.into(), result });
         Vec::new()
     });
@@ -61,7 +61,7 @@ pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> Result<LeftBehi
 }
 
 fn own_state_dir() -> Result<StateDir, String> {
-    StateDir::open().map_err(|error| format!("the state directory: {error}"))
+    StateDir::open().map_err(|error| format!("cannot use the state directory: {error}"))
 }
 
 /// Opens another state directory; `None` where it is gone.
@@ -69,7 +69,10 @@ fn existing(path: &Path) -> Result<Option<StateDir>, String> {
     match StateDir::at(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some).map_err(|error| {
-            format!("the state directory {} of an earlier weigh: {error}", path.display())
+            format!(
+                "cannot use the state directory {} of an earlier experiment: {error}",
+                path.display()
+            )
         }),
     }
 }
@@ -153,8 +156,10 @@ fn in_directory(journal: &Path) -> Option<(&Path, &str)> {
 
 fn tell(found: LeftBehind, announce: &mut dyn FnMut(&str)) -> Result<(), String> {
     for one in found.restored {
-        one.result.map_err(|problem| format!("an earlier weigh left this behind: {problem}"))?;
-        announce("Put back what an earlier weigh, now dead, had changed.");
+        one.result.map_err(|problem| {
+            format!("cannot undo the changes of an earlier experiment: {problem}")
+        })?;
+        announce("Undid the changes of an earlier experiment that was killed.");
     }
     Ok(())
 }

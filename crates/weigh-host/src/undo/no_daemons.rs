@@ -31,9 +31,7 @@ pub fn forbid(guard: &mut Guard) -> Result<(), String> {
     if fs::exists(FILE).map_err(|error| format!("{FILE}: {error}"))? {
         return Ok(());
     }
-    guard
-        .write_down(NO_DAEMONS, FILE, Value::Null)
-        .map_err(|error| format!("the journal: {error}"))?;
+    guard.write_down(NO_DAEMONS, FILE, Value::Null).map_err(|error| error.to_string())?;
     let mut options = OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o755).open(FILE);
     made.and_then(|mut file| file.write_all(CONTENT.as_bytes()))

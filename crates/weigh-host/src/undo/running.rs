@@ -96,7 +96,7 @@ impl CurrentCommand {
         let Some(known) = self.known.get() else { return Ok(()) };
         let what = match self.directory.identity(&self.journal) {
             Ok(found) if found == known => return Ok(()),
-            Ok(_) => "was replaced by another file".to_owned(),
+            Ok(_) => "was replaced by a different file".to_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "was removed".to_owned(),
             Err(error) => format!("became inaccessible ({error})"),
         };
@@ -113,8 +113,8 @@ impl CurrentCommand {
         match waitid(WaitId::Pid(guard), options) {
             Ok(None) => Ok(()),
             _ => Err(io::Error::other(
-                "the guard process has ended, and nothing is changed without it; if the system is short of \
-                 memory, see `dmesg`, and start the experiment again",
+                "the guard process has ended, and nothing is changed without it. Check `dmesg` for a lack of \
+                 memory, and start the experiment again",
             )),
         }
     }

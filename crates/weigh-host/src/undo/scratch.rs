@@ -76,7 +76,7 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
     let refused = |why: &str| format!("{} {why}, so it is not removed", path.display());
     let name = path.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name, pid));
     let (Some(parent), Some(name), true) = (path.parent(), name, path.is_absolute()) else {
-        return Err(refused("is not a directory of that experiment"));
+        return Err(refused("is not a directory of the experiment"));
     };
     let parent = match trusted(parent) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

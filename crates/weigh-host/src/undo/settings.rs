@@ -70,7 +70,7 @@ pub fn change(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result
 /// A sentence, where they cannot be journalled.
 pub fn write_down(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result<(), String> {
     let state = serde_json::to_value(settings).map_err(|error| error.to_string())?;
-    guard.write_down(SETTINGS, instance, state).map_err(|error| format!("the journal: {error}"))
+    guard.write_down(SETTINGS, instance, state).map_err(|error| error.to_string())
 }
 
 /// Undoes the journal's entry, the last first: of the settings that weigh changes, and nothing else.

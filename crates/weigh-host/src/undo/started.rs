@@ -45,7 +45,7 @@ pub fn write_down(guard: &mut Guard, pid: u32) -> Result<(), String> {
     let start = start.ok_or_else(|| format!("process {pid} has ended already"))?;
     let state = serde_json::to_value(Started { pid, start }).map_err(|error| error.to_string())?;
     let written = guard.write_down(STARTED, &pid.to_string(), state);
-    written.map_err(|error| format!("the journal: {error}"))
+    written.map_err(|error| error.to_string())
 }
 
 /// Strikes a process that was ended out of the journal.
@@ -87,7 +87,7 @@ pub fn undo(state: &Value, owner_pid: u32) -> Result<(), String> {
         }
     }
     match is_alive()? {
-        true => Err(format!("process {pid} does not end: `kill -9 {pid}`")),
+        true => Err(format!("process {pid} does not end; run `kill -9 {pid}`")),
         false => remove_pid_file(Path::new(AUDITD_PID_FILE), pid),
     }
 }

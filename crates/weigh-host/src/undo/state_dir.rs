@@ -53,14 +53,17 @@ impl StateDir {
             (Some(path), _) => path,
             (None, Some(home)) => PathBuf::from(home).join(".local/state/weighbridge"),
             (None, None) => {
-                let problem = "HOME is not set; set it or XDG_STATE_HOME to a directory";
+                let problem = "HOME is not set; set HOME or XDG_STATE_HOME to a directory";
                 return Err(io::Error::other(problem));
             }
         };
         use std::os::unix::fs::DirBuilderExt;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(|error| {
             let path = path.display();
-            let problem = format!("cannot create {path}: {error}; set XDG_STATE_HOME to another");
+            let problem = format!(
+                "cannot create {path}: {error}; set XDG_STATE_HOME to a different \
+                directory"
+            );
             io::Error::new(error.kind(), problem)
         })?;
         StateDir::at(&path)
@@ -293,7 +296,7 @@ fn check(file: &OwnedFd, path: &Path) -> io::Result<()> {
     if is_file && status.st_nlink <= 1 {
         return Ok(());
     }
-    Err(io::Error::other(format!("{} is not a file of weigh's", path.display())))
+    Err(io::Error::other(format!("{} is not a file of weigh", path.display())))
 }
 
 /// With what to do about a directory that is not ours alone.

@@ -135,7 +135,7 @@ impl UserCommand {
 fn tail(output: File) -> String {
     match said::words(&said::end_of(Ok(output))) {
         words if words.is_empty() => words,
-        words => format!("; it said: {words}"),
+        words => format!("; it printed: {words}"),
     }
 }
 
@@ -146,7 +146,7 @@ fn tail(output: File) -> String {
 pub fn write_down(undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
     let state = serde_json::to_value(undo).map_err(|error| error.to_string())?;
     let written = guard.write_down(UNDO_COMMAND, &undo.line, state);
-    written.map_err(|error| format!("the journal: {error}"))
+    written.map_err(|error| error.to_string())
 }
 
 /// Strikes it out of the journal, once it is known that nothing is left to undo.
@@ -163,8 +163,9 @@ pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| {
         let command: UserCommand = serde_json::from_value(state.clone())
             .map_err(|error| format!("the journal's command is damaged: {error}"))?;
-        let failed =
-            |problem| format!("cannot undo what `cmd:` changed: {problem}; run it by hand");
+        let failed = |problem| {
+            format!("cannot undo what `cmd:` changed: {problem}; run the command by hand")
+        };
         command.undo(owner.running).map_err(failed)
     });
     Undoing { kind: UNDO_COMMAND, ends_with_boot: false, by_command: true, undo }
@@ -182,7 +183,7 @@ mod tests {
         };
         assert_eq!(run("true"), Ok(Ok(())));
         let failed = run("echo so it is; exit 3").unwrap().unwrap_err();
-        assert!(failed.ends_with("it ended with status 3; it said: so it is"), "{failed}");
+        assert!(failed.ends_with("it ended with status 3; it printed: so it is"), "{failed}");
         assert!(run("no-such-command").unwrap_err().contains("cannot run it (status 127)"));
         assert!(run("kill -9 $$").unwrap_err().contains("killed by signal 9"));
         let absent = UserCommand { line: "true".into(), directory: "/absent".into() };

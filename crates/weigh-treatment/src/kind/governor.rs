@@ -77,7 +77,7 @@ mod tests {
         let read = || [0, 4].map(|policy| fs::read_to_string(file(policy, "scaling_governor")));
         let are = |wanted: &str| read().into_iter().all(|found| found.unwrap().trim() == wanted);
         let refused = switched(root.path(), "ondemand").err().unwrap();
-        assert!(refused.contains("`ondemand` for policy0: there are performance powersave"));
+        assert!(refused.contains("governor `ondemand`; available: performance powersave"));
         let mut arm = switched(root.path(), "performance").unwrap();
         arm.look(Rc::default()).unwrap();
         arm.try_out().unwrap();

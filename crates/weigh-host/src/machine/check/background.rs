@@ -23,11 +23,11 @@ pub(super) fn interrupts(seen: &CheckInput) -> Option<Finding> {
         true => found(
             Note,
             "moved by irqbalance",
-            "Every ten seconds it may move interrupts to another CPU: workloads that use network or disk \
-             get slower or faster for a while, in both arms.",
+            "Every ten seconds irqbalance may move interrupts to a different CPU: workloads that use network \
+             or disk get slower or faster for a while, in both arms.",
         )
-        .fix("Stop it while measuring: `systemctl stop irqbalance`."),
-        false => found(Good, "no irqbalance", "Interrupts stay on the CPUs that they were given."),
+        .fix("Stop irqbalance while measuring: `systemctl stop irqbalance`."),
+        false => found(Good, "no irqbalance", "Interrupts stay on their CPUs."),
     })
 }
 
@@ -42,10 +42,10 @@ pub(super) fn corrections(seen: &CheckInput) -> Option<Finding> {
         0..1000 => found(Good, "The clock runs at a steady rate."),
         _ => found(
             Note,
-            "The clock is being slewed, by up to 0.05 %; samples are timed with it, so their rates drift by \
-             as much.",
+            "The clock is being slewed by up to 0.05 %. Samples are timed with this clock, so their rates \
+             drift by up to 0.05 %.",
         )
-        .fix("Wait until it is synchronised (`chronyc tracking`, `timedatectl timesync-status`)."),
+        .fix("Wait until the clock is synchronised (`chronyc tracking`, `timedatectl timesync-status`)."),
     })
 }
 

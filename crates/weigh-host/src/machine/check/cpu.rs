@@ -24,7 +24,7 @@ pub(super) fn governor(seen: &CheckInput) -> Option<Finding> {
              can look more expensive than it is.",
         )
         .fix(
-            "Set it while measuring: `weigh doctor --fix -- weigh compare …`, or \
+            "Use the governor `performance` while measuring: `weigh doctor --fix -- weigh compare …`, or \
              `cpupower frequency-set -g performance`.",
         ),
     })
@@ -39,9 +39,9 @@ pub(super) fn boost(seen: &CheckInput) -> Option<Finding> {
             "The clock rate depends on heat and on how many cores are busy: samples vary more.",
         )
         .fix(
-            "Turn it off while measuring: `weigh doctor --fix -- weigh compare …`, or \
-             `echo 0 > /sys/devices/system/cpu/cpufreq/boost` (with intel_pstate: \
-             `echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo`).",
+            "Turn boost off while measuring: `weigh doctor --fix -- weigh compare …`, or `echo 0 > \
+             /sys/devices/system/cpu/cpufreq/boost` (with intel_pstate: `echo 1 > \
+             /sys/devices/system/cpu/intel_pstate/no_turbo`).",
         )
     } else {
         found(Good, "off", "The clock rate stays at its nominal value.")
@@ -62,9 +62,9 @@ pub(super) fn smt(seen: &CheckInput) -> Option<Finding> {
             "Two threads share a core, so a sample is slower while the other thread is busy. Leave SMT on \
              if your programs run with it.",
         )
-        .fix("Turn it off: `echo off > /sys/devices/system/cpu/smt/control`.")
+        .fix("Turn SMT off: `echo off > /sys/devices/system/cpu/smt/control`.")
     } else {
-        found(Good, "No thread shares a core with another.")
+        found(Good, "Each CPU has its own core.")
     })
 }
 
@@ -104,12 +104,12 @@ pub(super) fn clock(seen: &CheckInput) -> Option<Finding> {
     Some(if SLOW_CLOCKS.contains(&clock) {
         found(
             Warning,
-            "It is slow to read: programs that ask for the time often are slower than on most machines, \
-             in both arms.",
+            "This clock source is slow to read: programs that read the time often are slower than on most \
+             machines, in both arms.",
         )
-        .fix("Find out why the kernel rejected a faster one: `dmesg | grep -i clocksource`.")
+        .fix("Find out why the kernel rejected a faster clock source: `dmesg | grep -i clocksource`.")
     } else {
-        found(Good, "It is read without entering the kernel, or nearly so.")
+        found(Good, "Programs read this clock source fast, without a system call.")
     })
 }
 

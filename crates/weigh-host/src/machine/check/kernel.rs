@@ -34,7 +34,8 @@ pub(super) fn mitigations(seen: &CheckInput) -> Option<Finding> {
 
 pub(super) fn security_modules(seen: &CheckInput) -> Option<Finding> {
     let modules = &seen.facts.lsm;
-    let effect = "Their checks cost time in both arms, so a result holds for machines with the same modules.";
+    let effect = "The checks of these modules cost time in both arms, so a result holds for machines with \
+        the same modules.";
     (!modules.is_empty())
         .then(|| Finding::new("Security modules", Good, modules.join(", "), effect))
 }
@@ -63,20 +64,20 @@ pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
         }
         (Some(0), Some(false)) => {
             let now = format!("off since the boot, {daemon}");
-            found(Good, now, "It costs no time in any sample.")
+            found(Good, now, "Auditing costs no time in any sample.")
         }
         (Some(0), None) => found(
             Note,
             format!("off, {daemon}; unknown here whether it was on since the boot"),
-            "If it was, each system call takes longer.",
+            "If auditing was on, each system call takes longer.",
         ),
         (Some(enabled), _) => found(
             Warning,
             format!("on{}, {daemon}", if enabled == 2 { " and locked" } else { "" }),
-            "Its rules and contexts cost time in both arms; `weigh compare audit` exempts its baseline from \
-             them, other treatments do not.",
+            "Audit rules and contexts cost time in both arms. Only `weigh compare audit` exempts its \
+             baseline from them.",
         )
-        .fix("Look at the rules: `auditctl -l`."),
+        .fix("List the rules: `auditctl -l`."),
     })
 }
 
@@ -90,7 +91,7 @@ pub(super) fn counters(seen: &CheckInput) -> Option<Finding> {
             "Instructions and cycles cannot be counted, so only time is measured.",
         )
         .fix(
-            "On hardware, `sysctl kernel.perf_event_paranoid=1` allows it; a virtual machine needs a \
+            "On hardware, `sysctl kernel.perf_event_paranoid=1` allows counting. A virtual machine needs a \
              virtual PMU from its host.",
         ),
     })
@@ -104,13 +105,13 @@ pub(super) fn guests(seen: &CheckInput) -> Option<Finding> {
     Some(match lacking.is_empty() {
         true => found(
             "can be built and booted".into(),
-            "SELinux, kernels and boot options can be weighed in guests (vm).",
+            "SELinux, kernels and boot options can be measured in guests (vm).",
         ),
         false => found(
             format!("cannot be booted without {}", lacking.join(", ")),
-            "SELinux, kernels and boot options cannot be weighed in guests (vm).",
+            "SELinux, kernels and boot options cannot be measured in guests (vm).",
         )
-        .fix("`sudo weigh doctor --install vm` installs it."),
+        .fix("`sudo weigh doctor --install vm` installs what is missing."),
     })
 }
 

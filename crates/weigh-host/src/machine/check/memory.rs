@@ -14,7 +14,7 @@ pub(super) fn layout(seen: &CheckInput) -> Option<Finding> {
             "All samples of an arm have the same memory layout, whose influence looks like an effect of the \
              treatment.",
         )
-        .fix("Turn it on: `sysctl kernel.randomize_va_space=2`."),
+        .fix("Turn ASLR on: `sysctl kernel.randomize_va_space=2`."),
     })
 }
 
@@ -28,7 +28,7 @@ pub(super) fn huge_pages(seen: &CheckInput) -> Option<Finding> {
              workloads that use much memory vary more.",
         )
         .fix(
-            "Give them only to programs that ask: `echo madvise > \
+            "Give huge pages only to programs that request them: `echo madvise > \
              /sys/kernel/mm/transparent_hugepage/enabled`.",
         )
     } else {
@@ -42,13 +42,13 @@ pub(super) fn swap(seen: &CheckInput) -> Option<Finding> {
     let found = |severity, now: String, effect| Finding::new("Swap", severity, now, effect);
     Some(match (total, used) {
         (0, _) => found(Good, "none".into(), "No sample waits for memory to be swapped in."),
-        (_, 0) => found(Good, "present, not in use".into(), "No sample waits for it now."),
+        (_, 0) => found(Good, "present, not in use".into(), "No sample waits for swap now."),
         _ => found(
             Note,
             format!("{} MiB in use", used.div_ceil(1 << 20)),
             "A sample that touches swapped memory waits for the disk.",
         )
-        .fix("If enough memory is free, `swapoff -a && swapon -a` moves it back into memory."),
+        .fix("If enough memory is free, `swapoff -a && swapon -a` moves the swapped pages back into memory."),
     })
 }
 

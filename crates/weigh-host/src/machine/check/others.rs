@@ -27,7 +27,7 @@ pub(super) fn load(seen: &CheckInput) -> Option<Finding> {
     let waiting = seen.facts.psi_cpu_avg10.unwrap_or(0.0);
     let found = |severity, now, effect| Finding::new("Load", severity, now, effect);
     let busy = "Other programs compete for the CPUs, so intervals get wider.";
-    let fix = "Stop them (`top` shows them), or give the experiment more time.";
+    let fix = "Stop these programs (`top` shows them), or give the experiment more time.";
     Some(if average >= LOAD_PER_CPU * seen.facts.cpus_online as f64 {
         found(Warning, format!("the load average is {average:.1} on {cpus}"), busy).fix(fix)
     } else if waiting >= WAITING_PERCENT {
