@@ -184,7 +184,7 @@ fn a_database_of_roots_is_in_no_directory_where_others_can_make_files() {
     fs::create_dir(home.path("shared")).unwrap();
     fs::set_permissions(home.path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
     let there = |name: &str| home.run(&[&["--database", name][..], &SHORT].concat());
-    there("shared/w.db").assert_error(&["others can make files in", "/shared"]);
+    there("shared/w.db").assert_error(&["other users can create files in", "/shared"]);
     assert_eq!(fs::read_dir(home.path("shared")).unwrap().count(), 0);
     let _turn = Turn::share();
     let outcome = there("shared/own/w.db");
@@ -212,7 +212,7 @@ fn an_id_of_another_program_names_no_file() {
     for command in
         [&["history"][..], &["show"], &["show", &id], &["forget", &id, "--yes"], &going_on]
     {
-        home.run(command).assert_error(&["is no id that weigh gives"]);
+        home.run(command).assert_error(&["is not an id of weigh"]);
     }
     assert_eq!(fs::read_to_string(index).unwrap(), "precious");
 }
@@ -264,7 +264,7 @@ fn another_programs_database_is_left_as_it_is_and_a_mere_look_makes_nothing() {
     let database = ["--database", path.to_str().unwrap()];
     for command in [&["history"][..], &["show"], &SHORT] {
         home.run(&[&database[..], command].concat())
-            .assert_error(&["theirs.db is the database of another program", "--database FILE"]);
+            .assert_error(&["theirs.db is the database of a different program", "--database FILE"]);
     }
     assert_eq!(fs::read(&path).unwrap(), before);
     assert!(!home.path("theirs.db-wal").exists() && !home.path("theirs.db-journal").exists());

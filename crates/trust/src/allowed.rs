@@ -30,8 +30,8 @@ pub fn executable(path: &Path) -> io::Result<PathBuf> {
 fn advised(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => refused(format!(
-            "{error}. Root executes only what nobody but root, or the user who called sudo, can change. \
-             Run `sudo -u USER weigh …` as the user whose it is, or use a copy that belongs to root"
+            "{error}. As root, weigh executes only files that only root, or the user who called sudo, can \
+             change. Run `sudo -u USER weigh …` as the owner, or use a copy that belongs to root"
         )),
         _ => error,
     }
@@ -124,7 +124,7 @@ pub fn executable_or_absent(path: &Path) -> io::Result<()> {
                     return Ok(());
                 }
                 return Err(refused(format!(
-                    "{} is not there, and others can make it in {}",
+                    "{} does not exist, and other users can create it in {}",
                     path.display(),
                     directory.display()
                 )));
@@ -160,9 +160,9 @@ pub fn database(path: &Path) -> io::Result<(PathBuf, Option<User>)> {
         }
         check(path, stat, &owners, true).map_err(|error| {
             refused(format!(
-                "{error}. Root opens only databases that nobody but root, or the user who called sudo, can \
-                 change. Run `sudo -u USER weigh …` as the user whose it is; that user exports results with \
-                 `weigh export --json`, and root imports them"
+                "{error}. As root, weigh opens only databases that only root, or the user who called sudo, \
+                 can change. Run `sudo -u USER weigh …` as the owner; the owner exports results with `weigh \
+                 export --json`, and root imports them"
             ))
         })
     })?;
@@ -171,8 +171,8 @@ pub fn database(path: &Path) -> io::Result<(PathBuf, Option<User>)> {
     if may_be_one && fstat(&reached.directory)?.st_mode & 0o022 != 0 {
         let directory = reached.path.parent().unwrap_or(&reached.path).display();
         return Err(refused(format!(
-            "others can make files in {directory}, also such as SQLite takes for a part of the database: \
-             name a file in a directory of its own, which weigh makes"
+            "other users can create files in {directory}, and SQLite may read these as part of the database: \
+             use a file in a new directory, which weigh creates"
         )));
     }
     Ok((reached.path, user))
@@ -244,7 +244,7 @@ mod tests {
         executable_or_absent(&absent).unwrap();
         mode(home.path(), 0o1777);
         let refused = executable_or_absent(&absent).unwrap_err().to_string();
-        assert!(refused.contains("others can make it in"), "{refused}");
+        assert!(refused.contains("other users can create it in"), "{refused}");
     }
 
     #[test]
@@ -260,8 +260,12 @@ mod tests {
         let refused = |path: &Path| database(path).unwrap_err().to_string();
         // As `/tmp`: SQLite's log beside it may be anybody's.
         mode(home.path(), 0o1777);
-        assert!(refused(&file).starts_with("others can make files in"), "{}", refused(&file));
-        assert!(refused(&home.path().join("absent")).starts_with("others"));
+        assert!(
+            refused(&file).starts_with("other users can create files in"),
+            "{}",
+            refused(&file)
+        );
+        assert!(refused(&home.path().join("absent")).starts_with("other users"));
         mode(home.path(), 0o755);
         chown(&file, Some(1001), Some(1001)).unwrap();
         assert!(refused(&file).contains("w.db belongs to another user (uid 1001)"));

@@ -76,7 +76,7 @@ impl FilePlace {
         let reached = reached.map_err(|error| explained(error, user))?;
         if user.is_some() && is_of_kernel(&reached.directory)? {
             return Err(refused(format!(
-                "{}: root follows no path of another user into a file system of the kernel",
+                "{}: as root, weigh follows no path of another user into a file system of the kernel",
                 reached.path.display()
             )));
         }
@@ -141,7 +141,7 @@ fn explained(error: io::Error, user: Option<User>) -> io::Error {
     match user {
         Some(User { uid, .. }) if error.raw_os_error() == Some(libc::EACCES) => io::Error::new(
             error.kind(),
-            format!("the user whose path it is (uid {uid}) has no permission for it"),
+            format!("the owner of the path (uid {uid}) has no permission for it"),
         ),
         _ => error,
     }
@@ -158,7 +158,9 @@ fn open(path: &Path, flags: OFlags, is_to_write: bool) -> io::Result<(File, File
             return Ok((file, place));
         }
     }
-    Err(io::Error::other("another program keeps replacing it: stop that, or name another file"))
+    Err(io::Error::other(
+        "another program keeps replacing it: stop that program, or use a different file",
+    ))
 }
 
 /// Opens a file to read it, as the user whose it is.
@@ -174,7 +176,8 @@ fn open_to_write(path: &Path, flags: OFlags) -> io::Result<(File, FilePlace)> {
     let (file, place) = open(path, flags | OFlags::WRONLY, true)?;
     if place.is_doubtful()? {
         return Err(io::Error::other(
-            "it has another name (hard link), and all users can write this directory: name another file",
+            "it has a second name (hard link), and all users can write to this directory: use a different \
+             file",
         ));
     }
     check_special(&file, &place)?;
@@ -190,7 +193,7 @@ fn check_special(file: &File, place: &FilePlace) -> io::Result<()> {
         && !owners(caller().map(|user| user.uid))?.contains(&Some(last.st_uid))
     {
         let uid = last.st_uid;
-        return Err(refused(format!("uid {uid} owns this pipe or device: name a regular file")));
+        return Err(refused(format!("uid {uid} owns this pipe or device: use a regular file")));
     }
     // Stays non-blocking: `write_all_to` waits with a limit.
     if last.is_some_and(is_special) {
@@ -598,7 +601,7 @@ mod tests {
         }
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(
-            write(&shared.join("name"), b"x").unwrap_err().to_string().contains("another name")
+            write(&shared.join("name"), b"x").unwrap_err().to_string().contains("a second name")
         );
         assert_eq!(fs::read(home.path().join("precious")).unwrap(), b"precious");
         write(&own.join("name"), b"x").unwrap();

@@ -28,7 +28,7 @@ pub(crate) fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBu
     match reached.last {
         None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
         Some(last) if is_link(&last) => {
-            Err(io::Error::other("it is a stream that is open; save the content to a file first"))
+            Err(io::Error::other("it is an open stream; save the content to a file first"))
         }
         Some(_) => Ok(reached.path),
     }

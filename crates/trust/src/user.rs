@@ -35,7 +35,7 @@ impl User {
         let entered = set_groups(&[]).and_then(|()| set_file_ids(self));
         entered.map_err(|error| {
             let problem = format!(
-                "root cannot work as the owner of the file or directory (uid {}): {error}; run weigh with \
+                "root cannot act as the owner of the file or directory (uid {}): {error}; run weigh with \
                  CAP_SETGID and CAP_SETUID",
                 self.uid
             );
