@@ -286,7 +286,7 @@ fn a_database_whose_log_is_cut_ends_the_experiment_and_is_not_destroyed() {
     let log = home.path("data/weighbridge/weigh.db-wal");
     fs::File::options().write(true).open(log).unwrap().set_len(0).unwrap();
     let outcome = running.finish();
-    outcome.assert_error(&["has a log (`-wal`) that was cut or replaced", ".rescued-"]);
+    outcome.assert_error(&["has a log (`-wal`) that was truncated or replaced", ".rescued-"]);
     assert_eq!(home.query_text("PRAGMA integrity_check"), "ok");
     assert!(home.samples() >= 16, "those of the first experiment");
     assert_eq!(home.leftovers(), nothing());

@@ -173,7 +173,7 @@ fn too_few_open_files_are_called_that() {
             refused += 1;
             let said = outcome.stderr.to_lowercase();
             assert!(said.contains("too many open files"), "{limit}: {outcome:#?}");
-            assert!(!said.contains("choose another") && !said.contains("damaged"), "{said}");
+            assert!(!said.contains("choose a different") && !said.contains("damaged"), "{said}");
         }
         assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new(), "{limit}");
     }

@@ -115,7 +115,7 @@ fn what_is_forgotten_is_gone_and_the_file_gets_shorter() {
     // One that is still measured.
     let mut running = home.start(home.weigh("run getppid --samples 5000 --name now"));
     home.wait_for_samples(4, &mut running);
-    home.run("forget now small --yes").assert_error(&["still measured"]);
+    home.run("forget now small --yes").assert_error(&["still running"]);
     assert!(home.samples() >= 4 + 3 - 3);
 }
 

@@ -109,7 +109,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
         ),
         Some(ErrorCode::TooBig) => {
             format!(
-                "a value in the database {path} is longer than any that weigh stores: it is damaged"
+                "the database {path} is damaged: it has a value that is longer than any that weigh stores"
             )
         }
         Some(ErrorCode::DiskFull) => {
@@ -119,7 +119,8 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             format!(
-                "cannot open the database {path} for writing ({error}); choose another with --database FILE"
+                "cannot open the database {path} for writing ({error}); choose a different file with \
+                 --database FILE"
             )
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -288,7 +289,7 @@ mod tests {
     fn a_database_of_another_version_is_refused_and_not_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("weigh.db");
-        let versions = [(99, "newer than this weigh's"), (13, "from before weigh 0.1.0")];
+        let versions = [(99, "has version 99"), (13, "from before weigh 0.1.0")];
         for ((version, what), log) in
             versions.iter().flat_map(|one| [(one, "wal"), (one, "delete")])
         {

@@ -91,11 +91,11 @@ impl Store {
                 }
                 return Ok(());
             }
-            Ok(_) => "was replaced by another file".to_owned(),
+            Ok(_) => "was replaced by a different file".to_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 "was removed or moved away".to_owned()
             }
-            Err(error) => format!("cannot be seen any more ({error})"),
+            Err(error) => format!("is no longer accessible ({error})"),
         };
         Err(self.lost(&what))
     }
@@ -119,7 +119,7 @@ impl Store {
         // Another program may have emptied it in good order (`PRAGMA wal_checkpoint(TRUNCATE)`).
         match follows || is_log_whole(&self.path) {
             true => Ok(()),
-            false => Err(self.lost("has a log (`-wal`) that was cut or replaced")),
+            false => Err(self.lost("has a log (`-wal`) that was truncated or replaced")),
         }
     }
 
@@ -136,13 +136,13 @@ impl Store {
             };
             match copied {
                 Ok(copy) => format!(
-                    "the database {path} {what} while weigh wrote to it; a copy of all that was stored is \
-                     {0}: `weigh --database {0} show` reads it",
+                    "the database {path} {what} while weigh wrote to it. All stored data was copied to {0}; \
+                     `weigh --database {0} show` reads the copy",
                     copy.display()
                 ),
                 Err(problem) => format!(
-                    "the database {path} {what} while weigh wrote to it, and what was stored since is lost: \
-                     no copy can be made ({problem})"
+                    "the database {path} {what} while weigh wrote to it. The data stored since then is lost, \
+                     because it cannot be copied ({problem})"
                 ),
             }
         });
@@ -262,7 +262,7 @@ mod tests {
         fs::rename(&path, directory.path().join("elsewhere")).unwrap();
         fs::write(&path, "").unwrap();
         let problem = store.add_warning(&id, "x").unwrap_err().to_string();
-        assert!(problem.contains("was replaced by another file"), "{problem}");
+        assert!(problem.contains("was replaced by a different file"), "{problem}");
         assert_eq!(fs::read(&path).unwrap(), b"");
     }
 
@@ -284,7 +284,7 @@ mod tests {
                 }
             }
             let problem = store.add_sample(&id, &measured(0, 1)).unwrap_err().to_string();
-            assert!(problem.contains("log (`-wal`) that was cut or replaced"), "{problem}");
+            assert!(problem.contains("log (`-wal`) that was truncated or replaced"), "{problem}");
             assert_eq!(store.add_warning(&id, "x").unwrap_err().to_string(), problem, "one copy");
             drop(store);
             let [copy] = &copies(directory.path())[..] else { panic!("{problem}") };

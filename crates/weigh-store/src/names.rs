@@ -48,7 +48,7 @@ impl Store {
         let wanted = wanted.unwrap_or(LATEST);
         if wanted.is_empty() {
             return Err(Error(
-                "an empty word names no experiment: `weigh history` lists them".into(),
+                "the name of the experiment is empty: `weigh history` lists the experiments".into(),
             ));
         }
         if let Some(before) = steps_before_latest(wanted) {
@@ -68,10 +68,10 @@ impl Store {
         match &ids[..] {
             [id] => Ok(id.clone()),
             [] => Err(Error(format!(
-                "there is no experiment `{wanted}`, by id or by name: `weigh history` lists them"
+                "there is no experiment `{wanted}`, by id or by name: `weigh history` lists the experiments"
             ))),
             several => Err(Error(format!(
-                "`{wanted}` is the beginning of {} experiments; give more of one of: {}",
+                "`{wanted}` is the beginning of {} experiments; type more of one of: {}",
                 several.len(),
                 several.join(", ")
             ))),
@@ -132,7 +132,7 @@ impl Store {
         let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)
             .map_err(|error| self.explain(&error))?;
         if let Some(id) = self.running()?.into_iter().find(|id| ids.contains(id)) {
-            return Err(Error(format!("the experiment {id} is still measured: end it first")));
+            return Err(Error(format!("the experiment {id} is still running: stop it first")));
         }
         let delete = || transaction.execute_batch(&batch).and_then(|()| transaction.commit());
         delete().map_err(|error| self.explain(&error))
@@ -202,7 +202,7 @@ mod tests {
         store.set_naming(&ids[0], &naming("base", &["night"])).unwrap();
         store.set_naming(&ids[1], &naming("base", &[])).unwrap();
         let find = |wanted: &str| store.find(Some(wanted)).map_err(|error| error.to_string());
-        assert!(find("").unwrap_err().contains("an empty word names no experiment"));
+        assert!(find("").unwrap_err().contains("the name of the experiment is empty"));
         assert_eq!(find("base").as_ref(), Ok(&ids[1]), "the latest of that name");
         assert_eq!(find(&ids[0]).as_ref(), Ok(&ids[0]));
         assert_eq!(find("latest").as_ref(), Ok(&ids[2]));
@@ -245,11 +245,11 @@ mod tests {
         assert_eq!(store.load(&ids[1]).unwrap().samples.len(), 1);
         let running = store.begin(&header()).unwrap();
         let problem = store.forget(&[ids[1].clone(), running]).unwrap_err().to_string();
-        assert!(problem.contains("still measured"), "{problem}");
+        assert!(problem.contains("still running"), "{problem}");
         assert_eq!(store.history().unwrap().len(), 2, "all or none");
         for foreign in ["../../x", "a'b", "abcdefg", "ABCDEF", ""] {
             let problem = store.forget(&[foreign.to_owned()]).unwrap_err().to_string();
-            assert!(problem.contains("no id that weigh gives"), "{foreign}: {problem}");
+            assert!(problem.contains("not an id of weigh"), "{foreign}: {problem}");
         }
     }
 }

@@ -111,7 +111,7 @@ impl Store {
         if let Found::Nothing = recognise(&place)? {
             owner::create_private_file(&place.path).map_err(|error| {
                 Error(format!(
-                    "cannot create the database {}: {error}; choose another with --database FILE",
+                    "cannot create the database {}: {error}; choose a different file with --database FILE",
                     path.display()
                 ))
             })?;
@@ -185,8 +185,8 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
     let connection = database.used();
     let found = is_ours(&connection).map_err(said)?.ok_or_else(|| {
         Error(format!(
-            "{} is the database of another program and was not changed: choose another file with --database \
-             FILE",
+            "{} is the database of a different program and was not changed: choose a different file with \
+             --database FILE",
             path.display()
         ))
     })?;
@@ -296,7 +296,7 @@ mod tests {
             let before = fs::read(&path).unwrap();
             for problem in [Store::open(&path).err(), Store::read(&path).err()] {
                 let problem = problem.unwrap().to_string();
-                assert!(problem.contains("the database of another program"), "{problem}");
+                assert!(problem.contains("the database of a different program"), "{problem}");
             }
             assert_eq!(fs::read(&path).unwrap(), before, "{log}");
             assert_eq!(names(directory.path()), ["theirs.db"]);

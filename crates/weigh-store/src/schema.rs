@@ -197,7 +197,7 @@ pub fn check_objects(connection: &Connection, path: &Path) -> Result<(), Error> 
     match other {
         None => Ok(()),
         Some(other) => Err(Error(format!(
-            "the database {} has the {other}, which weigh did not create: remove it, or name another file \
+            "the database {} has the {other}, which weigh did not create: remove it, or use a different file \
              with --database FILE",
             path.display()
         ))),
@@ -218,12 +218,12 @@ fn check_version(version: i64, path: &Path) -> Result<(), Error> {
     match version {
         VERSION => Ok(()),
         newer if newer > VERSION => Err(Error(format!(
-            "the database {path} is of version {newer}, newer than this weigh's {VERSION}: use a newer \
-             weigh, or another file with --database FILE"
+            "the database {path} has version {newer}, but this weigh reads only version {VERSION}: use a \
+             newer weigh, or a different file with --database FILE"
         ))),
         older => Err(Error(format!(
-            "the database {path} is of version {older}, from before weigh 0.1.0, which reads version \
-             {VERSION} alone: move it away, or name another file with --database FILE"
+            "the database {path} has version {older}, from before weigh 0.1.0, but this weigh reads only \
+             version {VERSION}: move it away, or use a different file with --database FILE"
         ))),
     }
 }

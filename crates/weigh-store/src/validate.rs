@@ -21,12 +21,12 @@ pub(super) fn check(stored: &Stored) -> Result<(), Error> {
     let wrong = if let Some((work, arm)) = named.find(|(work, arm)| *work >= works || *arm >= arms)
     {
         format!(
-            "it has {works} workloads and {arms} arms, and a sample of workload {work} in arm {arm}"
+            "it has {works} workloads and {arms} arms, but a sample of workload {work} in arm {arm}"
         )
     } else if stored.header.sets > MOST_SETS || sets.any(|set| set >= MOST_SETS) {
         format!("it has more than {MOST_SETS} sets")
     } else if !is_moment(&stored.started) {
-        "its start time is not a valid time of RFC 3339".to_owned()
+        "its start time is not valid RFC 3339".to_owned()
     } else if stored.elapsed_s > LONGEST_S {
         "it lasted longer than thirty years".to_owned()
     } else {

@@ -344,7 +344,7 @@ pub(super) fn check_id(text: &str) -> Result<(), String> {
     match text.len() == ID_LENGTH && text.bytes().all(is_part) {
         true => Ok(()),
         false => Err(format!(
-            "`{}` is no id that weigh gives: another program wrote it",
+            "`{}` is not an id of weigh: a different program wrote it",
             text.chars().take(ID_SHOWN).collect::<String>()
         )),
     }
