@@ -312,11 +312,12 @@ fn a_client_on_another_machine_asks_the_servers_of_this_one() {
     }
     assert_eq!((&json["client"], &json["treat"]), (&client.clone().into(), &"server".into()));
     let told = json.to_string();
-    for part in ["It asks them at 203.0.113.1 from 203.0.113.2", "203.0.113.2 alone is answered"] {
+    for part in ["to the servers at 203.0.113.1 from 203.0.113.2", "203.0.113.2 alone is answered"]
+    {
         assert!(told.contains(part), "{told}");
     }
     let failures = json["failures"].to_string();
-    for part in ["`redis` is not asked from another machine", "it asks no server"] {
+    for part in ["`redis` is not asked from another machine", "it sends no requests to a server"] {
         assert!(failures.contains(part), "{failures}");
     }
     machine.assert_nothing_left();
@@ -343,11 +344,11 @@ fn a_client_that_is_lost_costs_a_pair_and_what_cannot_be_is_said() {
     };
     refused(&client, &["--treat", "both"], &["leave --treat out"]);
     refused(&client, &["--metric", "cpu_time"], &["no verdict on cpu_time"]);
-    refused("4", &[], &["how many there are is --clients 4"]);
+    refused("4", &[], &["for the number of clients, use --clients 4"]);
     refused(&client, &["--clients", &client], &["where they are is --client "]);
     refused("root@h,address=here", &[], &["takes an IPv4 address"]);
     let elsewhere = format!("{client},address=203.0.113.9");
-    refused(&elsewhere, &[], &["where no server here can listen"]);
+    refused(&elsewhere, &[], &["servers cannot listen on that address"]);
     home.file("nobody", "");
     let unknown = machine.label_with("identity", "nobody").replacen("host:", "", 1);
     refused(&unknown, &[], &["Host key verification failed"]);

@@ -145,14 +145,14 @@ impl Arm {
         let mut instance = self.named.treatment.instance()?;
         if self.treated() == WhoIsTreated::Client && !instance.members.is_empty() {
             return Err(ArmsError::Fixture(format!(
-                "`{}` has a server of its own, which has its other treatments too: with --treat client each \
-                 workload starts its own",
+                "`{}` has its own server, which gets the other treatments of this arm too. With --treat \
+                 client, remove that server: each workload starts its own",
                 self.named.label
             )));
         }
         if !self.needs.is_empty() && !self.place.is_here() {
             return Err(ArmsError::Fixture(format!(
-                "servers run on this machine alone, and the processes of `{}` are elsewhere",
+                "servers run only on this machine, but the processes of `{}` run on a different machine",
                 self.named.label
             )));
         }
@@ -164,8 +164,9 @@ impl Arm {
         match instance.is_of_this_system && is_elsewhere {
             false => Ok(instance),
             true => Err(ArmsError::Fixture(format!(
-                "`{}` has another root file system, and a server or library of this one: leave that out, as \
-                 each workload starts its own of that root (what is done beside is `--beside`)",
+                "`{}` has a different root file system, but a server or library of this one. Remove the \
+                 server or library: each workload starts its own from that root (for a background load, use \
+                 --beside)",
                 self.named.label
             ))),
         }
@@ -378,7 +379,9 @@ impl Arm {
         self.hold_asking(job)?;
         let Some(raised) = &mut self.raised else { return Err(gone()) };
         if !raised.members.is_empty() {
-            return Err(ArmsError::Fixture("its servers would stand still meanwhile".into()));
+            return Err(ArmsError::Fixture(
+                "its servers would be stopped during the launch".into(),
+            ));
         }
         let mut job = job.clone();
         job.environment.extend(raised.environment.iter().cloned());
@@ -487,7 +490,7 @@ impl Raised {
             }
             if login_uid.as_ref().is_some_and(|uid| seen.seen.get(LOGIN_UID_SEEN) != Some(uid)) {
                 return Err(ArmsError::Fixture(format!(
-                    "`{name}` has the login uid of another arm"
+                    "`{name}` has the login uid of a different arm"
                 )));
             }
             members.push(seen);
@@ -497,7 +500,7 @@ impl Raised {
 }
 
 fn gone() -> ArmsError {
-    ArmsError::Fixture("there is no launcher".into())
+    ArmsError::Fixture("the arm has no launcher".into())
 }
 
 /// Turns a launcher's refusal of a member into a fault of that member.

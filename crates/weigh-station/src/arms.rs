@@ -59,9 +59,9 @@ fn servers_of_arm(
 }
 
 /// Note on workloads that send requests to servers of their own.
-const WARM: &str = "Samples that ask these servers begin warm: the server was started for the pair, and \
-                    before the workload is timed it asks until it knows how much fills a sample. Passes of \
-                    --for and --capacity begin as the one before left the servers, the first of them cold.";
+const WARM: &str = "Samples with these servers start warm: each pair gets a new server, and the workload \
+                    sends requests before it is timed. Passes of --for and --capacity start with the servers \
+                    as the pass before left them; the first pass starts cold.";
 
 /// Time to wait for one of two simultaneous launches before looking at the other. Also how long a
 /// launch may go on after its partner failed.

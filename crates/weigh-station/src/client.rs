@@ -58,12 +58,12 @@ impl WhoIsTreated {
     pub fn sentence(self) -> Option<&'static str> {
         match self {
             WhoIsTreated::Server => Some(
-                "The servers are treated. The client that asks them is exempt: it is a process without the \
-                 treatment, on the same machine.",
+                "The servers are treated. The client is exempt: it is a process without the treatment, on \
+                 the same machine.",
             ),
             WhoIsTreated::Client => Some(
-                "The client is treated. The servers that it asks are exempt: they are processes without the \
-                 treatment, on the same machine.",
+                "The client is treated. The servers are exempt: they are processes without the treatment, on \
+                 the same machine.",
             ),
             WhoIsTreated::Both => None,
         }
@@ -175,9 +175,11 @@ impl ExemptClient {
     pub fn hold(&self, launched: &Launched) -> Result<(), LauncherError> {
         let login_uid = self.setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
         match login_uid {
-            Some(uid) if launched.seen.get(LOGIN_UID_SEEN) != Some(&uid) => Err(
-                LauncherError::Refused("the client is not exempt: it has another login uid".into()),
-            ),
+            Some(uid) if launched.seen.get(LOGIN_UID_SEEN) != Some(&uid) => {
+                Err(LauncherError::Refused(
+                    "the client is not exempt: it has a different login uid".into(),
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -190,7 +192,7 @@ impl ExemptClient {
         match launched.seen.get(Whereabouts::SEEN) {
             Some(found) if found == there => Ok(()),
             found => Err(LauncherError::Refused(format!(
-                "the client ran at `{}`, and should have run at `{there}`",
+                "the client ran at `{}`, but should have run at `{there}`",
                 brief(found.map_or("", String::as_str))
             ))),
         }

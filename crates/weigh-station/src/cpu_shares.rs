@@ -60,7 +60,7 @@ impl CpuShares {
     pub fn sentence(&self) -> String {
         let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         format!(
-            "The servers are kept to the CPUs {}, and who asks them to {}.",
+            "The servers are bound to the CPUs {}, the clients to the CPUs {}.",
             list(&self.servers),
             list(&self.clients)
         )

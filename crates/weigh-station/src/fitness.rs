@@ -48,7 +48,7 @@ impl AuditSeen {
             _ => return None,
         };
         Some(format!(
-            "{AUDITING}: {what} while this was measured, by another program. Samples before and after are \
+            "{AUDITING}: {what} by a different program during the measurement. Samples before and after are \
              not comparable: measure again."
         ))
     }
@@ -96,9 +96,9 @@ mod tests {
             before.changed_to(after, is_ours).unwrap_or_default()
         };
         for (before, after) in [(never, on), (off, on)] {
-            assert!(told(before, after, true).starts_with("Auditing: it was switched on while"));
+            assert!(told(before, after, true).starts_with("Auditing: it was switched on by"));
         }
-        assert!(told(on, off, false).contains("switched off while"));
+        assert!(told(on, off, false).contains("switched off by"));
         // If we switched it on ourselves, contexts stay, as after any switching on.
         assert!(told(never, off, false).contains("for a time"));
         assert_eq!(told(never, off, true), "");

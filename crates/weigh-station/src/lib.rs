@@ -138,10 +138,10 @@ fn with_what_is_left(problem: String, left: Option<String>) -> String {
 fn about_build(executable: &Executable) -> Option<String> {
     match &executable.foreign {
         Some(file) => {
-            Some(format!("The workloads are those of {}, not the embedded ones.", file.display()))
+            Some(format!("The workloads come from {}, not from this weigh.", file.display()))
         }
         None if executable.is_static => Some(
-            "The workloads are statically linked: this system lacks the dynamic loader for the others."
+            "The workloads are statically linked, because this system lacks the dynamic loader."
                 .into(),
         ),
         None => None,

@@ -15,8 +15,14 @@ use weigh_workload::setup::kind::whereabouts::Whereabouts;
 /// As it is written.
 const FORM: &str = "--client USER@HOST";
 const ADDRESSES: [Parameter; 2] = [
-    Parameter { form: "address=IP", help: "of this machine, where servers listen for the client" },
-    Parameter { form: "from=IP", help: "of the client, whom alone they answer there" },
+    Parameter {
+        form: "address=IP",
+        help: "address of this machine where servers listen for the client",
+    },
+    Parameter {
+        form: "from=IP",
+        help: "address of the client; the servers accept only this address",
+    },
 ];
 
 /// Client that the user named with `--client`.
@@ -36,7 +42,7 @@ impl ClientLabel {
         let is_count = |word: &str| word == "all" || word.parse::<u32>().is_ok();
         if text.split(',').flat_map(|item| item.split("..")).all(is_count) {
             return Err(format!(
-                "takes the machine that clients are on, {FORM}; how many there are is --clients {text}"
+                "takes the machine of the clients, {FORM}; for the number of clients, use --clients {text}"
             ));
         }
         let (ssh, parameters) = Ssh::read(text, FORM, &ADDRESSES)?;
@@ -88,7 +94,7 @@ impl AwayClient {
         let known = |named: Option<Ipv4Addr>, end: usize, what: &str| {
             named.or_else(|| of_connection(end)).ok_or_else(|| {
                 TreatmentError::Unavailable(format!(
-                    "--client: ssh tells no IPv4 address of the connection: name it by {what}"
+                    "--client: ssh reported no IPv4 address of the connection; give the address with {what}"
                 ))
             })
         };
@@ -98,9 +104,9 @@ impl AwayClient {
         };
         if let Err(error) = TcpListener::bind((away.listen, 0)) {
             return Err(TreatmentError::Unavailable(format!(
-                "--client: {} sees this machine as {}, where no server here can listen ({error}): something \
-                 translates addresses on the way; name one of this machine's that it reaches \
-                 (address=IP,from=IP)",
+                "--client: {} sees this machine as {}, but servers cannot listen on that address ({error}). \
+                 If the network translates addresses (NAT), give an address of this machine that the client \
+                 reaches (address=IP,from=IP)",
                 label.ssh.destination, away.listen
             )));
         }
@@ -121,7 +127,9 @@ impl AwayClient {
             self.visit.come_back()?;
         }
         let place = self.visit.connection.as_ref().map(|connection| connection.place.clone());
-        place.ok_or_else(|| TreatmentError::Unavailable("there is no connection".into()))
+        place.ok_or_else(|| {
+            TreatmentError::Unavailable("the client's machine is not connected".into())
+        })
     }
 
     /// How its processes are set up: they tell where they are.
@@ -139,9 +147,8 @@ impl AwayClient {
         let Some(connection) = &self.visit.connection else { return String::new() };
         let there = &connection.arrival.machine;
         format!(
-            "The client that asks the servers is on `{}`, reached by ssh as {}: {}. It asks them at {} from \
-             {}; no treatment is there. The servers' CPU time is not known to it, so CPU time is that of the \
-             client, and no verdict.",
+            "The client runs on `{}`, reached by ssh as {}: {}. The client sends requests to the servers at \
+             {} from {}, and is not treated. CPU time covers only the client, so it has no verdict.",
             there.hostname,
             self.visit.ssh.destination,
             line(there),
@@ -169,7 +176,10 @@ mod tests {
         assert!(refused("root@h,speed=1").contains("does not take `speed=`"));
         assert!(refused("-x").contains("not an ssh destination: write --client USER@HOST"));
         for count in ["4", "1,4,6", "1..all"] {
-            assert!(refused(count).ends_with(&format!("how many there are is --clients {count}")));
+            assert!(
+                refused(count)
+                    .ends_with(&format!("for the number of clients, use --clients {count}"))
+            );
         }
         assert!(ClientLabel::read("10.0.0.7").is_ok());
     }

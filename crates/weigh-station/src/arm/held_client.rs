@@ -10,7 +10,8 @@ impl Arm {
         let has_client = self.raised.as_ref().is_some_and(|raised| raised.client.is_some());
         match self.exempt.away.is_some() && self.is_workload(job) && !has_client {
             true => Err(ArmsError::Fixture(
-                "it asks no server: leave out --client, which is for workloads that do".into(),
+                "it sends no requests to a server, so --client does not apply: remove --client"
+                    .into(),
             )),
             false => Ok(()),
         }
@@ -31,15 +32,14 @@ impl Arm {
         let (launched, away) = match (&done.client, &self.exempt.away) {
             (Some(launched), away) => (launched, away),
             (None, None) if !self.needs.is_empty() && self.is_workload(job) => {
-                let problem = "it did not hand its work to the exempt client, so that the client was treated \
-                               too: use --treat both";
+                let problem = "it did not pass its work to the exempt client, so the client was treated too: \
+                    use --treat both";
                 return Err(ArmsError::Fixture(problem.into()));
             }
             // A command, or a workload beside servers that others ask.
             (None, None) => return Ok(()),
             (None, Some(_)) => {
-                let problem =
-                    "this workload does not run on the client's machine: leave out --client";
+                let problem = "this workload cannot run on the client's machine: remove --client";
                 return Err(ArmsError::Fixture(problem.into()));
             }
         };
