@@ -350,7 +350,7 @@ fn a_sample_that_cannot_be_gives_no_number() {
     let home = Home::new();
     for (sample, said) in [
         (r#"{"operations":5,"elapsed_ns":60000000000}"#, "but ran for"),
-        (r#"{"operations":5,"elapsed_ns":9,"total_operations":-5}"#, "-5 operations in all"),
+        (r#"{"operations":5,"elapsed_ns":9,"total_operations":-5}"#, "-5 operations in total"),
         (r#"{"operations":5,"elapsed_ns":9,"rate":1e300}"#, "not a valid measurement"),
         (
             r#"{"operations":5,"elapsed_ns":100000}"#,

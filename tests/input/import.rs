@@ -167,7 +167,7 @@ fn experiments_of_two_machines_are_set_beside_each_other() {
         .map(|(name, json)| other.file(name, json.to_string()).display().to_string());
     let text = other.succeed(&["import", &files[0], &files[1]]);
     text.assert_says(&[
-        "They were not paired",
+        "The experiments were not paired",
         "1 of 1 effects changed by more than the noise",
         "its rates have no interval",
         "−20.0 %",

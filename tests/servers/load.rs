@@ -241,7 +241,7 @@ fn what_gives_no_work_is_refused_in_a_sentence() {
         ("workfile.empty", "# nothing\n", "the mix has no tests"),
         ("workfile.unknown", "10 no_such_test\n", "has a test that does not exist"),
         ("workfile.zero", "0 stat\n", "all weights are 0"),
-        ("workfile.wrong", "10 stat\nx stat\n", "workfile.wrong:2: `x` is no number of hits"),
+        ("workfile.wrong", "10 stat\nx stat\n", "workfile.wrong:2: `x` is not a number of hits"),
         (
             "twice.toml",
             "name = \"x\"\nsummary = \"\"\n[tests]\nstat = 1\nstat = 2\n",

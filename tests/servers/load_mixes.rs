@@ -49,7 +49,7 @@ fn a_workfile_and_a_configuration_of_re_aim_are_what_it_takes() {
     home.succeed("import reaim.csv").assert_says(&["3 users, jobs per minute"]);
 
     home.file("reaim.config", "FILESIZE 10k\nUSERS 3\n");
-    home.run(&arguments).assert_error(&["reaim.config:2: `USERS` is none of"]);
+    home.run(&arguments).assert_error(&["reaim.config:2: `USERS` is not one of"]);
     home.run("load shared --workfile workfile.mine").assert_error(&["--workfile"]);
     home.run("load --disk-dir ./nowhere").assert_error(&["no such directory"]);
     if is_root() {
@@ -83,7 +83,7 @@ fn a_mix_has_programs_and_workloads_of_any_kind_among_its_jobs() {
     // What another user may change, root does not execute.
     if is_root() {
         chown(home.path("mix.toml"), Some(UNUSED), Some(UNUSED)).unwrap();
-        run("mix.toml").assert_error(&["root does not run its commands"]);
+        run("mix.toml").assert_error(&["as root, weigh does not run its commands"]);
     }
 }
 

@@ -37,8 +37,8 @@ fn a_rate_that_changed_is_told_with_the_caveat() {
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
         "1 of 1 baseline rates changed by more than the noise, and 0 of 1 effects.",
-        "They were not paired",
-        "two experiments cannot tell how large",
+        "The experiments were not paired",
+        "two experiments cannot show how much",
     ]);
     let json = diff(&home, [&before, &after], &["--json"]).json();
     assert_eq!(json["schema"], "weighbridge/diff/2");

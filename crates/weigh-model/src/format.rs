@@ -148,20 +148,20 @@ pub fn clock(value: f64) -> String {
 pub fn doubt(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::OrderMatters => {
-            "the order within a pair matters, possibly because of what a treated sample leaves behind"
+            "the order within a pair matters, possibly because a treated sample affects the next sample"
         }
-        Doubt::CarryOver => "a treated sample changes the next one",
+        Doubt::CarryOver => "a treated sample changes the next sample",
         Doubt::NotYetConfirmed => {
-            "not confirmed yet by the pairs without a treated sample before them"
+            "not confirmed yet by the pairs that did not follow a treated sample"
         }
         Doubt::Stalls => "treated runs stall more often than baseline runs",
         Doubt::ClaimsDisagree => {
             "rate, rate over all time and CPU time of the interleaved pairs contradict each other"
         }
-        Doubt::WorksOutside => "a process works while its partner in the pair should have the CPU",
-        Doubt::FewPairs => "it takes at least 24 interleaved pairs",
-        Doubt::CpuTime => "CPU time does not support it yet",
-        Doubt::OverallRate => "the rate over all slices does not support it yet",
+        Doubt::WorksOutside => "a process works in the slices of the other process of its pair",
+        Doubt::FewPairs => "a verdict takes at least 24 interleaved pairs",
+        Doubt::CpuTime => "CPU time does not support the verdict yet",
+        Doubt::OverallRate => "the rate over all slices does not support the verdict yet",
         Doubt::NotYetAged => "processes that had run for a second were not measured yet",
         Doubt::LateCost => "processes that had run for a second show a different effect",
     }

@@ -311,11 +311,11 @@ impl<'a> Scanner<'a> {
             Some('=') => "a value belongs to a parameter: NAME:PARAMETER=VALUE",
             Some(':') => "there is one `:` before the parameters, and a `,` between them",
             Some('"') => {
-                "quotes are around the whole value, right after the `=`; in them, \\\" is a quote: \
+                "quotes enclose the whole value, right after the `=`; inside, \\\" is a quote: \
                  NAME:PARAMETER=\"VALUE\""
             }
-            Some('+') => "a `+` combines treatments, and what stands before `::` is a place",
-            Some(_) => "after a quoted value come `,` and another parameter, or the end",
+            Some('+') => "a `+` combines treatments, but a place comes before the `::`",
+            Some(_) => "after a quoted value comes `,` and a further parameter, or the end",
         };
         Err(self.problem(self.at, why))
     }
@@ -347,11 +347,11 @@ impl<'a> Scanner<'a> {
         let key = self.word();
         if key.is_empty() {
             let empty =
-                "a parameter is empty here: write one, or leave out the `:` or `,` before it";
+                "a parameter is empty here: write a parameter, or remove the `:` or `,` before it";
             return Err(self.problem(begin, empty));
         }
         if parameters.has(key) {
-            return Err(self.problem(begin, format!("`{key}` is given twice: leave one out")));
+            return Err(self.problem(begin, format!("`{key}` is given twice: remove one")));
         }
         let value = match self.take('=') {
             true => Some(self.value(key, is_treatment)?),
@@ -375,15 +375,16 @@ impl<'a> Scanner<'a> {
         if length > 0 || rest.starts_with('"') {
             return Ok(self.advance(length).to_owned());
         }
-        let empty =
-            format!("the value of `{key}` is empty: write one, or `{key}=\"\"` if it is to be so");
+        let empty = format!(
+            "the value of `{key}` is empty: write a value, or `{key}=\"\"` for an empty value"
+        );
         Err(self.problem(self.at, empty))
     }
 
     fn quoted(&mut self) -> Result<String, LabelError> {
         let inner = &self.rest()[1..];
         let Some(length) = end_of_quote(inner) else {
-            let open = "this quote is not closed: write another \" at the end of the value";
+            let open = "this quote is not closed: write a \" at the end of the value";
             return Err(self.problem(self.at, open));
         };
         self.advance(1 + length);
@@ -549,14 +550,14 @@ mod tests {
             ("", 1, "a name is missing"),
             ("audit+", 7, "a name is missing"),
             ("audit:", 7, "a parameter is empty"),
-            ("audit:live,", 12, "leave out the `:` or `,`"),
+            ("audit:live,", 12, "remove the `:` or `,`"),
             ("audit:backlog=", 15, "backlog=\"\""),
-            ("audit:backlog=,live", 15, "write one"),
+            ("audit:backlog=,live", 15, "write a value"),
             ("audit:a=1,a=2", 11, "`a` is given twice"),
             ("audit,live", 6, "a `:` begins the parameters"),
             ("audit=5", 6, "NAME:PARAMETER=VALUE"),
             ("audit:a:b", 8, "a `,` between them"),
-            ("audit:rules=a\"b", 14, "around the whole value"),
+            ("audit:rules=a\"b", 14, "quotes enclose the whole value"),
             ("audit:rules=\"a b", 13, "not closed"),
             ("audit:rules=\"a\\\"", 13, "not closed"),
             ("audit:rules=\"a\"b", 16, "or the end"),

@@ -172,7 +172,7 @@ mod tests {
     fn the_caveat_is_said_before_any_number_and_tells_the_width() {
         let text = text(&diff(), 100, false);
         let place = |part| text.find(part).unwrap_or_else(|| panic!("`{part}` is missing: {text}"));
-        assert!(place("They were") < place("getppid"));
+        assert!(place("paired:") < place("getppid"));
         assert!(place("2 of 2 baseline rates") < place("±2.00 % in a rate"), "{text}");
         assert!(place("−10.0 %") < place("+1.25 %  ~"), "{text}");
         assert!(place("kernel: not known, then 6.6") < place("stat under none"), "{text}");

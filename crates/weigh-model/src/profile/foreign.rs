@@ -43,7 +43,7 @@ fn strace(lines: &[Vec<&str>]) -> Result<BTreeMap<String, u64>, String> {
         if *name == "total" {
             if count != sum {
                 return Err(format!(
-                    "its calls add up to {sum}, but it says {count}: it was changed"
+                    "its calls add up to {sum}, but its total is {count}: the profile was changed"
                 ));
             }
             is_whole = true;
@@ -52,7 +52,7 @@ fn strace(lines: &[Vec<&str>]) -> Result<BTreeMap<String, u64>, String> {
             add(&mut calls, name, count)?;
         }
     }
-    if is_whole { Ok(calls) } else { Err("it has no total: it is truncated".into()) }
+    if is_whole { Ok(calls) } else { Err("it has no total: the profile is truncated".into()) }
 }
 
 /// A section per thread, each with a heading; rows begin with name and calls, and a blank line ends them.
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_was_cut_or_changed_is_refused() {
         let cut: String = STRACE.lines().take(20).map(|line| line.to_owned() + "\n").collect();
-        assert!(parse(&cut).unwrap_err().contains("it is truncated"));
+        assert!(parse(&cut).unwrap_err().contains("the profile is truncated"));
         let changed = STRACE.replace("       77        32 openat", "       78        32 openat");
         assert!(parse(&changed).unwrap_err().contains("add up to 383"), "{changed}");
         let both = format!("System call usage summary for 32 bit mode:\n{STRACE}");

@@ -122,8 +122,8 @@ pub fn caveat(rows: &[DiffRow]) -> String {
         }
     };
     format!(
-        "They were not paired: the noise within the two hides changes of {rates} in a rate{effects} (medians \
-         over the rows). Differences from one experiment to the next (boot, memory layout, heat, neighbours) \
-         come on top; two experiments cannot tell how large they are."
+        "The experiments were not paired: their noise hides changes of {rates} in a rate{effects} (medians \
+         over the rows). Differences between experiments (boot, memory layout, heat, neighbours) add to that \
+         noise; two experiments cannot show how much."
     )
 }

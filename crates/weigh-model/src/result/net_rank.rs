@@ -126,11 +126,11 @@ impl NetRank {
             .iter()
             .map(|one| one.run.net.as_ref().ok_or(no_net(&one.name)))
             .collect::<Result<_, _>>()?;
-        let first = nets.first().ok_or("there is nothing to rank")?;
+        let first = nets.first().ok_or("no run was given to rank")?;
         let others = candidates.iter().zip(&nets);
         if let Some((other, net)) = others.clone().find(|(_, net)| net.hash != first.hash) {
             return Err(format!(
-                "{} is of grid {} ({}), and {} of {} ({}): scores of different grids are not comparable",
+                "{} used grid {} ({}), but {} used {} ({}): scores of different grids are not comparable",
                 candidates[0].name, first.grid, first.hash, other.name, net.grid, net.hash
             ));
         }
@@ -150,7 +150,7 @@ impl NetRank {
 }
 
 fn no_net(name: &str) -> String {
-    format!("{name} is no run of `weigh net`")
+    format!("{name} is not a run of `weigh net`")
 }
 
 fn warnings(one: &Candidate, net: &NetDocument) -> Vec<String> {
@@ -159,7 +159,7 @@ fn warnings(one: &Candidate, net: &NetDocument) -> Vec<String> {
     [
         of(net.btu.is_none(), "its BTU is incomplete, so it has no rank"),
         of(net.sweeps == 1, "one sweep has no interval, so its rank is open"),
-        of(net.lost_packets > 0.0, "its links lost packets that they were not to lose"),
+        of(net.lost_packets > 0.0, "its links lost packets that the grid does not drop"),
     ]
     .into_iter()
     .flatten()
@@ -279,6 +279,6 @@ mod tests {
         assert!(NetRank::of(both).unwrap_err().contains("not comparable"));
         let mut no_net = candidate("one", "a", None);
         no_net.run.net = None;
-        assert!(NetRank::of(vec![no_net]).unwrap_err().contains("no run of `weigh net`"));
+        assert!(NetRank::of(vec![no_net]).unwrap_err().contains("not a run of `weigh net`"));
     }
 }

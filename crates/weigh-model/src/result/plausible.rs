@@ -43,7 +43,7 @@ fn check_row(row: &Row) -> Result<(), String> {
     }
     if row.disturbed_pairs > row.pairs || row.seconds_needed.is_some_and(|time| !is_amount(time)) {
         return Err(
-            "more pairs are disturbed than there are, or `seconds_needed` is not a valid time"
+            "it has more disturbed pairs than pairs, or `seconds_needed` is not a valid time"
                 .into(),
         );
     }
@@ -51,7 +51,11 @@ fn check_row(row: &Row) -> Result<(), String> {
         let is_share = (0.0..=100.0).contains(&stalls.treated_at_most_pct);
         let are_of_pairs = stalls.baseline.max(stalls.treated) <= row.pairs;
         if !is_share || !are_of_pairs || !is_amount(stalls.longer_pct) {
-            return Err("more samples stalled than there are, or their share is not valid".into());
+            return Err(
+                "it has more stalled samples than samples, or the share of stalled samples is not \
+                valid"
+                    .into(),
+            );
         }
     }
     let evidence = &row.evidence;

@@ -179,8 +179,7 @@ impl RunRow {
         };
         let (lost, made) = (mean("lost_inserts")?, mean("acknowledged_inserts")?);
         Some(format!(
-            "{}: of {made:.1} inserts that were acknowledged before a crash, {lost:.1} were lost ({:.2} %), \
-             in the mean of {}.",
+            "{}: a crash lost {lost:.1} of {made:.1} acknowledged inserts ({:.2} %), mean of {}.",
             self.workload,
             100.0 * lost / made.max(1.0),
             format::plural(self.samples, "sample")

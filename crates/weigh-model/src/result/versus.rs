@@ -68,9 +68,9 @@ impl Versus {
         let (run_ms, command) = run_ms.min_by(|one, other| one.0.total_cmp(&other.0))?;
         (start_ms >= run_ms * MOST_OF_IT).then(|| {
             format!(
-                "The start of `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms that a run of \
-                 `{command}` takes, so that a difference of the commands themselves is a larger share of \
-                 their own time than is shown. Use -N to execute them without a shell."
+                "Starting `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms of a run of `{command}`, so \
+                 the commands themselves differ by a larger share than is shown. Use -N to execute them \
+                 without a shell."
             )
         })
     }

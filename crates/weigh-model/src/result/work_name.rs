@@ -82,7 +82,7 @@ impl WorkName {
         let mut loads = term.parameters.iter().filter(|(key, _)| !(has_engine && *key == ENGINE));
         let Some((axis, value)) = loads.next() else { return Ok((*name).into()) };
         if loads.next().is_some() {
-            return Err(format!("`{written}`: a workload has one load"));
+            return Err(format!("`{written}`: a workload has only one load"));
         }
         // Of what is done beside a workload, the load is that.
         let beside = term.name.split_once(BESIDE).map_or("", |(_, beside)| beside);

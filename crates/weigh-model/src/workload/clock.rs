@@ -45,8 +45,8 @@ pub fn is_path_length(unit: &str) -> bool {
 fn in_instructions(sample: Sample, unit: &str, ns_each: f64) -> Result<Sample, String> {
     let (Some(user), Some(system)) = (sample.user_ns, sample.system_ns) else {
         return Err(
-            "it tells no CPU time, so it is not known whether it waited: without KVM a guest \
-                    counts instructions, and waiting takes none"
+            "it reports no CPU time, so it is not known whether it waited: without KVM a guest counts \
+             instructions, and waiting takes none"
                 .into(),
         );
     };
@@ -131,7 +131,7 @@ mod tests {
         assert!(of(1_950_000_000).unwrap().user_ns.is_none(), "no time is left in it");
         assert!(of(1_500_000_000).unwrap_err().contains("it waited for 25 %"));
         let untold = CLOCK.read(sample(""), "ops/s").unwrap_err();
-        assert!(untold.starts_with("it tells no CPU time"), "{untold}");
+        assert!(untold.starts_with("it reports no CPU time"), "{untold}");
         assert!(of(200_000_000).unwrap_err().contains("it waited for 90 %"));
     }
 }

@@ -73,7 +73,7 @@ impl Detail {
         let count: f64 = buckets.iter().map(|(_, count)| *count as f64).sum();
         if !is_ordered || count > self.operations {
             return Err(format!(
-                "its latencies are not in order, or more than its {} operations",
+                "its latencies are not in order, or there are more latencies than its {} operations",
                 self.operations
             ));
         }
@@ -96,7 +96,7 @@ impl Detail {
         let is_ordered = |looks: &[TcpLook]| looks.windows(2).all(|pair| pair[0].0 <= pair[1].0);
         match connections.into_iter().all(|one| is_ordered(&one.looks)) {
             true => Ok(()),
-            false => Err("what it told of its connections is not in order".into()),
+            false => Err("its reports on its connections are not in order".into()),
         }
     }
 
@@ -138,7 +138,9 @@ mod tests {
         };
         assert!(detail(&[(64, 5), (128, 5)]).check(1000).is_ok());
         assert!(detail(&[(128, 5), (64, 5)]).check(1000).unwrap_err().contains("not in order"));
-        assert!(detail(&[(64, 11)]).check(1000).unwrap_err().contains("more than its 10"));
+        assert!(
+            detail(&[(64, 11)]).check(1000).unwrap_err().contains("more latencies than its 10")
+        );
         assert!(detail(&[(512, 10)]).check(1000).unwrap_err().contains("add up to 5120 ns"));
     }
 

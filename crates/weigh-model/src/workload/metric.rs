@@ -137,7 +137,7 @@ impl Metric {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_name) {
             return Err(format!(
-                "a metric is named by at most {LONGEST_NAME} letters, digits, `_`, `-` and `.`"
+                "the name of a metric has at most {LONGEST_NAME} letters, digits, `_`, `-` and `.`"
             ));
         }
         match Metric::from(name.to_owned()) {
@@ -147,7 +147,7 @@ impl Metric {
                 Err(format!("`{name}` is reserved for a reading of weigh: rename yours"))
             }
             Metric::Named(name) if name.starts_with("latency") => Err(format!(
-                "there is no `{name}`: {}",
+                "there is no metric `{name}`; use one of {}",
                 Percentile::ALL.map(Percentile::name).join(", ")
             )),
             metric => Ok(metric),

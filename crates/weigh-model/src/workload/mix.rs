@@ -218,24 +218,28 @@ impl JobMix {
         let commands = self.commands.iter().map(|(name, command)| (name, command.weight));
         let mut weights = self.tests.iter().map(|(name, weight)| (name, *weight)).chain(commands);
         if let Some((name, weight)) = weights.find(|(_, weight)| !is_weight(*weight)) {
-            return Err(format!("{file}: the weight of `{name}` is {weight}: 0 to 1000000000"));
+            return Err(format!(
+                "{file}: the weight of `{name}` is {weight}, but must be 0 to 1000000000"
+            ));
         }
         for (name, command) in &self.commands {
             let words = shell::words(&command.run).unwrap_or_default();
             if words.is_empty() || words.iter().any(|word| word.contains('\0')) {
-                return Err(format!("{file}: `run` of the command `{name}` is no command line"));
+                return Err(format!(
+                    "{file}: `run` of the command `{name}` is not a valid command line"
+                ));
             }
         }
         let sizes =
             [self.think_ms.map(|ms| ms / 3600), self.resident_mib, self.jobs.map(u64::from)];
         if sizes.into_iter().flatten().any(|size| size > 1_000_000) || self.jobs == Some(0) {
             return Err(format!(
-                "{file}: `jobs` is 1 to 1000000, `think_ms` up to an hour, `resident_mib` up to 1000000"
+                "{file}: `jobs` must be 1 to 1000000, `think_ms` up to an hour, `resident_mib` up to 1000000"
             ));
         }
         let sum = self.sum();
         if sum <= 0.0 {
-            return Err(format!("{file}: all weights are 0: nobody would have anything to do"));
+            return Err(format!("{file}: all weights are 0, so no job would run"));
         }
         match self.total {
             Some(total) if !(total.is_finite() && total >= sum) => {
@@ -281,7 +285,7 @@ fn read(path: &Path) -> Result<(JobMix, Vec<String>), String> {
         let mix = parse(&file, &text)?;
         if !mix.commands.is_empty() {
             let cannot = |problem: &dyn std::fmt::Display| {
-                format!("{file}: root does not run its commands: {problem}")
+                format!("{file}: as root, weigh does not run its commands: {problem}")
             };
             let checked = executable(path).map_err(|error| cannot(&error))?;
             let again = user_file::read_text(&checked, LONGEST_FILE);
@@ -394,7 +398,7 @@ mod tests {
             ("total = 1\n[tests]\na = 2\n", "the total is 1"),
             ("[tests]\na = 1\na = 2\n", "x.toml:5"),
             ("sizes = 3\n[tests]\na = 1\n", "x.toml:3"),
-            ("jobs = 0\n[tests]\na = 1\n", "`jobs` is 1 to"),
+            ("jobs = 0\n[tests]\na = 1\n", "`jobs` must be 1 to"),
             ("[commands.a]\nrun = \"\"\nweight = 1\n", "`run` of the command `a`"),
             ("[commands.a]\nrun = \"true\"\nweight = 0\n", "all weights are 0"),
         ] {

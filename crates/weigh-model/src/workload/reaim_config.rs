@@ -50,7 +50,7 @@ fn parse(file: &str, text: &str) -> Result<ReaimConfig, String> {
     }
     let (start, end) = (config.start_users.unwrap_or(1), config.end_users.unwrap_or(u32::MAX));
     if start > end {
-        return Err(format!("{file}: STARTUSERS is {start}, more than ENDUSERS, which is {end}"));
+        return Err(format!("{file}: STARTUSERS ({start}) is more than ENDUSERS ({end})"));
     }
     Ok(config)
 }
@@ -73,7 +73,7 @@ impl ReaimConfig {
             Some('P') => self.pool_kib = Some(size()?),
             Some('D') if value.is_empty() => return Err(format!("{key} takes a directory")),
             Some('D') if self.disk_directories.len() >= MOST_DIRECTORIES => {
-                return Err(format!("these are more than {MOST_DIRECTORIES} disk directories"));
+                return Err(format!("there are more than {MOST_DIRECTORIES} disk directories"));
             }
             Some('D') => {
                 let directory = disk_directory(Path::new(value));
@@ -90,8 +90,8 @@ impl ReaimConfig {
             Some('V' | 'B') => {}
             _ => {
                 return Err(format!(
-                    "`{key}` is none of FILESIZE, POOLSIZE, DISKDIR, STARTUSERS, ENDUSERS, INCREMENT, JOBS, \
-                     CROSSOVER, VERBOSE, BRIEF"
+                    "`{key}` is not one of FILESIZE, POOLSIZE, DISKDIR, STARTUSERS, ENDUSERS, INCREMENT, \
+                     JOBS, CROSSOVER, VERBOSE, BRIEF"
                 ));
             }
         }
@@ -138,8 +138,8 @@ mod tests {
             ("STARTUSERS 0", "x:2: STARTUSERS takes a number from 1"),
             ("INCREMENT -1", "x:2: INCREMENT takes"),
             ("JOBS many", "x:2: JOBS takes"),
-            ("USERS 4", "x:2: `USERS` is none of FILESIZE"),
-            ("ENDUSERS 3\nSTARTUSERS 4", "x: STARTUSERS is 4, more than"),
+            ("USERS 4", "x:2: `USERS` is not one of FILESIZE"),
+            ("ENDUSERS 3\nSTARTUSERS 4", "x: STARTUSERS (4) is more than"),
         ] {
             let problem = parse("x", &format!("# one\n{line}\n")).unwrap_err();
             assert!(problem.starts_with(why), "{problem}");

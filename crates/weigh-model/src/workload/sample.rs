@@ -110,7 +110,7 @@ impl OwnReading {
     fn check(&self) -> Result<(), String> {
         let OwnReading { name, value, unit, .. } = self;
         if !matches!(Metric::parse(name), Ok(Metric::Named(_) | Metric::Latency(_))) {
-            return Err(format!("it reported a reading `{name}`, which is no name for one"));
+            return Err(format!("it reported a reading with the invalid name `{name}`"));
         }
         if !(value.is_finite() && *value >= 0.0) || unit.len() > LONGEST_UNIT {
             return Err(format!(
@@ -190,7 +190,7 @@ impl Sample {
             return Ok(());
         }
         Err(format!(
-            "it reported {} ns of work, but ran for {wall_ns} ns only: is `elapsed_ns` in nanoseconds, and \
+            "it reported {} ns of work, but ran for only {wall_ns} ns: is `elapsed_ns` in nanoseconds, and \
              measured with a clock?",
             self.elapsed_ns
         ))
@@ -213,7 +213,7 @@ impl Sample {
             self.total_operations.filter(|total| total.is_nan() || *total < self.operations)
         {
             return Err(format!(
-                "it reported {total} operations in all, but {} in the timed part",
+                "it reported {total} operations in total, but {} in the timed part",
                 self.operations
             ));
         }
@@ -222,7 +222,8 @@ impl Sample {
         let mut numbers = numbers.into_iter().flatten().chain(outside);
         if let Some(number) = numbers.find(|n| !(n.is_finite() && *n >= 0.0)) {
             return Err(format!(
-                "it reported {number} as `syscalls_per_op`, `calibration_ms` or in `outside`"
+                "it reported {number}, which is not valid as `syscalls_per_op`, `calibration_ms` or in \
+                 `outside`"
             ));
         }
         if self.readings.len() > MOST_READINGS {
@@ -333,8 +334,8 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         let line = |more: &str| format!(r#"{{"operations":5,"elapsed_ns":7000000,{more}}}"#);
         for (more, said) in [
-            (r#""total_operations":-5"#, "-5 operations in all"),
-            (r#""total_operations":4"#, "4 operations in all"),
+            (r#""total_operations":-5"#, "-5 operations in total"),
+            (r#""total_operations":4"#, "4 operations in total"),
             (r#""rate":1e300"#, "not a valid measurement"),
             (r#""copy_rates":[1,-1]"#, "not a valid measurement"),
             (r#""syscalls_per_op":-1"#, "reported -1"),
@@ -346,7 +347,7 @@ mod tests {
         let sample = Sample::parse(&line(r#""total_operations":5"#)).unwrap().unwrap();
         assert!(sample.hold_against_wall_time(7_000_000).is_ok());
         let problem = sample.hold_against_wall_time(5_000_000).unwrap_err();
-        assert!(problem.contains("ran for 5000000 ns only"), "{problem}");
+        assert!(problem.contains("ran for only 5000000 ns"), "{problem}");
     }
 
     proptest! {

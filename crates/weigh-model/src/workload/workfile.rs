@@ -38,7 +38,7 @@ pub fn parse(file: &str, text: &str) -> Result<Workfile, String> {
             }
             [hits, test] => match hits.parse::<u32>() {
                 Ok(hits) => workfile.add(file, number + 1, f64::from(hits), test),
-                Err(_) => return wrong(&format!("`{hits}` is no number of hits")),
+                Err(_) => return wrong(&format!("`{hits}` is not a number of hits")),
             },
             _ => return wrong("a line is HITS TEST, such as `10 add_double`"),
         }
@@ -52,8 +52,8 @@ impl Workfile {
         self.total += hits;
         if self.hits.insert(test.to_owned(), hits).is_some() {
             self.doubts.push(format!(
-                "{file}:{line}: `{test}` is named twice: as with re-aim, the last weight counts, and both \
-                 are in the total"
+                "{file}:{line}: `{test}` is named twice. As in re-aim, only the last weight counts, but the \
+                 total includes both"
             ));
         }
     }
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         for (line, why) in [
-            ("ten add_int", "x:2: `ten` is no number"),
-            ("-1 add_int", "x:2: `-1` is no number"),
+            ("ten add_int", "x:2: `ten` is not a number"),
+            ("-1 add_int", "x:2: `-1` is not a number"),
             ("add_int", "x:2: a line is HITS TEST"),
             ("1 2 3", "x:2: a line is HITS TEST"),
             ("FILESIZE: big", "x:2: FILESIZE: takes a number"),
