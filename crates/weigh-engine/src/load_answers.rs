@@ -43,8 +43,7 @@ fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, cpus: f64) -> LoadA
     LoadAnswers::new(WorkName::from(mix), measured.collect(), &ramp_samples)
 }
 
-/// All samples of a ramp in the order in which they were taken. Those of an earlier weigh that were fresh are
-/// of one point, so no two of them are of one round.
+/// All samples of a ramp in the order in which they were taken.
 fn ramp_samples(points: &[(usize, &RowSamples)]) -> Vec<RampSample> {
     let of_row = |(users, row): &(usize, &RowSamples)| {
         let samples = samples_of(*users, row, |point| is_fresh(point).then_some(point.pair));

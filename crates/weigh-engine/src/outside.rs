@@ -36,7 +36,7 @@ pub enum Difference {
 }
 
 impl OutsideUse {
-    /// Adds a pair, the baseline first. Samples of earlier versions lack this reading and are ignored.
+    /// Adds a pair, the baseline first. Pairs without this reading are ignored.
     pub fn add(&mut self, pair: [Option<Outside>; 2]) {
         let [Some(baseline), Some(treated)] = pair else { return };
         let slice_ns = f64::midpoint(baseline.slice_cpu_ns, treated.slice_cpu_ns);

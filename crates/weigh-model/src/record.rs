@@ -101,11 +101,9 @@ pub struct Header {
     pub margin: f64,
     pub fixed_pairs: Option<usize>,
     pub multiplicity: Multiplicity,
-    /// Metrics judged in each row, the rate first. Experiments of an earlier weigh judged only the
-    /// rate.
+    /// Metrics judged in each row, the rate first.
     pub metrics: Vec<Metric>,
-    /// How many pairs the budget was to allow a row; `None` where that could not be known, and in
-    /// experiments of an earlier weigh, which did not bet on it.
+    /// How many pairs the budget was to allow a row; `None` where that could not be known.
     pub planned_pairs: Option<f64>,
     /// Complete, separate sets that were planned.
     pub sets: usize,
@@ -123,7 +121,8 @@ pub struct Header {
     pub pilot_chooses_scheme: bool,
     /// True if rows also need pairs of aged processes ([`SampleRole::Aged`]).
     pub takes_old_pairs: bool,
-    /// JSON: what a later session needs to go on with it; `None` in experiments of an earlier weigh.
+    /// JSON: what a later session needs to go on with it; `None` in an import and
+    /// in experiments that are stored as a document.
     pub origin: Option<String>,
 }
 
@@ -227,7 +226,7 @@ pub struct StoredWork {
     pub unit: String,
     pub syscalls_per_op: Option<f64>,
     /// Length of its samples; that of the later ones where the first chose it. `None` for a
-    /// command, and in experiments of an earlier weigh.
+    /// command.
     pub sample_ms: Option<u64>,
     /// Expected scale of its pairs, before the first is measured.
     pub start_scale: StartScales,
@@ -260,7 +259,7 @@ pub struct Measured {
     pub cpu: Option<usize>,
     pub sample: Sample,
     pub evidence: Evidence,
-    /// CPU time that others took meanwhile; `None` in experiments of an earlier weigh.
+    /// CPU time that others took meanwhile; `None` for a sweep over the cells of a grid.
     pub disturbance: Option<Disturbance>,
 }
 

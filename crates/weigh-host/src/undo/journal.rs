@@ -34,7 +34,7 @@ pub struct Journal {
 pub struct JournalEntry {
     /// Kind of the [`Undoing`] which undoes this.
     pub kind: String,
-    /// Which of those of this kind: what was changed, in a word. Earlier versions had one of each kind.
+    /// Which of those of this kind: what was changed, in a word.
     #[serde(default)]
     pub instance: String,
     pub state: Value,

@@ -16,7 +16,7 @@ pub enum Scheme {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartScales {
     pub sequential: f64,
-    /// `None` in experiments of an earlier weigh, which expected the same everywhere.
+    /// `None` where only the sequential scale is given.
     pub interleaved: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ pub struct TimesRow {
     pub count: u64,
     /// How many in a second of the timed parts.
     pub per_s: f64,
-    /// How many an operation has, on average; absent where earlier versions wrote it.
+    /// How many an operation has, on average; absent where no operation was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_op: Option<f64>,
     /// A percentile of too few is none.

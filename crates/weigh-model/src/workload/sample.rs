@@ -287,7 +287,6 @@ pub fn interleaved_rate(own: &[OwnReading]) -> Option<f64> {
 }
 
 /// Returns the rate over all time of an interleaved sample, with the longest slices clipped.
-/// Samples of an earlier weigh have the `rate` with every stall.
 pub fn all_time(own: &[OwnReading], rate: f64) -> Option<MetricValue> {
     let named = |name: &str| own.iter().find(|own| own.name == name);
     let OwnReading { unit, better, .. } = named(INTERLEAVED)?;
