@@ -79,7 +79,7 @@ fn the_rules_of_a_host_are_weighed_and_none_is_ever_missing() {
     let Some(audit) = Audit::take() else { return };
     let facts = weigh_live(&audit, &Home::new());
     audit.assert_restored();
-    assert!(facts.contains("9 rules that are loaded on this host stay so throughout"), "{facts}");
+    assert!(facts.contains("9 audit rules of this host stay loaded throughout"), "{facts}");
     assert!(facts.contains("No process receives the records"), "{facts}");
 }
 
@@ -111,7 +111,7 @@ fn a_host_that_has_nothing_to_weigh_is_told_what_to_do() {
     home.run(&live).assert_error(&["no audit rule is loaded", "`auditctl -R FILE`"]);
     drop(host);
     let host = HostRules::load(&["-a never,task -F auid=77", "-w /etc/passwd -p wa -k a"], 1);
-    home.run(&live).assert_error(&["`-a never,task`", "remove that rule first"]);
+    home.run(&live).assert_error(&["`-a never,task`", "remove this rule first"]);
     host.assert_untouched();
     drop(host);
     audit.assert_restored();

@@ -62,7 +62,7 @@ fn each_of_three_rule_files_is_in_force_for_its_own_arm_only() {
         ["2 rules loaded", "3 rules loaded", "40 rules loaded"].iter().enumerate()
     {
         let facts = json["treatments"][index]["facts"].to_string();
-        assert!(facts.contains(loaded) && facts.contains("take turns"), "{facts}");
+        assert!(facts.contains(loaded) && facts.contains("The arms alternate"), "{facts}");
     }
     let facts = json["treatments"][2]["facts"].to_string();
     assert!(facts.contains("1 already present on this host"), "{facts}");
@@ -134,8 +134,7 @@ fn arms_that_cannot_share_are_refused() {
     let home = Home::new();
     home.run("compare audit audit:live -w getppid")
         .assert_error(&["both need the kernel's audit configuration, in different ways"]);
-    home.run("compare audit audit:sink=none -w getppid")
-        .assert_error(&["give all of them the same `sink=`"]);
+    home.run("compare audit audit:sink=none -w getppid").assert_error(&["use the same `sink=`"]);
     host.assert_untouched();
     drop(host);
     audit.assert_restored();

@@ -66,7 +66,8 @@ fn the_real_auditd_receives_the_records_and_its_cpu_time_counts() {
     assert_three_records_and_cpu(&evidence);
     assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
     assert!(
-        facts.contains("an auditd of our own") && facts.contains("flush = incremental_async"),
+        facts.contains("an auditd that weigh started")
+            && facts.contains("flush = incremental_async"),
         "{facts}"
     );
 

@@ -32,8 +32,8 @@ pub fn rules(was: &[Rule], now: &[Rule]) -> Option<String> {
         return None;
     }
     Some(match was.len() - still.len() {
-        0 => "its rules are in another order".into(),
-        gone => format!("{gone} of its {} rules are gone", was.len()),
+        0 => "the rules are in a different order".into(),
+        gone => format!("{gone} of the {} rules are missing", was.len()),
     })
 }
 
@@ -147,8 +147,8 @@ mod tests {
         let was = numbered(&[1, 2, 3]);
         let said = |now: &[u32]| rules(&was, &numbered(now));
         assert_eq!(said(&[9, 1, 8, 2, 3, 7]), None);
-        assert_eq!(said(&[9, 1, 3]).unwrap(), "1 of its 3 rules are gone");
-        assert_eq!(said(&[1, 3, 2]).unwrap(), "its rules are in another order");
+        assert_eq!(said(&[9, 1, 3]).unwrap(), "1 of the 3 rules are missing");
+        assert_eq!(said(&[1, 3, 2]).unwrap(), "the rules are in a different order");
     }
 
     #[test]

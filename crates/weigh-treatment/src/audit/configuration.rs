@@ -43,8 +43,8 @@ impl Shared {
             return match configuration.borrow().sink == sink {
                 true => Ok((Rc::clone(&configuration), Vec::new())),
                 false => Err(TreatmentError::Unavailable(
-                    "all arms of an experiment share the receiver of the audit records: give all of them \
-                     the same `sink=` and `flush=`, or use two experiments"
+                    "all arms of an experiment share one receiver of audit records: use the same `sink=` \
+                     and `flush=` in all arms, or two experiments"
                         .into(),
                 )),
             };
@@ -233,7 +233,7 @@ impl Configuration {
         let mut facts = self.arms[arm].limits.facts();
         if self.arms.len() > 1 {
             facts.push(format!(
-                "The arms take turns: while this one is measured, only its own rules are loaded ({}, \
+                "The arms alternate: while this arm is measured, only its own rules are loaded ({}, \
                  including the canary's).",
                 self.arms[arm].rules.count()
             ));
@@ -242,7 +242,7 @@ impl Configuration {
             facts.extend(self.is_expedited.then(|| rcu_expedited::FACT.to_owned()));
             facts.extend(self.watch.iter().map(Watch::fact));
             facts.push(
-                "Baseline processes are exempted by a `never,task` rule on their login UID, and carry no \
+                "A `never,task` rule on the baseline's login UID exempts its processes: they carry no \
                  audit context."
                     .into(),
             );
@@ -283,7 +283,7 @@ impl Configuration {
 
 fn not_exchanged(error: io::Error) -> TreatmentError {
     TreatmentError::NotInForce(format!(
-        "the audit rules of one arm could not be replaced by those of another ({error}): the rules were \
-         changed during the measurement, or a file that one of them watches was removed"
+        "cannot replace one arm's audit rules with a different arm's ({error}): something changed the \
+         rules during the measurement, or removed a file that a rule watches"
     ))
 }

@@ -49,13 +49,14 @@ impl HostAuditing {
     pub fn sentence(&self) -> String {
         match self {
             HostAuditing::Clean => "Auditing has not been enabled on this host since it booted. Enabling \
-                it leaves an audit context in every process started later, a cost that remains until the \
-                next boot; `weigh compare audit:residual` measures it."
+                                    auditing leaves an audit context in every process started later, \
+                                    until the next boot; `weigh compare audit:residual` measures this \
+                                    cost."
                 .into(),
             HostAuditing::Residual { ratio } => format!(
-                "Auditing has been enabled since this host booted, so its processes carry an audit context \
-                 even with auditing off: getppid takes {ratio:.2} times as long as without. The baseline \
-                 here has none."
+                "Auditing has been enabled since this host booted, so its processes carry an audit \
+                 context even with auditing off: getppid takes {ratio:.2} times as long as without. \
+                 Baseline processes carry none."
             ),
             HostAuditing::Audited => {
                 "Auditing was already on; the rules of this host stay in force.".into()

@@ -83,7 +83,7 @@ impl Treatment for HostRules {
         let rules = client.rules().map_err(needs)?;
         if !snapshot.is_all_but_ours(&rules) {
             return Err(TreatmentError::NotInForce(
-                "the audit rules of this host were changed while weigh was starting".into(),
+                "something changed this host's audit rules while weigh was starting: run weigh again".into(),
             ));
         }
         watch.begin(rules, TREATED_LOGINUID)?;
@@ -120,9 +120,9 @@ impl Treatment for HostRules {
             sentence(snapshot.host_rules()),
             watch.fact(),
             format!(
-                "The treated processes have a login uid of their own ({TREATED_LOGINUID}), as a \
-                 user's would; that of the baseline's ({BASELINE_LOGINUID}) is exempted by a \
-                 `never,task` rule, so that they carry no audit context."
+                "Treated processes have a login uid of their own ({TREATED_LOGINUID}), as a user's \
+                 would. A `never,task` rule exempts the baseline's login uid ({BASELINE_LOGINUID}), so \
+                 its processes carry no audit context."
             ),
         ]
     }
@@ -139,12 +139,12 @@ impl Treatment for HostRules {
 
 fn sentence(rules: usize) -> String {
     let stay = match rules {
-        1 => "The one rule that is loaded on this host stays".into(),
-        _ => format!("The {rules} rules that are loaded on this host stay"),
+        1 => "The one audit rule of this host stays".into(),
+        _ => format!("The {rules} audit rules of this host stay"),
     };
     format!(
-        "{stay} so throughout. weigh adds two of its own, key \"{KEY}\": one exempts the baseline, the \
-         other watches weigh's canary file."
+        "{stay} loaded throughout. weigh adds two rules with the key \"{KEY}\": one exempts the \
+         baseline, the second watches weigh's canary file."
     )
 }
 
@@ -152,11 +152,11 @@ fn sentence(rules: usize) -> String {
 fn nothing_to_weigh(enabled: u32, rules: usize) -> Option<&'static str> {
     match (enabled, rules) {
         (0, _) => Some(
-            "auditing is off here, so `audit:live` has nothing to weigh: switch it on with `auditctl -e \
+            "auditing is off, so `audit:live` has nothing to weigh: switch auditing on with `auditctl -e \
              1`, or weigh a rule file with `audit:rules=FILE`",
         ),
         (_, 0) => Some(
-            "no audit rule is loaded here, so `audit:live` has nothing to weigh: load the host's rules \
+            "no audit rule is loaded, so `audit:live` has nothing to weigh: load the host's rules \
              (`augenrules --load`, or `auditctl -R FILE`), or weigh a rule file with `audit:rules=FILE`",
         ),
         _ => None,

@@ -69,13 +69,14 @@ pub fn needs(error: io::Error) -> TreatmentError {
                 .into()
         }
         Some(libc::ECONNREFUSED) => {
-            "auditing can only be changed from the initial user and PID namespaces, not from a container"
+            "auditing can be changed only in the initial user and PID namespaces: run weigh on the host, \
+             not in a container"
                 .into()
         }
         Some(libc::EPROTONOSUPPORT) => {
             "this kernel was built without auditing (CONFIG_AUDIT)".into()
         }
-        _ => format!("the kernel's audit interface: {error}"),
+        _ => format!("cannot use the kernel's audit interface: {error}"),
     })
 }
 

@@ -20,7 +20,7 @@ pub fn probe() -> Probe {
         Err(error) => Probe::Broken(needs(error).to_string()),
         Ok(Some(why)) => Probe::Conflict(why),
         Ok(None) if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) => Probe::Available,
-        Ok(None) => Probe::Broken("auditing is weighed on x86-64 and AArch64 only".into()),
+        Ok(None) => Probe::Broken("weigh measures auditing on x86-64 and AArch64 only".into()),
     }
 }
 
@@ -53,9 +53,9 @@ fn of_status(status: &Status) -> Option<String> {
 fn of_loginuid(is_fixed: bool) -> Option<String> {
     is_fixed.then(|| {
         format!(
-            "this host forbids changing a login uid (`loginuid_immutable`, see `auditctl -s`), but the two \
-             arms need different ones: remove `--loginuid-immutable` from the rule files and reboot, or \
-             {ELSEWHERE}"
+            "this host forbids changing a login uid (`loginuid_immutable`, see `auditctl -s`), but the \
+             arms need different login uids: remove `--loginuid-immutable` from the rule files and \
+             reboot, or {ELSEWHERE}"
         )
     })
 }
@@ -64,9 +64,9 @@ fn of_rules(rules: &[Rule]) -> Option<String> {
     // One of ours is of an experiment that died, and goes before the next begins.
     rules.iter().any(|rule| rule.is_never_task() && !is_about_ours(rule)).then(|| {
         format!(
-            "this host has a rule that exempts processes from auditing when they are started (`-a \
-             never,task`, see `auditctl -l`), so treated processes would not be audited: remove that \
-             rule first, or {ELSEWHERE}"
+            "this host has a rule that exempts processes from auditing when they start (`-a never,task`, \
+             see `auditctl -l`), so treated processes would not be audited: remove this rule first, or \
+             {ELSEWHERE}"
         )
     })
 }

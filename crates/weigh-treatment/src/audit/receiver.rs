@@ -71,7 +71,7 @@ impl Receiver {
         // The kernel writes the text between quotes, so that 1 is not found in 12.
         let quoted = format!("{marker}'");
         let unreadable = |error: io::Error| {
-            TreatmentError::NotInForce(format!("what auditd has written is not known: {error}"))
+            TreatmentError::NotInForce(format!("cannot check what auditd has written: {error}"))
         };
         while !auditd.has_written(&quoted).map_err(unreadable)? {
             if auditd.has_ended() {
@@ -81,7 +81,8 @@ impl Receiver {
             }
             if !wait.goes_on()? {
                 return Err(TreatmentError::NotInForce(
-                    "auditd no longer writes: its disk may be full, or it was stopped".into(),
+                    "auditd no longer writes its log: the disk may be full, or something stopped auditd"
+                        .into(),
                 ));
             }
             if sent.elapsed() > SEND_AGAIN_EVERY {
@@ -100,7 +101,9 @@ impl Receiver {
                 return Ok(());
             }
             if !wait.goes_on()? {
-                return Err(TreatmentError::NotInForce("auditd does not become idle".into()));
+                return Err(TreatmentError::NotInForce(
+                    "auditd stays busy after it has written the sample's records".into(),
+                ));
             }
         }
     }
@@ -109,37 +112,38 @@ impl Receiver {
     pub fn fact(&self) -> String {
         match self {
             Receiver::Own => {
-                "The records are drained and written to a file as auditd does by default.".into()
+                "weigh drains the records and writes them to a file, as auditd does by default."
+                    .into()
             }
             Receiver::Remote(collector) => format!(
-                "The records are drained by a process on W_test's CPUs, and shipped over the LAN to {}, \
-                 W_passive, which writes them to a file; with every sample it says how many it has.",
+                "A process on W_test's CPUs drains the records and ships them over the LAN to {}, \
+                 W_passive. W_passive writes them to a file and reports their number with every sample.",
                 collector.address
             ),
             Receiver::Host(pid) => format!(
-                "The audit daemon of this host (process {pid}) drains and stores the records; ours are \
-                 counted beside it. {COPIES}"
+                "The audit daemon of this host (process {pid}) drains and stores the records; weigh \
+                 counts its own records separately. {COPIES}"
             ),
             Receiver::Auditd(auditd) => {
                 let configuration = auditd.configuration();
                 let plugin = match configuration.has_plugin {
-                    true => "a dispatcher whose one plugin reads the records and discards them",
+                    true => "a dispatcher with one plugin, which reads and discards the records",
                     false => "no plugin",
                 };
                 format!(
-                    "The records go to an auditd of our own (process {}): log_format = RAW, flush = {}, \
-                     {plugin}; those of the workloads are counted beside it. {COPIES}",
+                    "The records go to an auditd that weigh started (process {}): log_format = RAW, \
+                     flush = {}, {plugin}. weigh counts the workloads' records separately. {COPIES}",
                     auditd.pid(),
                     configuration.flush.word(),
                 )
             }
             Receiver::Nobody => format!(
-                "No process receives the records: the kernel prints what its message rate limit lets \
-                 through and drops the rest, without counting it as lost; weigh only counts. {COPIES}"
+                "No process receives the records: the kernel prints as many as its message rate limit \
+                 allows and drops the rest, without counting them as lost. weigh only counts. {COPIES}"
             ),
         }
     }
 }
 
-const COPIES: &str = "For that the kernel's thread kauditd makes a copy of each record, which is part of \
-                      its CPU time; the CPU time of our counting is not shown.";
+const COPIES: &str = "To count, the kernel thread kauditd copies each record, which is part of its CPU \
+                      time; weigh's own CPU time for counting is not shown.";

@@ -40,7 +40,7 @@ impl Treatment for Residual {
         let mut snapshot = Snapshot::take(&mut client)?;
         if snapshot.status.enabled != 0 {
             return Err(TreatmentError::Unavailable(
-                "auditing is on here, so there is no residual cost to weigh: use `audit`".into(),
+                "auditing is on, so its residual cost cannot be measured: use `audit`".into(),
             ));
         }
         let host = look_at_host(context, guard, &mut client, &mut snapshot)?;
@@ -67,7 +67,8 @@ impl Treatment for Residual {
             return Ok(());
         }
         Err(TreatmentError::NotInForce(format!(
-            "auditing left no measurable cost behind: getppid takes {:.2} times as long",
+            "auditing left no measurable cost behind: getppid takes {:.2} times as long as in an exempt \
+             process",
             self.ratio
         )))
     }
@@ -96,10 +97,14 @@ impl Treatment for Residual {
 
     fn facts(&self) -> Vec<String> {
         let mut facts = vec![
-            "Auditing was enabled once and is off; the treated processes carry the audit context that \
-             this leaves behind, the baseline is exempt from it by a `never,task` rule."
+            "Auditing was enabled once and is off again: treated processes carry the audit context that \
+             remains. A `never,task` rule exempts the baseline."
                 .into(),
-            format!("Measured when it was applied: getppid takes {:.2} times as long.", self.ratio),
+            format!(
+                "When the treatment was applied, getppid took {:.2} times as long as in an exempt \
+                 process.",
+                self.ratio
+            ),
         ];
         facts.extend(self.host.iter().map(|(host, _)| host.sentence()));
         facts

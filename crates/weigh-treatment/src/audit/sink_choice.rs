@@ -13,11 +13,12 @@ use weigh_model::label::Parameters;
 /// The parameters as they are explained.
 pub const SINK: Parameter = Parameter {
     form: "sink=NAME",
-    help: "who receives the records: own (default), auditd, auditd+dispatcher, none, or with net: remote",
+    help: "receiver of the records: own (default), auditd, auditd+dispatcher, none, or with net: remote",
 };
 pub const FLUSH: Parameter = Parameter {
     form: "flush=WORD",
-    help: "with sink=auditd: none, incremental, incremental_async (default), data or sync",
+    help: "how auditd flushes its log (sink=auditd): none, incremental, incremental_async (default), data \
+         or sync",
 };
 
 /// The user's choice of a receiver.
@@ -72,8 +73,8 @@ impl SinkChoice {
         match (self, daemon) {
             (SinkChoice::Usual, _) => Ok(()),
             (_, Some(pid)) => Err(TreatmentError::Unavailable(format!(
-                "this host has an audit daemon (process {pid}), and the kernel sends the records to it \
-                 alone: leave `sink=` out to weigh with it, or stop it first"
+                "this host has an audit daemon (process {pid}), and the kernel sends records to one \
+                 daemon only: leave `sink=` out to use this daemon, or stop the daemon first"
             ))),
             (SinkChoice::Auditd { .. }, None) => {
                 find_auditd().map(drop).map_err(TreatmentError::Unavailable)
@@ -133,7 +134,7 @@ pub fn start_auditd(
 
 fn no_collector() -> TreatmentError {
     TreatmentError::Unavailable(
-        "sink=remote ships the records to W_passive, which only `net:` workloads have around them: `weigh \
+        "sink=remote ships the records to W_passive, which only `net:` workloads have: use `weigh \
          compare audit:sink=remote -w net:btu-quick`"
             .into(),
     )

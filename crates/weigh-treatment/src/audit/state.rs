@@ -61,10 +61,13 @@ impl Snapshot {
     /// Where the journal was damaged, or holds what no host can have had when we changed it.
     pub fn from_journal(state: &Value) -> Result<Snapshot, String> {
         let snapshot: Snapshot = serde_json::from_value(state.clone())
-            .map_err(|error| format!("the audit journal: {error}"))?;
+            .map_err(|error| format!("cannot read the audit journal: {error}"))?;
         match snapshot.impossible() {
             None => Ok(snapshot),
-            Some(what) => Err(format!("the audit journal: {what}, so it is not put back")),
+            Some(what) => Err(format!(
+                "the audit journal is damaged ({what}): weigh does not restore from it; check `auditctl \
+                 -s` and `auditctl -l`"
+            )),
         }
     }
 
@@ -74,13 +77,11 @@ impl Snapshot {
     fn impossible(&self) -> Option<String> {
         let Status { enabled, failure, .. } = self.status;
         if enabled > 1 || failure > 1 {
-            return Some(format!(
-                "`enabled {enabled}`, `failure {failure}` cannot have been found"
-            ));
+            return Some(format!("weigh never stores `enabled {enabled}`, `failure {failure}`"));
         }
         let added = self.added.as_deref().unwrap_or_default();
         let is_theirs = added.iter().any(|rule| self.rules.contains(rule));
-        is_theirs.then(|| "a rule of the host is among ours".into())
+        is_theirs.then(|| "a rule of the host is listed as weigh's".into())
     }
 
     /// Tells the guard how to undo what comes next.
@@ -161,7 +162,7 @@ impl Snapshot {
             }
         }
         if client.features().ok() != self.features {
-            changes.push("the features that forbid login uids are others".into());
+            changes.push("the features that restrict login uids differ".into());
         }
         let rules = client.rules().map_err(needs)?;
         changes.extend(config_diff::rules(&self.host(), &rules));
@@ -169,8 +170,8 @@ impl Snapshot {
             return Ok(());
         }
         Err(TreatmentError::NotInForce(format!(
-            "the audit configuration of this host was changed meanwhile: {}. Whoever did that, all of it is \
-             put back, also what is not ours",
+            "the audit configuration of this host changed during the experiment: {}. weigh restores all \
+             of it, including changes that others made",
             changes.join("; ")
         )))
     }
@@ -231,7 +232,7 @@ impl Snapshot {
         for rule in loaded.iter().filter(|rule| ours.contains(&hex(rule))) {
             match client.delete_rule(rule) {
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
-                other => drop(steps.note("a rule of ours", other)),
+                other => drop(steps.note("the rules without weigh's", other)),
             }
         }
         ours
@@ -281,7 +282,10 @@ impl Snapshot {
         let rules = client.rules().map_err(|error| needs(error).to_string())?;
         let left = rules.iter().filter(|rule| ours.contains(&hex(rule))).count();
         if left > 0 {
-            return Err(format!("{left} audit rules of ours are still loaded; see `auditctl -l`"));
+            return Err(format!(
+                "{left} of weigh's audit rules are still loaded: list them with `auditctl -l`, delete \
+                 them with `auditctl -d`"
+            ));
         }
         if !self.has_switched {
             return Ok(());
@@ -292,8 +296,8 @@ impl Snapshot {
         if !changed.is_empty() {
             let Status { enabled, failure, rate_limit, backlog_limit, .. } = self.status;
             return Err(format!(
-                "the audit status is not as it was ({}): `auditctl -e {enabled} -f {failure} -r {rate_limit} \
-                 -b {backlog_limit} --backlog_wait_time {}` puts it back",
+                "the audit status differs from before the experiment ({}): restore it with `auditctl -e \
+                 {enabled} -f {failure} -r {rate_limit} -b {backlog_limit} --backlog_wait_time {}`",
                 changed.join("; "),
                 self.status.backlog_wait_time
             ));
@@ -301,7 +305,10 @@ impl Snapshot {
         let mut host = self.host();
         host.retain(|rule| !gone.contains(rule));
         config_diff::rules(&host, &rules).map_or(Ok(()), |changed| {
-            Err(format!("the audit rules of this host are not as they were: {changed}"))
+            Err(format!(
+                "the audit rules of this host differ from before the experiment ({changed}): reload \
+                 them, for example with `augenrules --load`"
+            ))
         })
     }
 }

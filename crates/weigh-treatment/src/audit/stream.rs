@@ -82,7 +82,11 @@ impl Stream {
         match sink.lines.receive(context.interrupted, Instant::now() + PROMPTLY) {
             Ok(SinkReply::Ready) => {}
             Ok(SinkReply::Error(problem)) => return Err(system(problem)),
-            Ok(SinkReply::Counts(_)) => return Err(system("the sink counts before it was asked")),
+            Ok(SinkReply::Counts(_)) => {
+                return Err(system(
+                    "the receiver of the records sent a count before weigh asked for one",
+                ));
+            }
             Err(LinesError::Interrupted) => return Err(TreatmentError::Interrupted),
             Err(other) => return Err(system(other)),
         }
@@ -141,8 +145,8 @@ impl Stream {
                 }
                 Err(problem) => {
                     return Err(TreatmentError::NotInForce(format!(
-                        "audit records no longer arrive ({problem}): auditing may have been switched \
-                         off, the audit socket taken over, or the log's disk be full"
+                        "audit records no longer arrive ({problem}): auditing may be off, a different \
+                         process may have the audit socket, or the log's disk may be full"
                     )));
                 }
             }
@@ -159,12 +163,10 @@ impl Stream {
     pub fn why_not_counted(&self) -> &'static str {
         match self.receiver {
             Receiver::Own | Receiver::Remote(_) => {
-                "the receiver of the records stalled, and some may have been dropped"
+                "the receiver of the records stalled, so some may be missing"
             }
             Receiver::Nobody => "records came faster than weigh could read them",
-            _ => {
-                "records came faster than weigh could read them beside the audit daemon, which has them all"
-            }
+            _ => "records came faster than weigh could read them; the audit daemon has them all",
         }
     }
 
@@ -195,7 +197,7 @@ fn ship(
     command: &mut Command,
 ) -> Result<TcpStream, TreatmentError> {
     let connection = collector.connect().map_err(|error| {
-        system(format!("W_passive, {}, takes no records: {error}", collector.address))
+        system(format!("W_passive ({}) does not accept audit records: {error}", collector.address))
     })?;
     start::hand_over(command, vec![connection.as_raw_fd()]);
     let cpus = context.surroundings.get::<AllowedCpus>().map(|allowed| allowed.cpus.clone());

@@ -181,7 +181,7 @@ impl Watch {
         let rules = self.client.rules().map_err(needs)?;
         if rules != self.rules {
             return Err(TreatmentError::NotInForce(format!(
-                "the audit rules were changed during the measurement: {} were loaded, now there are {}",
+                "the audit rules were changed during the measurement: {} were loaded before, {} are now",
                 self.rules.len(),
                 rules.len()
             )));
@@ -205,14 +205,16 @@ impl Watch {
         let is_proved = seen == [true, true] || (has_lost && counts.treated_events > 0);
         if is_audited && !is_proved {
             return Err(TreatmentError::NotInForce(format!(
-                "the treated process was not audited: it opened the file {}, but the kernel sent no record \
-                 of that; the audit rules may have been removed",
+                "the treated process was not audited: it opened the file {}, but the kernel sent no \
+                 record of the open. Check the audit rules (`auditctl -l`)",
                 self.canary.display()
             )));
         }
         if !is_audited && seen != [false, false] {
             return Err(TreatmentError::NotInForce(
-                "the baseline was audited although a `never,task` rule exempts it".into(),
+                "the baseline was audited, although a `never,task` rule should exempt it: check \
+                 `auditctl -l`"
+                    .into(),
             ));
         }
         Ok(())

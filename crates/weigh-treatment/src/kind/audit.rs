@@ -62,8 +62,8 @@ impl Kind for Audit {
             FLUSH,
             Parameter {
                 form: "wait=TIME",
-                help: "how long a process blocks when the backlog is full; 0 drops the record; default: the \
-                    host's setting",
+                help: "longest time that a process blocks when the backlog is full; 0 drops the record; \
+                     default: the host's setting",
             },
             Parameter {
                 form: "live",
@@ -71,7 +71,7 @@ impl Kind for Audit {
             },
             Parameter {
                 form: "residual",
-                help: "weigh what remains of the cost after auditing is switched off, until the next boot",
+                help: "weigh the cost that remains after auditing is switched off, until the next boot",
             },
         ]
     }
@@ -279,7 +279,7 @@ fn load_file(
     let reasons: Vec<String> =
         lines.iter().filter_map(|line| line_fact(path, line, loginuid)).take(5).collect();
     Err(TreatmentError::Unavailable(format!(
-        "no rule of {} could be loaded: {}",
+        "cannot load any rule of {}: {}",
         path.display(),
         reasons.join("; ")
     )))
@@ -326,8 +326,7 @@ fn line_fact(path: &Path, line: &RuleLine, loginuid: u32) -> Option<String> {
     let what = match &line.outcome {
         LineOutcome::Loaded if line.is_confined => {
             format!(
-                "confined to login uid {loginuid} ({CONFINED}; its cost is that of a rule with one \
-                 more condition)"
+                "confined to login uid {loginuid} ({CONFINED}; the extra condition adds to its cost)"
             )
         }
         LineOutcome::Loaded | LineOutcome::Present => return None,
