@@ -114,14 +114,14 @@ fn a_guest_is_measured_in_instructions_and_every_sample_is_proved() {
         assert!(row["readings"].as_array().is_none_or(Vec::is_empty), "a time: {row}");
         let refused = format!("vm:root={root},cmdline=\"mitigations=off\"");
         let refused = run(&home, &["compare", &refused, "--base", &base, "-w", "getppid"]);
-        refused.assert_error(&["`mitigations=off` changes what the CPU does", "/dev/kvm"]);
+        refused.assert_error(&["`mitigations=off` changes how the CPU works", "/dev/kvm"]);
     }
     let rows = json["results"].as_array().unwrap();
     assert!(rows.len() == arms.len() && rows.iter().all(|row| row["pairs"].as_u64() >= Some(1)));
     // Each process was denied what Landlock does not allow, or it would not have been executed.
     assert!(json["failures"].as_array().unwrap().is_empty(), "{}", json["failures"]);
     let facts = json["treatments"][0]["facts"].to_string();
-    assert!(facts.contains("audit=1") && facts.contains("about the next boot"), "{facts}");
+    assert!(facts.contains("audit=1") && facts.contains("applies to the next boot"), "{facts}");
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
     assert_eq!(home.processes(), Vec::<i32>::new(), "{:#?}", home.describe_processes());
 }
@@ -144,7 +144,7 @@ fn what_is_missing_is_told_with_what_gets_it() {
     );
     apart(&home, &line, &vm).assert_error(&["MiB are free: set XDG_STATE_HOME"]);
     let alone = apart(&home, "true", &vm);
-    alone.assert_error(&["The distribution's mirror cannot be reached"]);
+    alone.assert_error(&["Cannot reach the distribution's mirror"]);
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
@@ -154,7 +154,10 @@ fn what_cannot_be_compared_is_refused_before_anything_is_booted() {
     let refused = |arguments: &[&str], parts: &[&str]| home.run(arguments).assert_error(parts);
     refused(&["compare", "vm:selinux"], &["is a virtual machine", "--base vm"]);
     refused(&["compare", "vm:selinux,apparmor", "--base", "vm"], &["two arms"]);
-    refused(&["compare", "vm::thp:never", "--base", "vm"], &["`vm` is another machine", "`thp`"]);
+    refused(
+        &["compare", "vm::thp:never", "--base", "vm"],
+        &["`vm` is a different machine", "`thp`"],
+    );
     refused(&["compare", "vm:x", "--base", "vm"], &["does not take `x`"]);
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::kernel::BootKernel;
 use super::normal::{NormalBoot, of_kernel};
 use crate::digest::digest_of_file;
-use crate::guest::options::{GuestOptions, SelinuxMode};
+use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
 use weigh_workload::setup::kind::guest_state::GuestSeen;
 
 /// In every boot of an experiment: what brings the machine back where it fails. A watchdog that was set
@@ -48,19 +48,20 @@ impl BootEntry {
         let there = asked.iter().find(|(is_asked, module, _)| *is_asked && has(module));
         if let Some((_, module, name)) = there {
             return Err(format!(
-                "{name} is in force in every boot of this machine: weigh it the other way round, as in \
-                 boot:cmdline={module}=0"
+                "{name} is already in force in every boot of this machine: measure boots without it \
+                 instead, as in boot:cmdline={module}=0"
             ));
         }
         if options.has_audit && normal.audits {
             return Err(
-                "auditing is on in every boot of this machine: weigh `audit` instead".into()
+                "auditing is already on in every boot of this machine: weigh `audit` instead"
+                    .into(),
             );
         }
         if options.selinux.is_some() && !Path::new("/etc/selinux/config").exists() {
             return Err(
-                "there is no SELinux policy here (/etc/selinux/config): a boot that enforces none \
-                        would hang"
+                "this machine has no SELinux policy (/etc/selinux/config), without which an enforcing \
+                 boot hangs: install a policy"
                     .into(),
             );
         }
@@ -106,17 +107,18 @@ impl BootEntry {
     /// A sentence with the difference.
     pub fn check(&self, seen: &GuestSeen, mark: &str) -> Result<(), String> {
         if of_kernel(&seen.cmdline) != self.marked(mark) {
-            return Err(format!("its kernel was started with `{}`", seen.cmdline));
+            return Err(format!("the kernel's command line is `{}`", seen.cmdline));
         }
         let release = seen.version.strip_prefix("Linux version ").unwrap_or_default();
         let release = release.split(' ').next().unwrap_or_default();
         let is_other = self.version.as_ref().is_some_and(|version| *version != seen.version);
         if release != self.kernel.release || is_other {
-            return Err(format!("its kernel is `{}`, not {}", seen.version, self.kernel.release));
+            return Err(format!("the kernel is `{}`, not {}", seen.version, self.kernel.release));
         }
         self.check_modules(seen)?;
         if let Some(enforces) = self.enforces.filter(|enforces| *enforces != seen.enforces) {
-            return Err(format!("SELinux: enforcing is {:?}, not {enforces:?}", seen.enforces));
+            let [seen, wanted] = [seen.enforces, enforces].map(selinux_state);
+            return Err(format!("SELinux is {seen}, not {wanted}"));
         }
         let audits = seen.audit.unwrap_or(0) != 0;
         match self.audits.is_some_and(|wanted| wanted != audits) {
@@ -127,13 +129,13 @@ impl BootEntry {
 
     fn check_modules(&self, seen: &GuestSeen) -> Result<(), String> {
         if let Some(missing) = self.asked.iter().find(|name| !seen.modules.contains(name)) {
-            return Err(format!("`{missing}` is none of its security modules"));
+            return Err(format!("the security module `{missing}` is missing"));
         }
         match self.modules.as_ref().filter(|modules| !is_same(modules, &seen.modules)) {
             None => Ok(()),
             Some(modules) => {
                 let [seen, wanted] = [&seen.modules, modules].map(|names| names.join(", "));
-                Err(format!("its security modules are {seen}, not {wanted}"))
+                Err(format!("the security modules are {seen}, not {wanted}"))
             }
         }
     }
@@ -239,9 +241,9 @@ mod tests {
             change(&mut other);
             check(&other).unwrap_err()
         };
-        assert!(with(&|seen| seen.cmdline.push_str(" more")).contains("started with"));
+        assert!(with(&|seen| seen.cmdline.push_str(" more")).contains("command line is"));
         assert!(with(&|seen| seen.version = "Linux version 6.2 x".into()).contains("not 6.1"));
-        assert!(with(&|seen| seen.version.push('x')).contains("its kernel is"));
+        assert!(with(&|seen| seen.version.push('x')).contains("the kernel is"));
         assert!(with(&|seen| seen.modules.clear()).contains("security modules"));
         assert!(with(&|seen| seen.audit = Some(0)).contains("auditing is off"));
         assert!(entry.check(&seen(&entry), "weigh.boot=x.2").is_err(), "another boot's mark");

@@ -33,7 +33,8 @@ impl Grub {
         let is_there =
             |(directory, _): &&(&str, &str)| Path::new(directory).join("grub.cfg").is_file();
         let (directory, name) = INSTALLED.iter().find(is_there).ok_or(
-            "there is no GRUB here (/boot/grub/grub.cfg, /boot/grub2/grub.cfg): leave --reboot-by grub out",
+            "cannot find GRUB (/boot/grub/grub.cfg, /boot/grub2/grub.cfg): leave out --reboot-by grub, \
+             to boot by kexec",
         )?;
         Ok(Grub { directory: Path::new(directory), name })
     }
@@ -44,7 +45,8 @@ impl Grub {
 
     fn run(&self, what: &str, arguments: &[&OsStr]) -> Result<String, String> {
         let name = format!("{}-{what}", self.name);
-        let program = program::find(&name)?.ok_or_else(|| format!("there is no {name} here"))?;
+        let program = program::find(&name)?
+            .ok_or_else(|| format!("{name} is missing: install GRUB's tools"))?;
         let mut command = start::command(program, Inherited::Fixed);
         command.args(arguments);
         let done = said::output(command).map_err(|error| format!("{name}: {error}"))?;
@@ -91,8 +93,8 @@ fn can_write(directory: &Path, file_system: &str, between: &str) -> Result<(), S
         _ => between.split_whitespace().collect::<Vec<_>>().join(", "),
     };
     Err(format!(
-        "{} is on what GRUB is not known to write ({what}): it would boot the entry for ever, also one that \
-         panics",
+        "GRUB may be unable to write {} ({what}): it could not clear the one-shot entry and would boot \
+         it for ever, even if it panics",
         directory.display()
     ))
 }
@@ -100,7 +102,7 @@ fn can_write(directory: &Path, file_system: &str, between: &str) -> Result<(), S
 /// A word that GRUB's shell takes as it is.
 fn quoted(word: &str) -> Result<String, String> {
     match word.contains('\'') || word.is_empty() {
-        true => Err(format!("`{word}` cannot be written for GRUB")),
+        true => Err(format!("`{word}` cannot be quoted in a GRUB entry")),
         false => Ok(format!("'{word}'")),
     }
 }
@@ -126,13 +128,19 @@ pub fn try_out(kernel: &BootKernel, line: &str) -> Result<(), String> {
     let file = grub.directory.join("grub.cfg");
     let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     if let Some(word) = ["custom.cfg", "next_entry"].iter().find(|word| !text.contains(**word)) {
-        return Err(format!("{} does not read {word}: it has no one-shot entries", file.display()));
+        return Err(format!(
+            "{} does not read {word}, so GRUB cannot boot a one-shot entry: leave out --reboot-by grub",
+            file.display()
+        ));
     }
     if grub.custom().exists() && !is_ours(&grub.custom())? {
-        return Err(format!("{} is there already, and not ours", grub.custom().display()));
+        return Err(format!(
+            "{} exists, and weigh did not write it: move it away, or leave out --reboot-by grub",
+            grub.custom().display()
+        ));
     }
     grub.run("editenv", &["-".as_ref(), "list".as_ref()])?;
-    let by_kexec = |problem| format!("{problem}; leave --reboot-by grub out, to boot by kexec");
+    let by_kexec = |problem| format!("{problem}; leave out --reboot-by grub, to boot by kexec");
     grub.can_forget().map_err(by_kexec)?;
     grub.text(kernel, line).map(drop)
 }
@@ -165,7 +173,10 @@ pub fn unload() -> Result<(), String> {
     if is_ours(&grub.custom())? {
         match fs::remove_file(grub.custom()) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(format!("{}: {error}: remove it", grub.custom().display()));
+                return Err(format!(
+                    "cannot remove {}: {error}; remove it by hand",
+                    grub.custom().display()
+                ));
             }
             _ => {}
         }

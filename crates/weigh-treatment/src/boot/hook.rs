@@ -82,8 +82,8 @@ impl Hook {
         match scripts.is_empty() {
             false => Ok(Hook::Scripts(scripts)),
             true => Err(
-                "nothing here would start weigh again after a boot: there is neither systemd, nor \
-                         /etc/rc2.d, nor /etc/local.d"
+                "weigh cannot start again after a boot: this machine has neither systemd nor /etc/rc2.d \
+                 nor /etc/local.d"
                     .into(),
             ),
         }
@@ -111,10 +111,8 @@ impl Hook {
         let (who, mut command) = match self {
             Hook::Units => {
                 let systemd = trust::program::find("systemd-run")?;
-                let mut run = start::command(
-                    systemd.ok_or("there is no systemd-run here")?,
-                    Inherited::Fixed,
-                );
+                let mut run =
+                    start::command(systemd.ok_or("systemd-run is missing")?, Inherited::Fixed);
                 run.args(["--wait", "--quiet", "--collect"]).arg(program);
                 ("systemd", run)
             }
@@ -127,8 +125,8 @@ impl Hook {
             Err(error) => error.to_string(),
         };
         Err(format!(
-            "{who} cannot start {}, and so could not after a boot ({}): SELinux may forbid it, or that file \
-             system is mounted noexec; XDG_STATE_HOME can name another directory",
+            "{who} cannot start {}, so weigh could not go on after a boot ({}). SELinux may forbid it, \
+             or the file system is mounted noexec: set XDG_STATE_HOME to a different directory",
             program.display(),
             problem.trim()
         ))
@@ -139,7 +137,8 @@ impl Hook {
     /// # Errors
     /// A sentence.
     pub fn install(&self, database: &Path) -> Result<(), String> {
-        let state = StateDir::open().map_err(|error| format!("the state directory: {error}"))?;
+        let state = StateDir::open()
+            .map_err(|error| format!("cannot open the state directory: {error}"))?;
         let program = state.path(PROGRAM);
         let own = fs::read("/proc/self/exe").map_err(|error| error.to_string());
         own.and_then(|own| {
@@ -175,12 +174,15 @@ impl Hook {
 /// # Errors
 /// A sentence that names what is left.
 pub fn remove() -> Result<(), String> {
-    let state = StateDir::open().map_err(|error| format!("the state directory: {error}"))?;
+    let state =
+        StateDir::open().map_err(|error| format!("cannot open the state directory: {error}"))?;
     let units = [&UNIT, &EARLY_UNIT].into_iter().flat_map(|unit| [unit.link(), unit.file()]);
     let scripts = SCRIPTS.iter().chain([&EARLY_SCRIPT]).map(PathBuf::from);
     let files = units.chain(scripts).chain([state.path(PROGRAM)]);
     let left: Vec<String> = files
-        .filter_map(|file| gone(&file).err().map(|error| problem(&file, &error) + ": remove it"))
+        .filter_map(|file| {
+            gone(&file).err().map(|error| problem(&file, &error) + "; remove it by hand")
+        })
         .collect();
     if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
 }

@@ -28,10 +28,7 @@ impl BootKernel {
         ];
         let found = places.iter().map(PathBuf::from).find(|path| path.is_file());
         let image = found.ok_or_else(|| {
-            format!(
-                "the file of the running kernel is not here: there is none of {}",
-                places.join(", ")
-            )
+            format!("cannot find the image of the running kernel; looked for {}", places.join(", "))
         })?;
         BootKernel::with(&image, release)
     }

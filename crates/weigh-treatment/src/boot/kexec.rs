@@ -38,7 +38,8 @@ pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
     };
     let image = open(&kernel.image)?;
     let initramfs = kernel.initramfs.as_deref().map(open).transpose()?;
-    let line = CString::new(line).map_err(|_| "a command line has a NUL in it".to_owned())?;
+    let line = CString::new(line)
+        .map_err(|_| "the kernel's command line contains a NUL byte".to_owned())?;
     let bytes = line.as_bytes_with_nul();
     let (initramfs, flags) = match &initramfs {
         Some(file) => (file.as_raw_fd(), 0),
@@ -65,11 +66,11 @@ fn explained(image: &std::path::Path, error: &io::Error) -> String {
         }
         Some(libc::ENOSYS) => ": this kernel was built without CONFIG_KEXEC_FILE",
         Some(libc::EKEYREJECTED | libc::ENOKEY | libc::EBADMSG | libc::ENODATA) => {
-            ": this kernel starts signed ones only (Secure Boot)"
+            ": this kernel starts signed kernels only (Secure Boot)"
         }
         _ => "",
     };
-    format!("the kernel does not take {} for kexec ({error}){why}", image.display())
+    format!("the kernel refuses to load {} for kexec ({error}){why}", image.display())
 }
 
 /// Forgets the one that is loaded.
@@ -82,7 +83,7 @@ pub fn unload() -> Result<(), String> {
     match done {
         0 => Ok(()),
         _ => Err(format!(
-            "the kernel that was loaded for kexec is still there ({}): kexec -u",
+            "cannot unload the kernel that was loaded for kexec ({}): run `kexec -u`",
             io::Error::last_os_error()
         )),
     }

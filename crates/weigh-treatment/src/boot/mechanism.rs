@@ -26,7 +26,7 @@ impl Mechanism {
     pub fn try_out(self, entry: &BootEntry) -> Result<(), String> {
         match self {
             Mechanism::Kexec if kexec::is_loaded()? => {
-                Err("a kernel is loaded for kexec already: kexec -u forgets it".into())
+                Err("a kernel is already loaded for kexec: unload it with `kexec -u`".into())
             }
             Mechanism::Kexec => {
                 kexec::load(&entry.kernel, &entry.line)?;
@@ -71,10 +71,10 @@ impl Mechanism {
     pub fn sentence(self) -> &'static str {
         match self {
             Mechanism::Kexec => {
-                "by kexec, past its firmware and its boot loader, which stay as they are"
+                "by kexec, which bypasses firmware and boot loader and leaves both unchanged"
             }
             Mechanism::Grub => {
-                "by GRUB's one-shot entry, which is written to custom.cfg and removed at the end"
+                "by a one-shot GRUB entry, which weigh writes to custom.cfg and removes at the end"
             }
         }
     }

@@ -43,8 +43,8 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
             BootEntry::of(&GuestOptions::of(&term.parameters)?, normal)
         }
         _ => Err(format!(
-            "`{label}` is more than a boot, or none: boots of this machine are compared with such alone, as \
-             in `weigh compare boot:audit`"
+            "`{label}` is not a single boot: compare boots of this machine with boots only, as in `weigh \
+             compare boot:audit`"
         )),
     }
 }

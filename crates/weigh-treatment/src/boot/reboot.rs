@@ -42,13 +42,15 @@ pub fn may_boot() -> Result<(), String> {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     if !rustix::process::geteuid().is_root() {
-        return Err("only root can boot the machine".into());
+        return Err("only root can reboot this machine".into());
     }
     if bits >> SYS_BOOT & 1 == 0 {
-        return Err("this process may not boot the machine (it lacks CAP_SYS_BOOT)".into());
+        return Err("this process cannot reboot the machine: it lacks CAP_SYS_BOOT".into());
     }
     match weigh_host::machine::facts::read().container {
-        Some(container) => Err(format!("this is a container ({container}), which has no boots")),
+        Some(container) => Err(format!(
+            "this is a container ({container}), which cannot reboot: run weigh on the host"
+        )),
         None => Ok(()),
     }
 }
@@ -62,7 +64,7 @@ pub fn go_down(way: WayDown) -> Result<(), String> {
     rustix::fs::sync();
     if has_systemd() {
         let verb = if way == WayDown::Loaded { "kexec" } else { "reboot" };
-        let program = trust::program::find("systemctl")?.ok_or("there is no systemctl here")?;
+        let program = trust::program::find("systemctl")?.ok_or("systemctl is missing")?;
         // systemd ends this process with all others, and waits for it.
         let goes_down = Arc::new(AtomicBool::new(true));
         signal_hook::flag::register_conditional_shutdown(SIGTERM, 0, Arc::clone(&goes_down))
@@ -75,7 +77,7 @@ pub fn go_down(way: WayDown) -> Result<(), String> {
         goes_down.store(false, Ordering::Relaxed);
         return Err(match has_failed {
             true => format!("`systemctl {verb}` failed: the machine stays up"),
-            false => format!("`systemctl {verb}` was obeyed, and the machine is still up"),
+            false => format!("`systemctl {verb}` succeeded, but the machine is still up"),
         });
     }
     // Read-only, as far as that goes: what was written is on disk already.
@@ -86,5 +88,5 @@ pub fn go_down(way: WayDown) -> Result<(), String> {
     };
     // SAFETY: it takes a number.
     unsafe { libc::reboot(how) };
-    Err(format!("the machine does not go down: {}", std::io::Error::last_os_error()))
+    Err(format!("cannot reboot the machine: {}", std::io::Error::last_os_error()))
 }

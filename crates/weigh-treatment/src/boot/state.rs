@@ -55,7 +55,7 @@ impl BootState {
         match directory.read(FILE) {
             Ok(bytes) => {
                 let read = serde_json::from_slice(&bytes).map(Some);
-                read.map_err(|error| say(format!("{error}: remove it")))
+                read.map_err(|error| say(format!("{error}; remove this file")))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(say(error.to_string())),
@@ -80,7 +80,7 @@ impl BootState {
         let path = open()?.path(FILE);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(format!("{}: {error}: remove it", path.display()))
+                Err(format!("cannot remove {}: {error}; remove it by hand", path.display()))
             }
             _ => Ok(()),
         }
@@ -136,5 +136,5 @@ pub fn seconds_now() -> u64 {
 }
 
 fn open() -> Result<StateDir, String> {
-    StateDir::open().map_err(|error| format!("the state directory: {error}"))
+    StateDir::open().map_err(|error| format!("cannot open the state directory: {error}"))
 }

@@ -40,27 +40,26 @@ const STANDS_DOWN: &[u8] = b"V";
 /// services take to stop before that. `is_early` is true if an early start sets the watchdog again.
 pub fn sentences(before: Option<Duration>, is_early: bool) -> String {
     let Some(name) = name() else {
-        return "There is no hardware watchdog here that could be used (/dev/watchdog): a boot that hangs \
-                takes somebody who resets the machine."
+        return "This machine has no usable hardware watchdog (/dev/watchdog): if a boot hangs, somebody \
+                must reset the machine."
             .into();
     };
     let mut told = match before {
         Some(stopping) => format!(
-            "A boot that hangs before its drivers are up is reset by the watchdog ({name}), within \
-             {} s.",
+            "The watchdog ({name}) resets a boot that hangs before its drivers are up, within {} s.",
             before_s(stopping)
         ),
         None => format!(
-            "A boot that hangs before its early start takes somebody who resets the machine, as a reset \
+            "If a boot hangs before weigh's early start, somebody must reset the machine, as a reset \
              stops the watchdog ({name})."
         ),
     };
     if is_early {
-        told += &format!(" One that hangs while it starts is reset after {START_TIMEOUT_S} s.");
+        told += &format!(" A boot that hangs later is reset after {START_TIMEOUT_S} s.");
     }
     if before.is_some() && stops_with_the_kernel() {
-        told += " A boot of the normal kernel comes before the first: the one that runs would stop the \
-                 watchdog as it goes down.";
+        told += " The normal kernel boots once before the first boot, as the running kernel would stop \
+                 the watchdog when it goes down.";
     }
     told
 }

@@ -21,9 +21,9 @@ const KNOWN: &str = "kvm";
 const NS_EACH: u32 = 2;
 
 /// Meaning of counted instructions for a result.
-pub const MEANING: &str = "guests count instructions, and all results are path lengths \
-     (instructions per operation), not times. They see no caches, TLBs, mitigations or waits for memory, \
-     and each step of a repeated string instruction counts as one.";
+pub const MEANING: &str = "guests count instructions instead of time, so all results are path lengths \
+                           (instructions per operation). Path lengths exclude caches, TLBs, mitigations \
+                           and memory latency; each step of a repeated string instruction counts as one.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accel {
@@ -103,18 +103,18 @@ pub fn find(
         return Ok(found);
     }
     announce(&format!(
-        "Trying whether a guest boots with KVM (at most {} s).",
+        "Testing whether a guest boots with KVM (at most {} s).",
         TRIED_FOR.as_secs()
     ));
     let (found, text) = match Guest::start(plan)?.arrive(interrupted, Some(TRIED_FOR)) {
         Ok(_) => (Kvm::Works, "works".to_owned()),
         Err(TreatmentError::Interrupted) => return Err(TreatmentError::Interrupted),
         Err(_) => {
-            announce("It does not. Trying whether it boots without KVM.");
+            announce("The guest does not boot with KVM. Testing without KVM.");
             plan.accel = Accel::Counting;
             Guest::start(plan)?.arrive(interrupted, None)?;
             let why = format!(
-                "{DEVICE} is there, but a guest boots only without it; to try it again, remove {}",
+                "a guest does not boot with {DEVICE}; remove {} to try again",
                 file.display()
             );
             (Kvm::Not(why.clone()), why)

@@ -81,8 +81,8 @@ impl<'a> Workshop<'a> {
         let free = status.f_bavail.saturating_mul(status.f_frsize);
         if free < ROOM_BYTES {
             return Err(TreatmentError::Unavailable(format!(
-                "a virtual machine takes {} MiB in {} while it is built, and {} MiB are free: set \
-                 XDG_STATE_HOME to a directory with more",
+                "building a virtual machine needs {} MiB in {}, but {} MiB are free: set XDG_STATE_HOME \
+                 to a directory with more space",
                 ROOM_BYTES >> 20,
                 self.directory.display(),
                 free >> 20
@@ -183,7 +183,7 @@ fn last_words(printed: &str) -> String {
     let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = said::words(lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n").as_bytes());
     let advice = if printed.contains("No space left on device") {
-        ". There is no room: set XDG_STATE_HOME to a directory with 2 GiB"
+        ". The disk is full: set XDG_STATE_HOME to a directory with 2 GiB of free space"
     } else if [
         "Temporary failure resolving",
         "Could not resolve",
@@ -193,11 +193,11 @@ fn last_words(printed: &str) -> String {
     .iter()
     .any(|words| printed.contains(words))
     {
-        ". The distribution's mirror cannot be reached: connect this machine, or name a root file system and \
-         a kernel that are here (vm:root=PATH,kernel=PATH)"
+        ". Cannot reach the distribution's mirror: connect this machine, or use a local root file system \
+         and kernel (vm:root=PATH,kernel=PATH)"
     } else if printed.contains("Unable to locate package") || printed.contains("No packages found")
     {
-        ". apt's lists may be missing or old: apt-get update"
+        ". apt's lists may be missing or old: run apt-get update"
     } else {
         ""
     };
@@ -221,7 +221,7 @@ mod tests {
         let of = |said: &str| last_words(&format!("one\ntwo\n\nthree\nfour\n{said}\n"));
         assert_eq!(of("five."), "two; three; four; five");
         assert!(of("write: No space left on device").contains("XDG_STATE_HOME"));
-        assert!(of("Temporary failure resolving 'deb.debian.org'").contains("cannot be reached"));
+        assert!(of("Temporary failure resolving 'deb.debian.org'").contains("Cannot reach"));
         assert!(of("E: Unable to locate package x").ends_with("apt-get update"));
     }
 }

@@ -53,29 +53,31 @@ pub struct Confinement {
 /// # Errors
 /// A sentence that says what is not permitted.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
-    let parent = getppid().ok_or("its parent has ended")?;
+    let parent = getppid().ok_or("the parent process has ended")?;
     let confinement = arguments.next().and_then(|text| text.into_string().ok());
     let confinement: Confinement = confinement
         .and_then(|text| serde_json::from_str(&text).ok())
-        .ok_or("its first argument does not say what the program has")?;
-    let program = arguments.next().ok_or("it needs a program")?;
+        .ok_or("the first argument is not a confinement in JSON")?;
+    let program = arguments.next().ok_or("the second argument, a program, is missing")?;
     let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    confinement.enter().map_err(say("a file system of its own"))?;
+    confinement.enter().map_err(say("cannot make a private file system"))?;
     // While this is root: its `PATH` is that of the system.
     let mut command = start::command(&program, Inherited::Fixed);
     command.args(arguments).env("TMPDIR", &confinement.temporary);
     umask(Mode::from_raw_mode(0o077));
-    become_user(NOBODY).map_err(say("becoming the user nobody"))?;
-    be_signalled_as_usual().map_err(say("signals"))?;
+    become_user(NOBODY).map_err(say("cannot become the user nobody"))?;
+    be_signalled_as_usual().map_err(say("cannot reset the signals"))?;
     // The kernel forgets it when the user changes.
-    if !follow_parent(parent, Signal::KILL).map_err(say("the signal at the end of its parent"))? {
-        return Err("its parent has ended".into());
+    if !follow_parent(parent, Signal::KILL)
+        .map_err(say("cannot ask for a signal at the parent's end"))?
+    {
+        return Err("the parent process has ended".into());
     }
     for file in &confinement.open {
         // SAFETY: it was left open for this.
         let file = unsafe { BorrowedFd::borrow_raw(*file) };
         fcntl_setfd(file, FdFlags::empty())
-            .map_err(|error| format!("an open file: {}", io::Error::from(error)))?;
+            .map_err(|error| format!("cannot pass on an open file: {}", io::Error::from(error)))?;
     }
     let error = command.exec();
     Err(format!("cannot execute {}: {error}", program.display()))

@@ -118,8 +118,8 @@ fn suite() -> Result<String, String> {
     match (field("ID").as_str(), field("VERSION_CODENAME")) {
         ("debian", suite) if !suite.is_empty() => Ok(suite),
         (other, _) => Err(format!(
-            "guests are built from Debian's packages, and this system is `{other}`: name a root file \
-             system and a kernel that are here (vm:root=PATH,kernel=PATH)"
+            "guests are built from Debian's packages, but this system is `{other}`: use a local root \
+             file system and kernel (vm:root=PATH,kernel=PATH)"
         )),
     }
 }
@@ -161,7 +161,7 @@ fn copy(
             step.run(&format!("Copying {from}"), &words).map(drop)
         }
         RootForm::Host => Err(TreatmentError::Unavailable(
-            "a guest's root cannot be this machine's own: name a directory, or an archive".into(),
+            "a guest cannot use this machine's own root: give a directory or an archive".into(),
         )),
         RootForm::Squashfs => {
             let (from, to) = (source.file.display().to_string(), tree.display().to_string());

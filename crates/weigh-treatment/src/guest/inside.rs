@@ -41,7 +41,7 @@ const NOBODY_THERE: Duration = Duration::from_millis(5);
 /// Never, where this is the first process: the machine goes down with its last words on the console.
 pub fn run() -> Result<(), String> {
     if std::process::id() != 1 {
-        return Err("it is the first process of a guest, and nothing else".into());
+        return Err("this subcommand runs only as the first process of a guest".into());
     }
     let problem = live().err().unwrap_or_default();
     if let Ok(mut console) = OpenOptions::new().write(true).open("/dev/console") {
@@ -68,7 +68,7 @@ fn live() -> Result<(), String> {
     if let Some(mode) = mode {
         enforce(&mode)?;
     }
-    serve(&port).map_err(|error| format!("the port: {error}"))
+    serve(&port).map_err(|error| format!("cannot use the serial port: {error}"))
 }
 
 fn mount_one(source: &str, at: &str, kind: &str, options: &std::ffi::CStr) -> Result<(), String> {
@@ -112,7 +112,7 @@ fn port() -> Result<File, String> {
         });
         found.is_some()
     });
-    let found = found.ok_or("there is no serial port of ours")?;
+    let found = found.ok_or("weigh's serial port is missing")?;
     let device = Path::new("/dev").join(found.file_name().unwrap_or_default());
     let opened = OpenOptions::new().read(true).write(true).open(&device);
     opened.map_err(|error| format!("{}: {error}", device.display()))
@@ -127,9 +127,9 @@ fn enter_root() -> Result<(), String> {
         let (from, to) = (format!("/{kernel}"), format!("{NEW_ROOT}/{kernel}"));
         mount_move(&from, &to).map_err(|error| say(&to, error))?;
     }
-    let change = |error: io::Error| format!("the root file system: {error}");
+    let change = |error: io::Error| format!("cannot enter the root file system: {error}");
     std::env::set_current_dir(NEW_ROOT).map_err(change)?;
-    mount_move(".", "/").map_err(|error| say("the root file system", error))?;
+    mount_move(".", "/").map_err(|error| say("cannot move the root file system", error))?;
     std::os::unix::fs::chroot(".").map_err(change)?;
     std::env::set_current_dir("/").map_err(change)
 }
@@ -164,7 +164,7 @@ fn furnish() -> Result<(), String> {
     let _ = mount_one("securityfs", "/sys/kernel/security", "securityfs", c"");
     make(SCRATCH)?;
     let _ = fs::write("/proc/sys/kernel/hostname", "guest");
-    raise_loopback().map_err(|error| format!("the loopback interface: {error}"))?;
+    raise_loopback().map_err(|error| format!("cannot raise the loopback interface: {error}"))?;
     for (name, value) in
         [("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), ("HOME", "/root"), ("LANG", "C")]
     {
@@ -193,7 +193,7 @@ fn raise_loopback() -> io::Result<()> {
 /// Becomes the user's process that the policy does not confine, and has it enforced.
 fn enforce(mode: &str) -> Result<(), String> {
     let set = |file: &str, value: &str| {
-        fs::write(file, value).map_err(|error| format!("{file}: {value}: {error}"))
+        fs::write(file, value).map_err(|error| format!("cannot write {value} to {file}: {error}"))
     };
     set("/sys/fs/selinux/enforce", "0")?;
     set("/proc/self/attr/current", CONTEXT)?;
@@ -249,7 +249,7 @@ fn start(role: &str, [stdin, stdout]: [OwnedFd; 2], ours: [i32; 2]) -> io::Resul
             let done = match role {
                 ARRIVAL => handshake::run([SCRATCH.into()].into_iter()),
                 LAUNCHER => launcher_process::run().map_err(|error| error.to_string()),
-                other => Err(format!("there is no role `{other}`")),
+                other => Err(format!("unknown role `{other}`")),
             };
             if let Err(problem) = &done {
                 eprintln!("weigh: {role}: {problem}");

@@ -80,14 +80,14 @@ impl GuestKernel {
         };
         let roots = ["lib/modules", "usr/lib/modules"].map(|path| directory.join(path));
         let trees = roots.iter().flat_map(|path| within(path));
-        let tree = trees.min().ok_or("its package has no modules")?;
+        let tree = trees.min().ok_or("its package contains no modules")?;
         let is_image = |path: &PathBuf| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu"))
         };
         let places = [directory.join("boot"), tree.clone()];
         let image = places.iter().flat_map(|path| within(path)).filter(is_image).min();
-        let image =
-            image.ok_or("its package has no kernel, neither in /boot nor with its modules")?;
+        let image = image
+            .ok_or("its package contains no kernel image, neither in /boot nor with its modules")?;
         GuestKernel::with(image, &tree)
     }
 
@@ -120,8 +120,8 @@ impl GuestKernel {
         let tree = trees.iter().map(|tree| tree.join(&release)).find(|tree| tree.is_dir());
         let tree = tree.ok_or_else(|| {
             format!(
-                "its modules are not here: {release} is looked for in ../lib/modules, lib/modules and \
-                 modules beside it, in its own directory, and in /lib/modules"
+                "cannot find its modules ({release}) in ../lib/modules, lib/modules or modules next to \
+                 it, in its own directory, or in /lib/modules"
             )
         })?;
         let tree = executable(&tree).map_err(|error| error.to_string())?;
@@ -157,7 +157,7 @@ pub fn release_of(image: &Path) -> Result<String, String> {
     let mut head = vec![0; 1 << 16];
     let mut file = user_file::open(image).map_err(|error| error.to_string())?;
     let length = read_up_to(&mut file, &mut head).map_err(|error| error.to_string())?;
-    let none = "it is no kernel that can be started here: name a vmlinuz (bzImage)";
+    let none = "not a bootable kernel image: give a vmlinuz (bzImage)";
     release_in(&head[..length]).ok_or_else(|| none.to_owned())
 }
 
@@ -204,7 +204,9 @@ fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentE
         |problem: String| TreatmentError::Unavailable(format!("the kernel {name}: {problem}"));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(is_plain) {
-        return Err(refused("it is neither a path nor the name of a package".into()));
+        return Err(refused(
+            "neither a path nor a package name: write kernel=PATH or kernel=PACKAGE".into(),
+        ));
     }
     let package = real_package(name, &shown).map_err(refused)?;
     workshop.have(&package.kept_as(), |step, whole| {
@@ -216,7 +218,7 @@ fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentE
         let is_package = |path: &PathBuf| path.extension().is_some_and(|end| end == "deb");
         let debs: Vec<PathBuf> = files.map(|entry| entry.path()).filter(is_package).collect();
         if debs.len() < package.parts.len() {
-            return Err(refused("apt-get has not fetched all of it".into()));
+            return Err(refused("apt-get did not fetch all of its packages".into()));
         }
         debs.iter().try_for_each(|deb| unpack(step, deb, whole))
     })
@@ -237,7 +239,9 @@ fn real_package(
     for _ in 0..MOST_NAMES {
         let told = shown(&name)?;
         let version = version_in(&told).ok_or_else(|| {
-            format!("apt knows no package {name}: apt-get update, or name a file (kernel=PATH)")
+            format!(
+                "apt does not know the package {name}: run apt-get update, or give a file (kernel=PATH)"
+            )
         })?;
         if let Some(other) = needs(&told, &["linux-image-"]).into_iter().next() {
             name = other;
@@ -261,7 +265,8 @@ fn real_package(
         let parts = parts.into_iter().map(with_version).collect::<Result<_, String>>()?;
         return Ok(KernelPackage { name, version, parts });
     }
-    Err("its package leads from one name to the next".into())
+    Err("its package only refers to other packages: name the package that contains the kernel"
+        .into())
 }
 
 fn field<'a>(shown: &'a str, key: &str) -> Option<&'a str> {
@@ -282,7 +287,7 @@ fn needs(shown: &str, beginnings: &[&str]) -> Vec<String> {
 
 fn shown(name: &str) -> Result<String, String> {
     let apt = program::find("apt-cache")?
-        .ok_or("there is no apt here to fetch it with: name a file that is here (kernel=PATH)")?;
+        .ok_or("apt is missing, so weigh cannot fetch it: give a local file (kernel=PATH)")?;
     let words = ["show", "--no-all-versions", "--", name];
     // What it does not know, it prints nothing of.
     let (printed, _) = output_of(&apt, &words.map(OsStr::new))?;
@@ -321,7 +326,7 @@ impl Modules {
         let lacking: Vec<&str> = NEEDED.iter().filter(lacks).copied().collect();
         if !lacking.is_empty() {
             return Err(format!(
-                "{release} lacks {}, which a guest needs: neither is it built in, nor is there a module",
+                "{release} has {} neither built in nor as modules, but a guest needs them",
                 lacking.join(", ")
             ));
         }
@@ -361,14 +366,14 @@ fn content(file: &Path) -> Result<Vec<u8>, String> {
         Some("gz") => "gzip",
         _ => return user_file::read(file, MOST_BYTES).map_err(say),
     };
-    let found =
-        program::find(tool)?.ok_or_else(|| format!("there is no {tool} here: install it"))?;
+    let found = program::find(tool)?
+        .ok_or_else(|| format!("{tool} is missing: install it to unpack the kernel's modules"))?;
     // It would wait for a writer.
     user_file::open(file).map_err(say)?;
     let words = ["-dc", "--"].map(OsStr::new).into_iter().chain([file.as_os_str()]);
     match output_of(&found, &words.collect::<Vec<_>>())? {
         (bytes, true) => Ok(bytes),
-        (_, false) => Err(format!("{}: {tool} cannot unpack it", file.display())),
+        (_, false) => Err(format!("{}: {tool} cannot unpack this module", file.display())),
     }
 }
 
@@ -414,7 +419,7 @@ mod tests {
         assert_eq!(names, ["virtio_ring", "virtio", "virtio_pci", "virtio_blk"]);
         let home = tree(&files, "kernel/fs/ext4/ext4.ko\n");
         let problem = Modules::in_tree(home.path()).unwrap().needed("6.1").unwrap_err();
-        assert!(problem.starts_with("6.1 lacks virtio_console, which a guest needs"), "{problem}");
+        assert!(problem.starts_with("6.1 has virtio_console neither built in"), "{problem}");
     }
 
     #[test]
@@ -445,7 +450,7 @@ mod tests {
         let one = real_package("linux-image-6.1-cloud-amd64", &shown).unwrap();
         assert_eq!(one.parts, ["linux-image-6.1-cloud-amd64=7.2-1"]);
         let unknown = real_package("linux-image-x", &shown).unwrap_err();
-        assert!(unknown.contains("apt knows no package linux-image-x"), "{unknown}");
+        assert!(unknown.contains("apt does not know the package linux-image-x"), "{unknown}");
     }
 
     #[test]
@@ -461,7 +466,7 @@ mod tests {
         refused(content(&home.path().join("x.ko.gz")).unwrap_err());
         fs::write(home.path().join("y.ko.gz"), "no archive").unwrap();
         let problem = content(&home.path().join("y.ko.gz")).unwrap_err();
-        assert!(problem.ends_with("gzip cannot unpack it"), "{problem}");
+        assert!(problem.ends_with("gzip cannot unpack this module"), "{problem}");
     }
 
     #[test]

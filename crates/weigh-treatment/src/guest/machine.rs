@@ -54,7 +54,9 @@ impl Guest {
         let (socket, console) = (name("port")?, name("console")?);
         if socket.as_os_str().len() > MAX_SOCKET_BYTES {
             let path = socket.display();
-            return Err(refused(format!("{path} is too long for a socket: set TMPDIR to another")));
+            return Err(refused(format!(
+                "{path} is too long for a socket: set TMPDIR to a shorter path"
+            )));
         }
         let qemu = program(QEMU).map_err(refused)?;
         let system = |error: io::Error| TreatmentError::Unavailable(format!("{QEMU}: {error}"));
@@ -95,7 +97,7 @@ impl Guest {
                 Err(LinesError::Interrupted) => return Err(TreatmentError::Interrupted),
                 Err(LinesError::TimedOut) => self.is_up(deadline)?,
                 Err(LinesError::Io(error)) => {
-                    return Err(self.lost(&format!("it does not answer ({error})")));
+                    return Err(self.lost(&format!("it does not answer weigh ({error})")));
                 }
             }
         }
@@ -106,7 +108,7 @@ impl Guest {
             return Err(self.lost("it ended before it was ready"));
         }
         match Instant::now() > deadline {
-            true => Err(self.lost("it does not come up in time")),
+            true => Err(self.lost("it did not boot in time")),
             false => Ok(()),
         }
     }

@@ -58,7 +58,7 @@ const QEMU_PACKAGE: &str = "qemu-system-arm";
 pub fn program(name: &str) -> Result<PathBuf, String> {
     let package = PROGRAMS.iter().find(|(known, _)| *known == name).map_or(name, |known| known.1);
     trust::program::find(name)?.ok_or_else(|| {
-        format!("there is no {name} here: apt-get install --no-install-recommends {package}")
+        format!("{name} is missing: apt-get install --no-install-recommends {package}")
     })
 }
 
@@ -86,7 +86,7 @@ pub fn make(
 ) -> Result<(BootPlan, Kvm), TreatmentError> {
     if let Some(file) = &context.place.executable.foreign {
         return Err(TreatmentError::Unavailable(format!(
-            "the workloads of {} are not in a guest: unset WEIGH_WORKLOADS",
+            "a guest cannot run the workloads of {}: unset WEIGH_WORKLOADS",
             file.display()
         )));
     }
@@ -98,16 +98,16 @@ pub fn make(
     let image = Image::find(options.root.as_deref(), context, &mut workshop)?;
     if options.selinux.is_some() && !image.is_labelled {
         return Err(TreatmentError::Unavailable(format!(
-            "{} has no SELinux policy: it takes selinux-policy-default and policycoreutils, or what has \
-             /etc/selinux and setfiles",
+            "{} has no SELinux policy: install selinux-policy-default and policycoreutils in it, or use \
+             a root with /etc/selinux and setfiles",
             image.shown
         )));
     }
     let scratch = context.place.scratch.clone();
     let initramfs =
-        fresh(&scratch, "initramfs")
-            .and_then(|file| Initramfs::write(&kernel, file))
-            .map_err(|error| TreatmentError::Unavailable(format!("the initramfs: {error}")))?;
+        fresh(&scratch, "initramfs").and_then(|file| Initramfs::write(&kernel, file)).map_err(
+            |error| TreatmentError::Unavailable(format!("cannot write the initramfs: {error}")),
+        )?;
     let accel = Accel::Kvm;
     let command_line = options.command_line(machine::CONSOLE, accel);
     let mut plan = BootPlan { kernel, image, initramfs, command_line, accel, scratch };

@@ -59,6 +59,15 @@ pub enum SelinuxMode {
     Enforcing,
 }
 
+/// Names a state of SELinux; `enforces` is the content of `/sys/fs/selinux/enforce`, if that exists.
+pub fn selinux_state(enforces: Option<bool>) -> &'static str {
+    match enforces {
+        None => "off",
+        Some(false) => "permissive",
+        Some(true) => "enforcing",
+    }
+}
+
 /// Options that the user asks of a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuestOptions {
@@ -85,7 +94,7 @@ impl GuestOptions {
                 }
                 ("selinux", Some("permissive")) => options.selinux = Some(SelinuxMode::Permissive),
                 ("selinux", Some(other)) => {
-                    return Err(format!("selinux is enforcing or permissive, not `{other}`"));
+                    return Err(format!("selinux={other}: takes enforcing or permissive"));
                 }
                 ("apparmor", None) => options.has_apparmor = true,
                 ("bpf-lsm", None) => options.has_bpf = true,
@@ -93,14 +102,21 @@ impl GuestOptions {
                 ("kernel", Some(value)) => options.kernel = Some(value.to_owned()),
                 ("root", Some(value)) => options.root = Some(value.to_owned()),
                 ("cmdline", Some(value)) => options.cmdline = value.trim().to_owned(),
-                (key, _) => return Err(format!("there is no `{key}` in this form")),
+                (key, _) => {
+                    return Err(format!(
+                        "`{key}` is not accepted in this form; see `weigh list treatments`"
+                    ));
+                }
             }
         }
         if options.selinux.is_some() && options.has_apparmor {
-            return Err("a kernel has either SELinux or AppArmor: weigh them in two arms".into());
+            return Err("a kernel runs either SELinux or AppArmor: use two arms".into());
         }
         if options.cmdline.chars().any(|c| c.is_control()) || options.words().any(|w| w == "--") {
-            return Err("what is in `cmdline` has to be words of a kernel's command line".into());
+            return Err(
+                "cmdline=: takes words of a kernel's command line, without control characters and `--`"
+                    .into()
+            );
         }
         Ok(options)
     }
@@ -118,9 +134,9 @@ impl GuestOptions {
         };
         self.words().find(name).map(|word| {
             format!(
-                "`{word}` changes what the CPU does (speculation, caches, TLBs), and without KVM a guest \
-                 counts instructions alone: what it costs or gains would not be shown, and that would be \
-                 wrong. It takes a machine with a working /dev/kvm"
+                "`{word}` changes how the CPU works (speculation, caches, TLBs), but without KVM a guest \
+                 counts instructions only and would not show its cost. Use a machine with a working \
+                 /dev/kvm"
             )
         })
     }
@@ -186,7 +202,7 @@ mod tests {
         assert!(of("vm:selinux,apparmor").unwrap_err().contains("two arms"));
         assert!(of("vm:selinux=maybe").unwrap_err().contains("enforcing or permissive"));
         assert!(of("vm:cmdline=\"a -- b\"").is_err());
-        assert!(of("vm:apparmor=x").unwrap_err().contains("`apparmor` in this form"));
+        assert!(of("vm:apparmor=x").unwrap_err().contains("`apparmor` is not accepted"));
     }
 
     #[test]

@@ -30,7 +30,7 @@ const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
 /// A sentence.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let (Some(socket), Some(role)) = (arguments.next(), arguments.next()) else {
-        return Err("it needs a socket and a role".into());
+        return Err("this subcommand takes a socket and a role".into());
     };
     let mut guest = connect(&socket).map_err(|error| format!("the guest's port: {error}"))?;
     let lost = |error: io::Error| format!("the guest's port: {error}");

@@ -22,18 +22,21 @@ impl Kind for MachineBoot {
     }
 
     fn summary(&self) -> &'static str {
-        "boots of this machine, which it reboots for: SELinux, kernels, boot options"
+        "boots of this machine, which weigh reboots: SELinux, kernels, boot options"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
-            Parameter { form: "selinux", help: "SELinux with the policy that is here, enforcing" },
-            Parameter { form: "selinux=permissive", help: "the same, but nothing is denied" },
-            Parameter { form: "apparmor", help: "AppArmor, with the profiles that are here" },
-            Parameter { form: "bpf-lsm", help: "the security module for BPF, with no program" },
-            Parameter { form: "audit", help: "auditing from the boot on (audit=1)" },
-            Parameter { form: "cmdline=WORDS", help: "more words for the kernel's command line" },
-            Parameter { form: "kernel=PATH", help: "a vmlinuz, its initramfs beside it" },
+            Parameter { form: "selinux", help: "SELinux with this machine's policy, enforcing" },
+            Parameter { form: "selinux=permissive", help: "SELinux that denies nothing" },
+            Parameter { form: "apparmor", help: "AppArmor with this machine's profiles" },
+            Parameter { form: "bpf-lsm", help: "the security module for BPF, without a program" },
+            Parameter { form: "audit", help: "auditing from boot on (audit=1)" },
+            Parameter { form: "cmdline=WORDS", help: "words to add to the kernel's command line" },
+            Parameter {
+                form: "kernel=PATH",
+                help: "a vmlinuz, with its initramfs in the same directory",
+            },
         ]
     }
 
@@ -66,9 +69,9 @@ impl OneArm {
     }
 
     fn check(&self, seen: &GuestSeen) -> Result<(), String> {
-        let entry = self.entry.as_ref().ok_or("it was never made ready")?;
+        let entry = self.entry.as_ref().ok_or("weigh never prepared it")?;
         if seen.boot != self.boot_id {
-            return Err(format!("it ran in another boot ({})", seen.boot));
+            return Err(format!("the process ran in a different boot ({})", seen.boot));
         }
         entry.check(seen, &self.mark)
     }
@@ -95,7 +98,7 @@ impl Treatment for OneArm {
             return Ok(Evidence::default());
         }
         let wrong = |problem: String| {
-            TreatmentError::NotInForce(format!("the boot is not as it should be: {problem}"))
+            TreatmentError::NotInForce(format!("this boot is not the requested boot: {problem}"))
         };
         let read = |name: &str| -> Result<GuestSeen, TreatmentError> {
             let seen = launch.seen(name)?;
@@ -104,7 +107,7 @@ impl Treatment for OneArm {
         let (before, after) = (read(GuestState::BEFORE)?, read(GuestState::AFTER)?);
         self.check(&before).and_then(|()| self.check(&after)).map_err(wrong)?;
         match self.options.selinux.is_some() && after.avc_lookups == before.avc_lookups {
-            true => Err(wrong("SELinux looked up no permission meanwhile".into())),
+            true => Err(wrong("SELinux looked up no permission during the sample".into())),
             false => Ok(Evidence::default()),
         }
     }
@@ -119,11 +122,11 @@ impl Treatment for OneArm {
         let Some(entry) = &self.entry else { return Vec::new() };
         vec![
             format!(
-                "Each sample of this arm is of a one-shot boot of its own of this machine: Linux {}. The \
-                 interval is about the next boot.",
+                "Each sample of this arm comes from its own one-shot boot of this machine: Linux {}. The \
+                 interval applies to the next boot.",
                 entry.kernel.release
             ),
-            format!("Its kernel's command line, but for the number of the boot: {}", entry.line),
+            format!("The kernel's command line, except for the boot's number: {}", entry.line),
         ]
     }
 

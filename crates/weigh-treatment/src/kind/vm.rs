@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::guest::accel::{self, Accel, Kvm};
-use crate::guest::options::{GuestOptions, SelinuxMode};
+use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
 use crate::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
 use crate::remote::handshake::Handshake;
 use crate::{ApplyContext, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError};
@@ -56,16 +56,22 @@ impl Kind for VirtualMachine {
     fn parameters(&self) -> &'static [Parameter] {
         &[
             Parameter { form: "selinux", help: "Debian's policy, enforcing" },
-            Parameter { form: "selinux=permissive", help: "the same, but nothing is denied" },
-            Parameter { form: "apparmor", help: "AppArmor, with no profile for what is measured" },
-            Parameter { form: "bpf-lsm", help: "the security module for BPF, with no program" },
-            Parameter { form: "audit", help: "auditing from the boot on (audit=1), without rules" },
-            Parameter { form: "cmdline=WORDS", help: "more words for the kernel's command line" },
+            Parameter { form: "selinux=permissive", help: "SELinux that denies nothing" },
+            Parameter {
+                form: "apparmor",
+                help: "AppArmor, without a profile for the measured program",
+            },
+            Parameter { form: "bpf-lsm", help: "the security module for BPF, without a program" },
+            Parameter { form: "audit", help: "auditing from boot on (audit=1), without rules" },
+            Parameter { form: "cmdline=WORDS", help: "words to add to the kernel's command line" },
             Parameter {
                 form: "kernel=NAME",
-                help: "a vmlinuz with its modules, or a package's name",
+                help: "a vmlinuz with its modules, or a package name",
             },
-            Parameter { form: "root=PATH", help: "a root file system, as `rootfs` takes it" },
+            Parameter {
+                form: "root=PATH",
+                help: "a root file system, in a form that `rootfs` takes",
+            },
         ]
     }
 
@@ -77,13 +83,15 @@ impl Kind for VirtualMachine {
         let lacking = lacking();
         if !lacking.is_empty() {
             return Probe::Broken(format!(
-                "it needs packages that are not here: apt-get install --no-install-recommends {}",
+                "packages are missing: apt-get install --no-install-recommends {}",
                 lacking.join(" ")
             ));
         }
         match rustix::process::geteuid().is_root() {
             true => Probe::Available,
-            false => Probe::NeedsRoot("the files of a guest belong to its own root".into()),
+            false => {
+                Probe::NeedsRoot("only root can make a guest's files, which belong to root".into())
+            }
         }
     }
 
@@ -126,7 +134,7 @@ type KvmFound = OnceCell<Kvm>;
 
 impl GuestVisit {
     fn plan(&self) -> Result<&BootPlan, TreatmentError> {
-        let none = || TreatmentError::Unavailable("the guest was never made ready".into());
+        let none = || TreatmentError::Unavailable("the guest was never prepared".into());
         self.plan.as_ref().ok_or_else(none)
     }
 
@@ -139,7 +147,7 @@ impl GuestVisit {
         let is_static = arrival.executable.is_static;
         if *self.is_static.get_or_insert(is_static) != is_static {
             return Err(TreatmentError::NotInForce(
-                "in this boot the workloads are linked otherwise than in the boots before".into(),
+                "in this boot the workloads are linked differently than in earlier boots".into(),
             ));
         }
         self.guest = Some((guest, arrival));
@@ -156,34 +164,35 @@ impl GuestVisit {
     /// Checks that a worker of this arm sees its guest as the options require.
     fn check(&self, seen: &GuestSeen) -> Result<(), String> {
         let (Ok(plan), Some((_, arrival))) = (self.plan(), &self.guest) else {
-            return Err("there is no guest".into());
+            return Err("the guest does not run".into());
         };
         if seen.boot != arrival.machine.boot_id {
-            return Err(format!("it ran in another boot ({})", seen.boot));
+            return Err(format!("the process ran in a different boot ({})", seen.boot));
         }
         check_version(&seen.version, &plan.kernel.release, self.version.as_deref())?;
         if seen.cmdline != plan.command_line {
-            return Err(format!("its kernel was started with `{}`", seen.cmdline));
+            return Err(format!("the kernel's command line is `{}`", seen.cmdline));
         }
         let wanted: Vec<String> = self.options.modules().split(',').map(str::to_owned).collect();
         // The kernel puts `capability` first, and adds what it is never without.
         if let Some(missing) = wanted.iter().find(|name| !seen.modules.contains(name)) {
-            return Err(format!("`{missing}` is none of its security modules"));
+            return Err(format!("the security module `{missing}` is missing"));
         }
         let majors = ["selinux", "apparmor", "bpf"];
         let is_extra = |name: &&String| majors.contains(&name.as_str()) && !wanted.contains(name);
         if let Some(extra) = seen.modules.iter().find(is_extra) {
-            return Err(format!("`{extra}` is one of its security modules"));
+            return Err(format!("the security module `{extra}` is present, but was not requested"));
         }
         let enforces = self.options.selinux.map(|mode| mode == SelinuxMode::Enforcing);
         if seen.enforces != enforces {
-            return Err(format!("SELinux: enforcing is {:?}, not {enforces:?}", seen.enforces));
+            let [seen, wanted] = [seen.enforces, enforces].map(selinux_state);
+            return Err(format!("SELinux is {seen}, not {wanted}"));
         }
         if enforces.is_some() && !seen.context.contains(":unconfined_t:") {
-            return Err(format!("its SELinux context is `{}`", seen.context));
+            return Err(format!("its SELinux context is `{}`, not unconfined_t", seen.context));
         }
         if self.options.has_apparmor && seen.context != "unconfined" {
-            return Err(format!("AppArmor calls it `{}`", seen.context));
+            return Err(format!("its AppArmor profile is `{}`, not `unconfined`", seen.context));
         }
         let audits = seen.audit.unwrap_or(0) != 0;
         if audits != self.options.has_audit {
@@ -200,7 +209,7 @@ impl GuestVisit {
             return Err(format!("a step that the policy forbids was {}", canary[0]));
         }
         match lookups {
-            0 => Err("SELinux looked up no permission meanwhile".into()),
+            0 => Err("SELinux looked up no permission during the sample".into()),
             _ => Ok(()),
         }
     }
@@ -210,11 +219,11 @@ impl GuestVisit {
 fn check_version(seen: &str, release: &str, first: Option<&str>) -> Result<(), String> {
     let own = seen.strip_prefix("Linux version ").and_then(|rest| rest.split(' ').next());
     if own != Some(release) {
-        return Err(format!("its kernel is `{seen}`, not Linux {release}"));
+        return Err(format!("the kernel is `{seen}`, not Linux {release}"));
     }
     match first {
         Some(first) if first != seen => {
-            Err(format!("its kernel is `{seen}`, and in a boot before it was `{first}`"))
+            Err(format!("the kernel is `{seen}`, but was `{first}` in an earlier boot"))
         }
         _ => Ok(()),
     }
@@ -226,7 +235,7 @@ impl Treatment for GuestVisit {
     }
 
     fn takes_time(&self) -> Option<String> {
-        Some("Booting a guest, which is built before if there is none yet.".into())
+        Some("Booting a VM (building its image first, about 70 s, once).".into())
     }
 
     fn prepare(
@@ -245,7 +254,7 @@ impl Treatment for GuestVisit {
             return Err(TreatmentError::Unavailable(problem));
         }
         Ok(is_first
-            .then(|| format!("There is no KVM here ({why}): {}", accel::MEANING))
+            .then(|| format!("KVM does not work here ({why}): {}", accel::MEANING))
             .into_iter()
             .collect())
     }
@@ -265,7 +274,7 @@ impl Treatment for GuestVisit {
         if self.is_lost() {
             self.losses += 1;
             if self.losses > LOSSES {
-                let problem = format!("the guest ended by itself {LOSSES} times");
+                let problem = format!("the guest ended unexpectedly {LOSSES} times");
                 return Err(TreatmentError::Unavailable(problem));
             }
         } else if self.round == Some(draw.round) {
@@ -297,7 +306,7 @@ impl Treatment for GuestVisit {
             let seen = launch.seen(name)?;
             serde_json::from_str(seen[0]).map_err(|error| {
                 TreatmentError::NotInForce(format!(
-                    "what was seen in the guest is unreadable: {}",
+                    "cannot read what a process saw in the guest: {}",
                     brief(&error.to_string())
                 ))
             })
@@ -308,7 +317,7 @@ impl Treatment for GuestVisit {
             return match [&before, &after].iter().any(|seen| own == Some(seen.boot.as_str())) {
                 false => Ok(Evidence::default()),
                 true => Err(TreatmentError::NotInForce(
-                    "a process of another arm ran in the guest of this one".into(),
+                    "a process of a different arm ran in this arm's guest".into(),
                 )),
             };
         }
@@ -320,7 +329,7 @@ impl Treatment for GuestVisit {
         });
         found.and_then(|()| self.check_selinux(launch, lookups)).map_err(|problem| {
             TreatmentError::NotInForce(format!(
-                "a process of the guest is not as it should be: {problem}"
+                "a process in the guest is not as requested: {problem}"
             ))
         })?;
         self.version.get_or_insert_with(|| before.version.clone());
@@ -350,26 +359,26 @@ impl Treatment for GuestVisit {
         let (Some(plan), Some((_, arrival))) = (&self.plan, &self.guest) else { return Vec::new() };
         let mut facts = vec![
             format!(
-                "The processes of this arm run in a virtual machine: Linux {}, {} (image {}), one CPU. It is \
-                 booted anew for every round: the interval is about the next boot.",
+                "The processes of this arm run in a virtual machine: Linux {}, {} (image {}), one CPU. \
+                 It boots again for every round, so the interval applies to the next boot.",
                 plan.kernel.release, plan.image.shown, plan.image.digest
             ),
-            format!("Its kernel's command line: {}", plan.command_line),
-            format!("Its security modules: {}.", arrival.machine.lsm.join(", ")),
+            format!("The guest's kernel command line: {}", plan.command_line),
+            format!("The guest's security modules: {}.", arrival.machine.lsm.join(", ")),
         ];
         facts.push(match plan.accel {
-            Accel::Counting => format!("There is no KVM here: {}", accel::MEANING),
+            Accel::Counting => format!("KVM does not work here: {}", accel::MEANING),
             Accel::Kvm => {
                 let states = &arrival.machine.mitigations;
                 let shown = states.iter().map(|(name, state)| format!("{name}: {state}"));
                 format!(
-                    "It runs on this CPU (KVM). Vulnerabilities: {}.",
+                    "The guest runs on this CPU (KVM). Vulnerabilities: {}.",
                     shown.collect::<Vec<_>>().join("; ")
                 )
             }
         });
         if arrival.executable.is_static {
-            facts.push("There the workloads are statically linked.".into());
+            facts.push("The workloads in the guest are statically linked.".into());
         }
         facts
     }
@@ -401,7 +410,7 @@ mod tests {
         assert!(check("6.1.0-56", None).unwrap_err().ends_with("not Linux 6.1.0-56"));
         let first = seen.replace("6.1.1", "6.1.2");
         let problem = check("6.1.0-56-cloud-amd64", Some(&first)).unwrap_err();
-        assert!(problem.contains("in a boot before it was"), "{problem}");
+        assert!(problem.contains("in an earlier boot"), "{problem}");
         assert!(check_version("", "", None).is_err());
     }
 
