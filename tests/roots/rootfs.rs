@@ -65,9 +65,11 @@ fn a_tar_is_weighed_against_a_directory_which_stays_as_it_is() {
     let json = assert_measured(&home, &outcome);
     assert_eq!(listing(&one), before);
     let facts = json["treatments"][0]["facts"].to_string();
-    for fact in
-        ["other.tar.gz (a tar archive, SHA-256 ", "other 1.0, GNU C Library", "same dynamic build"]
-    {
+    for fact in [
+        "other.tar.gz (a tar archive, SHA-256 ",
+        "other 1.0, GNU C Library",
+        "same dynamically linked workloads",
+    ] {
         assert!(facts.contains(fact), "{fact}: {facts}");
     }
     let facts = json["baseline_facts"].to_string();
@@ -146,7 +148,7 @@ fn one_root_that_takes_the_static_build_alone_gives_it_to_all() {
     let json = assert_measured(&home, &outcome);
     for facts in [&json["treatments"][0]["facts"], &json["baseline_facts"]] {
         let facts = facts.to_string();
-        assert!(facts.contains("the static build in all arms"), "{facts}");
+        assert!(facts.contains("All arms run the statically linked workloads"), "{facts}");
         assert!(facts.contains("bare"), "{facts}");
     }
     assert_measured(&home, &compare(&home, &label(&bare), "none", &["-w", "getppid"]));
@@ -209,7 +211,7 @@ fn a_root_that_is_not_the_one_fails_the_experiment() {
     let mark = entries.into_iter().find(is_root).unwrap().join("above/.weigh-root");
     fs::write(mark, "00000000000000ff\n").unwrap();
     let outcome = running.finish();
-    outcome.assert_error(&["The experiment failed", "its own has another mark"]);
+    outcome.assert_error(&["The experiment failed", "its root has a different mark"]);
     assert_nothing_left(&home);
 }
 
@@ -224,8 +226,7 @@ fn a_directory_that_is_changed_meanwhile_fails_the_experiment() {
     home.wait_for_samples(4, &mut running);
     fs::write(root.join("more"), "").unwrap();
     let outcome = running.finish();
-    outcome
-        .assert_error(&["The experiment failed", "is not what it was when the experiment began"]);
+    outcome.assert_error(&["The experiment failed", "is not as it was when the experiment began"]);
     assert_nothing_left(&home);
 }
 
@@ -248,7 +249,7 @@ fn what_is_mounted_in_a_directory_is_told_to_be_absent() {
     command.arg(program()).args(["compare", &format!("rootfs:path=\"{}\"", root.display())]);
     command.args(["--pairs", "8", "--no-detail", "-w", "getppid"]);
     let outcome = home.start(command).finish();
-    let said = format!("is absent in the arm: {}/mnt/in it", root.display());
+    let said = format!("are absent in this arm: {}/mnt/in it", root.display());
     outcome.assert_says(&[&said]);
     assert!(home.json().to_string().contains(&said), "{outcome:#?}");
 }
@@ -287,7 +288,7 @@ fn another_root_is_compared_with_this_systems_under_the_same_overlay() {
     let json = outcome.json();
     if json["baseline"] == "none" {
         let warnings = json["warnings"].to_string();
-        assert!(warnings.contains("`rootfs:/` cannot be had here"), "{json:#}");
+        assert!(warnings.contains("`rootfs:/` does not work here"), "{json:#}");
         skip("overlay", &warnings);
         return;
     }
@@ -303,7 +304,7 @@ fn what_is_no_root_file_system_is_refused_with_what_to_do() {
     let home = Home::new();
     let try_it = |label: &str| home.run(&["compare", label, "-w", "getppid", "--pairs", "8"]);
     try_it("rootfs").assert_error(&["rootfs:PATH"]);
-    try_it("rootfs:/no/such").assert_error(&["there is no such directory or archive"]);
+    try_it("rootfs:/no/such").assert_error(&["no such directory or archive"]);
     let fifo = home.path("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     try_it(&label(&fifo)).assert_error(&["not a regular file"]);
@@ -315,9 +316,9 @@ fn what_is_no_root_file_system_is_refused_with_what_to_do() {
     let odd = home.path("odd, name");
     try_it(&format!("rootfs:path=\"{}\"", odd.display())).assert_error(&["no such directory"]);
     let with_ours = label(home.directory.path());
-    try_it(&with_ours).assert_error(&["directory for temporary files lies in it", "TMPDIR"]);
+    try_it(&with_ours).assert_error(&["contains the directory for temporary files", "TMPDIR"]);
     let twice = format!("{}::{}", label(&junk), label(&junk));
-    try_it(&twice).assert_error(&["is twice in one arm"]);
+    try_it(&twice).assert_error(&["occurs twice in one arm"]);
     assert_nothing_left(&home);
 }
 

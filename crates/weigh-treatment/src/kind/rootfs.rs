@@ -26,20 +26,17 @@ impl Kind for Rootfs {
     }
 
     fn summary(&self) -> &'static str {
-        "another root file system: a directory, a tar, an image of a container or of a squashfs"
+        "a different root file system: a directory, tar archive, container image or squashfs"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
             Parameter {
                 form: "PATH",
-                help: "a directory, a tar (also by gzip, xz, zstd or bzip2), an OCI layout, what `docker \
-                       save` wrote, a squashfs; / for this system's own, the default baseline",
+                help: "a directory, tar (also gzip, xz, zstd or bzip2), OCI layout, archive of `docker \
+                     save` or squashfs; / is this system's own, the default baseline",
             },
-            Parameter {
-                form: "path=PATH",
-                help: "the same, where the path has a `,`, `:`, `+` or `=`",
-            },
+            Parameter { form: "path=PATH", help: "for a path that contains `,`, `:`, `+` or `=`" },
         ]
     }
 
@@ -61,7 +58,7 @@ impl Kind for Rootfs {
         match possible {
             Ok(()) => Placebo::Of(Parameters::of_words(["/"].into_iter())),
             Err(problem) => {
-                Placebo::Impossible(format!("`rootfs:/` cannot be had here ({problem})"))
+                Placebo::Impossible(format!("`rootfs:/` does not work here ({problem})"))
             }
         }
     }
@@ -81,8 +78,8 @@ impl Kind for Rootfs {
         let path = path.ok_or("rootfs takes the path of a root file system: rootfs:PATH")?;
         if let Some(other) = paths.next() {
             return Err(format!(
-                "rootfs takes one path, and `{other}` is another: put a path with a `,` between quotes, \
-                 rootfs:path=\"PATH\""
+                "rootfs takes one path, but `{other}` is a second one: put a path that contains `,` \
+                 between quotes, rootfs:path=\"PATH\""
             ));
         }
         Ok(Box::new(Elsewhere { source: RootSource::look(path)?, raised: None }))
@@ -160,7 +157,9 @@ impl Treatment for Elsewhere {
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let shown = self.source.shown();
         let Some((_, root)) = &self.raised else {
-            return Err(TreatmentError::NotInForce(format!("{shown} was never made ready")));
+            return Err(TreatmentError::NotInForce(format!(
+                "the root file system {shown} was never prepared"
+            )));
         };
         // Another arm may be in the same root.
         let is_wanted = root.is_entered_by(launch.setup);
@@ -175,9 +174,9 @@ impl Treatment for Elsewhere {
             launch.whose(),
             if is_wanted { "have" } else { "not have" },
             match wrong {
-                None | Some(&"") => "its own has no mark of ours",
+                None | Some(&"") => "its root lacks weigh's mark",
                 Some(mark) if *mark == own => "had it",
-                Some(_) => "its own has another mark",
+                Some(_) => "its root has a different mark",
             }
         )))
     }
@@ -208,7 +207,7 @@ impl Treatment for Elsewhere {
 impl Elsewhere {
     fn is_another(&self, problem: &str) -> TreatmentError {
         TreatmentError::NotInForce(format!(
-            "the root file system {} is not what it was when the experiment began: {problem}",
+            "the root file system {} is not as it was when the experiment began: {problem}",
             self.source.shown()
         ))
     }
@@ -218,7 +217,8 @@ impl Elsewhere {
         let paths: Vec<String> = mounted.iter().map(|path| path.display().to_string()).collect();
         (!paths.is_empty()).then(|| {
             format!(
-                "What is mounted in {} is absent in the arm: {}. It has the directories beneath.",
+                "File systems mounted in {} are absent in this arm: {}. The arm has the directories \
+                 beneath them.",
                 self.source.shown(),
                 paths.join(", ")
             )
@@ -241,9 +241,9 @@ impl Elsewhere {
         let files = root.files.map_or(String::new(), |files| format!(", {files} files"));
         let devices = match root.devices {
             0 => String::new(),
-            number => format!(" {number} device nodes in it are left out."),
+            number => format!(" {number} device nodes are left out."),
         };
-        let lacks = root.lacks.as_ref().map(|why| format!(" It lacks files: {why}."));
+        let lacks = root.lacks.as_ref().map(|why| format!(" Files are missing: {why}."));
         let name =
             |name: &Option<String>, none: &str| name.clone().unwrap_or_else(|| none.to_owned());
         format!(
@@ -251,7 +251,7 @@ impl Elsewhere {
              {}.{devices}{}",
             self.source.shown(),
             name(&root.tried.distribution, "a system without a name (os-release)"),
-            name(&root.tried.libc, "no libc that weigh knows"),
+            name(&root.tried.libc, "an unknown libc"),
             lacks.unwrap_or_default(),
         )
     }
@@ -259,12 +259,12 @@ impl Elsewhere {
 
 fn which_build(roots: &Roots) -> String {
     match roots.why_static() {
-        None => "The workloads are the same dynamic build in all arms: they have the loader and the libc of \
-                 their root."
+        None => "All arms run the same dynamically linked workloads, with the loader and the libc of the \
+                 arm's root."
             .into(),
         Some((file, why)) => format!(
-            "The workloads are the static build in all arms, with a libc of their own: the dynamic one does \
-             not run in {file} ({why})."
+            "All arms run the statically linked workloads, with a libc of their own: the dynamic build \
+             does not run in {file} ({why})."
         ),
     }
 }
@@ -272,11 +272,11 @@ fn which_build(roots: &Roots) -> String {
 fn where_it_writes() -> String {
     let user = match rustix::process::geteuid().is_root() {
         true => "",
-        false => " All files in it belong to the user, in a user namespace that has no other.",
+        false => " All files in it belong to the only user of its user namespace.",
     };
     format!(
-        "An overlay in memory lies above it, new for each pair, so it stays as it is; the directory for the \
-         workloads' files is the host's.{user}"
+        "Each pair gets a new overlay in memory, so the root file system stays unchanged; the workloads' \
+         files are in a directory of the host.{user}"
     )
 }
 
@@ -333,8 +333,8 @@ mod tests {
         let (old, new) = (root(1, "musl 1", "a"), root(2, "musl 2", "b"));
         assert_eq!(
             new.beside(&old),
-            "It differs from /old.tar in: libc musl 2 in place of musl 1. The effect is that of all that \
-             differs, together."
+            "It differs from /old.tar in: libc musl 2 in place of musl 1. The effect covers all \
+             differences together."
         );
         assert!(root(3, "musl 1", "c").beside(&old).contains("in: contents."));
         assert_eq!(root(4, "musl 1", "a").beside(&old), "/old.tar has the same content.");
@@ -344,9 +344,9 @@ mod tests {
     fn a_path_is_one_word_or_one_value() {
         let refused = |text: &str| KIND.build(&parameters_of(text)).err().unwrap();
         assert!(refused("rootfs").contains("rootfs:PATH"));
-        assert!(refused("rootfs:a,b").contains("`b` is another"));
-        assert!(refused("rootfs:/no/such").contains("there is no such directory or archive"));
-        assert!(refused("rootfs:path=\"/no, such\"").contains("rootfs:/no, such: there is no"));
+        assert!(refused("rootfs:a,b").contains("`b` is a second one"));
+        assert!(refused("rootfs:/no/such").contains("no such directory or archive"));
+        assert!(refused("rootfs:path=\"/no, such\"").contains("rootfs:/no, such: no such"));
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Root {
         if self.digest == other.digest {
             return format!("{file} has the same content.");
         }
-        let unknown = || "none that weigh knows".to_owned();
+        let unknown = || "unknown".to_owned();
         let both = |of: fn(&Root) -> Option<String>| {
             [self, other].map(|root| of(root).unwrap_or_else(unknown))
         };
@@ -203,9 +203,7 @@ impl Root {
             .map(|(what, [own, other])| format!("{what} {own} in place of {other}"))
             .collect();
         let known = if differ.is_empty() { "contents".into() } else { differ.join("; ") };
-        format!(
-            "It differs from {file} in: {known}. The effect is that of all that differs, together."
-        )
+        format!("It differs from {file} in: {known}. The effect covers all differences together.")
     }
 
     /// How a launcher gets into it.

@@ -85,7 +85,7 @@ impl RootSource {
         let say = |error: &dyn std::fmt::Display| format!("rootfs:{written}: {error}");
         let file = executable(Path::new(written)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                say(&"there is no such directory or archive (a path is relative to the current directory)")
+                say(&"no such directory or archive (paths are relative to the current directory)")
             }
             _ => say(&error),
         })?;
@@ -96,8 +96,8 @@ impl RootSource {
             }
             true if is_ours_in(&file) => {
                 return Err(say(
-                    &"the directory for temporary files lies in it, and no overlay can lie over \
-                                 itself: set TMPDIR to a directory elsewhere, or name another root",
+                    &"it contains the directory for temporary files, and an overlay cannot cover itself: \
+                      set TMPDIR to a directory elsewhere, or use a different root",
                 ));
             }
             true => RootForm::Directory,
@@ -198,7 +198,7 @@ impl RootSource {
         self.looked.set(Some((Instant::now(), began.elapsed())));
         match is_as_it_was {
             true => Ok(()),
-            false => Err("it was changed meanwhile by somebody else".into()),
+            false => Err("something else changed its content or its timestamps".into()),
         }
     }
 
@@ -297,7 +297,7 @@ fn check_room(archive: &File) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "it has {} MiB, and there is room to unpack {} MiB: set TMPDIR to another directory",
+        "it has {} MiB, but there is room to unpack only {} MiB: set TMPDIR to a different directory",
         length >> 20,
         room.bytes >> 20
     ))
@@ -389,7 +389,7 @@ mod tests {
         let path = home.path().join("sparse.tar");
         File::create(&path).unwrap().set_len(1 << 42).unwrap();
         let refused = RootSource::look(path.to_str().unwrap()).err().unwrap();
-        assert!(refused.contains("it has 4194304 MiB, and there is room to unpack"), "{refused}");
+        assert!(refused.contains("it has 4194304 MiB, but there is room to unpack"), "{refused}");
     }
 
     #[test]
@@ -425,6 +425,6 @@ mod tests {
         assert_eq!(source.check_unchanged(), Ok(()));
         fs::write(directory.path().join("file"), "three").unwrap();
         assert_eq!(source.check_now_and_then(), Ok(()), "it was looked at a moment ago");
-        assert!(source.check_unchanged().unwrap_err().contains("changed meanwhile"));
+        assert!(source.check_unchanged().unwrap_err().contains("something else changed"));
     }
 }

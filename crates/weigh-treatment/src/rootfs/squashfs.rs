@@ -76,15 +76,15 @@ fn unpack(
     let found = program::find("unsquashfs").map_err(ArchiveError::Unusable)?;
     let program = found.ok_or_else(|| {
         ArchiveError::Unusable(format!(
-            "this squashfs cannot be mounted ({why}), and `unsquashfs`, which unpacks it, is not installed: \
-             install squashfs-tools"
+            "cannot mount this squashfs ({why}), and `unsquashfs`, which could unpack it, is not \
+             installed: install squashfs-tools"
         ))
     })?;
     let room = Room::of(tree.parent().unwrap_or(tree))?;
     let files = inodes(image)?;
     if files > room.files.min(MOST_FILES) {
         return Err(ArchiveError::Unusable(format!(
-            "it has {files} files, for which there is no room; set TMPDIR to another directory"
+            "it has {files} files, too many for the free space: set TMPDIR to a different directory"
         )));
     }
     let mut command = start::command(program, Inherited::Fixed);
@@ -99,7 +99,7 @@ fn unpack(
         let left = Room::of(tree.parent().unwrap_or(tree))?;
         if left.bytes == 0 || left.files == 0 {
             return Err(ArchiveError::Unusable(
-                "it unpacks to more than there is room for; set TMPDIR to another directory".into(),
+                "not enough space to unpack it: set TMPDIR to a different directory".into(),
             ));
         }
         if !goes_on(room.bytes.saturating_sub(left.bytes)) {
@@ -137,8 +137,8 @@ fn what_it_lacks(said: &str) -> Option<String> {
         said.lines().map(str::trim).filter(|line| !line.is_empty() && !is_of_device(line));
     let first = printable::line(complaints.next()?);
     Some(match complaints.count() {
-        0 => format!("unsquashfs says `{first}`"),
-        more => format!("unsquashfs says `{first}`, and {more} more of the kind"),
+        0 => format!("unsquashfs reports `{first}`"),
+        more => format!("unsquashfs reports `{first}` (and {more} more)"),
     })
 }
 
@@ -219,6 +219,6 @@ mod tests {
         assert_eq!(what_it_lacks(&format!("{device}\n")), None);
         let said = format!("{device}\nNo space left on device\n\nanother\n");
         let lacks = what_it_lacks(&said).unwrap();
-        assert_eq!(lacks, "unsquashfs says `No space left on device`, and 1 more of the kind");
+        assert_eq!(lacks, "unsquashfs reports `No space left on device` (and 1 more)");
     }
 }

@@ -43,7 +43,7 @@ impl TriedRoot {
                 };
                 let launched = run(&other, &mut launcher, context)?.map_err(|problem| {
                     TreatmentError::Unavailable(format!(
-                        "no build of the workloads runs in it: {why}; the static one: {problem}"
+                        "no build of the workloads runs in it: {why}; the static build: {problem}"
                     ))
                 })?;
                 (launched, Some((other, why)))
@@ -52,7 +52,7 @@ impl TriedRoot {
         let seen = |name: &str| launched.seen.get(name).cloned();
         if seen(SEEN) != Some(format!("{number:016x}")) {
             return Err(TreatmentError::NotInForce(
-                "a process that was launched in it does not see it".into(),
+                "a process launched in the root file system does not see it".into(),
             ));
         }
         Ok(TriedRoot { distribution: seen(DISTRIBUTION), libc: seen(LIBC), needs_static })
@@ -81,7 +81,12 @@ fn run(
     match launcher.run(&job, context.interrupted) {
         Ok(launched) if launched.exit_code == Some(0) => Ok(Ok(launched)),
         Ok(launched) => {
-            let said = launched.stderr.lines().next().unwrap_or("it ends without a word").trim();
+            let said = launched
+                .stderr
+                .lines()
+                .next()
+                .unwrap_or("it ended without an error message")
+                .trim();
             Ok(Err(of_any_place(said)))
         }
         Err(LauncherError::Refused(why)) => Ok(Err(of_any_place(&why))),
