@@ -73,7 +73,7 @@ fn a_process_of_the_baseline_that_is_made_nice() {
         ["os.getpriority(os.PRIO_PROCESS, pid) != 15", "os.setpriority(os.PRIO_PROCESS, pid, 15)"],
         &["nice:15"],
         &WORK,
-        &["the other process should have had niceness", "but when it was executed had 15"],
+        &["the other process should have had niceness", "but had 15 when it was executed"],
     );
 }
 
@@ -169,7 +169,7 @@ fn kernel_file(path: &'static str) -> Option<String> {
 fn a_setting_of_the_kernel_that_is_changed() {
     const FILE: &str = "/proc/sys/vm/swappiness";
     let Some(was) = kernel_file(FILE) else { return };
-    let said = ["vm.swappiness was changed while we measured: it should be", "and is 77"];
+    let said = ["vm.swappiness was changed during the measurement: it should be", "but is 77"];
     let change = || std::fs::write(FILE, "77").unwrap();
     let now = interfere(&["sysctl:vm.swappiness=11"], &WORK, &said, Some(FILE), change);
     assert_eq!(now.unwrap(), was);
@@ -181,7 +181,7 @@ fn the_setting_of_huge_pages_that_is_changed() {
     let Some(was) = kernel_file(FILE) else { return };
     // What neither arm has.
     let other = if was.contains("[madvise]") { "always" } else { "madvise" };
-    let said = ["transparent_hugepage/enabled was changed while we measured"];
+    let said = ["transparent_hugepage/enabled was changed during the measurement"];
     let change = || std::fs::write(FILE, other).unwrap();
     let now = interfere(&["thp:never"], &WORK, &said, Some(FILE), change);
     assert_eq!(now.unwrap(), was);
@@ -205,7 +205,7 @@ fn a_process_that_is_moved_out_of_its_control_group() {
         ["b'/weigh-' in read(pid, 'cgroup')", OUT],
         &["cgroup:cpu.max=\"90000 100000\"", "--base", "none"],
         &WORK,
-        &["the treated process should have been in the control group weigh-", "it was moved"],
+        &["the treated process should have been in the control group weigh-", "something moved it"],
     );
 }
 
@@ -220,7 +220,8 @@ fn a_limit_that_is_lifted() {
         let mut own = names.filter(|path| path.to_string_lossy().contains("/weigh-"));
         std::fs::write(own.next().unwrap().join("cpu.cfs_quota_us"), "-1").unwrap();
     };
-    let said = ["cpu.cfs_quota_us was changed while we measured: it should be 90000, and is -1"];
+    let said =
+        ["cpu.cfs_quota_us was changed during the measurement: it should be 90000, but is -1"];
     // The placebo has a group too, without that limit.
     let arm = ["cgroup:cpu.max=\"90000 100000\"", "--base", "none"];
     interfere(&arm, &WORK, &said, None, lift);

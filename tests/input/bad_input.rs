@@ -17,11 +17,11 @@ fn names_that_do_not_exist_are_named_with_what_is_near() {
     home.run("run unixbenhc").assert_error(&["did you mean `unixbench`?"]);
     home.run("compare none -w zzzzzzzz").assert_error(&["weigh list workloads"]);
     home.run("compare audti").assert_error(&[
-        "no treatment `audti`",
+        "unknown treatment `audti`",
         "did you mean `audit`?",
         "weigh list",
     ]);
-    home.run("compare none --base nix").assert_error(&["no treatment `nix`"]);
+    home.run("compare none --base nix").assert_error(&["unknown treatment `nix`"]);
     home.run("show").assert_error(&["no experiment yet"]);
     home.run("show nosuch").assert_error(&["no experiment `nosuch`", "weigh history"]);
     home.run("export nosuch --json").assert_error(&["no experiment `nosuch`"]);
@@ -288,7 +288,7 @@ fn reports_that_cannot_be_written_are_named_before_anything_is_measured() {
     let experiment = ["compare", "none", "-w", "getppid", "--pairs", "8", "--json", "no/such/file"];
     home.run(&experiment).assert_error(&["cannot write no/such/file"]);
     assert!(!home.database().exists(), "it began nevertheless");
-    home.run("compare nosuch --json out.json").assert_error(&["no treatment"]);
+    home.run("compare nosuch --json out.json").assert_error(&["unknown treatment"]);
     home.run("run nosuch --html out.html").assert_error(&["`nosuch`"]);
     assert!(!home.path("out.json").exists() && !home.path("out.html").exists());
     home.measure("compare none -w getppid --pairs 8");

@@ -190,7 +190,7 @@ fn what_cannot_be_had_there_is_refused_with_what_to_do() {
     let other = machine.label_with("other", "known_hosts");
     refused(&other, &["Permission denied", "must log in without a prompt"]);
     let label = machine.label();
-    refused(&format!("{label}::audit"), &["is another machine", "`audit` changes this system"]);
+    refused(&format!("{label}::audit"), &["is a different machine", "`audit` changes this system"]);
     refused("host:-oProxyCommand=x", &["`host` does not take `-oProxyCommand=`"]);
     refused("host:-x", &["`-x` is not an ssh destination"]);
     refused("host", &["host:USER@HOST takes one machine"]);

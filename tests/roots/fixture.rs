@@ -288,7 +288,7 @@ fn what_is_no_fixture_is_refused() {
     ] {
         home.run(&["compare", label, "-w", "fstime"]).assert_error(&[way_out]);
     }
-    home.run("run fstime --fixture seccomp").assert_error(&["is no fixture; "]);
+    home.run("run fstime --fixture seccomp").assert_error(&["is not a fixture; "]);
     home.run("compare seccomp::busy").assert_error(&["no such place `seccomp`"]);
     if is_root() && has_program("mkfs.ext4") {
         let label = "fs:ext4,mkfs=--no-such-option";

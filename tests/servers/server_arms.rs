@@ -83,14 +83,14 @@ fn a_setting_that_the_server_does_not_take_is_an_error() {
     refused("server:postgres.work_mmem=8MB", of_postgres, &["work_mmem"]);
     refused("server:postgres.work_mem=much", of_postgres, &["work_mem"]);
     refused("server:mariadb.config=/no/such", of_mariadb, &["/no/such", "No such file"]);
-    refused("server:oracle.sga=1", of_mariadb, &["there is no server `oracle`"]);
+    refused("server:oracle.sga=1", of_mariadb, &["unknown server `oracle`"]);
     refused(
         "server:mariadb.max_connections=20",
         "app:kv.get-set@redis",
         &["every workload failed"],
     );
     let why = home.json()["failures"].to_string();
-    assert!(why.contains("it asks no `mariadb`"), "{why}");
+    assert!(why.contains("does not use `mariadb`"), "{why}");
     assert_nothing_is_left(&home);
 }
 

@@ -212,7 +212,7 @@ impl Newcomer {
             outcome
         });
         let outcome = outcome.unwrap();
-        outcome.assert_error(&["was changed while we measured"]);
+        outcome.assert_error(&["was changed during the measurement"]);
         fs::write(SWITCH, was).unwrap();
     }
 

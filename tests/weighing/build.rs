@@ -129,7 +129,7 @@ fn an_executable_that_is_replaced_meanwhile_is_no_evidence() {
     outcome.assert_error(&[
         "The experiment failed",
         "it is the embedded build",
-        "replaced meanwhile",
+        "something replaced its executable",
     ]);
     assert_eq!(row(&home.json(), "getppid")["verdict"], "inconclusive");
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());

@@ -77,8 +77,8 @@ fn what_cannot_be_in_one_arm_is_refused_with_the_way_out() {
     let refused = |label: &str, parts: &[&str]| {
         home.run(&["compare", label, "-w", "getppid"]).assert_error(parts);
     };
-    refused("seccomp+seccomp:compares=5", &["`seccomp` is twice in one arm", "in two arms"]);
-    refused("seccomp+none", &["`none` is no change"]);
+    refused("seccomp+seccomp:compares=5", &["`seccomp` occurs twice in one arm", "two arms"]);
+    refused("seccomp+none", &["`none` cannot be combined"]);
     refused("seccomp+", &["a name is missing", "^ character 9"]);
     refused("cm:kernel=x::seccomp", &["no such place `cm`"]);
     refused("vm:kernel=x::seccomp", &["Compare guests with guests: --base vm"]);

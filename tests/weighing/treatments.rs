@@ -206,12 +206,12 @@ fn settings_that_nobody_should_change_for_a_while_are_refused() {
     refused(&with("sysctl:kernel.core_pattern=x"), &["a program that the kernel runs as root"]);
     refused(&with("sysctl:kernel.panic=1"), &["can stop the machine"]);
     refused(&with("sysctl:vm.no_such_thing=1"), &["this kernel has no such setting"]);
-    refused(&with("sysctl:vm.swappiness=100000"), &["does not take this value"]);
+    refused(&with("sysctl:vm.swappiness=100000"), &["does not accept this value"]);
     refused(&with("sysctl:vm.swappiness"), &["it takes KEY=VALUE"]);
     refused(&with("sysctl:vm.dirty_bytes=8192000"), &["cannot be put back: change vm.dirty_ratio"]);
     refused(&with("thp:sometimes"), &["it takes always, madvise, never"]);
     if !Path::new("/sys/devices/system/cpu/cpufreq/policy0").exists() {
-        refused(&with("governor:performance"), &["no governor is visible here"]);
+        refused(&with("governor:performance"), &["this system shows no governor"]);
     }
 }
 
@@ -313,9 +313,9 @@ fn a_private_control_group_limits_its_arm_alone_and_goes() {
     assert_eq!(json["baseline"], "cgroup:cpu,pids");
     let _turn = Turn::with(SETTINGS);
     assert_eq!(groups(), Vec::<PathBuf>::new());
-    refused(&["cgroup:memory.high=1M", "-w", "getppid"], &["no counterpart in version 1"]);
+    refused(&["cgroup:memory.high=1M", "-w", "getppid"], &["exists only in version 2"]);
     refused(&["cgroup:cpu.max=half", "-w", "getppid"], &["cpu.max=half: takes microseconds"]);
-    refused(&["cgroup:pids.max=many", "-w", "getppid"], &["`many` is not what this kernel takes"]);
+    refused(&["cgroup:pids.max=many", "-w", "getppid"], &["this kernel does not accept `many`"]);
     assert_eq!(groups(), Vec::<PathBuf>::new());
 }
 
@@ -376,7 +376,7 @@ fn commands_that_prove_nothing_or_do_not_undo_are_refused() {
         "test -e on",
         &["after it was undone, the change should not have been"],
     );
-    with("touch on", "rm on", "test -e on", &["undo= has to succeed also where there is nothing"]);
+    with("touch on", "rm on", "test -e on", &["undo= must succeed even if there is nothing"]);
     with("no-such-thing", "true", "false", &["the shell cannot run it (status 127)"]);
     with("true", "true", "no-such-thing", &["the shell cannot run it (status 127)"]);
     refused(&["cmd:apply=a,undo=b", "-w", "getppid"], &["`cmd` needs verify=\"COMMAND\""]);
@@ -400,8 +400,8 @@ fn a_library_is_loaded_into_its_arm_alone() {
         &["-static"],
     );
     let _turn = Turn::share();
-    let said = ["nothing can be preloaded into a program that is statically linked"];
+    let said = ["a program that is statically linked cannot preload a library"];
     refused(&[&arm, "--", fixed.to_str().unwrap()], &said);
     refused(&["preload:/absent.so", "-w", "getppid"], &["No such file"]);
-    refused(&["preload:/etc/passwd", "-w", "getppid"], &["no shared library"]);
+    refused(&["preload:/etc/passwd", "-w", "getppid"], &["not a shared library"]);
 }

@@ -26,12 +26,12 @@ impl Combined {
         for (index, Term { name, .. }) in terms.iter().enumerate() {
             if name == none::KIND.name() {
                 return Err(format!(
-                    "`{name}` is no change: leave it out of the other treatments' arm"
+                    "`{name}` cannot be combined with other treatments: remove it from the arm"
                 ));
             }
             if terms[..index].iter().any(|other| other.name == *name) {
                 return Err(format!(
-                    "`{name}` is twice in one arm: weigh them in two arms, with a blank in place of the `+`"
+                    "`{name}` occurs twice in one arm: write two arms, with a blank instead of the `+`"
                 ));
             }
         }
@@ -278,10 +278,12 @@ mod tests {
     #[test]
     fn what_excludes_each_other_is_refused() {
         let refused = |label: &str| parse(label).err().unwrap();
-        assert!(refused("seccomp:compares=1+seccomp").contains("`seccomp` is twice in one arm"));
-        assert!(refused("audit:backlog=64+audit:live").contains("in two arms"));
-        assert!(refused("seccomp+none").contains("leave it out"));
-        assert!(refused("seccomp+audti").contains("there is no treatment `audti`"));
+        assert!(
+            refused("seccomp:compares=1+seccomp").contains("`seccomp` occurs twice in one arm")
+        );
+        assert!(refused("audit:backlog=64+audit:live").contains("two arms"));
+        assert!(refused("seccomp+none").contains("remove it"));
+        assert!(refused("seccomp+audti").contains("unknown treatment `audti`"));
         assert!(parse("audit:backlog=64+seccomp+planted:share=1%").is_ok());
     }
 }

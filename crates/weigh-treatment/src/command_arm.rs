@@ -34,7 +34,7 @@ impl Treatment for CommandArm {
             return Ok(Evidence::default());
         }
         Err(TreatmentError::NotInForce(format!(
-            "`{}` was executed in place of `{}`",
+            "the kernel executed `{}` instead of `{}`",
             seen.replace('\0', " ").trim_end(),
             self.argv.join(" ")
         )))

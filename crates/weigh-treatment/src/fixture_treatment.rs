@@ -51,10 +51,10 @@ impl Kind for &'static dyn FixtureKind {
 pub fn on_demand(label: &str, arm: &str) -> Result<Box<dyn Treatment>, String> {
     let mut terms = super::read_fixture(label)?;
     let [term] = terms.as_mut_slice() else {
-        return Err(format!("`{label}` is more than one fixture"));
+        return Err(format!("`{label}` names more than one fixture: give one"));
     };
     let kind = FIXTURES.iter().find(|kind| FixtureKind::name(**kind) == term.name);
-    let kind = kind.ok_or_else(|| format!("`{label}` is no fixture"))?;
+    let kind = kind.ok_or_else(|| format!("`{label}` is not a fixture"))?;
     // The arm of a contest is a command.
     let arm = super::read_label(arm).unwrap_or_default();
     let is_tuned = tune(term, &arm.treatments);
@@ -174,7 +174,10 @@ fn create(directory: &Path) -> Result<(), TreatmentError> {
 /// A directory in one of the user's, removed by the guard.
 fn private_directory(place: &Path, guard: &mut Guard) -> Result<PathBuf, TreatmentError> {
     let cannot = |error: std::io::Error| {
-        TreatmentError::Unavailable(format!("a directory in {}: {error}", place.display()))
+        TreatmentError::Unavailable(format!(
+            "cannot create a directory in {}: {error}",
+            place.display()
+        ))
     };
     let place = trust::path::trusted(place).map_err(cannot)?;
     let directory = place.join(scratch::name(std::process::id()).map_err(cannot)?);

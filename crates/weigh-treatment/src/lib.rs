@@ -502,7 +502,7 @@ fn read_fixture(text: &str) -> Result<Vec<Term>, String> {
         false => {
             let known: Vec<&str> = FIXTURES.iter().map(|kind| FixtureKind::name(*kind)).collect();
             let name = text.split(':').next().unwrap_or(text);
-            Err(format!("`{text}` is no fixture; {}", near_or_all(name, &known)))
+            Err(format!("`{text}` is not a fixture; {}", near_or_all(name, &known)))
         }
     }
 }
@@ -544,9 +544,8 @@ pub fn read_label(text: &str) -> Result<ArmLabel, String> {
         Some(place) => {
             let places = kinds().filter(|kind| kind.is_place()).map(|kind| kind.name());
             Err(format!(
-                "`{text}`: no such place `{}`: what stands before `::` is one of {}. To have two treatments \
-                 in one arm, put `+` between them; put a value that has `::` in it between quotes: \
-                 KEY=\"VALUE\"",
+                "`{text}`: no such place `{}`: write one of {} before `::`. To have two treatments in \
+                 one arm, put `+` between them; quote a value that contains `::`, as in KEY=\"VALUE\"",
                 place.name,
                 places.collect::<Vec<_>>().join(", ")
             ))
@@ -563,8 +562,8 @@ pub fn is_of_guest(text: &str) -> bool {
 /// Why a treatment cannot be had where an arm is on another machine.
 pub fn not_elsewhere(elsewhere: &str, name: &str) -> String {
     format!(
-        "`{elsewhere}` is another machine, and `{name}` changes this system, not that one: with it there is \
-         only what reaches processes, as seccomp, nice or env"
+        "`{elsewhere}` is a different machine, but `{name}` changes this system: combine it only with \
+         treatments of processes, such as seccomp, nice or env"
     )
 }
 
@@ -576,8 +575,8 @@ fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
     let kind = find(&term.name).ok_or_else(|| {
         let known: Vec<&str> = kinds().map(|kind| kind.name()).collect();
         format!(
-            "there is no treatment `{}`; {} (`weigh list treatments` explains them). \
-             To weigh a command, put it after `--`",
+            "unknown treatment `{}`; {} (`weigh list treatments` explains them). To weigh a command, put \
+             it after `--`",
             term.name,
             near_or_all(&term.name, &known)
         )
@@ -596,7 +595,7 @@ pub(crate) fn writable(file: &str) -> Probe {
     match OpenOptions::new().write(true).open(file) {
         Ok(_) => Probe::Available,
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Probe::NeedsRoot(format!("{file} can be changed by root only"))
+            Probe::NeedsRoot(format!("only root can change {file}"))
         }
         Err(error) => Probe::Broken(format!("{file}: {error}")),
     }
@@ -634,9 +633,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_label_is_named() {
-        assert!(
-            refused("audti").contains("there is no treatment `audti`; did you mean `audit`? (")
-        );
+        assert!(refused("audti").contains("unknown treatment `audti`; did you mean `audit`? ("));
         assert!(
             refused("seccomp:compares").contains("`seccomp` does not take `compares`; it takes")
         );

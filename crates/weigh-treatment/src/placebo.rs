@@ -36,7 +36,8 @@ impl DefaultBaseline {
         let nothing = |warning| DefaultBaseline { label: none::KIND.name().into(), warning };
         if let Some(why) = placebos.iter().find_map(|placebo| placebo.as_ref().err()) {
             return Ok(nothing(Some(format!(
-                "The baseline is `none`, so the effect includes that of applying the treatment: {why}."
+                "The baseline is `none`, so the effect includes the cost of applying the treatment: \
+                 {why}."
             ))));
         }
         let mut labels: Vec<Option<&str>> =
@@ -54,8 +55,8 @@ impl DefaultBaseline {
 fn are_several(labels: &[Option<&str>]) -> String {
     let options = labels.iter().flatten().map(|label| format!("`--base {label}`"));
     format!(
-        "The baseline is `none`, as these treatments have no common placebo: their effects include that of \
-         applying them. Compare them in experiments of their own, or with {}.",
+        "The baseline is `none`, as these treatments have no common placebo: their effects include the \
+         cost of applying them. Compare each in its own experiment, or use {}.",
         options.collect::<Vec<_>>().join(" or ")
     )
 }

@@ -66,7 +66,7 @@ impl Switched {
                 .map_err(|why| TreatmentError::Unavailable(format!("{name}: {why}")))?;
             if is_same(&setting.was, &setting.wanted) {
                 sentences.push(format!(
-                    "{name} is {} already: its arm is as the system is.",
+                    "{name} is already {}: this arm does not change the system.",
                     setting.was
                 ));
             }
@@ -87,10 +87,10 @@ impl Switched {
             let back = setting.read().map_err(|error| unavailable(name, error))?;
             let Setting { was, wanted, .. } = setting;
             if !is_same(&back, was) {
-                return refused(format!("{name} cannot be put back: it was {was}, and is {back}"));
+                return refused(format!("cannot put back {name}: it was {was}, but is now {back}"));
             }
             if is_same(&in_force, was) && !is_same(wanted, was) {
-                return refused(format!("{name} stays {was} where {wanted} is written to it"));
+                return refused(format!("{name} stays {was} although weigh wrote {wanted}"));
             }
             self.in_force.push(in_force);
         }
@@ -178,7 +178,7 @@ impl Treatment for Switched {
 
     fn facts(&self) -> Vec<String> {
         let of_one = |(Switch { name, setting }, in_force): (&Switch, &String)| {
-            format!("{name} is {in_force} for each treated sample, and was {}.", setting.was)
+            format!("{name} is {in_force} for each treated sample, and was {} before.", setting.was)
         };
         self.switches.iter().zip(&self.in_force).map(of_one).collect()
     }
@@ -199,7 +199,7 @@ fn is_same(one: &str, other: &str) -> bool {
 
 fn changed(name: &str, should: &str, is: &str) -> TreatmentError {
     TreatmentError::NotInForce(format!(
-        "{name} was changed while we measured: it should be {should}, and is {is}"
+        "{name} was changed during the measurement: it should be {should}, but is {is}"
     ))
 }
 
@@ -207,7 +207,7 @@ fn unavailable(name: &str, error: io::Error) -> TreatmentError {
     let what_to_do = match error.kind() {
         ErrorKind::PermissionDenied => "; this needs root",
         ErrorKind::NotFound => "; this kernel has no such setting",
-        ErrorKind::InvalidInput => "; the kernel does not take this value",
+        ErrorKind::InvalidInput => "; the kernel does not accept this value",
         _ => "",
     };
     TreatmentError::Unavailable(format!("cannot set {name}: {error}{what_to_do}"))
@@ -285,7 +285,7 @@ mod tests {
             launch(&mut arms, arm, treated, see).unwrap();
             assert_eq!(read("b").trim(), if arm == 2 { "7 8 9" } else { "4 5\t6" });
         }
-        assert_eq!(arms[0].facts(), ["a is 10 for each treated sample, and was 60."]);
+        assert_eq!(arms[0].facts(), ["a is 10 for each treated sample, and was 60 before."]);
     }
 
     #[test]
@@ -296,9 +296,9 @@ mod tests {
             let mut arms = arms(root.path(), &[&[("a", "10")]]);
             launch(&mut arms, arm, 1, || {}).unwrap();
             let said = launch(&mut arms, arm, 1, change).unwrap_err().to_string();
-            assert!(said.contains(&format!("should be {wanted}, and is 33")), "{said}");
+            assert!(said.contains(&format!("should be {wanted}, but is 33")), "{said}");
             let said = launch(&mut arms, 1 - arm, 1, || {}).unwrap_err().to_string();
-            assert!(said.contains("and is 33"), "{said}");
+            assert!(said.contains("but is 33"), "{said}");
             fs::write(file(root.path(), "a"), "60\n").unwrap();
         }
     }
@@ -319,7 +319,7 @@ mod tests {
         fs::write(file(root.path(), "empty"), "").unwrap();
         assert!(look("empty").unwrap_err().to_string().contains("not a single line of text"));
         fs::write(file(root.path(), "same"), "1").unwrap();
-        assert!(look("same").unwrap()[0].contains("is 1 already"));
+        assert!(look("same").unwrap()[0].contains("is already 1"));
         let mut ignored = Switched::new("x", vec![switch("a")]);
         ignored.look(Rc::default()).unwrap();
         // A directory takes nothing.

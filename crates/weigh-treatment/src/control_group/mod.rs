@@ -80,7 +80,7 @@ impl PlannedGroup {
         let directories: Vec<&PathBuf> = self.directories.iter().map(|(path, _)| path).collect();
         let state = serde_json::to_value(&directories).map_err(|error| error.to_string())?;
         let written = guard.write_down(CONTROL_GROUP, name, state);
-        written.map_err(|error| format!("the journal: {error}"))?;
+        written.map_err(|error| format!("cannot write the journal: {error}"))?;
         for directory in directories {
             fs::create_dir(directory).map_err(|error| cannot("make", directory, &error))?;
         }
@@ -91,7 +91,7 @@ impl PlannedGroup {
                 written.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
             written.map_err(|error| {
                 let file = cannot("write", file, &error);
-                format!("{file}: `{text}` is not what this kernel takes there")
+                format!("{file}; this kernel does not accept `{text}` there")
             })?;
         }
         self.read()
@@ -135,7 +135,7 @@ fn in_version_1(key: &str, value: &str) -> Result<Vec<(String, String)>, String>
                 || !(quota == "max" || is_number(quota))
                 || !period.is_none_or(is_number)
             {
-                return Err(wrong("microseconds of each period: \"50000 100000\", or max"));
+                return Err(wrong("microseconds per period, such as \"50000 100000\", or max"));
             }
             let quota = if quota == "max" { "-1" } else { quota };
             let period = period.unwrap_or("100000").to_owned();
@@ -159,7 +159,8 @@ fn in_version_1(key: &str, value: &str) -> Result<Vec<(String, String)>, String>
         },
         "pids.max" | "cpuset.cpus" | "cpuset.mems" => one(key, value.to_owned()),
         _ => Err(format!(
-            "`{key}` has no counterpart in version 1 of control groups, which has its controller here"
+            "`{key}` exists only in version 2 of control groups, but its controller is in version 1 on \
+             this host"
         )),
     }
 }
@@ -177,7 +178,7 @@ pub fn undoing() -> Undoing {
 /// A sentence that says what is left.
 fn undo(state: &Value, pid: u32) -> Result<(), String> {
     let directories: Vec<PathBuf> = serde_json::from_value(state.clone())
-        .map_err(|error| format!("the journal's control groups are damaged: {error}"))?;
+        .map_err(|error| format!("cannot read the control groups in the journal: {error}"))?;
     let left: Vec<String> =
         directories.iter().rev().filter_map(|directory| remove_one(directory, pid).err()).collect();
     if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
@@ -187,7 +188,10 @@ fn remove_one(directory: &Path, pid: u32) -> Result<(), String> {
     let name = directory.file_name().and_then(|name| name.to_str());
     let (Some(parent), Some(name)) = (directory.parent(), name.filter(|name| is_name(name, pid)))
     else {
-        return Err(format!("{} is no group of that experiment, so it stays", directory.display()));
+        return Err(format!(
+            "{} is not a control group of this experiment, so weigh does not remove it",
+            directory.display()
+        ));
     };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let parent = match rustix::fs::open(parent, flags, Mode::empty()) {
@@ -199,7 +203,10 @@ fn remove_one(directory: &Path, pid: u32) -> Result<(), String> {
     };
     let kind = fstatfs(&parent).map_err(|error| cannot("look at", directory, &error.into()))?;
     if !GROUP_FILES.contains(&(kind.f_type as u32)) {
-        return Err(format!("{} is no control group, so it stays", directory.display()));
+        return Err(format!(
+            "{} is not a control group, so weigh does not remove it",
+            directory.display()
+        ));
     }
     let mut result = Ok(());
     let is_gone = || {
@@ -210,7 +217,7 @@ fn remove_one(directory: &Path, pid: u32) -> Result<(), String> {
     match result {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
         Err(error) => Err(format!(
-            "{}; end the processes that `cat {path}/cgroup.procs` shows, and `rmdir {path}`",
+            "{}: end the processes in {path}/cgroup.procs, then run `rmdir {path}`",
             cannot("remove", directory, &error.into()),
             path = directory.display()
         )),
@@ -264,7 +271,7 @@ mod tests {
         assert_eq!(of("pids.max", "7"), are(&[("pids.max", "7")]));
         assert!(of("cpu.max", "half").unwrap_err().contains("\"50000 100000\""));
         assert!(of("cpu.weight", "0").unwrap_err().contains("from 1 to 10000"));
-        assert!(of("memory.high", "1M").unwrap_err().contains("no counterpart in version 1"));
+        assert!(of("memory.high", "1M").unwrap_err().contains("exists only in version 2"));
     }
 
     #[test]
@@ -273,8 +280,8 @@ mod tests {
         let group = root.path().join("weigh-7-0123456789abcdef");
         fs::create_dir(&group).unwrap();
         let undo = |path: &Path| undo(&serde_json::json!([path]), 7);
-        assert!(undo(&group).unwrap_err().contains("no control group"));
-        assert!(undo(root.path()).unwrap_err().contains("no group of that experiment"));
+        assert!(undo(&group).unwrap_err().contains("not a control group,"));
+        assert!(undo(root.path()).unwrap_err().contains("not a control group of this experiment"));
         let unseen = undo(Path::new("/absent/weigh-7-0123456789abcdef")).unwrap_err();
         assert!(unseen.contains("not the kernel's file system"), "{unseen}");
         assert!(group.exists());

@@ -34,17 +34,14 @@ impl Kind for Build {
     }
 
     fn summary(&self) -> &'static str {
-        "the workloads, built again by another compiler or with other flags"
+        "the workloads, built again by a different compiler or with different flags"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
-            Parameter { form: "cc=NAME", help: "the compiler, by its name or path; default cc" },
-            Parameter {
-                form: "cflags=FLAGS",
-                help: "what it is told, as words of a command line; default -O2",
-            },
-            Parameter { form: "ldflags=FLAGS", help: "what it is told besides when it links" },
+            Parameter { form: "cc=NAME", help: "name or path of the compiler; default cc" },
+            Parameter { form: "cflags=FLAGS", help: "compiler flags; default -O2" },
+            Parameter { form: "ldflags=FLAGS", help: "linker flags" },
         ]
     }
 
@@ -56,7 +53,7 @@ impl Kind for Build {
     fn placebo(&self, _: &Parameters) -> Placebo {
         match Compiler::named(None, FLAGS, None) {
             Ok(_) => Placebo::Of(Parameters::default()),
-            Err(problem) => Placebo::Impossible(format!("`build` cannot be had here ({problem})")),
+            Err(problem) => Placebo::Impossible(format!("`build` does not work here ({problem})")),
         }
     }
 
@@ -65,7 +62,7 @@ impl Kind for Build {
         match found {
             Err(problem) => Probe::Broken(problem),
             Ok(found) if found.iter().flatten().count() == 0 => Probe::Broken(format!(
-                "there is no C compiler here ({}): install one",
+                "no C compiler found ({}): install one",
                 COMPILERS.join(", ")
             )),
             Ok(_) => Probe::Available,
@@ -149,7 +146,9 @@ impl Treatment for Rebuilt {
 
     fn takes_time(&self) -> Option<String> {
         let (file, flags) = (self.compiler.file.display(), self.compiler.flags());
-        Some(format!("Building the workloads with {file} {flags}, in {LINKS} orders of linking."))
+        Some(format!(
+            "Building the workloads with {file} {flags}, linked in {LINKS} different orders."
+        ))
     }
 
     fn prepare(
@@ -195,7 +194,7 @@ impl Treatment for Rebuilt {
         let maker: Option<Maker> = line.and_then(|line| serde_json::from_str(line).ok());
         let Some(Maker { workload, build }) = maker else {
             return Err(TreatmentError::NotInForce(
-                "the process does not say whose build it is".into(),
+                "the process does not report which build it is".into(),
             ));
         };
         let own = self.links().iter().position(|link| Some(&link.mark) == build.as_ref());
@@ -208,7 +207,8 @@ impl Treatment for Rebuilt {
                 Ok(evidence)
             }
             (is_treated, _) => Err(TreatmentError::NotInForce(format!(
-                "`{workload}` in the {} arm says that it is {}: its executable was replaced meanwhile",
+                "`{workload}` in the {} arm reports that it is {}: something replaced its executable \
+                 during the measurement",
                 if is_treated { "treated" } else { "other" },
                 build.map_or("the embedded build".into(), |build| format!("build {build}")),
             ))),
@@ -231,13 +231,13 @@ impl Treatment for Rebuilt {
         let hashes: Vec<String> = hashes.collect();
         vec![
             format!(
-                "The workloads of this arm are the embedded sources, built by {file} ({}; SHA-256 of it and \
-                 the programs that it starts {}) with {flags}.",
+                "The workloads of this arm are the embedded sources, built by {file} ({}; SHA-256 of the \
+                 compiler and the programs that it starts {}) with {flags}.",
                 self.version(),
                 self.sha256()
             ),
             format!(
-                "They are linked in {LINKS} orders of their objects, of which each pair has one drawn at \
+                "They are linked with their objects in {LINKS} different orders; each pair draws one at \
                  random. SHA-256 of the executables: {}.",
                 hashes.join(", ")
             ),

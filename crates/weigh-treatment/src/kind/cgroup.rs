@@ -36,7 +36,7 @@ impl Kind for Cgroup {
         &[
             Parameter {
                 form: "FILE=VALUE",
-                help: "as in version 2: cpu.max=\"5000 10000\", memory.max=100M, pids.max=50",
+                help: "a setting of version 2: cpu.max=\"5000 10000\", memory.max=100M, pids.max=50",
             },
             Parameter {
                 form: "CONTROLLER",
@@ -64,7 +64,7 @@ impl Kind for Cgroup {
                 Probe::Broken("no control groups are mounted here".into())
             }
             Some(problem) if places.is_empty() => Probe::Broken(problem),
-            _ => Probe::NeedsRoot("control groups can be made by root only".into()),
+            _ => Probe::NeedsRoot("only root can create control groups".into()),
         }
     }
 
@@ -78,7 +78,7 @@ impl Kind for Cgroup {
                 rest.bytes().all(|byte| byte.is_ascii_lowercase() || b"._".contains(&byte));
             if !CONTROLLERS.contains(&controller) || rest.is_empty() || !is_file {
                 return Err(format!(
-                    "`{key}` is no limit of a control group: it begins with {}",
+                    "`{key}` is not a setting of a control group: its name must begin with {}",
                     CONTROLLERS.join("., ") + "."
                 ));
             }
@@ -137,7 +137,7 @@ impl Grouped {
         }
         let should = if launch.is_treated { "should" } else { "should not" };
         Err(TreatmentError::NotInForce(format!(
-            "the {} process {should} have been in the control group {}: it was moved",
+            "the {} process {should} have been in the control group {}: something moved it",
             launch.whose(),
             self.name
         )))
@@ -157,7 +157,7 @@ impl Grouped {
         for ((was, now), (file, _)) in both.zip(&self.planned.files) {
             if was != now {
                 return Err(TreatmentError::NotInForce(format!(
-                    "{} was changed while we measured: it should be {was}, and is {now}",
+                    "{} was changed during the measurement: it should be {was}, but is {now}",
                     file.display()
                 )));
             }
@@ -257,7 +257,7 @@ mod tests {
         for label in
             ["cgroup:cgroup.procs=1", "cgroup:memory=1", "cgroup:cpu.=1", "cgroup:cpu.a/b=1"]
         {
-            assert!(refused(label).contains("no limit of a control group"), "{label}");
+            assert!(refused(label).contains("not a setting of a control group"), "{label}");
         }
         assert!(refused("cgroup:memory.max").contains("memory.max= takes one line of text"));
         assert!(parse("cgroup:cpu,memory").is_ok(), "without limits");

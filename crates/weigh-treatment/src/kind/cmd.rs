@@ -21,19 +21,23 @@ impl Kind for Cmd {
     }
 
     fn summary(&self) -> &'static str {
-        "whatever else: shell commands that change something, undo it, and prove it"
+        "any other change: shell commands that apply, undo and verify it"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
-            Parameter { form: "apply=COMMAND", help: "changes it, before treated samples" },
+            Parameter {
+                form: "apply=COMMAND",
+                help: "apply the change; runs before treated samples",
+            },
             Parameter {
                 form: "undo=COMMAND",
-                help: "undoes it, before others and at the end; also where apply did nothing or half of it",
+                help: "undo the change; runs before other samples and at the end, even if apply did \
+                     nothing or half of it",
             },
             Parameter {
                 form: "verify=COMMAND",
-                help: "ends with 0 where it is in force, and with another status where it is not",
+                help: "exit with status 0 if the change is in force, with a different status if not",
             },
         ]
     }
@@ -43,8 +47,8 @@ impl Kind for Cmd {
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let directory =
-            std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?;
+        let directory = std::env::current_dir()
+            .map_err(|error| format!("cannot find the current directory: {error}"))?;
         let command = |name: &str, what: &str| match parameters.value(name) {
             Some(line) if !line.trim().is_empty() && !line.contains('\0') => {
                 Ok(UserCommand { line: line.to_owned(), directory: directory.clone() })
@@ -52,12 +56,9 @@ impl Kind for Cmd {
             _ => Err(format!("`cmd` needs {name}=\"COMMAND\", which {what}")),
         };
         Ok(Box::new(Commanded {
-            apply: command("apply", "changes what is weighed")?,
-            undo: command("undo", "undoes that; the guard runs it, too, if weigh dies")?,
-            verify: command(
-                "verify",
-                "ends with status 0 where the change is in force, and only there",
-            )?,
+            apply: command("apply", "applies the change")?,
+            undo: command("undo", "undoes the change; the guard also runs it if weigh dies")?,
+            verify: command("verify", "exits with status 0 only if the change is in force")?,
             turn: Rc::default(),
             arm: 0,
             running: None,
@@ -119,8 +120,8 @@ impl Commanded {
                 "{when}, the change should have been in force, but {problem}"
             ))),
             (false, Ok(())) => Err(TreatmentError::NotInForce(format!(
-                "{when}, the change should not have been in force, but `{}` ended with status 0: it does not \
-                 tell, or `{}` does not undo it",
+                "{when}, the change should not have been in force, but `{}` ended with status 0: it does \
+                 not detect the change, or `{}` does not undo it",
                 self.verify.line, self.undo.line
             ))),
             _ => Ok(()),
@@ -140,8 +141,8 @@ impl Treatment for Commanded {
         match self.verify.ask().map_err(TreatmentError::Unavailable)? {
             Err(_) => Ok(Vec::new()),
             Ok(()) => Err(TreatmentError::Unavailable(format!(
-                "`{}` ends with status 0 before anything was changed: the change is in force already, or the \
-                 command does not tell",
+                "`{}` ends with status 0 before anything was changed: the change is already in force, or \
+                 verify= does not detect it",
                 self.verify.line
             ))),
         }
@@ -159,7 +160,7 @@ impl Treatment for Commanded {
         // The guard would fail in the same way, and there is nothing to undo.
         undo_command::strike_out(&self.undo, guard).map_err(TreatmentError::Unavailable)?;
         Err(TreatmentError::Unavailable(format!(
-            "undo= has to succeed also where there is nothing to undo: {problem}"
+            "undo= must succeed even if there is nothing to undo: {problem}"
         )))
     }
 
@@ -189,8 +190,8 @@ impl Treatment for Commanded {
 
     fn facts(&self) -> Vec<String> {
         vec![format!(
-            "Before a treated sample `{}` was run where it was not in force, before another `{}` where it \
-             was; around each, `{}` told which.",
+            "weigh ran `{}` before treated samples and `{}` before others, whenever the state had to \
+             change. `{}` verified the state before and after each sample.",
             self.apply.line, self.undo.line, self.verify.line
         )]
     }

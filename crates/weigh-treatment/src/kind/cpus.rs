@@ -60,15 +60,15 @@ impl Treatment for Confined {
     fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let own = launch.setup.get::<AllowedCpus>().map_or(&[][..], |step| &step.cpus);
         if launch.is_treated && own != self.cpus {
-            let problem = "the treated process was not set up to have its CPUs";
+            let problem = "weigh did not set the CPUs of the treated process";
             return Err(TreatmentError::NotInForce(problem.into()));
         }
         for inherited in launch.seen(AllowedCpus::SEEN_OF_LAUNCHER)? {
             let others = self.others.get_or_insert_with(|| cpus_of(inherited).unwrap_or_default());
             if cpus_of(inherited).as_ref() != Some(others) {
                 return Err(TreatmentError::NotInForce(format!(
-                    "the CPUs of weigh's own processes were changed while we measured: {inherited} in place \
-                     of {}",
+                    "the CPUs of weigh's own processes were changed during the measurement: {inherited} \
+                     instead of {}",
                     shown(others)
                 )));
             }
@@ -89,7 +89,7 @@ impl Treatment for Confined {
             };
             if let Some(found) = all.into_iter().find(|found| !is_within(found)) {
                 return Err(TreatmentError::NotInForce(format!(
-                    "the {} process should have had the CPUs {}, but {when} had {found}",
+                    "the {} process should have had the CPUs {}, but had {found} {when}",
                     launch.whose(),
                     shown(wanted)
                 )));
@@ -100,7 +100,7 @@ impl Treatment for Confined {
 
     fn facts(&self) -> Vec<String> {
         let are = if self.cpus.len() == 1 { "CPU" } else { "the CPUs" };
-        vec![format!("The processes of this arm run on {are} {} alone.", shown(&self.cpus))]
+        vec![format!("The processes of this arm run on {are} {} only.", shown(&self.cpus))]
     }
 }
 

@@ -48,7 +48,7 @@ impl Kind for Env {
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let set = parameters.named_values()?;
         if parameters.has(PADDING) {
-            return Err(format!("{PADDING} is weigh's own: leave it out"));
+            return Err(format!("{PADDING} is reserved for weigh: leave it out"));
         }
         for (name, value) in set.iter().filter(|(name, _)| LOADED.contains(&&**name)) {
             check_loaded(name, value).map_err(|error| format!("env:{name}={value}: {error}"))?;
@@ -71,7 +71,7 @@ fn check_loaded(name: &str, value: &str) -> io::Result<()> {
             continue;
         }
         if !path.starts_with('/') || path.contains('$') {
-            let problem = "root takes absolute paths only, without `$ORIGIN` and the like";
+            let problem = "as root, write absolute paths only, without `$ORIGIN` and the like";
             return Err(io::Error::other(problem));
         }
         executable_or_absent(Path::new(path))?;
@@ -107,7 +107,8 @@ impl Treatment for Environment {
         let program = launch.launched.executed.first().map(Path::new).and_then(Path::file_name);
         if program.is_some_and(|name| name == FILE_NAME) && self.sets(LOCALE) {
             return Err(TreatmentError::NotInForce(format!(
-                "weigh's workloads set {LOCALE}=C themselves: weigh it with a command, after `--`"
+                "weigh's workloads set {LOCALE}=C themselves: to weigh {LOCALE}, write a command after \
+                 `--`"
             )));
         }
         let seen = launch.seen(Variables::SEEN)?;
@@ -125,8 +126,8 @@ impl Treatment for Environment {
             if !is_as_wanted || !is_set {
                 let show = |value: Option<&str>| value.map_or("none".into(), |v| format!("`{v}`"));
                 return Err(TreatmentError::NotInForce(format!(
-                    "the {} process should have had the variable {name} with the value {}, but had {}; what \
-                     weigh itself has, all arms inherit",
+                    "the {} process should have had the variable {name} with the value {}, but had {}; \
+                     all arms inherit weigh's own variables",
                     launch.whose(),
                     show(wanted.map(|(_, wanted)| &**wanted)),
                     show(found)
@@ -139,7 +140,7 @@ impl Treatment for Environment {
     fn facts(&self) -> Vec<String> {
         let show = |(name, value): &(String, String)| format!("{name}={value}");
         let all: Vec<String> = self.set.iter().map(show).collect();
-        vec![format!("The environment of this arm's processes has {}.", all.join(", "))]
+        vec![format!("The environment of this arm's processes contains {}.", all.join(", "))]
     }
 }
 

@@ -18,13 +18,13 @@ impl Kind for Governor {
     }
 
     fn summary(&self) -> &'static str {
-        "how the clock rate of all CPUs is chosen"
+        "the governor that chooses the clock rate of all CPUs"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[Parameter {
             form: "NAME",
-            help: "performance, powersave, schedutil: what the driver has",
+            help: "a governor of the driver, such as performance, powersave or schedutil",
         }]
     }
 
@@ -32,13 +32,15 @@ impl Kind for Governor {
         match policies(Path::new("/")).first() {
             Some(policy) => writable(&format!("{CPUFREQ}/{policy}/scaling_governor")),
             None => Probe::Broken(format!(
-                "no governor is visible here ({CPUFREQ}): the clock rate is set by the owner of the hardware"
+                "this system shows no governor ({CPUFREQ}): its firmware or hypervisor sets the clock \
+                 rate"
             )),
         }
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let wanted = only_word(parameters).ok_or("`governor` takes one: governor:performance")?;
+        let wanted =
+            only_word(parameters).ok_or("`governor` takes one governor: governor:performance")?;
         Ok(Box::new(switched(Path::new("/"), wanted)?))
     }
 }

@@ -24,7 +24,7 @@ impl Kind for OtherHost {
     }
 
     fn summary(&self) -> &'static str {
-        "another machine, reached by ssh: the two side by side"
+        "a different machine, reached by ssh, compared with this one"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -38,7 +38,7 @@ impl Kind for OtherHost {
     fn probe(&self) -> Probe {
         match program::find("ssh") {
             Ok(Some(_)) => Probe::Available,
-            Ok(None) => Probe::Broken("there is no ssh here (package openssh-client)".into()),
+            Ok(None) => Probe::Broken("ssh is missing: install openssh-client".into()),
             Err(problem) => Probe::Broken(problem),
         }
     }
@@ -95,7 +95,7 @@ impl Treatment for OnHost {
             return Ok(Evidence::default());
         }
         Err(TreatmentError::NotInForce(format!(
-            "a process of the {} arm ran at `{}`, and {} is `{}`",
+            "a process of the {} arm ran at `{}`, but {} is `{}`",
             if launch.is_treated { "treated" } else { "other" },
             brief(&seen.join("`, `")),
             self.visit.ssh.destination,
@@ -115,7 +115,7 @@ impl Treatment for OnHost {
         )];
         let changes = machine_changes(&weigh_host::machine::facts::read(), there);
         let shown = changes.iter().map(|change| {
-            let known = |value: &str| if value.is_empty() { "not known" } else { value }.to_owned();
+            let known = |value: &str| if value.is_empty() { "unknown" } else { value }.to_owned();
             format!(
                 "{} (here {}, there {})",
                 change.fact,
@@ -125,14 +125,14 @@ impl Treatment for OnHost {
         });
         let shown: Vec<String> = shown.collect();
         facts.push(match shown.is_empty() {
-            true => "These two machines, this boot: no fact of them differs.".into(),
+            true => "No known fact differs between these two machines in this boot.".into(),
             false => format!(
-                "These two machines, this boot: the effect is of all that differs between them, as {}.",
+                "The effect covers all that differs between these two machines in this boot, such as {}.",
                 shown.join("; ")
             ),
         });
         if arrival.executable.is_static {
-            facts.push("There the workloads are statically linked.".into());
+            facts.push("The workloads on that machine are statically linked.".into());
         }
         facts
     }

@@ -21,23 +21,27 @@ impl Kind for Landlock {
     }
 
     fn summary(&self) -> &'static str {
-        "layers of Landlock around the workload, which allow what it does"
+        "layers of Landlock around the workload that allow all it does"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "layers=N", help: "how many, each inside the other; 1 by default" }]
+        &[Parameter { form: "layers=N", help: "number of nested layers; default 1" }]
     }
 
     fn probe(&self) -> Probe {
         match LandlockLayers::version() {
             Ok(_) => Probe::Available,
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-                Probe::Broken("Landlock is not among the kernel's security modules (lsm=)".into())
+                Probe::Broken(
+                    "Landlock is not among the kernel's security modules: add it to lsm= on the kernel's \
+                     command line"
+                        .into()
+                )
             }
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                Probe::Broken("this kernel has no Landlock (Linux 5.13)".into())
+                Probe::Broken("this kernel lacks Landlock, which needs Linux 5.13".into())
             }
-            Err(error) => Probe::Broken(format!("Landlock: {error}")),
+            Err(error) => Probe::Broken(format!("cannot query Landlock: {error}")),
         }
     }
 
@@ -73,7 +77,7 @@ impl Treatment for Layers {
         match is_set_up && is_held {
             true => Ok(Evidence::default()),
             false => Err(TreatmentError::NotInForce(format!(
-                "the {} process should have been in {layers} layers of Landlock, and was not",
+                "the {} process should have been in {layers} layers of Landlock, but was not",
                 launch.whose()
             ))),
         }
@@ -81,7 +85,7 @@ impl Treatment for Layers {
 
     fn facts(&self) -> Vec<String> {
         vec![format!(
-            "The processes of this arm are in {} of Landlock, with one rule for the whole tree each.",
+            "The processes of this arm are in {} of Landlock, each with one rule for the whole tree.",
             if self.layers == 1 { "a layer".to_owned() } else { format!("{} layers", self.layers) }
         )]
     }

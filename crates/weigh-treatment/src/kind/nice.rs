@@ -18,11 +18,11 @@ impl Kind for Nice {
     }
 
     fn summary(&self) -> &'static str {
-        "how nice the workload is to others that want the CPU"
+        "niceness of the workload (CPU priority)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "N", help: "from -20 (first) to 19 (last); less than now needs root" }]
+        &[Parameter { form: "N", help: "niceness, -20 to 19; lowering it needs root" }]
     }
 
     fn probe(&self) -> Probe {
@@ -60,7 +60,7 @@ impl Treatment for Niceness {
         let own = launch.setup.get::<NiceLevel>().and_then(|step| step.level);
         if launch.is_treated && own != Some(self.level) {
             return Err(TreatmentError::NotInForce(format!(
-                "the treated process was not set up to have niceness {}",
+                "weigh did not set niceness {} for the treated process",
                 self.level
             )));
         }
@@ -74,8 +74,8 @@ impl Treatment for Niceness {
             };
             if found != wanted {
                 return Err(TreatmentError::NotInForce(format!(
-                    "the {} process should have had niceness {wanted}, but {when} had {found}: it was \
-                     changed from outside, or by the program itself",
+                    "the {} process should have had niceness {wanted}, but had {found} {when}: a \
+                     different process or the program itself changed it",
                     launch.whose()
                 )));
             }

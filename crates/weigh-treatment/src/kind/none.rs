@@ -54,7 +54,7 @@ impl Treatment for Nothing {
         match launch.is_treated && (has_filter || is_planted) {
             false => Ok(Evidence::default()),
             true => Err(TreatmentError::NotInForce(
-                "the arm without a treatment was set up as one that has one".into(),
+                "the arm without a treatment was set up with a treatment".into(),
             )),
         }
     }

@@ -69,13 +69,10 @@ impl Kind for Planted {
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
-            Parameter {
-                form: "share=PERCENT",
-                help: "how much more work, 0.1% to 50%; default 1%",
-            },
+            Parameter { form: "share=PERCENT", help: "extra work, 0.1% to 50%; default 1%" },
             Parameter {
                 form: "every=SLICES",
-                help: "all of it in every 1st, 2nd, 4th, 5th, 10th or 20th slice; default 1",
+                help: "do all extra work in every 1st, 2nd, 4th, 5th, 10th or 20th slice; default 1",
             },
         ]
     }
@@ -136,13 +133,13 @@ impl Treatment for Planting {
         }
         let wanted_ppm = launch.setup.get::<PlantedShare>().map_or(0, |share| share.ppm);
         if launch.is_treated && wanted_ppm != self.ppm {
-            let problem = "the treated process was not set up to do the planted work";
+            let problem = "weigh did not set up the treated process for the planted work";
             return Err(TreatmentError::NotInForce(problem.into()));
         }
         let line = launch.launched.stdout.lines().rev().find(|line| !line.trim().is_empty());
         let proof = line.and_then(|line| serde_json::from_str::<Proof>(line).ok()).ok_or_else(|| {
             TreatmentError::NotInForce(
-                "the process does not say how much work was planted: it is not of this version of weigh"
+                "the process does not report its planted work: it belongs to a different version of weigh"
                     .into(),
             )
         })?;
@@ -169,7 +166,7 @@ impl Treatment for Planting {
             100.0 * true_effect(self.ppm).exp_m1()
         )];
         if self.every > 1 {
-            facts.push(format!("All of that work is in one slice of {}.", self.every));
+            facts.push(format!("All extra work is in one of every {} slices.", self.every));
         }
         facts
     }

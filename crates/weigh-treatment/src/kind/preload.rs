@@ -30,11 +30,14 @@ impl Kind for Preload {
     }
 
     fn summary(&self) -> &'static str {
-        "a library that is loaded into the workload before all others"
+        "a library, loaded into the workload before all others"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "LIB", help: "its path, as in preload:/usr/lib/libjemalloc.so.2" }]
+        &[Parameter {
+            form: "LIB",
+            help: "path of the library, as in preload:/usr/lib/libjemalloc.so.2",
+        }]
     }
 
     fn probe(&self) -> Probe {
@@ -50,22 +53,22 @@ impl Kind for Preload {
         let is_separator = |c: char| c == ':' || c.is_whitespace();
         if library.to_str().is_none_or(|path| path.contains(is_separator)) {
             return Err(format!(
-                "preload:{word}: the loader separates libraries by blanks and colons, so its path {} cannot \
-                 have any",
+                "preload:{word}: the loader separates libraries by blanks and colons, so the path {} \
+                 cannot contain any",
                 library.display()
             ));
         }
         let own = fs::read("/proc/self/exe").map_err(say)?;
         if !is_library(&content, &own) {
-            return Err(format!("preload:{word}: it is no shared library for this architecture"));
+            return Err(format!("preload:{word}: not a shared library for this architecture"));
         }
         let everywhere = fs::read_to_string("/etc/ld.so.preload").unwrap_or_default();
         let inherited = std::env::var("LD_PRELOAD").unwrap_or_default();
         let mut loaded = everywhere.split(is_separator).chain(inherited.split(is_separator));
         if loaded.any(|other| fs::canonicalize(other).is_ok_and(|other| other == library)) {
             return Err(format!(
-                "preload:{word}: it is preloaded into every process already (LD_PRELOAD or \
-                 /etc/ld.so.preload), so into the baseline too"
+                "preload:{word}: every process already preloads it (LD_PRELOAD or /etc/ld.so.preload), \
+                 the baseline too: remove it there"
             ));
         }
         Ok(Box::new(Preloading { library, content }))
@@ -96,7 +99,7 @@ impl Preloading {
             false => ("was not", "should have been"),
         };
         Err(TreatmentError::NotInForce(format!(
-            "{} {was} loaded into the {} process, and {should}",
+            "{} {was} loaded into the {} process, but {should}",
             self.library.display(),
             launch.whose()
         )))
@@ -121,7 +124,7 @@ impl Treatment for Preloading {
         for told in launch.seen(Preloaded::SEEN_TOLD)? {
             let problem = match told {
                 Preloaded::NO_LOADER => "is statically linked",
-                Preloaded::SECURE => "has more rights than who executes it (set-user-ID)",
+                Preloaded::SECURE => "has more rights than the user who executes it (set-user-ID)",
                 _ => {
                     let is_told = told.split(':').any(|file| Path::new(file) == self.library);
                     self.hold(is_told, is_wanted, launch)?;
@@ -130,7 +133,7 @@ impl Treatment for Preloading {
             };
             if launch.is_treated {
                 return Err(TreatmentError::NotInForce(format!(
-                    "nothing can be preloaded into a program that {problem}: {}",
+                    "a program that {problem} cannot preload a library: {}",
                     launch.launched.executed.first().map_or("", String::as_str)
                 )));
             }
@@ -196,7 +199,9 @@ mod tests {
         let refused = |label: &str| parse(label).err().unwrap();
         assert!(refused("preload").contains("the path of one library"));
         assert!(refused("preload:/absent.so").contains("No such file"));
-        assert!(refused("preload:/etc/passwd").contains("no shared library for this architecture"));
+        assert!(
+            refused("preload:/etc/passwd").contains("not a shared library for this architecture")
+        );
         assert!(refused("preload:/etc").contains("it is a directory"));
     }
 }

@@ -22,7 +22,7 @@ impl Kind for ServerKind {
     }
 
     fn summary(&self) -> &'static str {
-        "settings, a configuration file or another build of the servers that workloads ask"
+        "settings, a configuration file or a different build of the workloads' servers"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -40,9 +40,7 @@ impl Kind for ServerKind {
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let asked = parameters.named_values()?;
         if asked.is_empty() {
-            return Err(
-                "`server` needs something to ask of one: server:mariadb.max_connections=20".into(),
-            );
+            return Err("`server` needs a setting: server:mariadb.max_connections=20".into());
         }
         let known = servers();
         let mut servers = BTreeSet::new();
@@ -50,7 +48,7 @@ impl Kind for ServerKind {
             let server = key.split_once('.').map_or(&**key, |(server, _)| server);
             let Some(server) = known.get(server) else {
                 return Err(format!(
-                    "`server:{key}=…`: there is no server `{server}`; there are {}, as in \
+                    "`server:{key}=…`: unknown server `{server}`; use one of {}, as in \
                      server:mariadb.max_connections=20",
                     known.iter().copied().collect::<Vec<_>>().join(", ")
                 ));
@@ -90,7 +88,7 @@ impl Treatment for ServersAsked {
         match self.servers.iter().find(|server| launch.is_treated && !has(server)) {
             None => Ok(Evidence::default()),
             Some(missing) => Err(TreatmentError::NoInstance(format!(
-                "it asks no `{missing}`, so `server:{missing}.…` would change nothing for it"
+                "this workload does not use `{missing}`, so `server:{missing}.…` would change nothing"
             ))),
         }
     }
@@ -122,7 +120,10 @@ mod tests {
         let refused = |label: &str| parse(label).err().unwrap();
         assert!(refused("server").contains("server:mariadb.max_connections=20"));
         let unknown = refused("server:oracle.sga=1");
-        assert!(unknown.contains("no server `oracle`; there are apache, mariadb"), "{unknown}");
+        assert!(
+            unknown.contains("unknown server `oracle`; use one of apache, mariadb"),
+            "{unknown}"
+        );
         assert!(refused("server:mariadb=5").contains("mariadb.NAME=VALUE"));
         assert!(refused("server:mariadb.socket=/x").contains("weigh's own"));
         assert!(refused("server:mariadb.a;b=1").contains("no name of a setting"));

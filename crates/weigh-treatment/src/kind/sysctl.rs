@@ -18,22 +18,20 @@ impl Kind for Sysctl {
     }
 
     fn summary(&self) -> &'static str {
-        "settings of the kernel, as sysctl(8) names them"
+        "kernel settings, with their names in sysctl(8)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[Parameter {
             form: "KEY=VALUE",
-            help: "one or several: vm.swappiness=10; a value with blanks is put in quotes",
+            help: "one or several: vm.swappiness=10; quote a value with blanks",
         }]
     }
 
     /// One that every kernel has.
     fn probe(&self) -> Probe {
         match writable("/proc/sys/kernel/randomize_va_space") {
-            Probe::NeedsRoot(_) => {
-                Probe::NeedsRoot("settings of the kernel can be changed by root only".into())
-            }
+            Probe::NeedsRoot(_) => Probe::NeedsRoot("only root can change kernel settings".into()),
             other => other,
         }
     }

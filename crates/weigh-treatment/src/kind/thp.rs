@@ -24,16 +24,16 @@ impl Kind for Thp {
 
     fn parameters(&self) -> &'static [Parameter] {
         &[
-            Parameter { form: "always", help: "all that a huge page fits into" },
-            Parameter { form: "madvise", help: "what asks for them" },
-            Parameter { form: "never", help: "none" },
+            Parameter { form: "always", help: "all mappings that a huge page fits into" },
+            Parameter { form: "madvise", help: "mappings that request them (madvise)" },
+            Parameter { form: "never", help: "no mappings" },
         ]
     }
 
     fn probe(&self) -> Probe {
         match Path::new(HUGE_PAGES).exists() {
             true => writable(HUGE_PAGES),
-            false => Probe::Broken("this kernel has no transparent huge pages".into()),
+            false => Probe::Broken("this kernel lacks transparent huge pages".into()),
         }
     }
 

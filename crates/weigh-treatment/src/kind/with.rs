@@ -20,14 +20,14 @@ impl Kind for With {
     }
 
     fn summary(&self) -> &'static str {
-        "words in place of each {NAME} in the command, or an interpreter for interp:NAME"
+        "values for each {NAME} in the command, or an interpreter for interp:NAME"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         &[Parameter {
             form: "NAME=VALUE",
-            help: "one or several; all arms, and so the baseline (--base), fill the same; with \
-                   workloads, perl=PATH and the like",
+            help: "one or several, with the same names in all arms and in --base; for interp:NAME, \
+                 perl=PATH and the like",
         }]
     }
 
@@ -38,7 +38,10 @@ impl Kind for With {
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let values = parameters.named_values()?;
         if let Some((name, _)) = values.iter().find(|(name, _)| name.contains(['{', '}'])) {
-            return Err(format!("with:{name}=…: braces are for the command, as in {{threads}}"));
+            return Err(format!(
+                "with:{name}=…: write the name without braces; braces belong in the command, as in \
+                 {{threads}}"
+            ));
         }
         match values.is_empty() {
             true => Err("`with` needs a name and a value: with:threads=8".into()),
@@ -102,7 +105,7 @@ impl Treatment for Filling {
     fn facts(&self) -> Vec<String> {
         let show = |(name, value): &(String, String)| format!("{{{name}}} is `{value}`");
         let all: Vec<String> = self.values.iter().map(show).collect();
-        vec![format!("In what is executed, {}.", all.join(", "))]
+        vec![format!("In the executed command, {}.", all.join(", "))]
     }
 }
 
@@ -161,6 +164,6 @@ mod tests {
     fn what_fills_nothing_is_refused() {
         assert!(parse("with").err().unwrap().contains("with:threads=8"));
         assert!(parse("with:n").err().unwrap().contains("it takes NAME=VALUE"));
-        assert!(parse("with:{n}=8").err().unwrap().contains("braces are for the command"));
+        assert!(parse("with:{n}=8").err().unwrap().contains("braces belong in the command"));
     }
 }

@@ -43,7 +43,7 @@ impl Compiler {
     ) -> Result<Compiler, String> {
         let named = name.unwrap_or(DEFAULT);
         let file = program::named(named).map_err(|problem| {
-            format!("cc={named}: {problem}. Install a C compiler, or write the path of one")
+            format!("cc={named}: {problem}. Install a C compiler, or write the path of a compiler")
         })?;
         let split = |key: &str, text: &str| {
             let flags = words(text).and_then(|flags| {
@@ -124,13 +124,13 @@ fn check_flag(flag: &str) -> Result<(), String> {
     for part in flag.split([',', '=', ':']) {
         if part.starts_with('@') {
             return Err(format!(
-                "{flag} stands for more flags: write those, as the label tells what is built"
+                "{flag} stands for more flags: write them out, as the label names what is built"
             ));
         }
         // The compiler runs in a directory of ours: no other relative name leads out of that.
         if geteuid().is_root() && (part.contains("../") || part.ends_with("..")) {
             return Err(format!(
-                "{flag}: write the whole path, as the compiler runs in another directory"
+                "{flag}: write the whole path, as the compiler runs in a different directory"
             ));
         }
         if let Some(slash) = part.find('/').filter(|_| geteuid().is_root()) {

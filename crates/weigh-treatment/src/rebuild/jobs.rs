@@ -100,7 +100,7 @@ impl Running<'_> {
         match self.heard.ended() {
             Err(error) => Err(self.problem(&error.to_string())),
             Ok(None) if Instant::now() > self.deadline => {
-                Err(self.problem("takes too long and was ended"))
+                Err(self.problem("took too long and was killed"))
             }
             Ok(None) => Ok(false),
             Ok(Some(status)) if status.success() => Ok(true),
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_takes_too_long_is_ended() {
         let refused = run_within(Duration::from_millis(20), &[&["/bin/sleep", "600"]], false);
-        assert_eq!(refused.unwrap_err(), "`/bin/sleep 600` takes too long and was ended");
+        assert_eq!(refused.unwrap_err(), "`/bin/sleep 600` took too long and was killed");
     }
 
     #[test]

@@ -61,8 +61,8 @@ impl Connection {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@,=~".contains(c);
         if name.len() > MAX_SOCKET_BYTES || !name.chars().all(is_plain) {
             let problem = format!(
-                "{name} is too long for a socket, or has characters that mean something to ssh: set TMPDIR \
-                 to another directory"
+                "{name} is too long for a socket, or contains characters special to ssh: set TMPDIR to a \
+                 different directory"
             );
             return Err(call.unavailable(&problem));
         }
@@ -174,13 +174,15 @@ impl Call<'_> {
         })?;
         if architecture != std::env::consts::ARCH {
             return Err(self.unavailable(&format!(
-                "that machine is {architecture}, and this weigh is for {}",
+                "that machine is {architecture}, but this weigh is built for {}",
                 std::env::consts::ARCH
             )));
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
         if !directory.starts_with('/') || !directory.chars().all(is_plain) {
-            return Err(self.unavailable("its directory for temporary files has an unusual name"));
+            return Err(self.unavailable(
+                "its directory for temporary files has special characters in its name: set TMPDIR there"
+            ));
         }
         Ok((holder, directory))
     }

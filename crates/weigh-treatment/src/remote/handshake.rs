@@ -28,7 +28,7 @@ pub struct Handshake {
 /// # Errors
 /// A sentence.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
-    let directory: PathBuf = arguments.next().ok_or("it needs a directory")?.into();
+    let directory: PathBuf = arguments.next().ok_or("this subcommand takes a directory")?.into();
     writeln!(io::stdout(), "{}", arrive(&directory)?).map_err(|error| error.to_string())
 }
 

@@ -43,7 +43,7 @@ impl RemoteSession {
     pub fn begin(&mut self, context: &ApplyContext) -> Result<(), TreatmentError> {
         if let Some(file) = &context.place.executable.foreign {
             return Err(TreatmentError::Unavailable(format!(
-                "the workloads of {} are not on {}: unset WEIGH_WORKLOADS",
+                "the workloads of {} do not run on {}: unset WEIGH_WORKLOADS",
                 file.display(),
                 self.ssh.destination
             )));
@@ -83,8 +83,8 @@ impl RemoteSession {
         let first = self.first.get_or_insert_with(|| arrival.machine.clone());
         what_changed(first, &arrival.machine).map_or(Ok(()), |changed| {
             Err(TreatmentError::Unavailable(format!(
-                "{} is not what was measured before the connection was lost: {changed}. Finished pairs are \
-                 kept; compare with this machine in a new experiment",
+                "{} changed while the connection was lost: {changed}. Finished pairs are kept; compare \
+                 with this machine in a new experiment",
                 self.ssh.destination
             )))
         })
@@ -97,7 +97,7 @@ impl RemoteSession {
     pub fn come_back(&mut self) -> Result<(), TreatmentError> {
         if self.connections > RECONNECTIONS {
             return Err(TreatmentError::Unavailable(format!(
-                "the connection to {} was lost {} times",
+                "the connection to {} was lost {} times: check the network",
                 self.ssh.destination, self.connections
             )));
         }

@@ -21,10 +21,10 @@ pub struct Ssh {
 
 /// Parameters of a destination.
 pub const PARAMETERS: [Parameter; 4] = [
-    Parameter { form: "DESTINATION", help: "USER@HOST, or a name of ssh's configuration" },
-    Parameter { form: "port=N", help: "where its sshd listens" },
-    Parameter { form: "identity=FILE", help: "the key to use" },
-    Parameter { form: "known_hosts=FILE", help: "a file with the key of that machine" },
+    Parameter { form: "DESTINATION", help: "USER@HOST, or a name from ssh's configuration" },
+    Parameter { form: "port=N", help: "port of its sshd" },
+    Parameter { form: "identity=FILE", help: "file with the private key" },
+    Parameter { form: "known_hosts=FILE", help: "file with the host key of that machine" },
 ];
 
 impl Ssh {

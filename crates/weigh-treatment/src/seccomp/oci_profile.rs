@@ -98,7 +98,7 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
     let program = assemble(&rules, default);
     if program.len() > bpf::MAX_INSTRUCTIONS {
         return Err(format!(
-            "it compiles to {} BPF instructions; the kernel takes {}",
+            "it compiles to {} BPF instructions, but the kernel takes at most {}",
             program.len(),
             bpf::MAX_INSTRUCTIONS
         ));
@@ -183,7 +183,7 @@ impl OciRule {
 impl Argument {
     fn condition(&self) -> Result<Condition, String> {
         if self.index > 5 {
-            return Err(format!("argument {} does not exist: they are 0 to 5", self.index));
+            return Err(format!("argument {} does not exist: arguments are 0 to 5", self.index));
         }
         let (comparison, value) = match self.op.as_str() {
             "SCMP_CMP_EQ" => (Comparison::Equal, self.value),
