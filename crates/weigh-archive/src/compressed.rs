@@ -65,7 +65,7 @@ impl ByProgram {
     fn start(name: &'static str, file: File) -> Result<ByProgram, ArchiveError> {
         let program = program::find(name).map_err(ArchiveError::Unusable)?.ok_or_else(|| {
             ArchiveError::Unusable(format!(
-                "it is compressed by {name}, which is not installed here"
+                "it is compressed by {name}, which is not installed: install {name}"
             ))
         })?;
         let mut command = start::command(program, Inherited::Fixed);
@@ -85,7 +85,7 @@ impl ByProgram {
         }
         let words = self.complaints.lock().unwrap_or_else(PoisonError::into_inner).last_words();
         let words =
-            words.unwrap_or_else(|| format!("{status}: the archive is damaged, or cut off"));
+            words.unwrap_or_else(|| format!("{status}: the archive is damaged or truncated"));
         Err(io::Error::other(format!("{}: {words}", self.name)))
     }
 }

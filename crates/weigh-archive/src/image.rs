@@ -76,7 +76,7 @@ pub(super) fn layers(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveEr
     match layers.len() {
         0 => unusable("the image has no layers"),
         1..=MOST_LAYERS => Ok(layers),
-        number => unusable(format!("the image has {number} layers, which is absurd")),
+        number => unusable(format!("the image has {number} layers, more than {MOST_LAYERS}")),
     }
 }
 
@@ -86,7 +86,7 @@ fn unusable<T>(problem: impl Into<String>) -> Result<T, ArchiveError> {
 
 fn read<'a, T: Deserialize<'a>>(name: &str, bytes: &'a [u8]) -> Result<T, ArchiveError> {
     serde_json::from_slice(bytes)
-        .map_err(|error| ArchiveError::Unusable(format!("{name} in it makes no sense: {error}")))
+        .map_err(|error| ArchiveError::Unusable(format!("cannot read its {name}: {error}")))
 }
 
 fn of_saved(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveError> {
@@ -94,9 +94,11 @@ fn of_saved(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveError> {
     let mut images: Vec<SavedImage> = read(MANIFEST, &bytes)?;
     match images.len() {
         1 => {}
-        0 => return unusable("it has no image"),
+        0 => return unusable("it contains no image"),
         number => {
-            return unusable(format!("it has {number} images: save one, `docker save NAME:TAG`"));
+            return unusable(format!(
+                "it has {number} images: save one of them with `docker save NAME:TAG`"
+            ));
         }
     }
     let layer = |file| ImageLayer { file, digest: None };
@@ -122,7 +124,7 @@ fn of_layout(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveError> {
         };
         return manifest.layers.into_iter().map(layer).collect();
     }
-    unusable("its index names an index, and so on")
+    unusable(format!("its indexes are nested more than {DEEPEST_INDEX} deep"))
 }
 
 fn is_index(media_type: &str) -> bool {
@@ -147,7 +149,7 @@ fn for_this_machine(manifests: Vec<BlobNamed>) -> Result<BlobNamed, ArchiveError
         1 => Ok(fitting.remove(0)),
         0 => unusable(format!("none of its {all} manifests is for linux/{own}")),
         number => unusable(format!(
-            "it has {number} images: make a layout of one, as with `skopeo copy oci:DIR:TAG oci:OTHER`"
+            "it has {number} images: copy one of them with `skopeo copy oci:DIR:TAG oci:OTHER`"
         )),
     }
 }
@@ -160,7 +162,7 @@ fn blob(digest: &str) -> Result<(String, String), ArchiveError> {
     match hex {
         Some(hex) => Ok((format!("blobs/sha256/{hex}"), hex.to_owned())),
         None => unusable(format!(
-            "`{}` in it is no SHA-256",
+            "its digest `{}` is not a SHA-256",
             digest.chars().take(80).collect::<String>()
         )),
     }
@@ -222,10 +224,10 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_named() {
         assert!(refused(&[("manifest.json", "[]")]).contains("no image"));
-        assert!(refused(&[("manifest.json", "{")]).contains("manifest.json in it makes no sense"));
+        assert!(refused(&[("manifest.json", "{")]).contains("cannot read its manifest.json"));
         let layout = |index: &str| refused(&[("oci-layout", "{}"), ("index.json", index)]);
         assert!(layout(r#"{"manifests":[]}"#).contains("none of its 0 manifests"));
         let digest = r#"{"manifests":[{"digest":"sha256:../../etc/shadow"}]}"#;
-        assert!(layout(digest).contains("is no SHA-256"));
+        assert!(layout(digest).contains("is not a SHA-256"));
     }
 }

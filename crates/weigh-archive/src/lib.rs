@@ -85,7 +85,8 @@ impl<'a> Unpacking<'a> {
         self.files += 1;
         if self.files > self.most_files.min(MOST_FILES) {
             return Err(ArchiveError::Unusable(format!(
-                "it has more than {} files, for which there is no room; set TMPDIR to another directory",
+                "it has more than {} files, too many for the free space: set TMPDIR to a different \
+                 directory",
                 self.most_files.min(MOST_FILES)
             )));
         }
@@ -96,7 +97,7 @@ impl<'a> Unpacking<'a> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.most_bytes {
             return Err(ArchiveError::Unusable(format!(
-                "it unpacks to more than {} MiB, for which there is no room; set TMPDIR to another \
+                "it unpacks to more than {} MiB, too much for the free space: set TMPDIR to a different \
                  directory",
                 self.most_bytes >> 20
             )));

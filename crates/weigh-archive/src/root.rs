@@ -74,7 +74,9 @@ pub fn unpack_image(
         if let Some(digest) = &layer.digest {
             let found = sha256(directory.file(&layer.file)?, unpacking).map_err(say)?;
             if found != *digest {
-                return Err(say(ArchiveError::Unusable("it is damaged: another SHA-256".into())));
+                return Err(say(ArchiveError::Unusable(
+                    "it is damaged: its SHA-256 differs".into(),
+                )));
             }
         }
         let tar = open_tar(directory.file(&layer.file)?).map_err(say)?;

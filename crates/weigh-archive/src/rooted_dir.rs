@@ -33,13 +33,13 @@ pub struct RootedDir(OwnedFd);
 pub(super) fn parts(path: &[u8]) -> Result<Vec<&OsStr>, ArchiveError> {
     let refused = |why: &str| {
         let shown = String::from_utf8_lossy(&path[..path.len().min(200)]);
-        Err(ArchiveError::Unusable(format!("it is refused, as the path `{shown}` in it {why}")))
+        Err(ArchiveError::Unusable(format!("weigh refuses it, as its path `{shown}` {why}")))
     };
     if path.first() == Some(&b'/') {
         return refused("is absolute");
     }
     if path.contains(&0) {
-        return refused("holds a zero byte");
+        return refused("contains a zero byte");
     }
     let named = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
     let parts: Vec<&OsStr> = named.map(OsStr::from_bytes).collect();
@@ -47,7 +47,7 @@ pub(super) fn parts(path: &[u8]) -> Result<Vec<&OsStr>, ArchiveError> {
         return refused("leads up (`..`)");
     }
     if path.len() > LONGEST_PATH || parts.len() > DEEPEST {
-        return refused("is absurdly long");
+        return refused("is too long");
     }
     Ok(parts)
 }
@@ -84,7 +84,7 @@ impl RootedDir {
                 Err(Errno::NOTDIR | Errno::LOOP) => {
                     let shown: std::path::PathBuf = parts[..=index].iter().collect();
                     return Err(ArchiveError::Unusable(format!(
-                        "it is refused, as a path in it leads through `{}`, which is a link or a file",
+                        "weigh refuses it, as a path in it leads through `{}`, which is a link or a file",
                         shown.display()
                     )));
                 }
@@ -117,14 +117,14 @@ impl RootedDir {
         let say =
             |error: &dyn std::fmt::Display| ArchiveError::Unusable(format!("{path}: {error}"));
         let parts = parts(path.as_bytes())?;
-        let name = parts.last().ok_or_else(|| say(&"it is no file"))?;
+        let name = parts.last().ok_or_else(|| say(&"not a file"))?;
         let parent = self.parent_of_existing(&parts)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(parent, *name, flags, Mode::empty()).map_err(|error| say(&error))?;
         let file = File::from(file);
         match file.metadata()?.is_file() {
             true => Ok(file),
-            false => Err(say(&"it is no regular file")),
+            false => Err(say(&"not a regular file")),
         }
     }
 
@@ -136,7 +136,9 @@ impl RootedDir {
         let mut bytes = Vec::new();
         self.file(path)?.take(most_bytes + 1).read_to_end(&mut bytes)?;
         match bytes.len() as u64 > most_bytes {
-            true => Err(ArchiveError::Unusable(format!("{path} is absurdly large"))),
+            true => {
+                Err(ArchiveError::Unusable(format!("{path} is larger than {most_bytes} bytes")))
+            }
             false => Ok(bytes),
         }
     }

@@ -51,7 +51,7 @@ pub fn unpack(
             // It quotes what the archive has, lines and all.
             let problem = error.to_string();
             let problem = problem.split(char::is_control).next().unwrap_or_default();
-            ArchiveError::Unusable(format!("it is no sound tar archive: {problem}"))
+            ArchiveError::Unusable(format!("not a valid tar archive: {problem}"))
         })?;
         // What is read of its content is counted where it is written.
         left.set(u64::MAX);
@@ -69,7 +69,7 @@ impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.left.get();
         if left == 0 {
-            return Err(io::Error::other("a header in it is absurdly long"));
+            return Err(io::Error::other("a header in it is too long"));
         }
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
         let length = self.inner.read(&mut buffer[..most])?;
@@ -154,7 +154,7 @@ impl Layer<'_, '_> {
                 let target = target(entry)?;
                 let target = parts(&target)?;
                 let Some(old) = target.last() else {
-                    return Err(ArchiveError::Unusable("a hard link leads to the root".into()));
+                    return Err(ArchiveError::Unusable("a hard link points to the root".into()));
                 };
                 let directory = self.into.parent_of_existing(&target)?;
                 Ok(linkat(directory, *old, parent, name, AtFlags::empty())?)
@@ -164,8 +164,7 @@ impl Layer<'_, '_> {
                 self.set_owner_and_mode(entry, parent, name)
             }
             other => Err(ArchiveError::Unusable(format!(
-                "it has an entry of a kind that weigh does not know ({:?}); unpack it yourself, and name \
-                 the directory",
+                "it has an entry of an unknown kind ({:?}): unpack it yourself, and give the directory",
                 char::from(other.as_byte())
             ))),
         }
@@ -235,7 +234,7 @@ impl Layer<'_, '_> {
         let number = |number: u64| {
             let small = u32::try_from(number).ok().filter(|small| *small != u32::MAX);
             small.ok_or_else(|| {
-                ArchiveError::Unusable(format!("there is no user or group {number}"))
+                ArchiveError::Unusable(format!("invalid number of a user or group: {number}"))
             })
         };
         let user = Uid::from_raw(number(entry.header().uid()?)?);
@@ -250,7 +249,7 @@ impl Layer<'_, '_> {
             EntryType::Directory => {
                 self.set_owner_and_mode(entry, self.into.as_fd(), OsStr::new("."))
             }
-            _ => Err(ArchiveError::Unusable("its root is no directory".into())),
+            _ => Err(ArchiveError::Unusable("its root is not a directory".into())),
         }
     }
 
@@ -264,7 +263,7 @@ impl Layer<'_, '_> {
             return Ok(());
         }
         if [&b""[..], b".", b".."].contains(&hidden) {
-            return Err(ArchiveError::Unusable("it has a whiteout of no file".into()));
+            return Err(ArchiveError::Unusable("it has a whiteout without a file's name".into()));
         }
         let hidden = [above, &[OsStr::from_bytes(hidden)]].concat();
         let Some(parent) = self.into.existing(above)? else { return Ok(()) };
@@ -320,5 +319,5 @@ fn target(entry: &Entry<'_, impl Read>) -> Result<Vec<u8>, ArchiveError> {
     let target = entry.link_name_bytes().map(|target| target.into_owned());
     target
         .filter(|target| !target.is_empty() && !target.contains(&0))
-        .ok_or_else(|| ArchiveError::Unusable("a link in it leads nowhere".into()))
+        .ok_or_else(|| ArchiveError::Unusable("a link in it lacks a valid target".into()))
 }
