@@ -85,7 +85,7 @@ fn writes_that_fail_below_the_file_system_have_no_result() {
     let home = Home::new();
     let write = "test -z \"$WEIGH_DIRECTORY\" && exit; set -- \"${WEIGH_DIRECTORY%/*}\"
         dd if=/dev/zero of=$WEIGH_DIRECTORY/f bs=1M count=4 2>&1; sync";
-    run_with_room(&home, "14m", write).assert_error(&["no room for an image of 64 MiB"]);
+    run_with_room(&home, "14m", write).assert_error(&["not enough space for an image of 64 MiB"]);
     // The room that was reserved is given back, and taken by another file.
     let lose = format!(
         "{write}; fallocate -p -o 4M -l 58M $1/image; dd if=/dev/zero of=$1/fill bs=1M 2>&1
@@ -93,7 +93,9 @@ fn writes_that_fail_below_the_file_system_have_no_result() {
     );
     let outcome = run_with_room(&home, "150m", &lose);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    outcome.assert_says(&["the ext4 of this sample failed, whatever the exit status says"]);
+    outcome.assert_says(&[
+        "the ext4 file system had errors during this sample, even if the worker succeeded",
+    ]);
     assert_eq!(run_with_room(&home, "150m", write).code, Some(0));
     assert_nothing_is_left(&home);
 }
@@ -120,7 +122,7 @@ fn a_file_system_that_was_filled_has_no_result_whatever_the_shell_says() {
         };
         let outcome = run(script);
         assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-        outcome.assert_says(&["of this sample failed", "it is full"]);
+        outcome.assert_says(&["file system had errors during this sample", "it is full"]);
         let half = script.replace("80", "40").replace("300", "100");
         assert_eq!(run(&half).code, Some(0));
     }

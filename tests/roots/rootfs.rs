@@ -310,7 +310,7 @@ fn what_is_no_root_file_system_is_refused_with_what_to_do() {
     try_it(&label(&fifo)).assert_error(&["not a regular file"]);
     try_it("rootfs:a,b").assert_error(&["takes one path", "path=\"PATH\""]);
     let junk = home.file("junk", b"no archive ".repeat(100));
-    try_it(&label(&junk)).assert_error(&["junk: it is no sound tar archive"]);
+    try_it(&label(&junk)).assert_error(&["junk: not a valid tar archive"]);
     let empty = home.file("empty", "");
     try_it(&label(&empty)).assert_error(&["it is empty"]);
     let odd = home.path("odd, name");

@@ -34,15 +34,15 @@ fn a_setting_is_in_force_and_the_server_says_so() {
     let few = ["server:mariadb.max_connections=20,mariadb.sort_buffer_size=1M"];
     let json = compared(&home, &few, "app:db.point-read@mariadb").to_string();
     for fact in [
-        "max_connections=20; the server says 20",
-        "sort_buffer_size=1M; the server says 1048576",
-        "had to say that it was not given mariadb.max_connections=20,mariadb.sort_buffer_size=1M",
+        "max_connections=20 and reports 20",
+        "sort_buffer_size=1M and reports 1048576",
+        "the server ran without mariadb.max_connections=20,mariadb.sort_buffer_size=1M",
     ] {
         assert!(json.contains(fact), "{fact}: {json}");
     }
     let base = ["server:postgres.work_mem=8MB", "--base", "server:postgres.work_mem=1MB"];
     let json = compared(&home, &base, "app:db.point-read@postgres").to_string();
-    for fact in ["work_mem=8MB; the server says 8192", "work_mem=1MB; the server says 1024"] {
+    for fact in ["work_mem=8MB and reports 8192", "work_mem=1MB and reports 1024"] {
         assert!(json.contains(fact), "{fact}: {json}");
     }
     assert_nothing_is_left(&home);
@@ -59,7 +59,7 @@ fn a_baseline_that_says_the_same_is_no_baseline() {
     let arms = ["server:mariadb.max_connections=20", "--fixture", "mariadb:connections=20"];
     let outcome =
         home.run(&[&["compare"][..], &arms, &["-w", "app:db.point-read"], &few()].concat());
-    let part = "without mariadb.max_connections=20 says the same of itself";
+    let part = "without mariadb.max_connections=20 reports the same values";
     outcome.assert_error(&[part]);
     assert_nothing_is_left(&home);
 }
@@ -122,7 +122,7 @@ fn a_configuration_and_another_build_are_in_force() {
     fs::copy("/usr/sbin/nginx", &build).unwrap();
     let arm = format!("server:nginx.binary={}", build.display());
     let json = compared(&home, &[&arm], "app:web.page@nginx").to_string();
-    assert!(json.contains(&format!("Its program is {}", build.display())), "{json}");
+    assert!(json.contains(&format!("The program of nginx is {}", build.display())), "{json}");
     assert_nothing_is_left(&home);
 }
 
@@ -296,8 +296,7 @@ fn an_arm_with_another_root_has_the_server_of_that() {
     let arms = [&*labels[0], "--base", &labels[1]];
     bring(&roots[0], Path::new("/usr/bin/redis-server"));
     let outcome = home.run(&[&["compare"][..], &arms, &["-w", "app:kv.get-set"], &few()].concat());
-    outcome
-        .assert_error(&["`redis-server` is not installed in the root file system of its arm (Deb"]);
+    outcome.assert_error(&["`redis-server` is not installed in the arm's root file system (Deb"]);
     bring(&roots[1], Path::new("/usr/bin/redis-server"));
     for who in ["server", "client", "both"] {
         let json = compared(&home, &[&arms[..], &["--treat", who]].concat(), "app:kv.get-set");
@@ -309,8 +308,7 @@ fn an_arm_with_another_root_has_the_server_of_that() {
     assert!(json.to_string().contains("Redis server v="), "{json}");
     fs::remove_file(roots[0].join("usr/bin/redis-server")).unwrap();
     let outcome = home.run(&[&["compare"][..], &beside, &["-w", "getppid"], &few()].concat());
-    outcome
-        .assert_error(&["`redis-server` is not installed in the root file system of its arm (Deb"]);
+    outcome.assert_error(&["`redis-server` is not installed in the arm's root file system (Deb"]);
     assert_nothing_is_left(&home);
     for (own, workload) in [
         ("redis", "app:kv.get-set"),

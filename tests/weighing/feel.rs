@@ -122,7 +122,7 @@ fn a_database_runs_beside_and_ends_with_it() {
         fs::set_permissions(directory, Permissions::from_mode(0o711)).unwrap();
     }
     let killed = ["run", "getppid", "--fixture", "beside:workload=app:db.crash@mariadb"];
-    home.run(&killed).assert_error(&["asks another kind of server", "cannot be done beside"]);
+    home.run(&killed).assert_error(&["needs a different kind of server"]);
     let name = "feel:wake-up/app:db.random-insert@mariadb-relaxed:copies=4";
     // Of what is measured and of what is done beside, each has a server of its own.
     let asks = "app:db.point-read@mariadb/app:db.point-read@mariadb";
@@ -130,7 +130,7 @@ fn a_database_runs_beside_and_ends_with_it() {
     let json = home.json();
     assert_eq!(rows(&json), [name, asks]);
     let facts = json["facts"].to_string();
-    for fact in ["4 copies of `app:db.random-insert` were done", "Relaxed: a commit"] {
+    for fact in ["4 copies of `app:db.random-insert` ran", "Relaxed: a commit"] {
         assert!(facts.contains(fact), "{fact}: {facts}");
     }
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());

@@ -125,8 +125,8 @@ mod tests {
             "{unknown}"
         );
         assert!(refused("server:mariadb=5").contains("mariadb.NAME=VALUE"));
-        assert!(refused("server:mariadb.socket=/x").contains("weigh's own"));
-        assert!(refused("server:mariadb.a;b=1").contains("no name of a setting"));
+        assert!(refused("server:mariadb.socket=/x").contains("is reserved"));
+        assert!(refused("server:mariadb.a;b=1").contains("not the name of a setting"));
         assert!(refused("server:apache.Timeout=1").contains("apache.config=FILE"));
         assert!(refused("server:mariadb.config=\"\"").contains("takes the path"));
     }
