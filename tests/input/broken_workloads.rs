@@ -247,10 +247,10 @@ fn a_file_that_is_no_build_is_refused() {
         ("missing", "cannot read it: No such file"),
         (".", "it is a directory"),
         ("text", "Exec format error"),
-        ("empty-list", "it lists none"),
+        ("empty-list", "it lists no workloads"),
         ("other-list", "printed an invalid list entry"),
         ("complaint", "no such library"),
-        ("endless", "`make -C workloads OUT=DIR` creates one"),
+        ("endless", "create one with `make -C workloads OUT=DIR`"),
     ] {
         for arguments in [["compare", "none"], ["run", "getppid"], ["list", "workloads"]] {
             let mut command = home.weigh(&arguments);

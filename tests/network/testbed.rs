@@ -121,7 +121,7 @@ fn a_worker_that_is_elsewhere_is_not_proved() {
         [HostName::Test, HostName::Active].map(|name| bed.ready.host(name).unwrap().join.clone());
     let mut there = launcher(launcher_role(), &active);
     let seen = run(&mut there, "true").seen;
-    assert!(test.prove(&seen).unwrap_err().contains("and not in"));
+    assert!(test.prove(&seen).unwrap_err().contains(", not in"));
     let mut outside = Launcher::start(launcher_role(), &Setup::default(), &NEVER).unwrap();
     assert!(test.prove(&run(&mut outside, "true").seen).is_err());
 }

@@ -208,7 +208,7 @@ fn a_disk_that_fills_meanwhile_is_said() {
     let outcome = running.finish();
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     let why = home.json()["failures"].to_string();
-    let says_so = ["No space left", "no room left"].iter().any(|part| why.contains(part));
+    let says_so = ["No space left", "no space is left"].iter().any(|part| why.contains(part));
     assert!(says_so, "{why}");
     assert_nothing_is_left(&home);
 }

@@ -240,7 +240,7 @@ fn what_may_not_be_killed_fails_and_is_not_waited_for() {
     let mut job = bench.job("exec setpriv --reuid 65534 --clear-groups sleep 1000");
     job.timeout_ms = 1000;
     let problem = launcher.run(&job, &NEVER).unwrap_err().to_string();
-    assert!(problem.contains("goes on 10 s after it was sent SIGKILL"), "{problem}");
+    assert!(problem.contains("still runs 10 s after SIGKILL"), "{problem}");
     bench.alive().into_iter().for_each(|pid| kill(pid, Signal::KILL));
     // And the next one is run.
     let launched = launcher.run(&bench.job("echo out"), &NEVER).unwrap();
@@ -270,7 +270,7 @@ fn a_member_lives_on_while_jobs_come_and_go() {
     }
     launcher.lower(NAME, LONG, &NEVER).unwrap();
     bench.assert_nothing_is_left("lowered");
-    assert!(refused(launcher.look(NAME, &NEVER)).contains("was not raised, or has ended"));
+    assert!(refused(launcher.look(NAME, &NEVER)).contains("was not started, or has ended"));
     fs::remove_file(bench.path("socket")).unwrap();
     let again = launcher.raise(&bench.raise(), &NEVER).unwrap();
     assert_ne!((again.pid, again.start), (raised.pid, raised.start));
@@ -328,7 +328,7 @@ fn what_is_not_ready_is_not_there() {
     assert!(why.contains("within 50 ms"), "{why}");
     bench.assert_nothing_is_left("it was not ready in time");
     let missing = StartServer { argv: vec!["/nonexistent/server".into()], ..bench.raise() };
-    assert!(refused(launcher.raise(&missing, &NEVER)).contains("cannot run it"));
+    assert!(refused(launcher.raise(&missing, &NEVER)).contains("cannot execute its program"));
     // The name is free again.
     launcher.raise(&of("touch ready; exec sleep 1000", 20_000), &NEVER).unwrap();
     drop(launcher);

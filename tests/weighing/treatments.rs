@@ -84,7 +84,7 @@ fn what_a_process_cannot_have_is_refused_before_it_is_measured() {
     let _turn = Turn::share();
     refused(
         &["cpus:999", "-w", "getppid"],
-        &["there is no CPU 999, or it is offline: online are 0"],
+        &["CPU 999 does not exist or is offline; online CPUs: 0"],
     );
     refused(&["cpus:0-9999999", "-w", "getppid"], &["takes a list of CPUs"]);
     refused(&["nice:20", "-w", "getppid"], &["from -20 to 19"]);
@@ -105,7 +105,9 @@ fn what_a_process_cannot_have_is_refused_before_it_is_measured() {
     command.args(["-c", "0"]).arg(crate::support::program());
     command.args(["compare", "cpus:1", "-w", "getppid"]);
     if rustix::thread::sched_getaffinity(None).unwrap().is_set(1) {
-        home.start(command).finish().assert_error(&["CPU 1 is not allowed here", "allowed are 0"]);
+        home.start(command)
+            .finish()
+            .assert_error(&["CPU 1 is not allowed here", "allowed CPUs: 0"]);
     }
 }
 

@@ -131,7 +131,8 @@ impl Executable {
                 let way_out = match error.kind() {
                     io::ErrorKind::TimedOut => "this machine is too busy: try again",
                     _ => {
-                        "if that file system is mounted `noexec`, set TMPDIR to a directory on another"
+                        "if the file system is mounted `noexec`, set TMPDIR to a directory on a \
+                         different file system"
                     }
                 };
                 let directory = directory.display();
@@ -186,12 +187,14 @@ impl Executable {
         }
         let is_no_build = |problem: String| {
             format!(
-                "it is not a build of the workloads ({problem}); `make -C workloads OUT=DIR` creates one"
+                "not a build of the workloads ({problem}): create one with `make -C workloads OUT=DIR`"
             )
         };
         let listing = list(&path, LISTING_LIMIT).map_err(|error| is_no_build(error.to_string()))?;
         match catalogue::read(&listing) {
-            Ok(workloads) if workloads.is_empty() => Err(is_no_build("it lists none".into())),
+            Ok(workloads) if workloads.is_empty() => {
+                Err(is_no_build("it lists no workloads".into()))
+            }
             Ok(_) => Executable::at(path, listing, false, foreign),
             Err(problem) => Err(is_no_build(problem)),
         }
@@ -348,8 +351,8 @@ fn may_execute(file: &Path) -> io::Result<PathBuf> {
         io::ErrorKind::PermissionDenied => io::Error::new(
             error.kind(),
             format!(
-                "{error}. As root, a variable may name only what nobody but root can change: copy the build \
-                 to a directory of root's"
+                "{error}. As root, the variable may name only a file that nobody but root can change: \
+                 copy the build to a directory of root's"
             ),
         ),
         _ => error,
@@ -422,7 +425,7 @@ fn list(path: &Path, limit: Duration) -> io::Result<String> {
     // With its pipes gone, a program that goes on printing ends.
     let status = heard.wait(limit, |heard| !heard.stdout.is_cut()).map_err(|error| {
         let problem = match error.kind() {
-            io::ErrorKind::TimedOut => format!("it does not end within {} s", limit.as_secs()),
+            io::ErrorKind::TimedOut => format!("it did not end within {} s", limit.as_secs()),
             io::ErrorKind::Interrupted => {
                 format!("its list of workloads is longer than {} MiB", MAX_LISTING_BYTES >> 20)
             }
@@ -492,7 +495,7 @@ mod tests {
         let path = directory.path().join("k");
         write_executable(&path, b"#!/bin/sh\nsleep 600 & sleep 600\n").unwrap();
         let problem = list(&path, Duration::from_millis(300)).unwrap_err().to_string();
-        assert!(problem.contains("does not end within"), "{problem}");
+        assert!(problem.contains("did not end within"), "{problem}");
     }
 
     #[test]
@@ -503,7 +506,7 @@ mod tests {
             |bytes: &[u8], limit| first_that_runs(&path, &[(bytes, false), (STATIC, true)], limit);
         assert!(first(b"#!/there/is/no/such/loader\n", LISTING_LIMIT).unwrap().1);
         let problem = first(b"#!/bin/sh\nsleep 600\n", Duration::from_millis(300)).unwrap_err();
-        assert!(problem.to_string().contains("does not end within"), "{problem}");
+        assert!(problem.to_string().contains("did not end within"), "{problem}");
     }
 
     /// A pipe holds 64 KiB: who reads one to its end first waits for ever.

@@ -39,12 +39,12 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> 
     let inside = arguments.next().and_then(|text| text.into_string().ok());
     let inside: InsideRoot = inside
         .and_then(|text| serde_json::from_str(&text).ok())
-        .ok_or("its first argument is no root file system")?;
-    let program = arguments.next().ok_or("it needs a program")?;
+        .ok_or("the first argument is not a root file system")?;
+    let program = arguments.next().ok_or("the second argument, a program, is missing")?;
     inside.root.in_launcher()?;
     // SAFETY: it closes no file descriptors, and this process has one thread.
     unsafe { unshare_unsafe(UnshareFlags::NEWIPC | UnshareFlags::NEWPID) }
-        .map_err(|error| format!("namespaces: {}", io::Error::from(error)))?;
+        .map_err(|error| format!("cannot make namespaces: {}", io::Error::from(error)))?;
     let mut command = start::command(&program, Inherited::Fixed);
     command.args(arguments).env("PATH", program::DIRECTORIES.join(":"));
     if let Some(user) = inside.user {
@@ -62,7 +62,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> 
     let status = command.status().map_err(|error| format!("cannot execute {shown}: {error}"))?;
     match status.code() {
         Some(0) => Ok(()),
-        Some(code) => Err(format!("{shown} ended with {code}")),
+        Some(code) => Err(format!("{shown} exited with status {code}")),
         None => Err(format!("{shown} was killed by signal {}", status.signal().unwrap_or(0))),
     }
 }

@@ -126,7 +126,7 @@ fn keep(socket: OwnedFd, setup: &Setup, id: u64, raise: &StartServer) -> io::Res
                     kept.lower(Duration::from_millis(limit_ms));
                     return lines.send(&answer(id, LauncherAnswer::Done(())));
                 }
-                _ => Err(io::Error::other("this is no order for a member")),
+                _ => Err(io::Error::other("this order is not for a server")),
             };
             match done {
                 Ok(done) => lines.send(&answer(id, done))?,
@@ -147,13 +147,13 @@ fn answer(id: u64, what: LauncherAnswer) -> Numbered<LauncherAnswer> {
 fn error(id: u64, raise: &StartServer, problem: &io::Error) -> Numbered<LauncherAnswer> {
     let said = match said::words(&said::end_of(File::open(&raise.log))) {
         words if words.is_empty() => words,
-        words => format!("; it said: {words}"),
+        words => format!("; it printed: {words}"),
     };
     // On a full disk it cannot even say so.
     let room = statvfs(&raise.directory).map(|fs| fs.f_bavail * fs.f_frsize);
     let room = match room {
         Ok(bytes) if bytes < LITTLE_ROOM => {
-            format!("; there is no room left in {}", raise.directory.display())
+            format!("; no space is left in {}", raise.directory.display())
         }
         _ => String::new(),
     };
@@ -194,7 +194,7 @@ impl KeptMember {
     fn start(setup: &Setup, raise: &StartServer) -> io::Result<KeptMember> {
         let argv = setup.command_line(&raise.argv);
         let (program, arguments) =
-            argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
+            argv.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
         let log = File::options().create(true).append(true).open(&raise.log)?;
         let mut command = start::command(program, raise.inherited());
         command
@@ -221,9 +221,9 @@ impl KeptMember {
                 end_with_keeper(&keeper)
             });
         }
-        let child = command
-            .spawn()
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot run it: {error}")))?;
+        let child = command.spawn().map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot execute its program: {error}"))
+        })?;
         // One that has ended already is found so when it is waited for.
         let start = process_start(child.id())?.unwrap_or_default();
         let (name, setup) = (raise.name.clone(), setup.clone());
@@ -236,7 +236,7 @@ impl KeptMember {
         let deadline = Instant::now() + Duration::from_millis(raise.timeout_ms);
         while !self.is_ready(raise) {
             if let Some(status) = self.child.try_wait()? {
-                return Err(io::Error::other(ended(status) + " and was not ready"));
+                return Err(io::Error::other(ended(status) + " before it was ready"));
             }
             if Instant::now() > deadline {
                 let limit = raise.timeout_ms;
@@ -245,7 +245,7 @@ impl KeptMember {
             let mut ready = [PollFd::new(lines, PollFlags::IN)];
             let pause = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
             if poll(&mut ready, Some(&pause))? > 0 {
-                return Err(io::Error::other("the launcher did not wait for it"));
+                return Err(io::Error::other("the launcher stopped waiting for it"));
             }
         }
         Ok(())
@@ -308,7 +308,7 @@ impl KeptMember {
             true => Ok(()),
             false => {
                 self.check_it_lives()?;
-                Err(io::Error::other("it does not stand still"))
+                Err(io::Error::other("its processes do not stop after SIGSTOP"))
             }
         }
     }
@@ -347,7 +347,7 @@ impl KeptMember {
 fn ended(status: ExitStatus) -> String {
     let limit = match status.signal() {
         Some(libc::SIGXCPU) => " (its CPU time reached the limit of `ulimit -t`)",
-        Some(libc::SIGXFSZ) => " (a file of it reached the limit of `ulimit -f`)",
+        Some(libc::SIGXFSZ) => " (one of its files reached the limit of `ulimit -f`)",
         _ => "",
     };
     format!("it ended with {status}{limit}")

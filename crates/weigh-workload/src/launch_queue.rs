@@ -215,7 +215,8 @@ impl LaunchQueue {
         let name = match &order {
             LauncherOrder::StartServer(raise) => return self.raise(id, raise.clone()),
             LauncherOrder::SetUp(_) | LauncherOrder::Run(_) => {
-                return self.answer(id, LauncherAnswer::Error("it is set up already".into()));
+                return self
+                    .answer(id, LauncherAnswer::Error("the launcher is already set up".into()));
             }
             LauncherOrder::Freeze(name)
             | LauncherOrder::Thaw(name)
@@ -223,7 +224,7 @@ impl LaunchQueue {
             | LauncherOrder::StopServer { name, .. } => name.clone(),
         };
         let Some(keeper) = self.keepers.iter_mut().find(|keeper| keeper.name == name) else {
-            let problem = format!("there is no `{name}`: it was not raised, or has ended");
+            let problem = format!("`{name}` does not run: it was not started, or has ended");
             return self.answer(id, LauncherAnswer::Error(problem));
         };
         let is_last = matches!(order, LauncherOrder::StopServer { .. });
@@ -236,7 +237,7 @@ impl LaunchQueue {
 
     fn raise(&mut self, id: u64, raise: StartServer) -> io::Result<()> {
         if self.keepers.iter().any(|keeper| keeper.name == raise.name) {
-            let problem = format!("there is a `{}` already", raise.name);
+            let problem = format!("`{}` already runs", raise.name);
             return self.answer(id, LauncherAnswer::Error(problem));
         }
         let kept = self.kills.read().and_then(|kills| Keeper::start(&self.setup, id, raise, kills));

@@ -105,7 +105,7 @@ pub struct Launched {
 /// A look that came too late.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{who} {ended} before its {what} could be looked at, so nothing proves its treatment: {way_out}"
+    "{who} {ended} before weigh could check its {what}, so nothing proves its treatment: {way_out}"
 )]
 pub struct NotSeen {
     who: String,
@@ -117,8 +117,8 @@ pub struct NotSeen {
 }
 
 impl NotSeen {
-    const LONGER: &str = "weigh a command that runs for longer, or on a machine that is less busy";
-    const LESS: &str = "see `dmesg`; a limit of its arm may be too low for it";
+    const LONGER: &str = "use a command that runs longer, or a less busy machine";
+    const LESS: &str = "see `dmesg`; a limit of its arm may be too low";
 
     /// Makes the error for a member, which is still running.
     pub fn of_member(what: &str, member: &str) -> NotSeen {
@@ -206,7 +206,7 @@ pub enum LauncherError {
     /// The launcher said no, in its own words.
     #[error("{0}")]
     Refused(String),
-    #[error("the launcher process: {0}")]
+    #[error("the launcher process failed: {0}")]
     Broken(String),
 }
 
@@ -425,7 +425,7 @@ impl Launcher {
     fn with_last_words(&mut self, error: LinesError) -> LauncherError {
         match (LauncherError::from(error), self.helper.last_words()) {
             (LauncherError::Broken(problem), Some(words)) => {
-                LauncherError::Broken(format!("{problem}; it said: {words}"))
+                LauncherError::Broken(format!("{problem}; it printed: {words}"))
             }
             (error, _) => error,
         }
@@ -454,5 +454,5 @@ fn unexpected(answer: &LauncherAnswer) -> LauncherError {
         LauncherAnswer::Member(_) => "member",
         LauncherAnswer::Error(_) => "error",
     };
-    LauncherError::Broken(format!("its answer is that of another order ({what})"))
+    LauncherError::Broken(format!("it answered a different order ({what})"))
 }

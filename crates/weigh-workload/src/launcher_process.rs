@@ -114,7 +114,7 @@ fn first<T: DeserializeOwned>(lines: &mut Lines) -> io::Result<Option<T>> {
 fn take(setup: &Setup) -> Result<KillCounters, String> {
     // Another root may not have these files.
     let kills = KillCounters::open(setup)
-        .map_err(|error| format!("cannot read what its control groups count: {error}"))?;
+        .map_err(|error| format!("cannot read the counters of its control groups: {error}"))?;
     setup.steps().try_for_each(|step| step.in_launcher())?;
     // Orphans of a worker become ours, so that none outlives its sample.
     orphans::adopt().map_err(|error| error.to_string())?;
@@ -163,7 +163,7 @@ fn launch(
     let (outcome, wall_ns) = watched?;
     pipes.drain()?;
     let printed = pipes.into_printed()?;
-    looked.map_err(|error| io::Error::other(format!("what shows on it: {error}")))?;
+    looked.map_err(|error| io::Error::other(format!("cannot check its treatment: {error}")))?;
     if let WorkerEnd::ParentGone = outcome {
         return Ok(None);
     }
@@ -239,7 +239,7 @@ fn spawn(
     (beginning, stamp): (&Option<Beginning>, &'static Stamp),
 ) -> io::Result<Child> {
     let (program, arguments) =
-        argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
+        argv.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
     let mut command = start::command(program, Inherited::Callers);
     command
         .args(arguments)
@@ -370,8 +370,8 @@ fn end_everything(worker: Pid, desk: &LaunchQueue) -> io::Result<()> {
     let deadline = Instant::now() + orphans::LIMIT;
     if !orphans::wait_until(deadline, || has_ended(worker).unwrap_or(true)) {
         let problem = format!(
-            "it did not end (see `--timeout`), and goes on {} s after it was sent SIGKILL, because it runs \
-             as another user or waits for a device: end process {} yourself",
+            "it did not end (see `--timeout`) and still runs {} s after SIGKILL, as a different user or \
+             while it waits for a device: end process {} yourself",
             orphans::LIMIT.as_secs(),
             worker.as_raw_nonzero()
         );

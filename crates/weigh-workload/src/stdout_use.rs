@@ -82,7 +82,7 @@ impl StdoutSink {
 }
 
 fn said(error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("its output could not be compared: {error}"))
+    io::Error::new(error.kind(), format!("cannot save or compare its output: {error}"))
 }
 
 /// Output that is held against a file.

@@ -40,10 +40,10 @@ impl Act for AllowedCpus {
         let is_online = cpus_of(online.trim()).is_none_or(|online| online.contains(other));
         Err(match is_online {
             false => {
-                format!("there is no CPU {other}, or it is offline: online are {}", online.trim())
+                format!("CPU {other} does not exist or is offline; online CPUs: {}", online.trim())
             }
             true => format!(
-                "CPU {other} is not allowed here (`taskset -p $$`, or a cpuset): allowed are {}",
+                "CPU {other} is not allowed here (see `taskset -p $$`, or the cpuset); allowed CPUs: {}",
                 look::status_line("self", AllowedCpus::LINE).unwrap_or_default()
             ),
         })

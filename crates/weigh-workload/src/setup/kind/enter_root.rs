@@ -71,8 +71,8 @@ pub fn own_mounts() -> Result<(), String> {
 fn forbidden(error: &io::Error) -> String {
     if geteuid().is_root() {
         return format!(
-            "a mount namespace is not permitted here ({error}): this needs CAP_SYS_ADMIN, which containers \
-             often lack"
+            "cannot make a mount namespace ({error}): this needs CAP_SYS_ADMIN, which containers often \
+             lack"
         );
     }
     user_namespace::forbidden(error)
@@ -95,26 +95,28 @@ impl EnterRoot {
     fn enter(&self) -> Result<(), String> {
         // Relative paths need no escapes, whatever the directory is called.
         std::env::set_current_dir(&self.base)
-            .map_err(say("the directory of the root file system"))?;
+            .map_err(say("cannot enter the directory of the root file system"))?;
         mount("weigh", MOUNTS, "tmpfs", MountFlags::empty(), Some(c"mode=755"))
-            .map_err(say("a file system in memory"))?;
+            .map_err(say("cannot make a file system in memory"))?;
         for name in [ABOVE, "upper", "work", "root"] {
-            fs::create_dir(Path::new(MOUNTS).join(name)).map_err(say("a file system in memory"))?;
+            fs::create_dir(Path::new(MOUNTS).join(name))
+                .map_err(say("cannot make a file system in memory"))?;
         }
-        bring_above().map_err(say("a file system in memory"))?;
+        bring_above().map_err(say("cannot make a file system in memory"))?;
         lay_over()?;
-        std::env::set_current_dir(Path::new(MOUNTS).join("root")).map_err(say("the new root"))?;
+        std::env::set_current_dir(Path::new(MOUNTS).join("root"))
+            .map_err(say("cannot enter the new root"))?;
         // A name that no link in a foreign root can lead to.
-        let old = chance::number().map_err(say("a directory in the new root"))?;
+        let old = chance::number().map_err(say("cannot make a directory in the new root"))?;
         let old = format!(".weigh-old-{old:016x}");
-        fs::create_dir(&old).map_err(say("a directory in the new root"))?;
-        pivot_root(".", &*old).map_err(say("the new root (pivot_root)"))?;
-        std::env::set_current_dir("/").map_err(say("the new root"))?;
+        fs::create_dir(&old).map_err(say("cannot make a directory in the new root"))?;
+        pivot_root(".", &*old).map_err(say("cannot change to the new root (pivot_root)"))?;
+        std::env::set_current_dir("/").map_err(say("cannot enter the new root"))?;
         // From here on links lead nowhere else but into the new root.
         let old = Path::new("/").join(old);
         self.furnish(&old)?;
-        unmount(&old, UnmountFlags::DETACH).map_err(say("leaving the old root"))?;
-        fs::remove_dir(&old).map_err(say("leaving the old root"))
+        unmount(&old, UnmountFlags::DETACH).map_err(say("cannot leave the old root"))?;
+        fs::remove_dir(&old).map_err(say("cannot leave the old root"))
     }
 
     /// Brings what is the kernel's, and what is shared.
@@ -137,12 +139,13 @@ impl EnterRoot {
             bound.map_err(|error| within(directory, &error.into()))?;
         }
         // What was needed to get in is not for those who are in.
-        unmount(self.base.join(MOUNTS), UnmountFlags::DETACH).map_err(say("leaving the old root"))
+        unmount(self.base.join(MOUNTS), UnmountFlags::DETACH)
+            .map_err(say("cannot leave the old root"))
     }
 }
 
 fn within(directory: &Path, error: &io::Error) -> String {
-    format!("{} in the new root: {error}", directory.display())
+    format!("cannot bring {} into the new root: {error}", directory.display())
 }
 
 /// In a user namespace what is mounted below a directory cannot be left out.
@@ -169,13 +172,15 @@ fn bring_above() -> io::Result<()> {
 pub fn try_over_host() -> Result<(), String> {
     own_mounts()?;
     let base = std::env::temp_dir();
-    std::env::set_current_dir("/").map_err(say("the root directory"))?;
+    std::env::set_current_dir("/").map_err(say("cannot enter the root directory"))?;
     mount("weigh", &base, "tmpfs", MountFlags::empty(), Some(c"mode=755"))
-        .map_err(say("a file system in memory"))?;
-    std::env::set_current_dir(&base).map_err(say("a file system in memory"))?;
+        .map_err(say("cannot make a file system in memory"))?;
+    std::env::set_current_dir(&base).map_err(say("cannot make a file system in memory"))?;
     let made = [MOUNTS, "mounts/above", "mounts/upper", "mounts/work", "mounts/root"];
-    made.into_iter().try_for_each(fs::create_dir).map_err(say("a file system in memory"))?;
-    std::os::unix::fs::symlink("/", TREE).map_err(say("a file system in memory"))?;
+    made.into_iter()
+        .try_for_each(fs::create_dir)
+        .map_err(say("cannot make a file system in memory"))?;
+    std::os::unix::fs::symlink("/", TREE).map_err(say("cannot make a file system in memory"))?;
     lay_over()
 }
 
@@ -194,8 +199,8 @@ fn lay_over() -> Result<(), String> {
     laid.map_err(|error| {
         let error = io::Error::from(error);
         format!(
-            "the kernel lays no overlay over that directory ({error}): this needs overlayfs, for ordinary \
-             users Linux 5.11, and a file system that can lie beneath one"
+            "cannot mount an overlay over the root ({error}): this needs overlayfs, Linux 5.11 for \
+             ordinary users, and a file system that overlayfs supports"
         )
     })
 }

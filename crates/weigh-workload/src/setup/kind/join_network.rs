@@ -45,10 +45,10 @@ impl JoinNetwork {
         match seen.get(Self::SEEN) {
             Some(inode) if *inode == self.inode.to_string() => Ok(()),
             Some(inode) => Err(format!(
-                "the worker ran in the network namespace {inode}, and not in {}",
+                "the worker ran in the network namespace {inode}, not in {}",
                 self.inode
             )),
-            None => Err("nobody saw in which network namespace the worker ran".into()),
+            None => Err("nothing shows in which network namespace the worker ran".into()),
         }
     }
 }
@@ -57,7 +57,10 @@ impl Act for JoinNetwork {
     fn in_launcher(&self) -> Result<(), String> {
         let open = |path: &PathBuf| {
             File::open(path).map_err(|error| {
-                format!("the testbed's namespace {}: {error}; has it ended?", path.display())
+                format!(
+                    "cannot open the testbed's namespace {}: {error}; the testbed may have ended",
+                    path.display()
+                )
             })
         };
         // Both are opened before the first is joined: they are of a process that may not be seen from there.
@@ -108,7 +111,7 @@ mod tests {
         let step = JoinNetwork { user_namespace: None, namespace: "/proc/1/fd/3".into(), inode: 7 };
         let seen = |inode: &str| BTreeMap::from([(JoinNetwork::SEEN.to_owned(), inode.to_owned())]);
         assert_eq!(step.prove(&seen("7")), Ok(()));
-        assert!(step.prove(&seen("8")).unwrap_err().contains("namespace 8, and not in 7"));
+        assert!(step.prove(&seen("8")).unwrap_err().contains("namespace 8, not in 7"));
         assert!(step.prove(&BTreeMap::new()).is_err());
     }
 

@@ -100,7 +100,7 @@ impl Act for LandlockLayers {
         (0..self.layers).try_for_each(|_| restrict())?;
         match is_denied()? {
             true => Ok(()),
-            false => Err(io::Error::other("Landlock does not deny what it should")),
+            false => Err(io::Error::other("Landlock does not deny a forbidden call")),
         }
     }
 

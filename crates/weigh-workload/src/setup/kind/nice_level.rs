@@ -38,8 +38,8 @@ impl Act for NiceLevel {
                 match ended.and_then(|(_, status)| status.exit_status()) {
                     Some(0) => Ok(()),
                     _ => Err(format!(
-                        "niceness {level} is not permitted: less than a process has takes root, \
-                         CAP_SYS_NICE, or a limit that allows it (`ulimit -e`)"
+                        "niceness {level} is not permitted: lowering it needs root, CAP_SYS_NICE, or a \
+                         limit that allows it (`ulimit -e`)"
                     )),
                 }
             }

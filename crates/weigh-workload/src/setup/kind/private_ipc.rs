@@ -18,6 +18,6 @@ impl Act for PrivateIpc {
         }
         // SAFETY: it closes no file descriptors.
         unsafe { unshare_unsafe(UnshareFlags::NEWIPC) }
-            .map_err(|error| format!("cannot have an IPC namespace of its own: {error}"))
+            .map_err(|error| format!("cannot make a private IPC namespace: {error}"))
     }
 }

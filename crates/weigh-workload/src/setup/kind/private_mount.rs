@@ -55,11 +55,11 @@ impl Act for PrivateMount {
         };
         // SAFETY: changes the namespace of the launcher's one thread, and touches no memory.
         if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-            return Err(cannot("a mount namespace of its own", &io::Error::last_os_error()));
+            return Err(cannot("a private mount namespace", &io::Error::last_os_error()));
         }
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        mount_change("/", private).map_err(|error| cannot("making it private", &error))?;
-        let mount = program::find("mount").and_then(|found| found.ok_or("it is not there".into()));
+        mount_change("/", private).map_err(|error| cannot("making mounts private", &error))?;
+        let mount = program::find("mount").and_then(|found| found.ok_or("it is missing".into()));
         let mount = mount.map_err(|error| cannot("the program `mount`", &error))?;
         let mut command = start::command(mount, Inherited::Fixed);
         command.args(["-t", &self.file_system, "-o", &self.options]);
@@ -69,7 +69,7 @@ impl Act for PrivateMount {
         if !output.status.success() {
             return Err(cannot("`mount`", &said::words(&output.stderr)));
         }
-        let root = File::open(&self.target).map_err(|error| cannot("opening it", &error))?;
+        let root = File::open(&self.target).map_err(|error| cannot("opening the mount", &error))?;
         MOUNTED.get_or_init(|| root);
         Ok(())
     }
@@ -100,17 +100,17 @@ impl PrivateMount {
         match ext4_errors(&self.target) {
             Ok(None | Some(0)) => {}
             Ok(Some(errors)) => return Some(format!("ext4 counted {errors} errors")),
-            Err(error) => return Some(format!("its errors cannot be counted: {error}")),
+            Err(error) => return Some(format!("cannot read its number of errors: {error}")),
         }
         let is_asked_for = self.options.split(',').any(|option| option == "ro");
         match is_full(root).and_then(|is_full| Ok(is_full || !has_taken(root)?)) {
             Ok(false) => None,
             Ok(true) | Err(Errno::NOSPC | Errno::DQUOT) => Some(
-                "it is full, so a write to it may have failed; name a larger size=, or write less"
+                "it is full, so a write to it may have failed; use a larger size=, or write less"
                     .into(),
             ),
             Err(Errno::ROFS) if is_asked_for => None,
-            Err(error) => Some(format!("nothing can be written to it any more: {error}")),
+            Err(error) => Some(format!("it is no longer writable: {error}")),
         }
     }
 
@@ -121,7 +121,7 @@ impl PrivateMount {
         let around = self.target.parent().unwrap_or(&self.target);
         let kind = file_system(&self.target);
         match device(&self.target)? == device(around)? {
-            true => Ok(format!("{kind}, and nothing mounted")),
+            true => Ok(format!("{kind}, with nothing mounted")),
             false => Ok(kind),
         }
     }
