@@ -276,14 +276,14 @@ fn bytes_that_were_not_sent_so_have_no_rate() {
         assert_eq!(bench.scratch(), Vec::<String>::new());
     };
     let zeros = |mut stream: TcpStream, _: OwnedFd| stream.write_all(&[0; 10_000]).unwrap();
-    wrong(zeros, "receive", "not all are those that were sent");
-    wrong(|stream, _| drop(stream), "receive", "closed after 0 of 10000 bytes");
+    wrong(zeros, "receive", "differ from the bytes that were sent");
+    wrong(|stream, _| drop(stream), "receive", "closed the connection after 0 of 10000 bytes");
     // It says that it has all, and has not.
     let short = |mut stream: TcpStream, control: OwnedFd| {
         stream.write_all(&9_999_u64.to_ne_bytes()).unwrap();
         drop((stream, control));
     };
-    wrong(short, "send", "9999 of 10000 bytes were acknowledged");
+    wrong(short, "send", "the peer acknowledged 9999 of 10000 bytes");
 }
 
 #[test]

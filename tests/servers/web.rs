@@ -238,7 +238,7 @@ fn a_wrong_page_gives_no_rate_however_fast_it_came() {
     let waiting = UnixStream::connect(home.path("full")).unwrap();
     let address = format!("fake:{}", home.path("full").display());
     run_workload(&home, "app:web.page", "WEIGH_WEB", &address)
-        .assert_says(&["nobody answered within 10 s (a full queue, or a firewall in between)"]);
+        .assert_says(&["no answer within 10 s (its queue is full, or a firewall blocks it)"]);
     drop(waiting);
     let none = run_workload(&home, "app:web.page", "WEIGH_WEB", "fake:/no/such/socket");
     none.assert_says(&["cannot connect to the server at /no/such/socket"]);

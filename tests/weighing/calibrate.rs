@@ -82,7 +82,7 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     assert_eq!((&row["found"]["count"], &planted["found"]["of"]), (&1.into(), &1.into()));
     assert!(row["pairs"].as_f64().unwrap() >= 8.0, "{planted:#}");
     let why = planted["left_out"]["shell1"].as_str().unwrap();
-    assert!(why.contains("are not planted"), "{why}");
+    assert!(why.contains("must be planted"), "{why}");
 
     // What counts for noise and false alarms is the other experiment.
     assert_eq!(json["experiments"].as_array().unwrap().len(), 1);

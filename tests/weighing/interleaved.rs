@@ -113,7 +113,7 @@ fn one_whose_partner_is_killed_ends_and_is_not_to_blame() {
     second.kill();
     let outcome = first.finish();
     assert_eq!(outcome.code, Some(3), "{outcome:#?}");
-    assert!(outcome.stderr.contains("the other process of the pair ended"), "{outcome:#?}");
+    assert!(outcome.stderr.contains("the second process of the pair ended"), "{outcome:#?}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ static void read_server(const char *text)
 		v6->sin6_family = AF_INET6, v6->sin6_port = htons(port);
 		server_size = sizeof *v6;
 	} else {
-		fail("`%s` is no address", address);
+		fail("`%s` is not an address", address);
 	}
 }
 

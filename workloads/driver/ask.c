@@ -19,7 +19,7 @@ int ask(int argc, char **argv)
 	for (int i = 2; i < argc; i++) {
 		struct answer answer = ask_database("%s", argv[i]);
 		if (answer.rows != 1)
-			fail("`%s` gave %llu rows", argv[i], (unsigned long long)answer.rows);
+			fail("`%s` returned %llu rows", argv[i], (unsigned long long)answer.rows);
 		puts(answer.fields[0]);
 	}
 	disconnect_from_database();

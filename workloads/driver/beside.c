@@ -88,7 +88,7 @@ static _Noreturn void repeat_command(char **argv, uint32_t copies)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (posix_spawn_file_actions_init(&actions) ||
 	    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0))
-		fail("no memory for what a program is to open");
+		fail("no memory to start a program");
 	if (atomic_fetch_add(board.under_way, 1) + 1 == copies)
 		activity_is_ready();
 	for (;;) {
@@ -134,7 +134,7 @@ int beside(int argc, char **argv)
 		copies = number("copies", optarg, 1, 1024);
 	}
 	if (optind == argc)
-		usage_error("beside what?");
+		usage_error("beside takes the name of a workload, or -- and a command");
 	reset_inherited_state();
 	own_cleanup();
 	if (strcmp(argv[optind - 1], "--") == 0) {
@@ -144,7 +144,7 @@ int beside(int argc, char **argv)
 	}
 	current = find_workload(argv[optind]);
 	if (!current)
-		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
+		usage_error("unknown workload '%s'; 'weigh-workloads list' lists all workloads", argv[optind]);
 	open_activity_board();
 	repeat_in(copies, NULL);
 }

@@ -46,7 +46,7 @@ void register_cleanup(pid_t group)
 	int error = errno;
 	if (group)
 		kill(-group, SIGKILL);
-	fail("cannot reach the process that tidies up: %s", strerror(error));
+	fail("cannot reach the process that removes files: %s", strerror(error));
 }
 
 void part_from_janitor(void)

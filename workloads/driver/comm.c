@@ -45,7 +45,7 @@ static void start(const struct comm_options *options, int number)
 		be_activity(&options->beside, board, number - options->count);
 	}
 	if (child < 0)
-		give_up("this machine refuses another process");
+		give_up("cannot start one more process: see `ulimit -u`");
 	if (!group)
 		group = child;
 	if (number < options->count)
@@ -76,7 +76,7 @@ static void wait_until_ready(uint32_t processes)
 	while (atomic_load(&board->ready) < processes) {
 		if (waitpid(-group, &status, WNOHANG) > 0) {
 			hear_of_end(status);
-			give_up("one of its processes ended before it began");
+			give_up("one of its processes ended before the transfer began");
 		}
 		poll(NULL, 0, 1);
 	}

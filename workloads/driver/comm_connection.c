@@ -45,9 +45,9 @@ static struct peer_message hear(enum peer_step expected)
 	if (got == 0)
 		fail("the peer has ended");
 	if (got != sizeof message)
-		fail("the peer: %s", got < 0 ? strerror(errno) : "a message of another size");
+		fail("cannot read from the peer: %s", got < 0 ? strerror(errno) : "its message has a wrong size");
 	if (message.step == FAILED)
-		fail("at the peer: %.*s", PROBLEM_TEXT, message.problem);
+		fail("the peer reports: %.*s", PROBLEM_TEXT, message.problem);
 	if (message.step != expected)
 		fail("the peer is at step %d, not %d", message.step, expected);
 	return message;
@@ -105,7 +105,7 @@ static void move_stream(void)
 	push_out(data, options->own.no_delay);
 	receive_exactly(data, &acknowledged, sizeof acknowledged);
 	if (acknowledged != connection->amount)
-		fail("%llu of %llu bytes were acknowledged", (unsigned long long)acknowledged,
+		fail("the peer acknowledged %llu of %llu bytes", (unsigned long long)acknowledged,
 		     (unsigned long long)connection->amount);
 }
 
@@ -160,8 +160,8 @@ static void record(struct usage before, uint64_t retransmissions)
 	transfer->reordered = told.reordered, transfer->duplicated = told.duplicated;
 	if (connection->traffic == DATAGRAMS) {
 		if (told.arrived < 2)
-			fail("of %llu datagrams, %llu arrived", (unsigned long long)connection->amount,
-			     (unsigned long long)told.arrived);
+			fail("the peer received too few datagrams: %llu sent, %llu arrived",
+			     (unsigned long long)connection->amount, (unsigned long long)told.arrived);
 		transfer->elapsed_ns = told.span_ns;
 	}
 	if (connection->traffic == STREAM || connection->traffic == REQUESTS) {

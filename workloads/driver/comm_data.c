@@ -55,7 +55,7 @@ void receive_exactly(int fd, void *bytes, size_t count)
 		if (got < 0)
 			fail("recv: %s", strerror(errno));
 		if (got == 0)
-			fail("the connection was closed by the other end, with %zu bytes to come", count);
+			fail("the other end closed the connection %zu bytes too early", count);
 		at += got, count -= got;
 	}
 }
@@ -89,10 +89,10 @@ void receive_payload(int data, uint64_t bytes, uint32_t chunk)
 		if (got < 0)
 			fail("recv: %s", strerror(errno));
 		if (got == 0)
-			fail("the connection was closed after %llu of %llu bytes", (unsigned long long)offset,
+			fail("the other end closed the connection after %llu of %llu bytes", (unsigned long long)offset,
 			     (unsigned long long)bytes);
 		if (memcmp(received, payload_at(offset), got))
-			fail("of the %zd bytes from number %llu on, not all are those that were sent", got,
+			fail("the %zd bytes from number %llu on differ from the bytes that were sent", got,
 			     (unsigned long long)offset);
 		offset += got;
 	}
@@ -130,7 +130,7 @@ void set_end(int fd, const struct end_settings *settings)
 		set(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer, "SO_RCVBUF");
 	if (*settings->congestion && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, settings->congestion,
 						strlen(settings->congestion)) < 0)
-		fail("congestion control `%s`: %s (net.ipv4.tcp_available_congestion_control says what there is)",
+		fail("cannot set the congestion control `%s`: %s (see net.ipv4.tcp_available_congestion_control)",
 		     settings->congestion, strerror(errno));
 	set_no_delay(fd, settings->no_delay);
 }
@@ -171,7 +171,7 @@ socklen_t read_address(const char *text, uint16_t port, struct sockaddr_storage 
 		return sizeof *v4;
 	}
 	if (inet_pton(AF_INET6, text, &v6->sin6_addr) != 1)
-		fail("`%s` is no address", text);
+		fail("`%s` is not an address", text);
 	v6->sin6_family = AF_INET6;
 	v6->sin6_port = htons(port);
 	return sizeof *v6;

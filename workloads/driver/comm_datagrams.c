@@ -42,7 +42,7 @@ void greet(int socket, int control, const struct peer_request *request)
 		if (poll(&answer, 1, GREETING_EVERY_MS) > 0)
 			return;
 	}
-	fail("no datagram reaches %s", request->address);
+	fail("datagrams do not reach %s", request->address);
 }
 
 void be_greeted(int socket, const struct peer_request *request)
@@ -75,7 +75,7 @@ static bool is_as_sent(const char *datagram, ssize_t got, const struct peer_requ
 		return false; /* a greeting, or one of an earlier round */
 	if (got != (ssize_t)(sizeof *head + content) ||
 	    memcmp(datagram + sizeof *head, payload_at(head->number * content), content))
-		fail("datagram %llu is not as it was sent", (unsigned long long)head->number);
+		fail("datagram %llu differs from what was sent", (unsigned long long)head->number);
 	return true;
 }
 

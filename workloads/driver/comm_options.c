@@ -13,12 +13,12 @@ static void add_connection(struct comm_options *options, const char *option, str
 	char *control = strchr(text, ',');
 
 	if (options->count == MOST_CONNECTIONS)
-		usage_error("there are more than %d connections", MOST_CONNECTIONS);
+		usage_error("more than %d connections", MOST_CONNECTIONS);
 	if (!control)
-		usage_error("--%s ends with ADDRESS,SOCKET, not '%s'", option, text);
+		usage_error("--%s must end with ADDRESS,SOCKET, not '%s'", option, text);
 	*control++ = '\0';
 	if (strlen(text) >= ADDRESS_TEXT)
-		usage_error("'%s' is no address", text);
+		usage_error("'%s' is not an address", text);
 	strcpy(connection.address, text);
 	connection.control = control;
 	options->connections[options->count++] = connection;
@@ -50,9 +50,9 @@ static void add_job(struct beside *beside, const char *option, char *text)
 	*equals = '\0';
 	const struct workload *test = find_workload(text);
 	if (!test)
-		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
+		usage_error("unknown workload '%s'; 'weigh-workloads list' lists all workloads", text);
 	if (test->placement != ANYWHERE || test->exec_self)
-		usage_error("'%s' cannot run beside COMM: it places or executes its own process", text);
+		usage_error("'%s' cannot run alongside comm: it places or executes its own process", text);
 	if (beside->mix.tests == MOST_TESTS)
 		usage_error("a mix has %d tests at most", MOST_TESTS);
 	jobs[beside->mix.tests++] = (struct job){.test = test, .count = number(option, equals + 1, 1, 1 << 20)};
@@ -76,7 +76,7 @@ static void set_activity(struct beside *beside, char *text)
 static void set_congestion(struct comm_options *options, const char *name)
 {
 	if (strlen(name) >= CONGESTION_NAME)
-		usage_error("'%s' is no congestion control", name);
+		usage_error("'%s' is not a congestion control", name);
 	strcpy(options->own.congestion, name);
 	strcpy(options->peers.congestion, name);
 }
@@ -89,9 +89,9 @@ static void check_connections(const struct comm_options *options)
 	for (int i = 0; i < options->count; i++) {
 		const struct connection *one = &options->connections[i];
 		if (first->is_probe)
-			usage_error("a probe comes behind what is scored");
+			usage_error("a probe must follow the scored connections");
 		if (!one->is_probe && one->traffic != first->traffic)
-			usage_error("streams, requests, connects and datagrams are no sum: take one of them");
+			usage_error("streams, requests, connects and datagrams cannot be added: use one of them");
 	}
 }
 
@@ -169,7 +169,7 @@ int comm(int argc, char **argv)
 int comm_peer(int argc, char **argv)
 {
 	if (argc != 2 && argc != 4)
-		usage_error("comm-peer takes the path of a socket, and perhaps ADDRESS and PORT for FTP");
+		usage_error("comm-peer takes the path of a socket, and optionally ADDRESS and PORT for FTP");
 	unsigned int port = argc == 4 ? number("comm-peer", argv[3], 1, 65535) : 0;
 	reset_inherited_state();
 	serve_peers(argv[1], argc == 4 ? argv[2] : NULL, port);

@@ -37,7 +37,7 @@ static void hear(void *message, size_t size)
 	if (got == 0)
 		_exit(0);
 	if (got != (ssize_t)size)
-		fail("the control socket: %s", got < 0 ? strerror(errno) : "a message of another size");
+		fail("the control socket: %s", got < 0 ? strerror(errno) : "a message has a wrong size");
 }
 
 static int listen_to(const struct peer_request *request)
@@ -98,7 +98,7 @@ static void move_stream(int data, const struct peer_request *request)
 		push_out(data, request->settings.no_delay);
 		receive_exactly(data, &acknowledged, sizeof acknowledged);
 		if (acknowledged != request->amount)
-			fail("W_test acknowledged %llu bytes", (unsigned long long)acknowledged);
+			fail("W_test acknowledged only %llu bytes", (unsigned long long)acknowledged);
 		return;
 	}
 	receive_payload(data, request->amount, request->chunk);
@@ -141,7 +141,7 @@ static _Noreturn void work(const struct peer_request *request)
 		struct sample used;
 		hear(&message, sizeof message);
 		if (message.step != GO)
-			fail("told step %d in place of a round", message.step);
+			fail("received step %d instead of a round", message.step);
 		struct usage before = usage();
 		message = move_round(data, request, round);
 		record_usage(&used, before, usage());
@@ -158,7 +158,7 @@ static void check_request(const struct peer_request *request)
 	if (request->version != COMM_VERSION || request->traffic > DATAGRAMS || request->chunk < 1 ||
 	    request->chunk > LONGEST_CHUNK || request->quiet_ms > 60000 ||
 	    (request->traffic == DATAGRAMS && request->amount > MOST_DATAGRAMS))
-		fail("a request that this version does not know");
+		fail("a request is unknown to this version");
 }
 
 /* What a worker says where it fails goes to who asked. */

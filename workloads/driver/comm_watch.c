@@ -70,7 +70,7 @@ void start_watch(int data, bool is_send, struct watch *into, uint64_t opened_ns)
 	watch->every_us = FIRST_EVERY_US;
 	end = eventfd(0, EFD_CLOEXEC);
 	if (end < 0 || pthread_create(&thread, NULL, keep_looking, NULL) != 0)
-		fail("this machine refuses another thread");
+		fail("cannot start one more thread: see `ulimit -u`");
 }
 
 void end_watch(void)

@@ -52,7 +52,7 @@ static void choose_cpu(int number)
 	int cpu = -1;
 
 	if (sched_getaffinity(0, sizeof allowed, &allowed) < 0)
-		fail("cannot tell which CPUs are allowed: %s", strerror(errno));
+		fail("cannot read the allowed CPUs: %s", strerror(errno));
 	for (int skipped = number % CPU_COUNT(&allowed); skipped >= 0; skipped--)
 		while (!CPU_ISSET(++cpu, &allowed))
 			;

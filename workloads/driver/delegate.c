@@ -28,7 +28,7 @@ static int connect_to(const char *path)
 		give_up("the path of the client's socket is too long", path);
 	strcpy(address.sun_path, path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
-		give_up("cannot connect to the client that is to do the work", strerror(errno));
+		give_up("cannot connect to the client that does the work", strerror(errno));
 	return fd;
 }
 
@@ -40,7 +40,7 @@ static size_t read_some(int fd, void *bytes, size_t size)
 	while ((got = read(fd, bytes, size)) < 0 && errno == EINTR)
 		;
 	if (got <= 0)
-		give_up("the client that was to do the work is gone",
+		give_up("the client that does the work has ended",
 			got < 0 ? strerror(errno) : "it closed the connection");
 	return got;
 }

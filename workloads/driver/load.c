@@ -286,7 +286,7 @@ static void wait_until_ready(int users)
 {
 	while (atomic_load(&board->ready) < (uint32_t)users) {
 		if (reap(WNOHANG))
-			give_up("a user ended before it began");
+			give_up("a user's process ended before its first job");
 		poll(NULL, 0, 1);
 	}
 }
@@ -357,7 +357,7 @@ static char *absolute(const char *name)
 	char *directory = get_current_dir_name(), *path = NULL;
 
 	if (!directory || asprintf(&path, "%s/%s", directory, name) < 0)
-		fail("cannot tell where the scratch directory is: %s", strerror(errno));
+		fail("cannot find the scratch directory: %s", strerror(errno));
 	free(directory);
 	return path;
 }
@@ -406,7 +406,7 @@ static void expect_room(const struct load_options *options)
 		uint64_t room = (uint64_t)system.f_bavail * system.f_frsize / 20 * 19;
 		if (system.f_blocks && needed > room)
 			fail("the users' files need %llu MiB, but %s has room for %llu MiB: choose a smaller "
-			     "--file-size or --pool-size, fewer users, or another --disk-dir",
+			     "--file-size or --pool-size, fewer users, or a different --disk-dir",
 			     (unsigned long long)(needed >> 20), directory, (unsigned long long)(room >> 20));
 	}
 }

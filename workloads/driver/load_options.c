@@ -14,11 +14,11 @@ static struct job job_of(char *text)
 	char *equals = strchr(text, '=');
 
 	if (!equals)
-		usage_error("'%s': a test of a load is NAME=COUNT", text);
+		usage_error("'%s' is not a test of a load: write NAME=COUNT", text);
 	*equals = '\0';
 	const struct workload *test = find_workload(text);
 	if (!test)
-		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", text);
+		usage_error("unknown workload '%s'; 'weigh-workloads list' lists all workloads", text);
 	struct job job = {.test = test, .count = (long)number(text, equals + 1, 1, 1000000)};
 	/* What places its process, or executes its own image, is executed as a program of its own. */
 	if (test->placement != ANYWHERE || test->exec_self) {
@@ -51,10 +51,10 @@ static void check(const struct load_options *options)
 	if (options->tests == 0)
 		usage_error("load takes tests: NAME=COUNT ...");
 	if (options->think_ns && options->jobs_per_1000s)
-		usage_error("--think-us is for users who wait for their jobs, --jobs-per-1000s for others");
+		usage_error("--think-us and --jobs-per-1000s exclude each other: leave one out");
 	for (int i = 0; i < options->tests; i++)
 		if (options->jobs[i].test == &command_job && !options->jobs[i].argv)
-			usage_error("--command needs its words: --argument");
+			usage_error("--command needs at least one --argument");
 }
 
 int load_command(int argc, char **argv)
@@ -92,7 +92,7 @@ int load_command(int argc, char **argv)
 		case 'c': disk_is_cold = true; break;
 		case 'd':
 			if (options.disk_place_count == DISK_MOST_DIRECTORIES)
-				usage_error("these are more than %d --disk-dir", DISK_MOST_DIRECTORIES);
+				usage_error("more than %d --disk-dir", DISK_MOST_DIRECTORIES);
 			options.disk_places[options.disk_place_count++] = optarg;
 			break;
 		case 'e': options.disk_tree = optarg; break;
@@ -104,7 +104,7 @@ int load_command(int argc, char **argv)
 			break;
 		case 'a':
 			if (options.tests == 0)
-				usage_error("--argument is for --command before it");
+				usage_error("--argument must follow --command");
 			add_word(&jobs[options.tests - 1], optarg);
 			break;
 		case ':': usage_error("%s needs a value", argv[optind - 1]);

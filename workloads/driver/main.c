@@ -268,7 +268,7 @@ static _Noreturn void execute_small_image(char **argv)
 		fail("cannot read /proc/self/exe: %s", strerror(errno));
 	strcpy(path + length, WEIGH_SMALL);
 	execv(path, argv);
-	fail("cannot execute %s, which belongs beside this program: %s", path, strerror(errno));
+	fail("cannot execute %s, which belongs into this program's directory: %s", path, strerror(errno));
 }
 #endif
 
@@ -286,14 +286,14 @@ void reset_inherited_state(void)
 static void check_options(const struct options *options)
 {
 	if (options->copies > 1 && (options->slices || options->count_instructions || options->latencies))
-		usage_error("--slices, --count-instructions and --latencies are for one copy alone");
+		usage_error("--slices, --count-instructions and --latencies need --copies 1");
 	if ((options->per_1000s || options->endures) && (options->operations || options->plants))
-		usage_error("--per-1000s and --endure are for a time, and plant nothing");
+		usage_error("--per-1000s and --endure exclude --operations and --planted-ppm");
 	if (MAX_SLICES % options->planted_every)
 		usage_error("--planted-every must divide %d", MAX_SLICES);
 	if (options->turns_file && (options->copies > 1 || options->operations || options->slices ||
 				   options->count_instructions || options->latencies))
-		usage_error("--turns is for one copy and the target alone");
+		usage_error("--turns excludes --copies, --operations, --slices, --count-instructions and --latencies");
 }
 
 static int run(int argc, char **argv)
@@ -348,9 +348,9 @@ static int run(int argc, char **argv)
 	check_options(&options);
 	current = find_workload(argv[optind]);
 	if (!current)
-		usage_error("there is no workload '%s'; 'weigh-workloads list' lists them", argv[optind]);
+		usage_error("unknown workload '%s'; 'weigh-workloads list' lists all workloads", argv[optind]);
 	if (options.latencies && current->only_in_batches)
-		usage_error("one operation of '%s' by itself is not what each of many is", argv[optind]);
+		usage_error("'%s' cannot be timed by single operations: leave out --latencies", argv[optind]);
 	reset_inherited_state();
 #ifdef WEIGH_SMALL
 	if (current->is_in_small)
@@ -375,7 +375,7 @@ int main(int argc, char **argv)
 		return current && current->exec_self ? current->exec_self(argc, argv) : 2;
 	}
 	if (argc < 2)
-		usage_error("list, run or help?");
+		usage_error("a command is missing: list, run or help");
 #ifndef WEIGH_IS_SMALL
 	if (strcmp(argv[1], "run") == 0 && getenv(CLIENT))
 		return delegate(getenv(CLIENT));
@@ -402,5 +402,5 @@ int main(int argc, char **argv)
 		fputs(help, stdout);
 		return 0;
 	}
-	usage_error("cannot do '%s'", argv[1]);
+	usage_error("unknown command '%s'", argv[1]);
 }

@@ -53,7 +53,7 @@ static int choose_other_cpu(int cpu, const cpu_set_t *allowed)
 			break;
 	}
 	if (best < 0)
-		fail("it needs two CPUs and may use one; its @same-cpu counterpart needs one");
+		fail("it needs two CPUs, but only one is allowed: use its @same-cpu counterpart");
 	return best;
 }
 
@@ -73,7 +73,7 @@ void place_driver(void)
 
 	driver_cpu = sched_getcpu(); /* it runs there, so it is allowed there */
 	if (driver_cpu < 0 || sched_getaffinity(0, sizeof allowed, &allowed) < 0)
-		fail("cannot tell which CPUs are allowed: %s", strerror(errno));
+		fail("cannot read the allowed CPUs: %s", strerror(errno));
 	partner_cpu = current->placement == CROSS_CPU ? choose_other_cpu(driver_cpu, &allowed) : driver_cpu;
 	stay_on(driver_cpu);
 }

@@ -26,7 +26,7 @@ int revive(int argc, char **argv)
 		usage_error("revive takes a command");
 	/* Nobody else's processes are killed with those of the server. */
 	if (getpid() != 1)
-		usage_error("revive is for the first process of a PID namespace");
+		usage_error("revive runs only as the first process of a PID namespace");
 	for (;;) {
 		int status = 0;
 		pid_t child = start(argv + 1), ended;

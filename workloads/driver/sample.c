@@ -78,7 +78,7 @@ void end_planting(const struct options *options, struct sample *sample)
 	if (options->operations)
 		return;
 	if (planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)
-		fail("%g %% of the %.0f operations of a sample are %.0f: fewer than %d are not planted, as they are "
+		fail("%g %% of the %.0f operations of a sample are %.0f: at least %d must be planted, as they are "
 		     "rounded",
 		     planted.ppm / 1e4, operations, share, LEAST_PLANTED);
 }

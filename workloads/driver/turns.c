@@ -54,7 +54,7 @@ static void lock_own_byte(void)
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = side, .l_len = 1};
 
 	if (fcntl(file, F_OFD_SETLK, &lock) < 0)
-		fail("cannot lock its side of the turns: %s", strerror(errno));
+		fail("cannot lock its side of the file of --turns: %s", strerror(errno));
 }
 
 static bool other_is_there(void)
@@ -75,9 +75,9 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value, const _Atomic uin
 		if (atomic_load(word) != value)
 			break;
 		if ((!has_come || atomic_load(has_come)) && !other_is_there())
-			fail_orphaned("the other process of the pair ended before its time");
+			fail_orphaned("the second process of the pair ended too early");
 		if (now_ns() > deadline)
-			fail_orphaned("the other process of the pair kept its turn for a minute");
+			fail_orphaned("the second process of the pair kept its turn for a minute");
 	}
 }
 
@@ -176,7 +176,7 @@ static void share_cpu(const struct options *options)
 	if (file < 0)
 		fail("cannot open %s: %s", options->turns_file, strerror(errno));
 	if (lseek(file, 0, SEEK_END) < (off_t)sizeof *turns)
-		fail("%s is shorter than the %zu bytes that turns take", options->turns_file, sizeof *turns);
+		fail("%s is shorter than the %zu bytes that --turns needs", options->turns_file, sizeof *turns);
 	turns = mmap(NULL, sizeof *turns, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (turns == MAP_FAILED)
 		fail("cannot map %s: %s", options->turns_file, strerror(errno));

@@ -31,7 +31,7 @@ static void prepare_spawn(void)
 	be_exact();
 	if (posix_spawn_file_actions_init(&actions) ||
 	    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0))
-		fail("no memory for what a program is to open");
+		fail("no memory to start a program");
 }
 
 /* The timed part begins when all copies are ready: those that waited for the last are not late for that. */

@@ -19,7 +19,7 @@ static void hold_durability(void)
 	const char *found = ask_number(protocol->is_durable) ? "durable" : "relaxed";
 
 	if (wanted && strcmp(wanted, found))
-		fail("the server should be %s, and is %s", wanted, found);
+		fail("the server should be %s, but is %s", wanted, found);
 }
 
 void connect_to_database(void)
@@ -32,7 +32,7 @@ void connect_to_database(void)
 		if (strcmp(known[i]->kind, kind) == 0)
 			protocol = known[i];
 	if (!protocol)
-		fail("%s names a kind of database that is not known here: %s", VARIABLE, kind);
+		fail("%s names an unknown kind of database: %s", VARIABLE, kind);
 	protocol->connect(VARIABLE);
 	hold_durability();
 }
@@ -73,7 +73,7 @@ uint64_t ask_number(const char *statement)
 	uint64_t number = strtoull(answer.fields[0], &end, 10);
 
 	if (answer.rows != 1 || end == answer.fields[0] || *end)
-		fail("`%s` gave %llu rows, the last with \"%s\"", statement,
+		fail("`%s` returned %llu rows, the last with \"%s\"", statement,
 		     (unsigned long long)answer.rows, answer.fields[0]);
 	return number;
 }
@@ -81,7 +81,7 @@ uint64_t ask_number(const char *statement)
 void keep_field(struct answer *answer, unsigned number, const void *text, size_t size)
 {
 	if (number >= FIELDS || size >= FIELD_SIZE)
-		fail("the server sent more than was asked for: field %u of %zu bytes", number + 1, size);
+		fail("the server sent more than weigh requested: field %u of %zu bytes", number + 1, size);
 	memcpy(answer->fields[number], text, size);
 	answer->fields[number][size] = 0;
 }

@@ -60,7 +60,7 @@ static _Noreturn void fail_with_error(void)
 {
 	const char *message = (const char *)packet + (packet[3] == '#' ? 9 : 3);
 
-	fail("the server refused it: %s (error %u)", packet_size > 9 ? message : "", error_code());
+	fail("the server refused the request: %s (error %u)", packet_size > 9 ? message : "", error_code());
 }
 
 /* Whether there was a connection to be had. */

@@ -53,7 +53,7 @@ static void log_in(const char *variable)
 	send_all(fd, &start, sizeof start);
 	for (char kind; (kind = receive_message()) != 'Z';) {
 		if (kind == 'E')
-			fail("the server refused it: %s", error_field('M'));
+			fail("the server refused the request: %s", error_field('M'));
 		/* AuthenticationOk is a 0. */
 		if (kind == 'R' && (message_size != 4 || memcmp(message, "\0\0\0", 4)))
 			fail("the server wants a password");
@@ -107,7 +107,7 @@ static void ask(const char *statement, struct answer *answer)
 		}
 		case 'E':
 			if (strcmp(error_field('C'), DUPLICATE_KEY))
-				fail("the server refused it: %s", error_field('M'));
+				fail("the server refused the request: %s", error_field('M'));
 			answer->is_duplicate = true;
 			break;
 		default: break; /* descriptions, notices */

@@ -47,7 +47,7 @@ static void *find(void *library, const char *name)
 	void *found = dlsym(library, name);
 
 	if (!found)
-		fail("SQLite's library has no %s", name);
+		fail("SQLite's library lacks %s", name);
 	return found;
 }
 

@@ -83,7 +83,7 @@ void number_block(char *block, long number)
 void expect_block(const char *block, long number)
 {
 	if (memcmp(block, &number, sizeof number))
-		fail("block %ld of a file does not hold what was written to it", number);
+		fail("block %ld of a file differs from what was written", number);
 }
 
 void make_disk_common_file(const char *path)
@@ -118,12 +118,12 @@ static void expect_evicted(int file)
 	size_t left = 0;
 
 	if (!resident || map == MAP_FAILED || mincore(map, (size_t)status.st_size, resident) < 0)
-		fail("cannot tell what of a file is in the page cache: %s", strerror(errno));
+		fail("cannot find out which pages of a file are in the page cache: %s", strerror(errno));
 	for (size_t i = 0; i < pages; i++)
 		left += resident[i] & 1;
 	if (left == pages)
-		fail("a file stays in the page cache whatever is asked, as in a file system that is in memory: "
-		     "nothing is cold there");
+		fail("a file cannot be dropped from the page cache, as on a file system in memory: nothing is "
+		     "cold there");
 	munmap(map, (size_t)status.st_size);
 	free(resident);
 }

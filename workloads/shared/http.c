@@ -171,7 +171,7 @@ static enum http_fault take_chunks(struct http_answer *answer)
 		if ((fault = take_line(answer, line)) != NO_FAULT)
 			return fault;
 		if (*line)
-			return tell(answer, MALFORMED, "the server sent a chunk that is longer than it said");
+			return tell(answer, MALFORMED, "the server sent a chunk that is longer than its announced size");
 	} while (size);
 	return NO_FAULT;
 }
@@ -211,7 +211,7 @@ static enum http_fault ask(const char *target, const char *headers, struct http_
 	if (framing.is_chunked)
 		return take_chunks(answer);
 	if (!framing.has_size)
-		return tell(answer, MALFORMED, "the server did not tell how long the page is");
+		return tell(answer, MALFORMED, "the server did not report the length of the page");
 	return take_part(answer, framing.size);
 }
 
@@ -266,7 +266,7 @@ void remember_strangers(void)
 	if (copy_number > 0 || endures() || !getenv(HOST))
 		return;
 	if (ask_for_strangers(&strangers_before) != NO_FAULT)
-		fail("the server does not say who else asked it: %s", strangers_log.problem);
+		fail("the server does not report requests of other clients: %s", strangers_log.problem);
 }
 
 void count_strangers(void)
@@ -281,5 +281,5 @@ void count_strangers(void)
 		return;
 	}
 	for (; strangers > strangers_before; strangers--)
-		count_wrong(STRANGER, "it does not name the host that clients of ours name");
+		count_wrong(STRANGER, "a request named a different host than weigh's clients");
 }

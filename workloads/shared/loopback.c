@@ -16,7 +16,7 @@ static int bind_on_loopback(int type, struct sockaddr_in *address)
 	*address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	if (fd < 0 || bind(fd, (struct sockaddr *)address, length) < 0 ||
 	    getsockname(fd, (struct sockaddr *)address, &length) < 0)
-		fail("cannot have a port on 127.0.0.1: %s", strerror(errno));
+		fail("cannot open a port on 127.0.0.1: %s", strerror(errno));
 	return fd;
 }
 

@@ -104,7 +104,7 @@ void add_partner_usage(struct rusage *total)
 		char answer;
 
 		if (kill(partners[i], SIGUSR1) < 0 || read(answers[0], &answer, 1) != 1)
-			fail("a partner does not say what it used: %s", strerror(errno));
+			fail("a partner does not report its resource use: %s", strerror(errno));
 		timeradd(&total->ru_utime, &usage->ru_utime, &total->ru_utime);
 		timeradd(&total->ru_stime, &usage->ru_stime, &total->ru_stime);
 		total->ru_nvcsw += usage->ru_nvcsw;

@@ -43,7 +43,7 @@ void run_pingpong(uint64_t n)
 void check_pingpong(uint64_t n)
 {
 	if (!way->pass(PARTNER, END))
-		fail("the partner cannot be told to end: %s", strerror(errno));
+		fail("cannot ask the partner to end: %s", strerror(errno));
 	uint64_t turns = end_partners();
 	if (count != n || turns != n)
 		fail("%llu round trips were counted, %llu by the partner", (unsigned long long)count,

@@ -41,7 +41,7 @@ static const char *address_in(const char *variable)
 	const char *value = getenv(variable);
 
 	if (!value || !strchr(value, ':'))
-		fail("it needs a server, and %s names none (KIND:ADDRESS)", variable);
+		fail("it needs a server: set %s to KIND:ADDRESS", variable);
 	return value;
 }
 
@@ -52,7 +52,7 @@ const char *server_kind(const char *variable)
 	size_t length = strcspn(value, ":");
 
 	if (length >= sizeof kind)
-		fail("%s names no server that is known here", variable);
+		fail("%s names an unknown kind of server", variable);
 	memcpy(kind, value, length);
 	kind[length] = 0;
 	return kind;
@@ -101,7 +101,7 @@ static int connect_to_port(const char *text, int silence_s)
 	if (colon && (size_t)(colon - text) < sizeof host)
 		memcpy(host, text, colon - text);
 	if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
-		fail("the server's address is no path and no HOST:PORT in numbers: %s", text);
+		fail("the server's address is neither a path nor HOST:PORT in numbers: %s", text);
 	address.sin_port = htons(atoi(colon + 1));
 	fd = patient_socket(AF_INET, silence_s);
 	if (fd < 0 || (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
@@ -125,7 +125,7 @@ const char *why_not_connected(int silence_s)
 
 	if (errno != EAGAIN && errno != EINPROGRESS)
 		return strerror(errno);
-	snprintf(text, sizeof text, "nobody answered within %d s (a full queue, or a firewall in between)",
+	snprintf(text, sizeof text, "no answer within %d s (its queue is full, or a firewall blocks it)",
 		 silence_s);
 	return text;
 }
@@ -269,7 +269,7 @@ pid_t server_below(void)
 		find_listeners();
 	processes = opendir("/proc");
 	if (listener_count < 1 || !processes)
-		fail("no processes of a server are known that could be killed (WEIGH_SERVERS)");
+		fail("cannot find a server process to kill (WEIGH_SERVERS)");
 	while (!found && (entry = readdir(processes))) {
 		pid_t pid = atoi(entry->d_name);
 		if (pid > 0 && look_at(pid).parent == listeners[0])

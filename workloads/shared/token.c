@@ -34,7 +34,7 @@ static uint64_t answer_tokens(void)
 		uint64_t expected = token_of(turns++);
 
 		if (memcmp(&received, &expected, size) != 0)
-			fail("the partner got another token than the next");
+			fail("the partner received a wrong token");
 		if (write(theirs.out, &received, size) != size)
 			fail("the partner cannot answer: %s", strerror(errno));
 	}
@@ -61,7 +61,7 @@ void run_token(uint64_t n)
 		if (write(mine.out, &sent, size) != size || read(mine.in, &answer, size) != size)
 			fail("the partner did not answer: %s", strerror(errno));
 		if (memcmp(&answer, &sent, size) != 0)
-			fail("the partner answered with another token");
+			fail("the partner answered with a wrong token");
 	}
 }
 
