@@ -173,7 +173,7 @@ pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bo
     let mut heard = Heard::start(command, keep).map_err(say)?;
     let status = heard.wait(LOOKS_WITHIN, |_| true).map_err(say)?;
     match heard.stdout.is_cut() {
-        true => Err(format!("{} prints more than was asked for", program.display())),
+        true => Err(format!("{} printed more than {} MiB", program.display(), MOST_PRINTED >> 20)),
         false => Ok((heard.stdout.bytes().to_owned(), status.success())),
     }
 }

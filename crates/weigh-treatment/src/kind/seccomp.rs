@@ -56,9 +56,7 @@ impl Kind for Seccomp {
             return Probe::Available;
         }
         let error = std::io::Error::last_os_error();
-        Probe::Broken(format!(
-            "this kernel has no seccomp filters (CONFIG_SECCOMP_FILTER): {error}"
-        ))
+        Probe::Broken(format!("this kernel lacks seccomp filters (CONFIG_SECCOMP_FILTER): {error}"))
     }
 
     fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
