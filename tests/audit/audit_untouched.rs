@@ -269,7 +269,7 @@ fn what_is_changed_of_a_host_meanwhile_fails_the_experiment_and_is_put_back() {
         client.set(setting).unwrap();
     }
     let outcome = running.finish();
-    outcome.assert_error(&["changed during the measurement", "There is no verdict"]);
+    outcome.assert_error(&["changed during the measurement", "No verdict"]);
     assert!(configuration() == before, "{:?} {:?}", configuration().0, before.0);
     drop(settings);
     host.assert_untouched();
@@ -299,7 +299,7 @@ fn a_rule_that_cannot_be_put_back_keeps_nothing_else_from_it() {
     for setting in [AuditSetting::RateLimit(7777), AuditSetting::BacklogWaitTime(77)] {
         client.set(setting).unwrap();
     }
-    running.finish().assert_error(&["changed during the measurement", "There is no verdict"]);
+    running.finish().assert_error(&["changed during the measurement", "No verdict"]);
     let mut expected = before.1.clone();
     let is_watch = |rule: &Rule| String::from_utf8_lossy(rule.as_bytes()).contains("gone/file");
     expected.retain(|rule| !is_watch(rule));

@@ -17,7 +17,7 @@ fn arguments<'a>(arm: &[&'a str], work: &[&'a str]) -> Vec<&'a str> {
 
 #[track_caller]
 fn assert_failed(home: &Home, outcome: &Outcome, said: &[&str]) {
-    outcome.assert_error(&["The experiment failed", "There is no verdict"]);
+    outcome.assert_error(&["The experiment failed", "No verdict"]);
     outcome.assert_says(said);
     let json = home.json();
     assert_eq!(json["state"], "failed");

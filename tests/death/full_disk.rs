@@ -43,7 +43,7 @@ fn of_the_database_ends_the_experiment_and_keeps_what_was_stored() {
     let outcome = run_on_small_disk(&home, "data", "300k", &experiment);
     outcome.assert_error(&["the disk that holds the database", "weigh.db is full", "is kept"]);
     // What was measured until then has its verdict, which is valid whenever measuring stops.
-    outcome.assert_says(&["these are the results up to then", "getppid"]);
+    outcome.assert_says(&["these results are partial", "getppid"]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     let kept = rusqlite::Connection::open(home.path("kept/weigh.db")).unwrap();
     let samples: i64 = kept.query_row("SELECT count(*) FROM sample", [], |row| row.get(0)).unwrap();
@@ -113,7 +113,7 @@ fn of_the_audit_log_ends_the_experiment_and_keeps_the_verdict() {
     );
     let log = home.path("tmp").display().to_string();
     outcome.assert_error(&["the audit records cannot be kept in", &log, "No space left"]);
-    outcome.assert_says(&["these are the results up to then", "getppid"]);
+    outcome.assert_says(&["these results are partial", "getppid"]);
     audit.assert_restored();
     assert!(home.processes().is_empty());
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());

@@ -24,19 +24,26 @@ fn the_gate_is_in_the_exit_status_and_in_every_report() {
     let outcome =
         halved(&home, &[&options[..], &["--json", "r.json", "--html", "r.html"]].concat());
     assert_eq!(outcome.code, Some(1), "{outcome:#?}");
-    outcome.assert_says(&["Gate failed: shown to cost more than 10", "::error title=weigh::"]);
+    outcome.assert_says(&[
+        "FAIL: ",
+        "costs more than 10 % (95 % confidence)",
+        "::error title=weigh::",
+    ]);
     let read = |name: &str| fs::read_to_string(home.path(name)).unwrap();
     let json: serde_json::Value = serde_json::from_str(&read("r.json")).unwrap();
     assert_eq!(json["gate"]["passed"], false);
     assert_eq!(json["gate"]["fail_above_pct"], 10.0);
     assert_eq!(json["gate"]["above"][0]["treatment"], "seccomp");
-    assert!(read("r.html").contains("Gate failed"));
+    assert!(read("r.html").contains("costs more than 10 %"));
     assert!(read("j.xml").contains("failures=\"1\""), "{}", read("j.xml"));
     let summary = read("summary.md");
-    assert!(summary.starts_with("before\n") && summary.contains("Gate failed"), "{summary}");
+    assert!(
+        summary.starts_with("before\n") && summary.contains("costs more than 10 %"),
+        "{summary}"
+    );
     // It is stored: a report that is made later says the same.
     assert_eq!(home.json()["gate"], json["gate"]);
-    home.succeed("show").assert_says(&["Gate failed"]);
+    home.succeed("show").assert_says(&["costs more than 10 %"]);
     let outcome = halved(&home, &["--fail-above", "90%"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(home.json()["gate"]["passed"], true);

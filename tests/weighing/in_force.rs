@@ -12,7 +12,7 @@ fn interfere(audit: &Audit, said: &[&str], interference: impl Fn(&Audit)) {
     home.wait_for_samples(6, &mut running);
     interference(audit);
     let outcome = running.finish();
-    outcome.assert_error(&["The experiment failed", "There is no verdict"]);
+    outcome.assert_error(&["The experiment failed", "No verdict"]);
     outcome.assert_says(said);
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
@@ -29,7 +29,7 @@ fn assert_no_verdict(home: &Home, said: &[&str]) {
         assert_eq!(row["verdict"], "inconclusive", "{row:#}");
     }
     let shown = home.succeed("show");
-    shown.assert_says(&["The experiment failed", "There is no verdict"]);
+    shown.assert_says(&["The experiment failed", "No verdict"]);
     shown.assert_says(said);
     for verdict in ["slower", "faster", "equivalent"] {
         assert!(!shown.stdout.contains(verdict), "{}", shown.stdout);

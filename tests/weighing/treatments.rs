@@ -57,7 +57,8 @@ fn four_of_them_and_a_filter_in_one_arm_are_all_in_force() {
     }
     assert_eq!(json["treatments"][0]["differences"].as_array().unwrap().len(), 5);
     let shown = home.succeed("show");
-    shown.assert_says(&["differs from `with:n=one` in 5 things", "that of all 5 together"]);
+    shown
+        .assert_says(&["differs from `with:n=one` in 5 ways", "effect shown is of all 5 together"]);
 }
 
 #[test]

@@ -36,8 +36,8 @@ fn the_slower_command_is_slower_and_all_are_in_order() {
     outcome.assert_says(&[
         "`sleep 0.06` is",
         "slower than `sleep 0.01`",
-        "Times of the first: `sleep 0.01` 1.000, `sleep 0.01; sleep 0.02`",
-        "with the start of `/bin/sh -c`",
+        "Times as long as the first: `sleep 0.01` 1.000, `sleep 0.01; sleep 0.02`",
+        "including the start of `/bin/sh -c`",
     ]);
     let json = home.json();
     assert_eq!(

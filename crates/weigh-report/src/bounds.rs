@@ -32,9 +32,9 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let confidence = format::confidence(s.alpha);
     (!bounds.is_empty()).then(|| {
         format!(
-            "Costs at most (typical run; {confidence} confidence for each row by itself): {}{}.",
+            "Costs at most, in a typical run ({confidence} confidence for each row alone): {}.{}",
             bounds.join(", "),
-            not_excluded(s).map(|stalls| format!("; besides, {stalls}")).unwrap_or_default()
+            not_excluded(s).map(|stalls| format!(" {stalls}")).unwrap_or_default()
         )
     })
 }
@@ -55,7 +55,7 @@ mod tests {
         s.results[3].verdict = Verdict::Inconclusive;
         let [a, b] = [2, 3].map(|i| s.results[i].workload.clone());
         let sentence = sentence(&s).unwrap();
-        assert!(sentence.ends_with(&format!("by itself): {a} 0.40 %, {b} nothing.")), "{sentence}");
+        assert!(sentence.ends_with(&format!("row alone): {a} 0.40 %, {b} nothing.")), "{sentence}");
         s.results.truncate(2);
         assert_eq!(super::sentence(&s), None);
     }

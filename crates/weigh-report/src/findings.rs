@@ -76,7 +76,7 @@ fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
             format::margin(margin_pct)
         ),
         Verdict::Inconclusive => format!(
-            "The effect of {name} on {workload} is inconclusive{}{}.",
+            "No verdict on the effect of {name} on {workload}{}{}.",
             so_far(row),
             needed::of(&[row])
         ),
@@ -264,7 +264,7 @@ mod tests {
         let row = s.results.pop().expect("the last row is inconclusive");
         assert_eq!(
             found("audit", &[&row], 1.0),
-            "The effect of `audit` on `hanoi` is inconclusive: −0.35 % [−1.94, +1.27] after 40 pairs \
+            "No verdict on the effect of `audit` on `hanoi`: −0.35 % [−1.94, +1.27] after 40 pairs \
              (needs 20 to 110 more pairs, 4.2 s to 23 s)."
         );
         let equal = &s.results[1];

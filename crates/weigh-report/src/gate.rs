@@ -9,9 +9,9 @@ use weigh_model::result::versus::WORK;
 /// The result in a sentence; `None` where there was no limit.
 pub fn sentence(s: &Summary) -> Option<String> {
     let gate = s.gate.as_ref()?;
-    let limit = format::margin(gate.fail_above_pct);
+    let (limit, confidence) = (format::margin(gate.fail_above_pct), format::confidence(s.alpha));
     if gate.passed {
-        return Some(format!("Gate passed: every row is shown to cost less than {limit}."));
+        return Some(format!("PASS: every row costs less than {limit} ({confidence} confidence)."));
     }
     let name = |row: &Above| match row.workload.name == WORK {
         true => quoted(&row.treatment),
@@ -20,11 +20,16 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let names = |rows: &[Above]| rows.iter().map(name).collect::<Vec<_>>().join(", ");
     Some(match &gate.above[..] {
         [] => format!(
-            "Gate undecided: these rows may cost more than {limit}: {}. More time may decide it: use a \
-             longer --budget, or --continue {}.",
+            "UNDECIDED: these rows may cost more than {limit}: {}. Use a longer --budget, or --continue {}.",
             names(&gate.open),
             s.id
         ),
-        above => format!("Gate failed: shown to cost more than {limit}: {}.", names(above)),
+        [one] => {
+            format!("FAIL: {} costs more than {limit} ({confidence} confidence).", name(one))
+        }
+        above => format!(
+            "FAIL: these rows cost more than {limit} ({confidence} confidence): {}.",
+            names(above)
+        ),
     })
 }

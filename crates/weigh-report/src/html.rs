@@ -387,6 +387,6 @@ mod tests {
         s.results.clear();
         s.state = State::Failed;
         let text = render(&s).expect("the template renders");
-        assert!(text.contains("There is no verdict.") && !text.contains("<table"));
+        assert!(text.contains("No verdict.") && !text.contains("<table"));
     }
 }

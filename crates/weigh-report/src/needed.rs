@@ -5,7 +5,7 @@ use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::result::summary::{Future, Row};
 
-/// Ends of the range that is told: a tenth of the futures is sooner, and a tenth later.
+/// Ends of the range that is shown: a tenth of the futures is sooner, and a tenth later.
 const ENDS: [f64; 2] = [0.1, 0.9];
 
 /// A parenthesis about `rows`, which are undecided, with a space before it; empty where there is nothing to
@@ -18,7 +18,7 @@ pub(super) fn of(rows: &[&Row]) -> String {
     if let [row] = known[..] {
         parts.push(one(row));
     } else if let Some(futures) = together(&known) {
-        parts.push(format!("{} more for all of them together", time(&futures)));
+        parts.push(format!("{} rows together need {} more", known.len(), time(&futures)));
     }
     if unknown > 0 {
         parts.push(too_little_time(rows));
@@ -56,7 +56,7 @@ fn one(row: &Row) -> String {
             let low = format::integer(low as u64);
             format!("{low} to {}", format::plural(high, "more pair"))
         }
-        (low, _) => format!("more than {}", format::plural(low.unwrap_or(0), "more pair")),
+        (low, _) => format!("at least {}", format::plural(low.unwrap_or(0), "more pair")),
     };
     format!("needs {pairs}, {}", time(&row.futures))
 }
@@ -83,7 +83,7 @@ fn time(futures: &[Future]) -> String {
     let open = futures.iter().filter(|future| future.is_at_least).count();
     // As many futures are beyond what was followed: the far end is not known.
     if open >= sorted.len() - rank(ENDS[1]) {
-        format!("more than {low}")
+        format!("at least {low}")
     } else if low == high {
         format!("about {low}")
     } else {
@@ -110,19 +110,16 @@ mod tests {
         let short = row(1..=100, false);
         assert_eq!(of(&[&short]), " (needs 10 to 90 more pairs, 10 s to 1 min 30 s)");
         let same = row((1..=100).map(|_| 100), false);
-        assert_eq!(
-            of(&[&short, &same]),
-            " (1 min 50 s to 3 min 10 s more for all of them together)"
-        );
+        assert_eq!(of(&[&short, &same]), " (2 rows together need 1 min 50 s to 3 min 10 s more)");
     }
 
     #[test]
     fn what_was_not_followed_to_its_end_is_more_than_that() {
         let mut far = row((1..=100).map(|_| 100), true);
         (far.pairs_needed_low, far.pairs_needed_high) = (Some(100), None);
-        assert_eq!(of(&[&far]), " (needs more than 100 more pairs, more than 1 min 40 s)");
+        assert_eq!(of(&[&far]), " (needs at least 100 more pairs, at least 1 min 40 s)");
         let short = row(1..=100, false);
-        assert_eq!(of(&[&far, &short]), " (more than 1 min 50 s more for all of them together)");
+        assert_eq!(of(&[&far, &short]), " (2 rows together need at least 1 min 50 s more)");
     }
 
     #[test]

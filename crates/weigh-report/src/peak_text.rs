@@ -36,12 +36,11 @@ fn verdict(load: &ComparedLoad, row: &Row, margin_pct: f64) -> String {
         Verdict::Slower => format!("{treatment} lowers the peak of {mix} by {size}: {rates}."),
         Verdict::Faster => format!("{treatment} raises the peak of {mix} by {size}: {rates}."),
         Verdict::Equivalent => format!(
-            "The peak of {mix} is as high under {treatment}, to within {}: {rates}.",
+            "The peak of {mix} is equally high under {treatment}, to within {}: {rates}.",
             format::margin(margin_pct)
         ),
         Verdict::Inconclusive => format!(
-            "No verdict on the peak of {mix} under {treatment}, neither lower nor higher: {} {interval} \
-             after {}; {rates}.",
+            "No verdict yet on how {treatment} changes the peak of {mix}: {} {interval} after {}; {rates}.",
             format::percent(row.effect_pct),
             format::plural(row.pairs, "pair")
         ),
@@ -53,24 +52,24 @@ fn users(load: &ComparedLoad) -> String {
     let ComparedLoad { baseline, treated, .. } = load;
     let (from, to) = (baseline.peak_users, treated.peak_users);
     let moved = match from == to {
-        true => format!("It is at {} in both arms", format::plural(from, "user")),
-        false => format!("It moves from {from} to {}", format::plural(to, "user")),
+        true => format!("The peak is at {} in both arms", format::plural(from, "user")),
+        false => format!("The peak moves from {from} to {}", format::plural(to, "user")),
     };
     let alike = |curve: &LoadCurve| {
         let users: Vec<String> = curve.peak_as_good.iter().map(usize::to_string).collect();
         users.join(", ")
     };
     let ranges = match (alike(baseline), alike(treated)) {
-        (same, other) if same == other => format!("not told apart from the best: {same}"),
+        (same, other) if same == other => format!("not significantly worse: {same}"),
         (without, with) => {
-            format!("not told apart from the best: {without} in the baseline, {with} treated")
+            format!("not significantly worse: {without} in the baseline, {with} treated")
         }
     };
     let beyond = match (baseline.is_at_the_end, treated.is_at_the_end) {
         (false, false) => "",
-        (true, true) => "; that is the most that was measured, so the peaks may be beyond",
-        (true, false) => "; without it that is the most that was measured: the peak may be beyond",
-        (false, true) => "; with it that is the most that was measured: the peak may be beyond",
+        (true, true) => "; both ramps ended there, so the real peaks may be higher",
+        (true, false) => "; the baseline's ramp ended there, so its real peak may be higher",
+        (false, true) => "; the treated ramp ended there, so its real peak may be higher",
     };
     format!("{moved} ({ranges}){beyond}.")
 }
@@ -89,16 +88,18 @@ mod tests {
             "`audit` lowers the peak of `load:shared` by 38.0 % [−40.0, −36.0]",
             "3,400 jobs/min with 4 users",
             "with 2 users",
-            "It moves from 4 to 2 users",
+            "The peak moves from 4 to 2 users",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         s.results[0].verdict = Verdict::Inconclusive;
-        assert!(said(&s).contains("No verdict on the peak of `load:shared` under `audit`"));
+        assert!(
+            said(&s).contains("No verdict yet on how `audit` changes the peak of `load:shared`: ")
+        );
         s.results[0].verdict = Verdict::Equivalent;
-        assert!(said(&s).contains("as high under `audit`, to within"));
+        assert!(said(&s).contains("equally high under `audit`, to within"));
         s.loads[0].treated.peak_users = 4;
-        assert!(said(&s).contains("It is at 4 users in both arms"));
+        assert!(said(&s).contains("The peak is at 4 users in both arms"));
         assert!(is_peak(&s, &s.results[0]) && !is_peak(&s, &s.results[1]));
     }
 }

@@ -4,6 +4,7 @@
 use super::table::{Align, Table};
 use super::versus;
 use paired::Verdict;
+use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::format::quoted;
 use weigh_model::result::reading::Reading;
@@ -29,9 +30,11 @@ pub fn tables(s: &Summary) -> Vec<MetricTable> {
     metrics(s).into_iter().map(|metric| table(s, metric)).collect()
 }
 
-/// Returns a sentence per metric.
+/// Returns a sentence per metric with a verdict, and one about the requested metrics without any.
 pub fn sentences(s: &Summary) -> Vec<String> {
-    metrics(s).into_iter().filter_map(|metric| sentence(s, metric)).collect()
+    let metrics = metrics(s);
+    let decided = metrics.iter().filter_map(|metric| sentence(s, metric));
+    decided.chain(no_verdict(s, &metrics)).collect()
 }
 
 /// In the order in which they are judged.
@@ -69,19 +72,15 @@ fn legend(metric: &Metric) -> &'static str {
     match metric {
         Metric::Rate => "operations per second",
         Metric::OverallRate => {
-            "with every stall; the figures above are medians of interleaved slices"
+            "mean rate including stalls; the results above are medians of interleaved slices"
         }
-        Metric::CpuTime => {
-            "user and kernel mode; waiting for a disk, or for a CPU that others have, is not in it"
-        }
+        Metric::CpuTime => "user + system time; time spent waiting is excluded",
         Metric::PeakMemory => {
             "the largest resident set of the workload or of a process that it waited for"
         }
-        Metric::BlockInput => "read from block devices; what the page cache had is not in it",
+        Metric::BlockInput => "read from block devices; reads from the page cache are excluded",
         Metric::BlockOutput => "written to block devices, at once or later",
-        Metric::Latency(_) => {
-            "of each sample; every operation was timed by itself, which takes time of its own"
-        }
+        Metric::Latency(_) => "per sample; timing each operation adds some time to it",
         Metric::Named(_) => "as the program reports it",
     }
 }
@@ -131,12 +130,12 @@ fn amounts(reading: &Reading) -> String {
 /// of the rate over all time also those that are others than by slices.
 fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
     let is_asked_for = !metric.is_implicit();
-    let is_told = |(row, reading): &OfMetric| {
+    let is_shown = |(row, reading): &OfMetric| {
         let is_open = row.verdict == Verdict::Inconclusive;
         let is_other = *metric == Metric::OverallRate && reading.verdict != row.verdict;
         reading.verdict != Verdict::Inconclusive && (is_asked_for || is_open || is_other)
     };
-    let decided: Vec<OfMetric> = with_metric(s, metric).filter(is_told).collect();
+    let decided: Vec<OfMetric> = with_metric(s, metric).filter(is_shown).collect();
     let margin = format::margin(s.margin_pct);
     let within = [format!("is equal within {margin}"), format!("are equal within {margin}")];
     let [more, less] = match metric {
@@ -151,17 +150,42 @@ fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
     .into_iter()
     .flatten()
     .collect();
-    let said = clauses.join("; ");
     let by = match metric {
-        Metric::CpuTime => "CPU time, which does not include waiting".into(),
-        Metric::OverallRate => "the rate over all time, with every stall".into(),
+        Metric::CpuTime => "CPU time, which excludes waiting".into(),
+        Metric::OverallRate => "the rate over all time, including stalls".into(),
+        known => name(known),
+    };
+    (!clauses.is_empty()).then(|| format!("By {by}, {}.", clauses.join("; ")))
+}
+
+/// Names the requested metrics on which no row has a verdict, and how many pairs they have if these are few.
+fn no_verdict(s: &Summary, metrics: &[&Metric]) -> Option<String> {
+    let is_open = |metric: &&&Metric| {
+        let mut verdicts = with_metric(s, metric).map(|(_, reading)| reading.verdict);
+        !metric.is_implicit() && verdicts.all(|verdict| verdict == Verdict::Inconclusive)
+    };
+    let open: Vec<&&Metric> = metrics.iter().filter(is_open).collect();
+    let pairs = open.iter().flat_map(|metric| with_metric(s, metric)).map(|(_, one)| one.pairs);
+    let pairs = pairs.max()?;
+    let few = match pairs < MIN_PAIRS {
+        true => format!(" ({pairs} of at least {MIN_PAIRS} pairs)"),
+        false => String::new(),
+    };
+    let named: Vec<String> = open.iter().take(MOST_NAMED).map(|metric| name(metric)).collect();
+    let more = match open.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("No verdict on {}{more}{few}.", named.join(", ")))
+}
+
+/// The metric in a sentence.
+fn name(metric: &Metric) -> String {
+    match metric {
+        Metric::CpuTime => "CPU time".into(),
         Metric::Latency(_) | Metric::Named(_) => quoted(metric.name()),
         known => title(known).to_lowercase(),
-    };
-    if clauses.is_empty() {
-        return is_asked_for.then(|| format!("By {by}, nothing is decided."));
     }
-    Some(format!("By {by}, {said}."))
 }
 
 /// Returns true for an increase, false for a decrease; `None` without a shown change.
@@ -248,7 +272,7 @@ mod tests {
         assert_eq!(
             sentences(&s)[0],
             format!(
-                "By CPU time, which does not include waiting, {} takes more; {} is equal within 1 %.",
+                "By CPU time, which excludes waiting, {} takes more; {} is equal within 1 %.",
                 names[0], names[1]
             )
         );
@@ -279,5 +303,13 @@ mod tests {
             (title.as_str(), table.rows[0][1..].join(" ").as_str()),
             ("jobs", "100.0 → 103.0 jobs/min +3.00 % [+2.00, +4.00] less 40")
         );
+        for row in &mut s.results {
+            row.readings.iter_mut().for_each(|one| one.verdict = Verdict::Inconclusive);
+        }
+        assert_eq!(sentences(&s), ["No verdict on `jobs`."]);
+        for row in &mut s.results {
+            row.readings.iter_mut().for_each(|one| one.pairs = 2);
+        }
+        assert_eq!(sentences(&s), ["No verdict on `jobs` (2 of at least 8 pairs)."]);
     }
 }

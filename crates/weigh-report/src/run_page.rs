@@ -71,10 +71,8 @@ pub fn title(report: &RunReport) -> String {
 /// How it ended, and the indices.
 pub fn sentences(report: &RunReport) -> Vec<String> {
     let state = match (&report.failure, report.state) {
-        (Some(failure), _) => Some(format!("It failed: {failure}")),
-        (None, State::Interrupted) => {
-            Some("It was interrupted: these are the results up to then.".into())
-        }
+        (Some(failure), _) => Some(format!("The run failed: {failure}")),
+        (None, State::Interrupted) => Some("Interrupted: these results are partial.".into()),
         _ => None,
     };
     let indices = report.indices.iter().map(|index| index.sentence());

@@ -31,7 +31,7 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
         let _ = writeln!(text, "Failed: {}\n", format::label(failure));
     }
     if report.state == State::Interrupted {
-        text.push_str("Interrupted: these are the results up to then.\n\n");
+        text.push_str("Interrupted: these results are partial.\n\n");
     }
     if let Some(net) = &report.net {
         text.push_str(&net_lines(net, width, colour));

@@ -43,7 +43,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             sentences.push("Interrupted before anything was measured.".to_owned());
         }
         State::Interrupted => sentences.push(format!(
-            "Interrupted after {} of {}: these are the results up to then.",
+            "Interrupted after {} of {}: these results are partial.",
             format::seconds(s.elapsed_s),
             format::seconds(s.budget_s)
         )),
@@ -54,7 +54,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         )),
     }
     if s.results.is_empty() && s.state != State::Interrupted {
-        sentences.push("Nothing was measured, so there is no verdict.".to_owned());
+        sentences.push("No verdict: nothing was measured.".to_owned());
     }
     sentences.extend(peak_text::sentences(s));
     match &s.versus {
@@ -78,8 +78,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));
     }
     sentences.extend(withheld(s));
-    sentences
-        .extend(not_excluded(s).map(|stalls| format!("This is about the typical run; {stalls}.")));
+    sentences.extend(not_excluded(s));
     sentences.extend(dropped_evidence(s));
     sentences.extend(without_result(s));
     sentences.extend(gate::sentence(s));
@@ -88,11 +87,11 @@ pub fn sentences(s: &Summary) -> Vec<String> {
 
 /// Names the baseline if it is a treatment.
 fn baseline(s: &Summary) -> Option<String> {
-    let is_told = s.baseline != NOTHING
+    let is_named = s.baseline != NOTHING
         && !s.results.is_empty()
         && s.versus.is_none()
         && s.imported.is_none();
-    is_told.then(|| format!("Compared with {}.", quoted(&s.baseline)))
+    is_named.then(|| format!("Compared with {}.", quoted(&s.baseline)))
 }
 
 /// An effect of several changes is none of either.
@@ -104,7 +103,7 @@ fn several_at_once(s: &Summary, applied: &AppliedTreatment) -> Option<String> {
     };
     let differences: Vec<String> = applied.differences.iter().map(format::label).collect();
     Some(format!(
-        "{} differs from {} in {} things ({}): its effect is that of {count} together.",
+        "{} differs from {} in {} ways ({}): the effect shown is of {count} together.",
         quoted(&applied.label),
         quoted(&s.baseline),
         differences.len(),
@@ -115,7 +114,7 @@ fn several_at_once(s: &Summary, applied: &AppliedTreatment) -> Option<String> {
 fn failed(s: &Summary) -> String {
     let reason = s.failure.as_deref().unwrap_or("no reason was recorded");
     let reason = format::label(reason.trim_end_matches(['.', ' ']));
-    format!("The experiment failed: {reason}. There is no verdict.")
+    format!("The experiment failed: {reason}. No verdict.")
 }
 
 /// Writes how many intervals are still wider than the target, if every row has its verdict. The
@@ -124,9 +123,17 @@ fn still_wide(s: &Summary) -> Option<String> {
     let is_decided = s.results.iter().all(|row| row.verdict != Verdict::Inconclusive);
     let wide = s.results.iter().filter(|row| !row.precise).count();
     let ended = s.state == State::Complete && s.imported.is_none() && is_decided && wide > 0;
-    let intervals = format::plural(wide, "interval");
-    let are = if wide == 1 { "is" } else { "are" };
-    ended.then(|| format!("{intervals} {are} still wider than measuring aims at."))
+    let rows = format::plural(wide, "row");
+    let [intervals, are, them] = match wide {
+        1 => ["interval", "is", "it"],
+        _ => ["intervals", "are", "them"],
+    };
+    ended.then(|| {
+        format!(
+            "The {intervals} of {rows} {are} still wider than the target; `--continue {}` narrows {them}.",
+            s.id
+        )
+    })
 }
 
 /// An interval beside zero or within the margin, and no verdict: the reason.
@@ -137,10 +144,13 @@ fn withheld(s: &Summary) -> Option<String> {
     let verdict = format::verdict(first.verdict, false, s.margin_pct);
     let others = match all.len() - 1 {
         0 => String::new(),
-        others => format!(" ({others} more verdicts are withheld, see the notes)"),
+        others => {
+            let more = format::plural(others, "more verdict");
+            format!(" ({more} not reported, see the notes)")
+        }
     };
     let name = quoted(&row.workload);
-    Some(format!("{name} is not called {verdict}: {}{others}.", format::doubt(first.because)))
+    Some(format!("{name} is not reported as {verdict}: {}{others}.", format::doubt(first.because)))
 }
 
 /// A cost that is low because records were thrown away is not a low cost.
@@ -163,7 +173,7 @@ fn dropped_evidence(s: &Summary) -> Option<String> {
     let name = quoted(&worst.workload);
     let what = match loss.pct.map(format::unsigned) {
         Some(pct) if others.is_empty() => format!("at least {pct} % of the {noun} were dropped"),
-        Some(pct) => format!("{noun} were dropped, of {name} at least {pct} %"),
+        Some(pct) => format!("{noun} were dropped (at least {pct} % for {name})"),
         None => "evidence was dropped".into(),
     };
     Some(format!(
@@ -201,7 +211,7 @@ mod tests {
         several.results[0].evidence.amounts.set("lost", 20_000);
         assert_eq!(
             sentences(&several)[1],
-            "`pipe` and 1 more came out cheaper because records were dropped, of `pipe` at least 0.43 %: \
+            "`pipe` and 1 more came out cheaper because records were dropped (at least 0.43 % for `pipe`): \
              36,910 were counted as lost."
         );
         several.results[4].evidence.amounts.remove("lost_pct");
@@ -216,7 +226,7 @@ mod tests {
         s.failure = Some("A canary's record did not arrive.".to_owned());
         assert_eq!(
             sentence(&s),
-            "The experiment failed: A canary's record did not arrive. There is no verdict."
+            "The experiment failed: A canary's record did not arrive. No verdict."
         );
     }
 
@@ -225,7 +235,7 @@ mod tests {
         let mut s = example::audit();
         s.state = State::Interrupted;
         assert!(sentence(&s).starts_with(
-            "Interrupted after 2 min 23 s of 5 min 00 s: these are the results up to then. `audit`"
+            "Interrupted after 2 min 23 s of 5 min 00 s: these results are partial. `audit`"
         ));
     }
 
@@ -235,7 +245,8 @@ mod tests {
         assert!(!sentence(&s).contains("wider than"));
         s.results[0].precise = false;
         assert!(
-            sentence(&s).contains("1 interval is still wider than measuring aims at."),
+            sentence(&s)
+                .contains("The interval of 1 row is still wider than the target; `--continue"),
             "{}",
             sentence(&s)
         );
@@ -269,8 +280,8 @@ mod tests {
         assert!(!sentence(&s).contains("differs from"));
         s.treatments[0].differences = vec!["with `audit`".into(), "without `cpus:0`".into()];
         let said = sentence(&s);
-        let wanted = "`audit` differs from `none` in 2 things (with `audit`, without `cpus:0`): its effect \
-                      is that of both together.";
+        let wanted = "`audit` differs from `none` in 2 ways (with `audit`, without `cpus:0`): the effect \
+                      shown is of both together.";
         assert!(said.contains(wanted), "{said}");
     }
 

@@ -4,7 +4,7 @@ use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::summary::{Row, StallSummary, Summary};
 
-/// The clause about the rows that are equivalent, or differ by less than the margin; none without such rows.
+/// Sentence about the rows that are equivalent, or differ by less than the margin; `None` without such rows.
 pub fn not_excluded(s: &Summary) -> Option<String> {
     let is_claimed = |row: &&Row| row.verdict == Verdict::Equivalent || row.within_margin;
     let claimed = s.results.iter().filter(is_claimed);
@@ -13,18 +13,16 @@ pub fn not_excluded(s: &Summary) -> Option<String> {
     let (row, worst) = stalls.max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let many = (100.0 / worst.treated_at_most_pct).floor();
     let runs = match many >= 2.0 {
-        true => format!("fewer than 1 of {many} treated runs"),
+        true => format!("fewer than 1 in {many} treated runs"),
         false => format!("up to {} % of the treated runs", worst.treated_at_most_pct.ceil()),
     };
     let seen = match worst.treated {
-        0 => String::new(),
-        treated => format!(" ({treated} of {} were seen)", row.pairs),
+        0 => "; more pairs would lower this bound".to_owned(),
+        treated => format!(" ({treated} of {} did)", row.pairs),
     };
     let longer = format::unsigned(worst.longer_pct);
     let name = format::label(&row.workload);
-    Some(format!(
-        "stalls are not excluded: {runs} of {name} may take {longer} % longer or more{seen}"
-    ))
+    Some(format!("Rare stalls: {runs} of {name} could take at least {longer} % longer{seen}."))
 }
 
 #[cfg(test)]
@@ -46,15 +44,15 @@ mod tests {
         }
         assert_eq!(
             not_excluded(&s).unwrap(),
-            "stalls are not excluded: fewer than 1 of 13 treated runs of dhry2reg may take 7.10 % longer or \
-             more"
+            "Rare stalls: fewer than 1 in 13 treated runs of dhry2reg could take at least 7.10 % longer; \
+             more pairs would lower this bound."
         );
         s.results[2].stalls = stalls(60.2, 3);
         assert!(
             not_excluded(&s)
                 .unwrap()
-                .contains(": up to 61 % of the treated runs of whetstone may take")
+                .contains(": up to 61 % of the treated runs of whetstone could take")
         );
-        assert!(not_excluded(&s).unwrap().ends_with("(3 of 30 were seen)"));
+        assert!(not_excluded(&s).unwrap().ends_with("(3 of 30 did)."));
     }
 }

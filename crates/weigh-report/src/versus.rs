@@ -11,7 +11,7 @@ use weigh_model::format::quoted;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::versus::{Ranked, Versus, WORK};
 
-/// From this change of the rate on, a reader may take it for one of the time, so the time is told too.
+/// From this change of the rate on, a reader may take it for one of the time, so the time is shown too.
 const LARGE_PCT: f64 = 10.0;
 
 /// The experiment with its rows as tables show them: where commands are compared, each by the name of the
@@ -52,7 +52,7 @@ pub(super) fn sentences(s: &Summary, versus: &Versus) -> Vec<String> {
             format!("{} {}{open}", quoted(&ranked.command), times(ranked.times))
         };
         let places: Vec<String> = versus.ranking.iter().map(place).collect();
-        sentences.push(format!("Times of the first: {}.", places.join(", ")));
+        sentences.push(format!("Times as long as the first: {}.", places.join(", ")));
     }
     sentences
 }
@@ -69,7 +69,7 @@ fn found(row: &Row, s: &Summary) -> String {
             format::margin(s.margin_pct)
         ),
         Verdict::Inconclusive => format!(
-            "Whether {name} is slower or faster than {first} is inconclusive{}{}.",
+            "No verdict on {name} against {first}{}{}.",
             super::findings::so_far(row),
             needed::of(&[row])
         ),
@@ -125,7 +125,7 @@ pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
 pub const BESIDE_NAME: usize = 50;
 
 /// Above that table.
-pub const TITLE: &str = "The fastest first";
+pub const TITLE: &str = "Fastest first";
 
 /// Beneath it: what was timed.
 pub fn legend(s: &Summary) -> Option<String> {
@@ -133,10 +133,10 @@ pub fn legend(s: &Summary) -> Option<String> {
     let whole = versus.ranking.iter().any(|ranked| ranked.run_ms.is_some());
     let time = match (whole, versus.shell.as_ref().zip(versus.shell_start_ms)) {
         (false, _) => return Some("times: how many times as long as the first".into()),
-        (true, None) => "time: of the whole command, without a shell".to_owned(),
+        (true, None) => "time: whole command, without a shell".to_owned(),
         (true, Some((shell, ms))) => {
             let start = format::time_ns(ms * 1e6);
-            format!("time: of the whole command, with the start of `{shell}` ({start})")
+            format!("time: whole command, including the start of `{shell}` ({start})")
         }
     };
     Some(format!("{time}; times: how many times as long as the first"))
@@ -156,7 +156,7 @@ mod tests {
             [
                 "`new --x` is 3.10 % faster than `old --x` [2.80, 3.50].",
                 "`new --y` is 50.0 % slower than `old --x` [49.8, 50.2]: it takes 2.000 times as long.",
-                "Times of the first: `new --x` 0.970, `old --x` 1.000, `new --y` 2.000.",
+                "Times as long as the first: `new --x` 0.970, `old --x` 1.000, `new --y` 2.000.",
             ]
         );
         assert_eq!(said(&laid_out(&s)), said(&s));
@@ -171,9 +171,7 @@ mod tests {
             ["`new --x` is as fast as `old --x`, to within 1 %: +0.10 % [−0.30, +0.50]."]
         );
         equal.results[0].verdict = Verdict::Inconclusive;
-        assert!(
-            said(&equal)[0].starts_with("Whether `new --x` is slower or faster than `old --x`")
-        );
+        assert!(said(&equal)[0].starts_with("No verdict on `new --x` against `old --x`"));
     }
 
     #[test]
@@ -189,6 +187,6 @@ mod tests {
                 "new --y   200 ms  2.000  [1.992, 2.008]  slower",
             ]
         );
-        assert!(legend(&s).unwrap().contains("with the start of `/bin/sh -c` (620 µs)"));
+        assert!(legend(&s).unwrap().contains("including the start of `/bin/sh -c` (620 µs)"));
     }
 }

@@ -65,7 +65,7 @@ fn disk_full(outcomes: &[DiskFull]) -> Option<OutlineTable> {
 fn sentences(report: &BudgetReport) -> Vec<String> {
     let mut sentences = Vec::new();
     if report.interrupted {
-        sentences.push("Interrupted: these are the results up to then.".to_owned());
+        sentences.push("Interrupted: these results are partial.".to_owned());
     }
     if let Some(failure) = &report.failure {
         sentences.push(format!("Failed after the results below: {}", format::label(failure)));

@@ -294,7 +294,7 @@ mod tests {
             Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above], open: Vec::new() });
         let text = render(&s);
         assert!(text.contains("failures=\"1\"") && text.contains("costs more than 3"), "{text}");
-        assert!(text.contains("Gate failed: shown to cost more than 3"), "{text}");
+        assert!(text.contains("FAIL: `syscall` under `audit` costs more than 3 % ("), "{text}");
         let skipped = s.results.iter().filter(|row| row.verdict == Verdict::Inconclusive).count();
         assert_eq!(text.matches("<skipped").count(), skipped);
     }
