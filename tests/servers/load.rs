@@ -153,7 +153,7 @@ fn a_load_point_is_a_row_that_a_treatment_can_have_an_effect_on() {
     // What the driver takes itself, of both arms.
     let driver = |arm: &str| measured["resources"][arm]["driver_cpu_pct"].as_f64();
     assert!(driver("baseline") > Some(0.0) && driver("treated") > Some(0.0), "{measured:#}");
-    home.succeed("show -v").assert_says(&["What the driver of a load takes itself"]);
+    home.succeed("show -v").assert_says(&["CPU time of the load driver"]);
     home.succeed(&["run", label, "--samples", "3", "--jobs", "400"]).assert_says(&["driver"]);
 }
 
@@ -194,7 +194,7 @@ fn the_peak_of_a_mix_is_sought_in_both_arms() {
     assert!(highest[0] > 1.5 * highest[1] && highest[1] > 0.0, "{load:#}");
     // Of both arms, in the page too; and another session goes on at the same points.
     let html = home.succeed("export latest --html").stdout;
-    let has_chart = html.contains("Over the number of users") && html.contains("class=\"mark");
+    let has_chart = html.contains("By number of users") && html.contains("class=\"mark");
     assert!(has_chart || !has_ramp, "{html}");
     let id = json["id"].as_str().unwrap();
     let outcome = home.run(&["compare", "--continue", id, "--budget", "3s"]);

@@ -291,7 +291,7 @@ fn a_ramp_finds_a_peak_with_its_interval() {
     let loads = &json["loads"][0];
     // What noise leaves of it is a matter of the machine; what is said agrees with the table in any case.
     let (best, said) = match loads["peak"].is_null() {
-        true => (&loads["no_peak"], "No peak can be named for `load:./mine.toml`"),
+        true => (&loads["no_peak"], "No clear peak for `load:./mine.toml`"),
         false => (&loads["peak"], "`load:./mine.toml` peaks with"),
     };
     outcome.assert_says(&[said]);

@@ -209,7 +209,7 @@ fn weigh_names_the_copies_and_tells_how_they_differ() {
     assert!(0.0 < lowest && lowest <= highest && highest < rate, "{found:#}");
     assert!(copies["variation_pct"].as_f64().unwrap() >= 0.0, "{found:#}");
     home.succeed("show").assert_says(&[
-        "Rates of the single copies, and their coefficient of variation",
+        "Rates of single copies, and their coefficient of variation",
         "workload slowest fastest unit variation",
         "--copies 2",
     ]);

@@ -50,7 +50,7 @@ fn every_row_tells_how_long_its_operations_take_and_what_they_use() {
     home.succeed("show -v").assert_says(&["Latency per operation", "p99.9", "CPU/op"]);
     let id = json["id"].as_str().unwrap();
     home.succeed(&["export", id, "--html"])
-        .assert_says(&["What an operation uses", "Latency per operation"]);
+        .assert_says(&["Resources per operation", "Latency per operation"]);
     home.succeed(&["export", id, "--markdown"]).assert_says(&["| workload | p50"]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }

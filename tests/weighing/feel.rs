@@ -36,7 +36,7 @@ fn a_row_alone_and_one_beside_with_the_times_from_when_it_was_due() {
     // Who is late when it begins is not faster from when it was due.
     let of = |row: &Value| row["longest_ns"].as_f64().unwrap();
     assert!(of(&times[0]) >= of(&times[1]) && of(&times[2]) >= of(&times[3]), "{times:#?}");
-    outcome.assert_says(&["What single operations took", "longest", "feel:spawn/getppid"]);
+    outcome.assert_says(&["Times of single operations", "longest", "feel:spawn/getppid"]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 

@@ -102,7 +102,7 @@ fn every_unixbench_has_its_index() {
     assert!(indices.iter().all(|index| counts.iter().any(|count| index["copies"] == *count)));
     if cpus > 1 {
         let with_all = format!("unixbench with {cpus} copies, efficiency");
-        let all = format!("{cpus} copies of each at once");
+        let all = format!("{cpus} copies of each workload at once");
         home.succeed("show").assert_says(&["One copy of each", "with 1 copy (", &with_all, &all]);
         let running = format!("running {cpus} parallel copies of tests");
         home.succeed("show --as unixbench").assert_says(&[

@@ -7,8 +7,8 @@ use weigh_model::result::factorial::FactorialEffect;
 use weigh_model::result::summary::Summary;
 
 pub const TITLE: &str = "Effects of the factors";
-pub const LEGEND: &str = "of one factor: the mean over all settings of the others; of A × B: what both \
-                          together do beyond what each does alone";
+pub const LEGEND: &str = "one factor: mean effect over all settings of the other factors; A × B: interaction, \
+                          the effect of both together beyond the effects of each alone";
 
 /// A row per workload and effect; `None` where the arms are no full factorial design.
 pub fn table(s: &Summary) -> Option<Table> {
@@ -46,7 +46,7 @@ fn verdict(effect: &FactorialEffect, margin_pct: f64) -> String {
     match (effect.is_interaction(), effect.verdict) {
         (true, Verdict::Slower) => "slower together".into(),
         (true, Verdict::Faster) => "faster together".into(),
-        (true, Verdict::Equivalent) => format!("none beyond {margin}"),
+        (true, Verdict::Equivalent) => format!("no interaction beyond {margin}"),
         (false, Verdict::Slower) => "slower".into(),
         (false, Verdict::Faster) => "faster".into(),
         (false, Verdict::Equivalent) => format!("equivalent {margin}"),

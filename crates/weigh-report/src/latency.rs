@@ -6,8 +6,8 @@ use weigh_model::result::metrics::{Contrast, Latency, Metrics, Used};
 use weigh_model::result::summary::{Row, Summary};
 
 /// Legend of the star in [`table`].
-pub const LEGEND: &str = "baseline → treated; * significant at 95 %, each by itself; ? too few launches to \
-                          judge";
+pub const LEGEND: &str =
+    "baseline → treated; * significant at 95 %, each alone; ? too few launches to judge";
 
 const LONGEST_NAME: usize = 24;
 
@@ -78,8 +78,9 @@ pub fn resources_table(s: &Summary) -> Option<Table> {
     of_rows(s, |metrics| metrics.resources.is_some(), &columns, cells)
 }
 
-pub const DRIVERS: &str = "What the driver of a load takes itself";
-pub const OF_DRIVERS: &str = "Its share in the CPU time of users and driver, baseline → treated";
+pub const DRIVERS: &str = "CPU time of the load driver";
+pub const OF_DRIVERS: &str =
+    "Driver's share of the CPU time of users and driver, baseline → treated";
 
 /// Builds the table of the driver's share in each load.
 pub fn drivers_table(s: &Summary) -> Option<Table> {

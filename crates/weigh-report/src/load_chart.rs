@@ -10,7 +10,7 @@ use weigh_model::result::load::LoadPoint;
 use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
 use weigh_model::result::summary::Summary;
 
-/// The charts of all mixes whose peak was sought, with an empty line before each.
+/// The charts of all mixes whose peak was searched for, with an empty line before each.
 pub fn lines(s: &Summary, width: usize, colour: bool) -> Vec<String> {
     s.loads.iter().flat_map(|load| of_load(load, &s.baseline, width, colour)).collect()
 }
@@ -42,13 +42,13 @@ fn of_load(load: &ComparedLoad, baseline: &str, width: usize, colour: bool) -> V
     let within = format!("p{pct} without");
     let columns = ["users", "without", "with", &within, "with", ""];
     let title = format!(
-        "{}, jobs/min and the {pct}th percentile of a job's time without {} and with",
+        "{}: jobs/min and p{pct} of a job's time, without and with {}",
         format::label(&load.mix),
         format::label(&load.treatment)
     );
     let title = match baseline {
         "none" => title,
-        other => format!("{title}; without: {}", format::label(other)),
+        other => format!("{title}; baseline {}", format::label(other)),
     };
     let mut text = vec![String::new()];
     text.extend(lines_with_bars(&title, &columns, &rows, width, colour));

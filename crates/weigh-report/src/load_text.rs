@@ -34,8 +34,8 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
     let mix = &answers.mix;
     Some(match answers.no_peak {
         Some(_) => format!(
-            "No peak can be named for `{mix}`: none of the {} load points is told apart from the best. \
-             {users} had {did}.{beyond}",
+            "No clear peak for `{mix}`: none of the {} load points differs significantly from the best. \
+             With {users}: {did}.{beyond}",
             answers.points.len()
         ),
         None => {
@@ -49,8 +49,8 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
 fn best_without_interval(answers: &LoadAnswers) -> Option<String> {
     let best = answers.best_point()?;
     Some(format!(
-        "`{}` did best with {}: about {} jobs/min. No peak can be named before each candidate has {} samples \
-         in rounds: use a longer --budget.",
+        "`{}` did best with {}: about {} jobs/min. Not confirmed as the peak, which takes {} samples of each \
+         candidate: use a longer --budget.",
         answers.mix,
         format::plural(best.users, "user"),
         format::rate(best.jobs_per_min, "jobs/min"),
@@ -66,22 +66,23 @@ fn at_peak(answers: &LoadAnswers) -> Option<String> {
     let cpu = cpu_pct.map(|pct| {
         let waiting = waiting_pct.unwrap_or_default();
         match () {
-            () if pct >= BUSY_PCT => format!("the CPUs are {pct:.0} % busy, and are what limits it"),
+            () if pct >= BUSY_PCT => format!("the CPUs are {pct:.0} % busy and limit the throughput"),
             () if waiting >= WAITING_PCT => format!(
-                "the users have {pct:.0} % of the CPUs, for which tasks waited in {waiting:.0} % of the \
-                 time: other processes had a part of them"
+                "the users got {pct:.0} % of the CPU time, and tasks waited for a CPU {waiting:.0} % of the \
+                 time: other processes took most of the rest"
             ),
             () => format!(
-                "the CPUs are {pct:.0} % busy: jobs wait for something else, a disk, memory or each other"
+                "the CPUs are {pct:.0} % busy: jobs wait for a disk, for memory or for each other"
             ),
         }
     });
     let run_queue = point.machine.run_queue;
     let queue = run_queue.map(|tasks| format!("{tasks:.1} tasks run or wait for a CPU"));
     let driver = point.driver_cpu_pct;
-    let driver = driver.map(|pct| format!("the driver itself takes {pct:.1} % of the CPU time"));
+    let driver = driver.map(|pct| format!("the load driver takes {pct:.1} % of the CPU time"));
     let parts: Vec<String> = [job_time, cpu, queue, driver].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("There, {}.", parts.join("; ")))
+    let users = format::plural(users, "user");
+    (!parts.is_empty()).then(|| format!("With {users}, {}.", parts.join("; ")))
 }
 
 /// Within which time nearly all jobs end there.
@@ -93,7 +94,7 @@ fn job_time(point: &LoadPoint) -> Option<String> {
 
 fn job_time_with(answers: &LoadAnswers, users: usize) -> String {
     let point = answers.points.iter().find(|point| point.users == users);
-    point.and_then(job_time).map_or_else(String::new, |text| format!("; there, {text}"))
+    point.and_then(job_time).map_or_else(String::new, |text| format!("; {text}"))
 }
 
 /// Which resource has no more to give, in the order in which that comes.
@@ -116,18 +117,19 @@ fn saturation(answers: &LoadAnswers) -> Option<String> {
         |resource: &&Resource| !answers.saturated.iter().any(|one| one.resource == **resource);
     let spared: Vec<&str> = all.iter().filter(is_spared).map(|one| name(*one)).collect();
     Some(match (found.is_empty(), spared.is_empty()) {
-        (true, _) => "Neither the CPUs nor memory nor the disk are saturated.".into(),
+        (true, _) => "Nothing is saturated: not the CPUs, memory or the disk.".into(),
         (false, true) => format!("Saturated first: {}.", found.join(", then ")),
         (false, false) => {
-            format!("Saturated first: {}; not {}.", found.join(", then "), spared.join(" or "))
+            let spared = spared.join(" or ");
+            format!("Saturated first: {}; not saturated: {spared}.", found.join(", then "))
         }
     })
 }
 
 fn knee(answers: &LoadAnswers) -> Option<String> {
-    let what = "Knee (the most throughput for the time of a job)";
+    let what = "Knee (best throughput per job time)";
     if answers.no_knee.is_some() {
-        return Some(format!("{what}: no load point is told apart from the best."));
+        return Some(format!("{what}: no load point differs significantly from the best."));
     }
     let knee = answers.knee.as_ref()?;
     let users = format::plural(knee.users, "user");
@@ -143,23 +145,23 @@ fn device(answers: &LoadAnswers) -> Option<String> {
     let (files, device) =
         point.machine.file_bytes_per_job.zip(point.machine.device_bytes_per_job)?;
     Some(format!(
-        "Of files, jobs read and write {} each there, the device {}: {:.2} of it.",
+        "Each job did {} of file I/O and {} of device I/O ({:.0} %).",
         format::bytes(files),
         format::bytes(device),
-        device / files
+        100.0 * device / files
     ))
 }
 
 fn crossover(answers: &LoadAnswers) -> Option<String> {
     let last = answers.points.last()?;
-    let per_user = format!("{CROSSOVER_JOBS} jobs a minute for each user");
+    let per_user = format!("{CROSSOVER_JOBS} jobs/min per user");
     Some(match answers.crossover_users {
         Some(users) => {
             let there = job_time_with(answers, users);
             format!("Crossover ({per_user}): at {users} users{there}.")
         }
         None => format!(
-            "Crossover ({per_user}): not reached with {}, each of whom gets {}.",
+            "Crossover ({per_user}): not reached with {}, where each gets {} jobs/min.",
             format::plural(last.users, "user"),
             format::rate(last.jobs_per_min / last.users as f64, "jobs/min")
         ),
@@ -206,10 +208,9 @@ mod tests {
         for part in [
             "`load:shared` peaks with 2 users (not told apart from 4): 1,004 jobs/min [",
             "median of 8 samples in rounds",
-            "99 % of the jobs end within 12.0 ms",
-            "the CPUs are 97 % busy, and are what limits it",
-            "at 200 users; there, 99 %",
-            "Knee (the most throughput for the time of a job): at 2 users; there, 99 %",
+            "With 2 users, 99 % of the jobs end within 12.0 ms; the CPUs are 97 % busy and limit",
+            "at 200 users; 99 %",
+            "Knee (best throughput per job time): at 2 users; 99 %",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -219,7 +220,7 @@ mod tests {
     #[test]
     fn where_nothing_is_told_apart_no_peak_is_named() {
         let text = text(&[(1, 1000.0), (2, 1001.0), (4, 1002.0)], 8);
-        for part in ["No peak can be named", "none of the 3 load points", "the best. 4 users had"] {
+        for part in ["No clear peak for", "none of the 3 load points", "the best. With 4 users: "] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("peaks with"), "{text}");

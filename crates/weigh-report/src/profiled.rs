@@ -50,7 +50,7 @@ pub fn printouts(profiles: &[Profiled]) -> Vec<ProfilerText> {
         let printout = |arm: &ProfiledArm| {
             let title = format!("Profiler: {}, {}", format::label(&one.workload), of_arm(arm));
             let lines: Vec<String> = match arm.printed.as_str() {
-                "" => vec!["It printed nothing.".into()],
+                "" => vec!["The profiler printed nothing.".into()],
                 printed => {
                     printed.lines().map(|line| format::label(&line.replace('\t', "    "))).collect()
                 }

@@ -63,8 +63,8 @@ pub fn title(report: &RunReport) -> String {
     }
     let count = format::plural(report.results.len(), "measurement");
     match report.machine.hostname.as_str() {
-        "" => format!("This machine by itself: {count}"),
-        host => format!("{host} by itself: {count}"),
+        "" => format!("{count} of this machine"),
+        host => format!("{count} of {host}"),
     }
 }
 

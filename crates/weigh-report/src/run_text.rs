@@ -124,7 +124,7 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
         text.push_str(if number == 0 { &lines } else { lines.trim_start_matches('\n') });
     }
     if screen.is_verbose && !report.facts.is_empty() {
-        text.push_str("\nWhat was around them\n");
+        text.push_str("\nEnvironment\n");
         for fact in &report.facts {
             text.push_str(paragraph(&format::label(fact), width).trim_start_matches('\n'));
         }
@@ -151,8 +151,8 @@ fn table_of_copies(
     let of_it: Vec<&RunRow> =
         rows.iter().filter(|row| row.workload.copies() == count).copied().collect();
     let head = match count {
-        1 => "One copy of each".to_owned(),
-        _ => format!("{count} copies of each at once; the rate is that of all copies together"),
+        1 => "One copy of each workload".to_owned(),
+        _ => format!("{count} copies of each workload at once; rates are sums over all copies"),
     };
     let mut text = format!("{head}\n{}", table(&of_it, width, colour));
     for index in report.indices.iter().filter(|index| index.copies == count) {
@@ -259,7 +259,7 @@ fn job_time_at(load: &LoadAnswers, users: f64, pct: u8) -> Option<String> {
 fn compare_copies(report: &RunReport, width: usize, colour: bool) -> String {
     let Some(table) = run_page::copies(report) else { return String::new() };
     format!(
-        "\nRates of the single copies, and their coefficient of variation:\n{}",
+        "\nRates of single copies, and their coefficient of variation:\n{}",
         lines(&table, width, colour)
     )
 }

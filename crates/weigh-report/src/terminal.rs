@@ -120,7 +120,7 @@ fn brief(page: &mut Page, s: &Summary) {
         times(page, s);
     }
     if let Some(sets) = sets_table(s) {
-        page.table("Each set by itself", &sets);
+        page.table("Each set separately", &sets);
     }
     profiles(page, s, MOST_PRINTED);
     if let Some(storage) = evidence::storage(s) {
@@ -171,10 +171,10 @@ fn whole(page: &mut Page, s: &Summary) {
     }
     times(page, s);
     if let Some(sets) = sets_table(s) {
-        page.table("Each set by itself", &sets);
+        page.table("Each set separately", &sets);
     }
     if let Some(evidence) = evidence::table(s) {
-        page.table("What it produced", &evidence);
+        page.table("Side effects of the treatment", &evidence);
     }
     profiles(page, s, usize::MAX);
     page.list("Notes", notes(s));

@@ -4,9 +4,9 @@ use super::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::result::times::TimesRow;
 
-pub const TITLE: &str = "What single operations took";
-pub const LEGEND: &str = "longest: the worst case, and when it had ended (UTC); waiting: for how much of the \
-                          time some task waited for a CPU, and for a disk; stolen: by the hypervisor";
+pub const TITLE: &str = "Times of single operations";
+pub const LEGEND: &str = "longest: the worst case, and when it ended (UTC); waiting: share of the time in which a \
+                          task waited for a CPU, and for a disk; stolen: CPU time that the hypervisor took";
 
 /// Builds the table; `None` without times. A narrow terminal drops the last columns first.
 pub fn table(rows: &[TimesRow]) -> Option<Table> {
@@ -50,7 +50,7 @@ pub fn longest(rows: &[TimesRow]) -> Option<String> {
     let row = rows.iter().max_by_key(|row| row.longest_ns)?;
     let arm = row.treatment.iter().map(|arm| format!(" under {}", format::quoted(arm)));
     Some(format!(
-        "The longest of all took {}: {} of {}{}, until {} UTC.",
+        "Worst case: {} ({} of {}{}), ended at {} UTC.",
         format::time_ns(row.longest_ns as f64),
         format::label(&row.of),
         format::quoted(&row.workload),

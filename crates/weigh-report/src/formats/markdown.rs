@@ -51,7 +51,7 @@ fn compared(s: &Summary) -> String {
         parts.push(machine(&s.machine));
     }
     parts.push(match figures {
-        Some(_) => Markdown::of(["Import ".into(), Markdown::code(&s.id), ". Again:".into()]),
+        Some(_) => Markdown::of(["Import ".into(), Markdown::code(&s.id), ". Repeat with:".into()]),
         None => Markdown::of([
             "Experiment ".into(),
             Markdown::code(&s.id),
@@ -59,7 +59,7 @@ fn compared(s: &Summary) -> String {
             Markdown::text(&s.started),
             ", ".into(),
             Markdown::text(&format::confidence(s.alpha)),
-            " intervals. Again:".into(),
+            " intervals. Repeat with:".into(),
         ]),
     });
     parts.push(Markdown::fenced(&s.command));
@@ -86,8 +86,10 @@ fn tables(s: &Summary) -> Vec<Markdown> {
     if let Some(factors) = factorial::table(s) {
         parts.push(explained(factorial::TITLE, factorial::LEGEND, &factors));
     }
-    parts.extend(sets::sets_table(s).map(|sets| titled("Sets", &sets)));
-    parts.extend(evidence::table(s).map(|evidence| titled("Evidence", &evidence)));
+    parts.extend(sets::sets_table(s).map(|sets| titled("Each set separately", &sets)));
+    parts.extend(
+        evidence::table(s).map(|evidence| titled("Side effects of the treatment", &evidence)),
+    );
     parts
 }
 
@@ -96,7 +98,7 @@ fn run(report: &RunReport) -> String {
     let mut parts = vec![bold(&run_page::title(report))];
     parts.extend(run_page::sentences(report).iter().map(Markdown::text));
     parts.push(run_page::results(report).to_markdown());
-    parts.extend(run_page::copies(report).map(|copies| titled("Copies", &copies)));
+    parts.extend(run_page::copies(report).map(|copies| titled("Single copies", &copies)));
     parts.extend(profiles(&report.profiles));
     let failed = |failure: &Failure| {
         Markdown::text(&format!("{} gave no result: {}", failure.workload, failure.reason))
@@ -109,7 +111,7 @@ fn run(report: &RunReport) -> String {
         Markdown::code(&report.id),
         ", started ".into(),
         Markdown::text(&report.started),
-        ". Again:".into(),
+        ". Repeat with:".into(),
     ]));
     parts.push(Markdown::fenced(&report.command));
     Markdown::document(parts)
@@ -133,7 +135,7 @@ fn outlined(outline: &Outline, report: &Report) -> String {
     let header = report.header();
     parts.push(machine(header.machine));
     let id = Markdown::code(header.id);
-    parts.push(Markdown::of(["Experiment ".into(), id, ". Again:".into()]));
+    parts.push(Markdown::of(["Experiment ".into(), id, ". Repeat with:".into()]));
     parts.push(Markdown::fenced(header.command));
     Markdown::document(parts)
 }
