@@ -49,7 +49,7 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
         assert_eq!(bytes.len() > 24, !is_alone, "{}", path.display());
         assert!(is_alone || matches!(bytes[40] >> 4, 4 | 6), "{}", path.display());
     }
-    outcome.assert_says(&["BTU: ", "Mb/s", "grid small (", "Penalty: ", "2SEND+DR", "HM"]);
+    outcome.assert_says(&["(BTU): ", "Mb/s", "grid small (", "Penalty: ", "2SEND+DR", "HM"]);
     let json = home.json();
     let net = &json["net"];
     assert_eq!((net["cells"].as_u64(), net["missing"].as_array().unwrap().len()), (Some(26), 0));
@@ -101,7 +101,7 @@ fn a_cell_that_fails_leaves_the_score_incomplete() {
     let outcome = home.run("net --grid ./cubic.toml");
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["congestion control `nonesuch`"]);
-    assert!(!outcome.stdout.contains("BTU: "), "{outcome:#?}");
+    assert!(!outcome.stdout.contains("(BTU): "), "{outcome:#?}");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn three_machines_give_one_btu_and_can_be_compared() {
     let outcome = lab.run(&["net", "--grid", "./small.toml", "--precision", "90%", "-v"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
-        "BTU: ",
+        "(BTU): ",
         "W_active is another machine, root@10.96.1.2: ",
         "over the wire without delay to W_passive is back after",
     ]);

@@ -27,14 +27,14 @@ pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
     tables
 }
 
-/// Alone first, then beside the activities.
+/// Alone first, then under the load of the activities.
 fn of_kind(further: &NetFurther) -> (String, Table) {
     use Align::{Left, Right};
     let mut columns = vec![("class", Left)];
     let of = |name| [(name, Right), ("p50", Right), ("p99", Right), ("p99.9", Right)];
     let datagrams = [("lost", Right), ("reordered", Right)];
     columns.extend(of("alone").into_iter().chain(datagrams));
-    columns.extend(of("beside").into_iter().chain(datagrams));
+    columns.extend(of("under load").into_iter().chain(datagrams));
     let row = |class: &FurtherClass| {
         let found = |found: &FurtherFound| {
             let time = |ns: Option<f64>| ns.map(format::time_ns).unwrap_or_default();
@@ -54,7 +54,7 @@ fn of_kind(further: &NetFurther) -> (String, Table) {
     let mut title = further.kind.clone();
     title[..1].make_ascii_uppercase();
     let table = Table::new(columns, further.classes.iter().map(row).collect());
-    (format!("{title}, {}, alone and beside activities", further.unit), table)
+    (format!("{title}, {}, alone and under load", further.unit), table)
 }
 
 fn processor(net: &NetAnswers) -> Table {
@@ -63,7 +63,7 @@ fn processor(net: &NetAnswers) -> Table {
         ("class", Left),
         ("alone: W_test", Right),
         ("black boxes", Right),
-        ("beside: W_test", Right),
+        ("under load: W_test", Right),
         ("black boxes", Right),
     ];
     let row = |class: &NetClass| {
@@ -99,7 +99,7 @@ fn abnormal(net: &NetAnswers) -> Table {
         ("sweep", Right),
         (BITS, Right),
         ("usual", Right),
-        ("sent again", Right),
+        ("retransmitted", Right),
         ("dropped", Right),
         ("why", Left),
     ];
@@ -140,7 +140,7 @@ mod tests {
         let further =
             NetFurther { kind: "requests".into(), unit: "requests/s".into(), classes: vec![class] };
         let (title, table) = of_kind(&further);
-        assert_eq!(title, "Requests, requests/s, alone and beside activities");
+        assert_eq!(title, "Requests, requests/s, alone and under load");
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(columns, ["class", "alone", "p50", "p99"]);
     }

@@ -51,7 +51,7 @@ pub fn html(rank: &NetRank) -> Result<String, String> {
 
 fn note(rank: &NetRank) -> String {
     format!(
-        "Grid {} ({}). Machines whose intervals overlap share ranks: 1-2 may be the first or the second.",
+        "Grid {} ({}). Machines whose intervals overlap share ranks: 1-2 is the first or the second.",
         rank.grid, rank.hash
     )
 }
@@ -60,7 +60,7 @@ fn tables(rank: &NetRank) -> Vec<(String, Table)> {
     vec![
         ("Final BTU ranking".into(), final_ranking(rank)),
         (format!("Bits to the user by class, {BITS}"), by_class(rank, &bits)),
-        ("Time of 32 Mb by class".into(), by_class(rank, &seconds)),
+        ("Time for 32 Mb by class".into(), by_class(rank, &seconds)),
         ("Penalty of the host by class, %".into(), by_class(rank, &penalty)),
     ]
 }
@@ -98,7 +98,7 @@ fn ranks(one: &RankedMachine) -> String {
     match one.best_rank.zip(one.worst_rank) {
         Some((best, worst)) if best == worst => best.to_string(),
         Some((best, worst)) => format!("{best}-{worst}"),
-        None => "none".into(),
+        None => "not ranked".into(),
     }
 }
 

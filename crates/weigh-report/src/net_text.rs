@@ -14,21 +14,20 @@ pub fn sentences(net: &NetAnswers) -> Vec<String> {
     let mut sentences = vec![score(net)];
     sentences.extend(penalties(net));
     if net.sweeps == 1 && net.btu.is_some() {
-        sentences.push(
-            "One sweep gives no interval: more are measured with more time (--budget).".into(),
-        );
+        sentences
+            .push("One sweep gives no interval: use a longer --budget for more sweeps.".into());
     }
     if (2..looks::FIRST).contains(&net.sweeps) && net.btu.is_some() {
         sentences.push(format!(
-            "{} cannot show whether sweeps depend on each other: the interval assumes that they do not. \
-             With `weigh net --continue` and at least {} sweeps, it covers both cases.",
+            "{} cannot show whether sweeps depend on each other, so the interval assumes independent sweeps. \
+             From {} sweeps on (`weigh net --continue`), the interval covers both cases.",
             format::plural(net.sweeps, "sweep"),
             looks::FIRST
         ));
     }
     if net.lost_packets > 0.0 {
         sentences.push(format!(
-            "The links lost {} packets that they were not to lose: the machine could not keep up.",
+            "The links lost {} packets that the grid does not drop: the machine could not keep up.",
             format::integer(net.lost_packets as u64)
         ));
     }
@@ -39,16 +38,16 @@ fn score(net: &NetAnswers) -> String {
     let of = format!("grid {} ({})", net.grid, net.hash);
     match net.btu {
         Some(btu) => format!(
-            "BTU: {} {BITS} reach a program of this machine while it is busy; {of}, {} of {} cells.",
+            "Network throughput under load (BTU): {} {BITS}; {of}, {} of {} cells.",
             interval(btu, &|value| format::rate(value, BITS)),
             format::plural(net.sweeps, "sweep"),
             net.cells
         ),
         None if net.missing.is_empty() => {
-            format!("There is no BTU yet: no sweep over the cells was complete; {of}.")
+            format!("No BTU yet: no sweep over all cells is complete; {of}. Use a longer --budget.")
         }
         None => format!(
-            "The BTU is incomplete: {} of {} cells have no result, such as {}; {of}.",
+            "No BTU: {} of {} cells without a result, such as {}; {of}.",
             net.missing.len(),
             net.cells,
             net.missing[0]
@@ -60,11 +59,11 @@ fn penalties(net: &NetAnswers) -> Option<String> {
     let (host, network) = (net.activity_slowdown?, net.comm_slowdown?);
     let paper = match net.paper_penalty_pct {
         Some(pct) => format!("{} %", format::unsigned(pct)),
-        None => "undefined, as some activity was not slowed down".into(),
+        None => "undefined, because an activity was not slowed down".into(),
     };
     Some(format!(
-        "Penalty: activities of the host take {} longer beside the network, and the network takes {} longer \
-         beside them. (The paper's mean of percentages: {paper}.)",
+        "Penalty: under network load, activities of the host take {} longer; under their load, the network \
+         takes {} longer. (Mean of percentages, as in the paper: {paper}.)",
         interval(host, &percent),
         interval(network, &percent)
     ))
@@ -82,12 +81,12 @@ fn interval(of: ScoreInterval, text: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// By class: BTU and penalties; each component beside activities; each component alone.
+/// By class: BTU and penalties; each component under load; each component alone.
 pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
     let title = |what: &str| format!("{what}, {BITS}");
     let mut tables = vec![
         ("Classes of applications".into(), classes(net)),
-        (title("Components beside activities"), components(net, |class| &class.components, true)),
+        (title("Components under load"), components(net, |class| &class.components, true)),
         (title("Components alone"), components(net, |class| &class.components_alone, false)),
     ];
     tables.extend(net_cells_text::tables(net));
@@ -189,7 +188,7 @@ mod tests {
     #[test]
     fn the_first_sentence_has_the_btu_its_interval_and_what_it_is_of() {
         let said = sentences(&net());
-        for part in ["BTU: 432.0 [388.8", "grid quick (0123abcd)", "3 sweeps of 135 cells"] {
+        for part in ["(BTU): 432.0 [388.8", "grid quick (0123abcd)", "3 sweeps of 135 cells"] {
             assert!(said[0].contains(part), "{part}: {said:?}");
         }
         for part in ["take 50 % [35 %, 65 %] longer", "takes 100 %", "undefined"] {
@@ -215,7 +214,7 @@ mod tests {
         let missing = vec!["send/idle, 100 bytes".to_owned()];
         let net = NetAnswers { btu: None, activity_slowdown: None, missing, ..net() };
         let said = sentences(&net);
-        assert!(said[0].contains("incomplete: 1 of 135 cells"), "{said:?}");
+        assert!(said[0].contains("No BTU: 1 of 135 cells"), "{said:?}");
         assert!(said.iter().all(|sentence| !sentence.contains("Penalty")));
     }
 }
