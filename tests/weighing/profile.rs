@@ -91,7 +91,7 @@ fn a_profile_is_stored_and_can_be_exported_as_the_file_was() {
     ] {
         home.succeed(&["export", &id, format]).assert_says(&[part]);
     }
-    home.run(&["export", &id, "--junit"]).assert_error(&["no test can fail"]);
+    home.run(&["export", &id, "--junit"]).assert_error(&["has no tests for --junit"]);
     // What `weigh rules --profile` reads.
     let exported = home.succeed(&["export", &id, "--json"]).json();
     let file = written(&home);

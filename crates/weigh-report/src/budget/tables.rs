@@ -40,7 +40,7 @@ pub fn loads(report: &BudgetReport) -> Table {
     let columns = vec![
         ("rate", Align::Right),
         ("", Align::Left),
-        ("asked", Align::Right),
+        ("due", Align::Right),
         ("made", Align::Right),
         ("kept up", Align::Left),
         ("lost", Align::Right),
@@ -84,7 +84,8 @@ pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
     let memory = |limit: u32| {
         bytes_per_record.map_or_else(String::new, |bytes| format::bytes(bytes * f64::from(limit)))
     };
-    let tried = [("half of it", &backlog.half), ("smallest sufficient", &backlog.enough)];
+    let tried =
+        [("half the sufficient limit", &backlog.half), ("smallest sufficient", &backlog.enough)];
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (remark, tried) in tried {
         let Some(tried) = tried else { continue };

@@ -26,7 +26,7 @@ pub fn outline(report: &BudgetReport) -> Outline {
         tables.push(OutlineTable::new("Log per day", days(report), ""));
     }
     if !report.loads.is_empty() {
-        let title = "At several times the rate, for two seconds each";
+        let title = "Several times the rate, two seconds each";
         tables.push(OutlineTable::new(title, loads(report), LOADS));
     }
     if let Some(backlog) = &report.backlog {
@@ -49,13 +49,13 @@ fn disk_full(outcomes: &[DiskFull]) -> Option<OutlineTable> {
     let first = outcomes.first()?;
     let title = format!("A full disk ({} of 8 MiB, auditd's disk_full_action)", first.file_system);
     let legend = format!(
-        "opened: audited opens of a file that were made, of {} that were due within {}. SINGLE \
-         and HALT would stop the machine and EXEC would run a program of yours; they were not tried.",
+        "opened: audited opens of a file that were made; {} were due within {}. SINGLE, HALT and EXEC were \
+         not tried, because they stop the machine or run a program of yours.",
         format::integer(first.due),
         format::seconds(first.due_s)
     );
     let said = outcomes.iter().filter(|outcome| !outcome.messages.is_empty()).map(|outcome| {
-        let said = format!("{}: auditd said: {}", outcome.action, outcome.messages.join("; "));
+        let said = format!("{}: auditd reported: {}", outcome.action, outcome.messages.join("; "));
         format::label(&said)
     });
     let table = OutlineTable::new(title, policies(outcomes), &legend);
@@ -80,12 +80,12 @@ fn sentences(report: &BudgetReport) -> Vec<String> {
     sentences
 }
 
-const LOADS: &str = "asked, made: audit records per second. CPU: share of one CPU. not decided: repeated \
+const LOADS: &str = "due, made: audit records per second. CPU: share of one CPU. not decided: repeated \
                      tries disagreed, or the kernel kept up with a larger load but not with a \
                      smaller one.";
 const BACKLOG: &str = "lost: records lost in each burst without waiting (backlog_wait_time 0); the tries \
                        stop at the first burst that loses any. waited: time spent waiting with \
-                       this host's backlog_wait_time. memory: of the kernel, when that many records \
+                       this host's backlog_wait_time. memory: kernel memory while that many records \
                        wait.";
 
 /// Writes the main sentence, with the answer that most people want.
@@ -93,8 +93,8 @@ fn sentence(report: &BudgetReport) -> String {
     let made = &report.per_operation;
     if made.records <= 0.0 {
         return format!(
-            "Nothing matched: in {} launches of `{}`, no {} produced a record under `{}`, so there is no log \
-             to estimate. Try a workload or a command that does what the rules watch for.",
+            "Nothing matched: in {} launches of `{}`, no {} produced a record under `{}`. Try a workload or a \
+             command that the rules match.",
             made.launches,
             format::label(&report.workload),
             report.operation,
@@ -106,7 +106,7 @@ fn sentence(report: &BudgetReport) -> String {
     let day = if report.days.iter().any(|day| day.multiple != 1.0) { asked } else { usual() };
     let mut text = match day {
         Some(day) => format!(
-            "At {} {}s per second, `{}` writes {} a day{} for `{}`: {} records and {} bytes each.",
+            "At {} {}s per second, `{}` writes {} a day{} for `{}`: {} records and {} bytes per {}.",
             format::per_op(day.rate),
             report.operation,
             format::label(&report.treatment),
@@ -115,6 +115,7 @@ fn sentence(report: &BudgetReport) -> String {
             format::label(&report.workload),
             format::per_op(made.records),
             format::per_op(made.log_bytes),
+            report.operation,
         ),
         None => String::new(),
     };

@@ -23,7 +23,10 @@ pub static FORMAT: ReportFormat = ReportFormat {
             Report::Rules(report) => vec![of_rules(report)],
             Report::Budget(report) => vec![of_budget(report)],
             Report::Profile(report) => {
-                return Err(format!("{} is a profile, in which no test can fail", report.id));
+                return Err(format!(
+                    "{} is a profile, which has no tests for --junit: use --json",
+                    report.id
+                ));
             }
         };
         Ok(document(suites, report.header().failure))
@@ -145,11 +148,9 @@ fn of_rules(report: &RuleReport) -> Xml {
                 let added = report.metric.amount(cost.per_syscall.value);
                 test(RULES, &name, vec![output(&format!("adds {added} to each system call"))])
             }
-            Fate::Loaded(_) => {
-                test(RULES, &name, vec![output("adds nothing that could be detected")])
-            }
+            Fate::Loaded(_) => test(RULES, &name, vec![output("adds no detectable cost")]),
             Fate::Present => {
-                let reason = "it was in force on this host, and was not weighed";
+                let reason = "already in force on this host, so not measured";
                 test(RULES, &name, vec![skipped(&reason)])
             }
             Fate::Skipped(reason) => test(RULES, &name, vec![skipped(reason)]),

@@ -79,19 +79,16 @@ fn figures(r: &RuleReport, rows: &[RuleRow]) -> Vec<Value> {
     let has_bar = |row: &&RuleRow| row.standing().has_figure() && row.per_syscall().value > 0.0;
     let shown: Vec<&RuleRow> = rows.iter().filter(has_bar).take(BARS).collect();
     let unit = words::unit(r.metric);
-    let parts = [
-        ("before", "without auditing"),
-        ("armed", "once there is any rule"),
-        ("rules", "your rules"),
-    ];
+    let parts =
+        [("before", "without auditing"), ("armed", "with any rule"), ("rules", "with your rules")];
     let operations = figure(
-        "What an operation takes with all rules,",
+        "Cost of each operation with all rules,",
         &format!("in {unit}; each bar has its own scale."),
         &parts,
         operations(r),
     );
     let classes = figure(
-        "What each kind of rule adds to every system call,",
+        "Cost of each kind of rule per system call,",
         &format!("its share of all lines, and in {unit}."),
         &[],
         classes(r),
@@ -101,8 +98,8 @@ fn figures(r: &RuleReport, rows: &[RuleRow]) -> Vec<Value> {
             "The {} most expensive rules:",
             shown.iter().map(|row| row.rules()).sum::<usize>()
         ),
-        &format!("what each adds to every system call, in {unit}; alike ones in one bar."),
-        &[("known", "confirmed by leaving it out"), ("alike", "the mean of its kind")],
+        &format!("the cost of each per system call, in {unit}; similar rules share a bar."),
+        &[("known", "confirmed by leaving out the rule"), ("alike", "the mean of its kind")],
         most_expensive(r, &shown),
     );
     let figures = [

@@ -11,7 +11,7 @@ pub fn outline(r: &RuleReport) -> Outline {
     let lists = vec![
         ("Rewrites", r.rewrites.iter().map(|rewrite| described(r, rewrite, &files)).collect()),
         ("Not loaded", files.grouped(tables::left_out(r).into_iter())),
-        ("Loaded, but", files.grouped(tables::warned(r).into_iter())),
+        ("Loaded with warnings", files.grouped(tables::warned(r).into_iter())),
         ("Not measured", words::not_measured(r)),
         ("Warnings", r.warnings.clone()),
         ("Notes", words::notes(r)),
@@ -28,13 +28,13 @@ fn all_tables(r: &RuleReport) -> Vec<OutlineTable> {
     let (mix, unit) = (format::label(&r.mix), words::unit(r.metric));
     let most_expensive = rule_table::most_expensive(r, &rows, usize::MAX);
     let mut all = vec![
-        table("The rules, the most expensive first", most_expensive, &rule_table::legend(r)),
+        table("The rules, most expensive first", most_expensive, &rule_table::legend(r)),
         table("By kind", tables::classes(r), ""),
         table(&format!("Per system call of {mix}"), tables::sums(r), ""),
-        table(&format!("What an operation takes, in {unit}"), tables::operations(r), ""),
+        table(&format!("Cost of each operation, in {unit}"), tables::operations(r), ""),
     ];
     let elapsed = tables::elapsed(r);
-    all.extend(elapsed.map(|elapsed| table("And in nanoseconds, by the clock", elapsed, "")));
+    all.extend(elapsed.map(|elapsed| table("In nanoseconds of wall-clock time", elapsed, "")));
     all
 }
 
@@ -44,7 +44,7 @@ fn described(r: &RuleReport, rewrite: &Rewrite, files: &FileNames) -> String {
     let lines: Vec<String> = rewrite.with.iter().map(|line| format!("`{line}`")).collect();
     let replaced = words::replaced(r, rewrite);
     let place = match replaced.is_empty() {
-        true => "at the beginning".to_owned(),
+        true => "before all other rules".to_owned(),
         false => format!("in place of {}", files.places(&replaced)),
     };
     format!(

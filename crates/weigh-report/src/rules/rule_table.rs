@@ -245,21 +245,21 @@ fn number_of_bytes(bytes: f64) -> String {
 pub fn legend(r: &RuleReport) -> String {
     let marks = match r.is_estimate {
         true => {
-            "≈: an estimate, as this machine has no PMU; confirmed by leaving out this one rule, or, in \
+            "≈: an estimate, because this machine has no PMU; confirmed by leaving out this rule, or, in \
                  brackets, the mean of its kind."
         }
         false => {
-            "≈: the mean of its kind, that is, of the rules that the kernel treats alike; figures without ≈ \
-                  were confirmed by leaving out this one rule. 0: counted as exactly nothing."
+            "≈: the mean of its kind (rules that the kernel treats alike); figures without ≈ were confirmed \
+                  by leaving out this rule. 0: counted as exactly nothing."
         }
     };
     format!(
-        "share: of all lines together, which is steadier from run to run than figures are. In {}: per call: \
-         added to each system call of {}, whether or not the rule is about it. A row of several rules (20 ×) \
-         shows their sum. {marks} ?: leaving out this one rule gave a different figure, \
-         and not the same one twice; the interval covers both. below: too small to detect. \
-         if it matches: the extra cost of a match with its records (≈: of a similar rule of weigh's own). \
-         Rules that do not fit are shown without -a always,exit -F arch=b64.",
+        "Costs are in {}. share: of all lines together; shares vary less between runs than costs do. per \
+         call: added to each system call of {}, even if the rule is about a different call. A row of several \
+         rules (20 ×) shows their sum. {marks} ?: leaving out this rule gave different figures in two tries; \
+         the interval covers both. below: too small to detect. if it matches: the extra cost of a match with \
+         its records (≈: of a similar rule of weigh's own). Rules that do not fit are shown without -a \
+         always,exit -F arch=b64.",
         words::unit(r.metric),
         format::label(&r.mix)
     )
@@ -282,8 +282,8 @@ pub fn rest(r: &RuleReport, rows: &[RuleRow], top: usize) -> Option<String> {
     let sum: f64 = known.map(|row| row.per_syscall().value).sum();
     let share = r.sum_of_lines.share_pct(sum);
     Some(format!(
-        "{} more: {} per call together{}.",
-        format::plural(rest.iter().map(RuleRow::rules).sum(), "line"),
+        "{}: {} per call together{}.",
+        format::plural(rest.iter().map(RuleRow::rules).sum(), "more line"),
         r.metric.amount(sum),
         share.map_or(String::new(), |_| format!(", {} of all lines", words::share(share)))
     ))

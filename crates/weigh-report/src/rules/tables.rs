@@ -1,4 +1,4 @@
-//! The other tables of a rule report: sums, operations, kinds, and lines that something is to be said about.
+//! The other tables of a rule report: sums, operations, kinds, and lines with a remark.
 
 use super::words;
 use crate::table::{Align, Table};
@@ -13,9 +13,9 @@ use weigh_model::result::rules::{
 pub fn sums(r: &RuleReport) -> Table {
     let rows = [
         ("all rules, measured together", r.total),
-        ("  of that, because there is any rule at all", r.armed),
+        ("  cost of having any rule", r.armed),
         ("sum of the lines", r.sum_of_lines),
-        ("  of that, confirmed one by one", r.sum_of_confirmed),
+        ("  lines confirmed one by one", r.sum_of_confirmed),
     ];
     let mut rows = rows
         .map(|(what, cost)| {
@@ -23,14 +23,14 @@ pub fn sums(r: &RuleReport) -> Table {
             let [value, low, high] = [r.total.value, r.total.low, r.total.high].map(less_armed);
             let share = CostInterval { value, low, high }.share_pct(r.sum_of_lines.value);
             let is_sum = what.starts_with("sum of the lines") && share.is_some();
-            let remark = format!("{} of the rest", words::share(share));
+            let remark = format!("{} of the difference above", words::share(share));
             let remark = if is_sum { remark } else { String::new() };
             vec![what.to_owned(), number(cost.value), words::interval(cost), remark]
         })
         .to_vec();
     if r.metric == CostMetric::Instructions {
         rows.push(vec![
-            "all rules, in nanoseconds by the clock".to_owned(),
+            "all rules, in nanoseconds of wall-clock time".to_owned(),
             number(r.total_ns.value),
             words::interval(r.total_ns),
             String::new(),
@@ -91,7 +91,7 @@ fn levels(operation: &OperationCosts, [clean, armed, full]: [CostInterval; 3]) -
     row
 }
 
-/// Kinds of rules, the most expensive first; the last column is for a bar.
+/// Kinds of rules, most expensive first; the last column is for a bar.
 pub fn classes(r: &RuleReport) -> Table {
     let mut classes: Vec<_> = r.classes.iter().collect();
     classes.sort_by(|a, b| b.per_syscall.value.total_cmp(&a.per_syscall.value));
@@ -120,13 +120,13 @@ pub fn left_out(r: &RuleReport) -> Vec<(String, &LineReport)> {
     let reason = |line: &LineReport| match &line.fate {
         Fate::Refused(reason) => Some(format!("refused: {}", format::label(reason))),
         Fate::Skipped(reason) => Some(format!("skipped: {}", format::label(reason))),
-        Fate::Present => Some("already in force on this host; not weighed".to_owned()),
+        Fate::Present => Some("already in force on this host; not measured".to_owned()),
         Fate::Loaded(_) => None,
     };
     r.lines.iter().filter_map(|line| Some((reason(line)?, line))).collect()
 }
 
-/// Lines that something is to be said about, as that their path does not exist.
+/// Lines with warnings, such as a path that does not exist.
 pub fn warned(r: &RuleReport) -> Vec<(String, &LineReport)> {
     let lines = r.lines.iter();
     lines

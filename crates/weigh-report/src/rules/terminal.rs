@@ -29,10 +29,10 @@ pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
         };
         let title = match lines.len() > shown.len() {
             true => format!("The {} most expensive of {} rules", count(shown), count(&lines)),
-            false => "The rules, the most expensive first".to_owned(),
+            false => "The rules, most expensive first".to_owned(),
         };
         let are_alike = shown.iter().any(|row| row.rules() > 1);
-        let title = title + if are_alike { ", similar ones in one row" } else { "" };
+        let title = title + if are_alike { ", similar rules in one row" } else { "" };
         page.table(&title, &rule_table::most_expensive(r, shown, page.width));
         if let Some(rest) = rule_table::rest(r, &lines, shown.len()) {
             page.legend(&rest);
@@ -43,16 +43,16 @@ pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
     if !lines.is_empty() {
         let title = format!("Per system call of {}", format::label(&r.mix));
         page.table(&estimated(r, &title), &tables::sums(r));
-        let title = format!("What an operation takes, in {}", words::unit(r.metric));
+        let title = format!("Cost of each operation, in {}", words::unit(r.metric));
         page.table(&title, &tables::operations(r));
         if let Some(elapsed) = tables::elapsed(r) {
-            page.table("And in nanoseconds, by the clock", &elapsed);
+            page.table("In nanoseconds of wall-clock time", &elapsed);
         }
     }
     cheaper(&mut page, r);
     let files = FileNames::of(r);
     page.list("Not loaded", files.grouped(tables::left_out(r).into_iter()));
-    page.list("Loaded, but", files.grouped(tables::warned(r).into_iter()));
+    page.list("Loaded with warnings", files.grouped(tables::warned(r).into_iter()));
     page.list("Not measured", words::not_measured(r));
     page.list("Warnings", r.warnings.clone());
     page.list("Notes", words::notes(r));

@@ -13,7 +13,7 @@ pub fn sentences(r: &RuleReport) -> Vec<String> {
     let mut said = Vec::new();
     if loaded == 0 {
         let all = format::plural(r.lines.len(), "line");
-        said.push(format!("No rule of {all} was loaded, so there is nothing to weigh."));
+        said.push(format!("Nothing was measured: no rule was loaded from {all}."));
     } else {
         said.push(overhead(r, loaded));
         said.extend(r.profile_cpu_pct.map(|cpu| of_profile(r, cpu)));
@@ -28,7 +28,7 @@ pub fn sentences(r: &RuleReport) -> Vec<String> {
     let present = r.lines.iter().filter(|line| matches!(line.fate, Fate::Present)).count();
     if present > 0 {
         said.push(format!(
-            "{} already in force on this host and not weighed.",
+            "{} already in force on this host and not measured.",
             were(present, "rule")
         ));
     }
@@ -44,14 +44,12 @@ fn overhead(r: &RuleReport, loaded: usize) -> String {
     if r.total.low.is_nan() || r.total.low <= 0.0 {
         let verb = if loaded == 1 { "adds" } else { "add" };
         return format!(
-            "What {} {verb} to a system call that no rule matches is too small to detect: \
-             {} {}.",
-            these.to_lowercase(),
+            "{these} {verb} no detectable cost to a system call that no rule matches: {} {}.",
             r.metric.amount(r.total.value),
             interval(r.total)
         );
     }
-    let (verb, they) = if loaded == 1 { ("adds", "it does") } else { ("add", "they do") };
+    let verb = if loaded == 1 { "adds" } else { "add" };
     let shortest = r.operations.iter().find(|o| o.name == "getppid").or(r.operations.first());
     let longer =
         shortest.and_then(|o| Some(format!(": {} {}", quoted(&o.name), longer(o, r.metric)?)));
@@ -62,7 +60,7 @@ fn overhead(r: &RuleReport, loaded: usize) -> String {
         }
     };
     format!(
-        "{these} {verb} {}{by_clock} to every system call of a process that {they} not concern{}.",
+        "{these} {verb} {}{by_clock} to every system call that no rule matches{}.",
         r.metric.amount(r.total.value),
         longer.unwrap_or_default()
     )
@@ -95,13 +93,13 @@ fn of_profile(r: &RuleReport, cpu: CostInterval) -> String {
     let (who, rules) = (quoted(&r.mix), format!("{about}{}", format::percent(cpu.value)));
     match &r.profile_records {
         None => format!(
-            "For {who}: {rules} CPU {interval} for evaluating the rules. Records come on top: from a list of \
-             calls, it is not known when a rule matches ({ALL})."
+            "For {who}: {rules} CPU {interval} for evaluating the rules. Records are not included, because a \
+             list of calls does not show which rules match ({ALL})."
         ),
         Some(records) => format!(
             "For {who}: at least {} CPU: {rules} {interval} for evaluating the rules, and ≈ {} for the \
-             records of {}, which are recorded whoever calls. Records of rules with conditions are not \
-             included ({ALL}).",
+             records of {}, which every caller makes. Records of rules with conditions are not included \
+             ({ALL}).",
             format::percent(cpu.low + records.cpu_pct),
             format::percent(records.cpu_pct),
             named(&records.calls)
@@ -127,9 +125,9 @@ fn most_expensive_class(r: &RuleReport) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} of what the lines cost by themselves comes from {} of them: {}.",
+        "{} of the sum of all lines comes from {}: {}.",
         share(most.share_pct),
-        format::integer(most.rules as u64),
+        format::plural(most.rules, "line"),
         format::label(&most.title)
     ))
 }
@@ -139,7 +137,7 @@ fn best_rewrite(r: &RuleReport) -> Option<String> {
     let best = rewrites
         .max_by(|a, b| a.saving_per_syscall.value.total_cmp(&b.saving_per_syscall.value))?;
     Some(format!(
-        "One rewrite saves {} of that (measured): {}.",
+        "The best rewrite saves {} per call (measured): {}.",
         r.metric.amount(best.saving_per_syscall.value),
         format::label(&best.title)
     ))
@@ -169,10 +167,9 @@ pub fn share(pct: Option<f64>) -> String {
 
 /// Returns the notes that a reader needs. A missing PMU comes first.
 pub fn notes(r: &RuleReport) -> Vec<String> {
-    const NO_PMU: &str = "No hardware counters: costs are wall-clock estimates, which other programs, \
-                          the CPU's clock and its caches move. Another run may have all of them \
-                          higher or lower by some per cent, beyond the intervals, which are of this run; the \
-                          shares stay about the same.";
+    const NO_PMU: &str = "No hardware counters: costs are wall-clock estimates, which other programs, the \
+                          CPU's clock and its caches change. The intervals are for this run. In a second run, \
+                          all costs can be some per cent higher or lower; the shares stay about the same.";
     let own = matches!(r.metric, CostMetric::Nanoseconds).then(|| NO_PMU.to_owned());
     own.into_iter().chain(r.notes.iter().cloned()).collect()
 }
@@ -195,7 +192,7 @@ pub fn short_unit(metric: CostMetric) -> &'static str {
 /// Returns the unit of costs, for a sentence.
 pub fn unit(metric: CostMetric) -> &'static str {
     match metric {
-        CostMetric::Instructions => "instructions of the kernel",
+        CostMetric::Instructions => "kernel instructions",
         CostMetric::Nanoseconds => "nanoseconds, estimated",
     }
 }
@@ -230,14 +227,14 @@ pub fn saving(r: &RuleReport, rewrite: &Rewrite) -> String {
         (low, _) if low > 0.0 => {
             let of_total = r.total.share_pct(saving.value);
             let of_total = of_total
-                .map_or(String::new(), |pct| format!(", {} of the whole", share(Some(pct))));
+                .map_or(String::new(), |pct| format!(", {} of the total", share(Some(pct))));
             format!("saves {saved} per call {bounds}{of_total}{per_operation}")
         }
         (_, high) if high < 0.0 => {
             let more = r.metric.amount(-saving.value);
-            format!("saves nothing: it costs {more} more per call{per_operation}")
+            format!("saves nothing, but costs {more} more per call{per_operation}")
         }
-        _ => format!("no saving could be detected: {saved} per call {bounds}"),
+        _ => format!("no detectable saving: {saved} per call {bounds}"),
     }
 }
 
