@@ -120,7 +120,7 @@ fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     home.succeed("calibrate -w stat --repeat 2 --budget 8s").assert_says(&[
         "this machine detects a change of",
         "of these 2 experiments raised a false alarm",
-        "at the promised rate of 5 %, chance explains at most 1 of 2",
+        "(5 % expected; chance explains up to 1 of 2)",
         "All calibrations of this machine",
         "detected, 10 s",
     ]);

@@ -92,7 +92,7 @@ fn a_row_that_is_gone_does_not_pass_a_limit() {
     let gone =
         format!("1 row got worse cannot be told: stat under none (ops/s): {after} has no such row");
     assert!(outcome.stderr.contains(&gone), "{outcome:#?}");
-    outcome.assert_says(&["In one of them only"]);
+    outcome.assert_says(&["In only one experiment"]);
     for (ids, more) in [([&before, &after], &[][..]), ([&after, &before], &["--fail-above", "99%"])]
     {
         let passed = diff(&home, ids.map(String::as_str), more);

@@ -128,5 +128,5 @@ fn whitchers_programs_are_in_seconds_also_of_one_perl() {
     outcome.assert_says(&rows);
     assert!(!outcome.stdout.contains("Difference"), "{outcome:#?}");
     home.run("run interp:perl.loop-while --samples 3 --as whitcher")
-        .assert_says(&["two perls beside each other"]);
+        .assert_says(&["need two perls"]);
 }

@@ -32,12 +32,12 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
         }
     }
     let notes = [
-        "pairs taken: the scheme that each row chose, as with `weigh compare`. noise: standard deviation of \
-         a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: the smallest effect that half of \
-         all experiments detect when this workload is measured for that long."
+        "scheme: interleaved or sequential, chosen for each row as by `weigh compare`. noise: standard \
+         deviation of a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: the smallest effect \
+         that half of all experiments detect in that time."
             .to_owned(),
-        "A false alarm is a verdict of slower or faster at the end of an experiment; one that was \
-         withdrawn before the end does not count."
+        "A false alarm is a verdict of slower or faster at the end of an experiment. Verdicts withdrawn \
+         before the end are not counted."
             .to_owned(),
         alarms_of_all(calibration),
         format!(
@@ -59,12 +59,12 @@ fn sentence(workloads: &[WorkloadNoise]) -> String {
         .collect();
     shown.sort_by(|a, b| a.0.total_cmp(&b.0));
     // If a workload was calibrated by both schemes, show the better one, as `weigh compare` chooses it.
-    let mut told = BTreeSet::new();
-    shown.retain(|(_, workload)| told.insert(*workload));
+    let mut known = BTreeSet::new();
+    shown.retain(|(_, workload)| known.insert(*workload));
     match &shown[..] {
-        [] => "Too few pairs were measured to tell what this machine can detect: use a larger \
-               --budget."
-            .to_owned(),
+        [] => {
+            "Too few pairs to show what this machine can detect: use a longer --budget.".to_owned()
+        }
         [(only, name)] => {
             format!("In one minute this machine detects a change of {} in `{name}`.", pct(*only))
         }
@@ -73,7 +73,7 @@ fn sentence(workloads: &[WorkloadNoise]) -> String {
              in `{worst}`{}.",
             pct(*least),
             pct(*most),
-            if shown.len() > 2 { "; the others lie between" } else { "" }
+            if shown.len() > 2 { "; the other workloads are in between" } else { "" }
         ),
     }
 }
@@ -82,7 +82,8 @@ fn sentence(workloads: &[WorkloadNoise]) -> String {
 fn alarms_of_these(calibration: &Calibration) -> String {
     let tally = &calibration.these.experiment_alarms;
     match tally.of {
-        0 => "No row has enough pairs for a verdict, so none could raise a false alarm.".to_owned(),
+        0 => "No row has enough pairs for a verdict or a false alarm: use a longer --budget."
+            .to_owned(),
         1 => format!(
             "This experiment raised {}.",
             if tally.alarms == 0 { "no false alarm" } else { "a false alarm" }
@@ -102,15 +103,15 @@ fn alarms_of_all(calibration: &Calibration) -> String {
     let cpu_time = match all.cpu_time_row_alarms.of {
         0 => String::new(),
         _ => format!(
-            " By CPU time: {} in this run, {} in all{}.",
+            " Rows by CPU time: {} in this run, {} in all{}.",
             rows(&these.cpu_time_row_alarms),
             rows(&all.cpu_time_row_alarms),
             judged(&all.cpu_time_row_alarms, all.alpha)
         ),
     };
     format!(
-        "All calibrations of this machine: {} of {} raised a false alarm{}. Row by row: {} in this \
-         run, {} in all{}.{cpu_time}",
+        "All calibrations of this machine: {} of {} raised a false alarm{}. Rows with a false alarm: {} in \
+         this run, {} in all{}.{cpu_time}",
         all.experiment_alarms.alarms,
         format::plural(all.experiment_alarms.of, "experiment"),
         judged(&all.experiment_alarms, all.alpha),
@@ -123,13 +124,13 @@ fn alarms_of_all(calibration: &Calibration) -> String {
 /// The number of alarms against the promised rate.
 fn judged(tally: &FalseAlarms, alpha: f64) -> String {
     let promise = format::margin(100.0 * alpha);
-    let allowed = format!("at most {} of {}", tally.allowed, tally.of);
+    let allowed =
+        format!("{promise} expected; chance explains up to {} of {}", tally.allowed, tally.of);
     if tally.is_within() {
-        format!("; at the promised rate of {promise}, chance explains {allowed}")
+        format!(" ({allowed})")
     } else {
         format!(
-            ", but at the promised rate of {promise} chance explains only {allowed} (probability {}): do \
-             not trust small differences on this machine",
+            " ({allowed}; probability {}): do not trust small differences on this machine",
             format::unsigned(tally.chance)
         )
     }
@@ -138,9 +139,9 @@ fn judged(tally: &FalseAlarms, alpha: f64) -> String {
 fn table(workloads: &[WorkloadNoise]) -> Table {
     let columns = vec![
         ("workload", Align::Left),
-        ("pairs taken", Align::Left),
+        ("scheme", Align::Left),
         ("noise", Align::Right),
-        ("a pair takes", Align::Right),
+        ("time per pair", Align::Right),
         ("detected, 10 s", Align::Right),
         ("1 min", Align::Right),
         ("5 min", Align::Right),
@@ -173,9 +174,10 @@ fn taken(scheme: Scheme) -> &'static str {
 /// Writes whether the planted effect was found.
 fn found(planted: &PlantedExperiments) -> String {
     match planted.covered.of {
-        0 => "No row with a planted effect has enough pairs for a verdict.".to_owned(),
+        0 => "No row with a planted effect has enough pairs for a verdict: use a longer --budget."
+            .to_owned(),
         rows => format!(
-            "A planted effect of {} was found in {} of {}, and the interval covers it in {}.",
+            "A planted effect of {} was found in {} of {}, and is within the interval in {}.",
             pct_signed(planted.true_effect_pct),
             planted.found.count,
             format::plural(rows, "row"),
@@ -192,16 +194,17 @@ fn periodic(periodic: &PeriodicExperiments) -> String {
     match (periodic.denied.of, periodic.denied.count) {
         (0, _) => {
             format!(
-                "No row with a planted effect in 1 of {every} slices has enough pairs for a verdict."
+                "No row with a planted effect in 1 of {every} slices has enough pairs for a verdict: use a \
+                 longer --budget."
             )
         }
         (_, 0) => format!(
-            "A planted effect of {effect}, all of it in 1 of {every} slices, was found in {} of {rows}, and \
+            "A planted effect of {effect}, concentrated in 1 of {every} slices, was found in {} of {rows} and \
              never reported as equivalent or faster.",
             periodic.found.count
         ),
         (_, denied) => format!(
-            "A planted effect of {effect}, all of it in 1 of {every} slices, was reported as equivalent or \
+            "A planted effect of {effect}, concentrated in 1 of {every} slices, was reported as equivalent or \
              faster in {denied} of {rows}: do not trust these verdicts on this machine."
         ),
     }
@@ -234,19 +237,19 @@ fn about_planted(planted: &PlantedExperiments, alpha: f64) -> Vec<String> {
     let mut sentences = vec![format!(
         "planted effect: one arm did {} more work in its timed part than it reported. covered: \
          experiments whose final interval contains {}. found: experiments with the verdict slower. \
-         pairs: the median.",
+         pairs: median of the experiments.",
         format::margin(planted.share_pct),
         pct_signed(planted.true_effect_pct)
     )];
     if planted.covered.high_pct < promised {
         sentences.push(format!(
-            "{} is promised, and chance does not explain so low a coverage: do not trust the intervals on \
-             this machine.",
+            "The coverage is below the promised {} by more than chance: do not trust the intervals on this \
+             machine.",
             format::margin(promised)
         ));
     }
     sentences.extend(planted.left_out.iter().map(|(workload, why)| {
-        format!("`{workload}` is left out of the experiments with a planted effect: {why}.")
+        format!("`{workload}` has no experiments with a planted effect: {why}.")
     }));
     sentences
 }
@@ -316,12 +319,11 @@ mod tests {
         let text = render(&calibration(1, 3), 100, false).replace('\n', " ");
         assert!(text.contains("a change of 0.31 % in `getppid`, and of 4.20 %"), "{text}");
         let said = [
-            "1 of these 20 experiments raised a false alarm; at the promised rate of 5 %,",
-            "chance explains at most 3 of 20.",
+            "1 of these 20 experiments raised a false alarm (5 % expected; chance explains up to 3 of 20).",
             "All calibrations of this machine: 3 of 40 experiments raised a false alarm",
-            "Row by row: 1 of 41 in this run, 3 of 80 in all",
-            "By CPU time: 1 of 39 in this run, 3 of 78 in all",
-            "withdrawn before the end does not count",
+            "Rows with a false alarm: 1 of 41 in this run, 3 of 80 in all",
+            "Rows by CPU time: 1 of 39 in this run, 3 of 78 in all",
+            "withdrawn before the end are not counted",
         ];
         for said in said {
             assert!(text.contains(said), "`{said}` is not in {text}");
@@ -336,7 +338,7 @@ mod tests {
     fn too_many_false_alarms_are_a_warning() {
         let text = render(&calibration(4, 3), 100, false).replace('\n', " ");
         assert!(
-            text.contains("chance explains only at most 3 of 20 (prob")
+            text.contains("chance explains up to 3 of 20; probability 0.02): do not trust")
                 && text.contains("do not trust"),
             "{text}"
         );
@@ -369,12 +371,12 @@ mod tests {
         };
         let text = render(&Calibration { planted: Some(planted), ..calibration(1, 3) }, 100, false);
         let said = [
-            "A planted effect of −0.99 % was found in 13 of 20 rows, and the interval covers it in 9.",
+            "A planted effect of −0.99 % was found in 13 of 20 rows, and is within the interval in 9.",
             "20.0 to 70.0 %",
             "one arm did 1 % more work",
-            "95 % is promised, and chance does not explain so low a coverage",
-            "A planted effect of −4.76 %, all of it in 1 of 5 slices, was found in 7 of 20 rows, and never",
-            "`shell1` is left out of the experiments with a planted effect: too few operations.",
+            "The coverage is below the promised 95 % by more than chance",
+            "A planted effect of −4.76 %, concentrated in 1 of 5 slices, was found in 7 of 20 rows and never",
+            "`shell1` has no experiments with a planted effect: too few operations.",
         ];
         for said in said {
             assert!(text.replace('\n', " ").contains(said), "`{said}` is not in {text}");

@@ -37,12 +37,12 @@ pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
             lines.extend(items.iter().flat_map(|item| wrap(&format!("- {item}"), width, 2)));
         }
     };
-    let known = |text: &str| if text.is_empty() { "not known".into() } else { format::label(text) };
+    let known = |text: &str| if text.is_empty() { "unknown".into() } else { format::label(text) };
     let changes = diff.machine.iter();
     let changes =
-        changes.map(|c| format!("{}: {}, then {}", c.fact, known(&c.before), known(&c.after)));
+        changes.map(|c| format!("{}: {} → {}", c.fact, known(&c.before), known(&c.after)));
     list("Other differences", changes.collect());
-    list("In one of them only", diff.only_in_one.iter().map(format::label).collect());
+    list("In only one experiment", diff.only_in_one.iter().map(format::label).collect());
     list("Not compared", diff.not_compared.iter().map(format::label).collect());
     list("Not judged", diff.not_judged.iter().map(format::label).collect());
     lines.push(String::new());
@@ -63,7 +63,7 @@ fn sentence(diff: &Diff) -> String {
     let judged = [counts(rates), counts(effects)];
     let ids = format!("From {} to {}", diff.before.id, diff.after.id);
     match judged {
-        [(_, 0), (_, 0)] => format!("{ids}, no change can be judged: no row has an interval."),
+        [(_, 0), (_, 0)] => format!("{ids}, no verdict on any change: no row has an interval."),
         [(_, 0), (differing, count)] => {
             format!("{ids}, {differing} of {count} effects changed by more than the noise.")
         }
@@ -175,7 +175,7 @@ mod tests {
         assert!(place("paired:") < place("getppid"));
         assert!(place("2 of 2 baseline rates") < place("±2.00 % in a rate"), "{text}");
         assert!(place("−10.0 %") < place("+1.25 %  ~"), "{text}");
-        assert!(place("kernel: not known, then 6.6") < place("stat under none"), "{text}");
+        assert!(place("kernel: unknown → 6.6") < place("stat under none"), "{text}");
         assert!(place("stat under none") < place("pipe under none"), "{text}");
         assert!(!text.contains("uptime") && !text.contains('\u{1b}'), "{text}");
     }
@@ -209,7 +209,7 @@ mod tests {
         diff.not_judged =
             vec!["getppid under seccomp (ops/s): all its passes used one start".into()];
         let text = text(&diff, 200, false);
-        assert!(text.contains("no change can be judged") && text.contains("Not judged"), "{text}");
+        assert!(text.contains("no verdict on any change") && text.contains("Not judged"), "{text}");
         assert!(!text.contains("baseline rates changed"), "{text}");
     }
 }

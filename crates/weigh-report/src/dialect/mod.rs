@@ -58,7 +58,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// A sentence with the names of all.
 pub fn named(name: &str) -> Result<&'static Dialect, String> {
     let known = TABLES.iter().find(|table| table.name == name).copied();
-    known.ok_or_else(|| format!("it is one of {}", names().collect::<Vec<_>>().join(", ")))
+    known.ok_or_else(|| format!("expected one of {}", names().collect::<Vec<_>>().join(", ")))
 }
 
 /// Contents of these tables.
@@ -124,8 +124,8 @@ fn check_clock(sheet: &Sheet) -> Result<(), String> {
     match sheet.lines.iter().find(|line| is_path_length(&line.unit)) {
         None => Ok(()),
         Some(line) => Err(format!(
-            "this table has times, and {} is a path length ({}): its guest counted instructions, which are \
-             no time. `--as smalley` shows instructions per operation",
+            "this table shows times, but {} is a path length ({}): its VM counted instructions. Use `--as \
+             smalley`, which shows instructions per operation",
             line.name, line.unit
         )),
     }
@@ -139,7 +139,7 @@ pub fn page(dialect: &Dialect, report: &Report) -> Result<String, String> {
     let page = dialect.page.ok_or_else(|| {
         let with_page = TABLES.iter().filter(|table| table.page.is_some());
         let names: Vec<String> = with_page.map(|table| format!("`--as {}`", table.name)).collect();
-        format!("only {} has a page; the others are text", names.join(", "))
+        format!("only {} has an HTML page; all other tables are text", names.join(", "))
     })?;
     page(&Sheet::of(report)?)
 }
@@ -176,7 +176,7 @@ impl Sheet {
             Report::Compared(s) => Ok(Sheet::of_summary(s)),
             Report::Run(report) => Ok(Sheet::of_run(report)),
             Report::Rules(_) | Report::Budget(_) | Report::Profile(_) => Err(format!(
-                "{} is a result of {}, which no table of another tool can show: leave out --as",
+                "{} is a result of {}, which no --as table can show: omit --as",
                 report.id(),
                 report.header().kind.commands()
             )),

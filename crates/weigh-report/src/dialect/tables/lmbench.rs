@@ -15,7 +15,7 @@ const WIDTH: usize = 80;
 pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
     let parts: Vec<String> = SECTIONS.iter().filter_map(|section| section.render(sheet)).collect();
     if parts.is_empty() {
-        return Err("none of its workloads is a column of lmbench's summary".into());
+        return Err("no workload of this result is a column of lmbench's summary".into());
     }
     let mut text = parts.join("\n");
     if sheet.head.is_none() {

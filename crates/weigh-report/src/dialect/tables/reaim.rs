@@ -21,7 +21,7 @@ const COLUMNS: [&str; 9] = [
 
 fn render(sheet: &Sheet) -> Result<String, String> {
     if sheet.loads.is_empty() {
-        return Err("it has no mix with several numbers of users: `weigh load` measures one".into());
+        return Err("no mix with several numbers of users: measure one with `weigh load`".into());
     }
     Ok(sheet.loads.iter().map(of_mix).collect::<Vec<_>>().join("\n"))
 }

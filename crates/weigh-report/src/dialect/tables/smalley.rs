@@ -36,7 +36,7 @@ fn render(sheet: &Sheet) -> Result<String, String> {
         })
         .collect();
     if rows.is_empty() {
-        return Err("there is no result to put into the table".into());
+        return Err("no result for this table".into());
     }
     Ok(lines(&Table::new(columns, rows)))
 }

@@ -36,7 +36,7 @@ pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
         }
     }
     if !parts.iter().any(|part| part.contains(FINAL) || part.contains(AVERAGE)) {
-        return Err("it contains no test of UnixBench's index".into());
+        return Err("no test of UnixBench's index in this result".into());
     }
     if sheet.version.is_none() {
         parts.push("Compatible with UnixBench's formula; not measured by UnixBench.\n".into());

@@ -54,10 +54,10 @@ fn systems(sheet: &Sheet) -> Result<&'static [usize], String> {
     match sheet.arms.len() {
         1 => Ok(&[0]),
         2 => Ok(&[1, 0]),
-        _ => Err(
-            "these tables have two systems beside each other: compare one arm with one baseline"
-                .into(),
-        ),
+        _ => {
+            Err("these tables show two systems side by side: compare one arm with one baseline"
+                .into())
+        }
     }
 }
 
@@ -96,9 +96,9 @@ fn render(sheet: &Sheet) -> Result<String, String> {
         parts.push(format!("{}{ratio}", sections.join("\n")));
     }
     if parts.is_empty() {
-        return Err("none of its workloads is in these tables; they are those of the suites \
+        return Err("no workload of this result is in these tables, which show the suites \
                     unixbench-4.1, lmbench, interp-perl and app-fill, and app:web.cookie; perlbench's \
-                    points are of two perls beside each other (weigh compare)"
+                    points need two perls (weigh compare)"
             .into());
     }
     if sheet.head.is_none() {
