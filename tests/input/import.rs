@@ -11,7 +11,7 @@ fn an_import_says_so_everywhere() {
     import(&home, &["redhat-4.1.txt", "lunar-4.1.txt"], &[]).assert_says(&[
         "Imported, not measured here: from",
         "(UnixBench 4.1.0)",
-        "there is no interval and no verdict",
+        "have no interval and no verdict",
         "381",
     ]);
     let id = home.query_text("SELECT id FROM experiment");
@@ -42,7 +42,7 @@ fn runs_bear_an_interval_and_no_verdict() {
     let home = Home::new();
     for files in [&["hyperfine-both.json"][..], &["hyperfine-old.json", "hyperfine-new.json"]] {
         import(&home, files, &[])
-            .assert_says(&["No verdict: they were not paired", "against `./old`"]);
+            .assert_says(&["No verdict: the runs were not paired", "against `./old`"]);
         let json = home.json();
         let row = row(&json, "command");
         // Every time of ./new is 1.1 times one of ./old.
@@ -80,13 +80,13 @@ fn files_and_labels_that_do_not_fit_are_refused() {
     let table = fixture("smalley-table9.csv");
     for (arguments, part) in [
         (vec![off.as_str(), &on, "--as", "a,b,c"], "3 labels do not fit 2 results"),
-        (vec![&off, &on, "--base", "x"], "no result is called \"x\""),
+        (vec![&off, &on, "--base", "x"], "no result has the label \"x\""),
         (vec![&off, &on, &off, "--as", "a,b,a"], "has 2 results and \"b\" has 1"),
-        (vec![&off, &table], "no test in common"),
+        (vec![&off, &table], "no test is in all files"),
         (vec!["/nowhere"], "cannot read /nowhere"),
         (vec!["/proc/self/exe"], "/proc/self/exe"),
-        (vec![&off, "--format", "html"], "it is one of hyperfine"),
-        (vec![&off, "--format", "hyperfine"], "not JSON of hyperfine"),
+        (vec![&off, "--format", "html"], "expected one of hyperfine"),
+        (vec![&off, "--format", "hyperfine"], "not the JSON of hyperfine"),
     ] {
         let outcome = home.run(&[&["import"], &arguments[..]].concat());
         outcome.assert_error(&[part]);
@@ -125,7 +125,7 @@ fn an_experiment_of_weigh_survives_the_journey() {
     let path = home.path("r.json").display().to_string();
     let imported = other.succeed(&["import", &path]);
     let original = file["id"].as_str().unwrap();
-    imported.assert_says(&["Imported, not measured here", original, "cannot be evaluated again"]);
+    imported.assert_says(&["Imported, not measured here", original, "cannot evaluate them again"]);
     let again = other.json();
     assert_eq!(again["results"], file["results"]);
     assert_eq!(again["imported"]["original"], original);

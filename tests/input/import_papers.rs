@@ -76,7 +76,7 @@ fn table_2_of_the_thesis_is_reproduced() {
 #[test]
 fn the_thesis_s_indices_are_those_of_its_report() {
     let home = Home::new();
-    import(&home, &["nitzberg-RUN1.txt"], &[]).assert_says(&["nothing to compare it with"]);
+    import(&home, &["nitzberg-RUN1.txt"], &[]).assert_says(&["only one label was imported"]);
     let shown = home.succeed("show --as unixbench");
     shown.assert_says(&["SUM of 6 items", "6.5", "AVERAGE", "1.1"]);
     assert_eq!(home.json()["warnings"], Value::Array(Vec::new()));

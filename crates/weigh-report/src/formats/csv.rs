@@ -42,7 +42,7 @@ const BUDGET_HEADER: &str = "experiment,workload,treatment,operations_per_s,is_m
 fn compared(s: &Summary) -> Result<String, String> {
     match s.imported {
         Some(_) => Err(format!(
-            "{} is an import and has no pairs; --json has its figures, with every run",
+            "{} is an import and has no pairs: use --json, which has its figures and every run",
             s.id
         )),
         None => Ok(pairs(s)),

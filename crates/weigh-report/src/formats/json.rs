@@ -127,7 +127,7 @@ mod tests {
             set: 1,
             figures: vec![figure],
         };
-        let cannot = vec!["No verdict: they were not paired.".to_owned()];
+        let cannot = vec!["No verdict: the runs were not paired.".to_owned()];
         Imported { files: vec![file], cannot, original: Some("m2abcd".to_owned()) }
     }
 

@@ -33,8 +33,8 @@ pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Su
         && documents.len() > 1
     {
         return Err(format!(
-            "{file} is a whole experiment of weigh, but other files here are not: run `weigh import {file}` \
-             alone, and compare whole experiments by `weigh diff ID ID`"
+            "{file} is a whole weigh experiment, which must be imported alone: run `weigh import {file}`, and \
+             compare experiments with `weigh diff ID ID`"
         ));
     }
     let mut warnings = Vec::new();
@@ -69,8 +69,8 @@ fn of_weigh(file: String, mut summary: Summary) -> Summary {
     summary.imported.get_or_insert_with(|| Imported {
         files: vec![File { file, format: SCHEMA.into(), arm, set: 1, figures: Vec::new() }],
         cannot: vec![
-            "The verdicts are those of the original experiment: its pairs are not in the file, so they \
-             cannot be evaluated again."
+            "The verdicts are from the original experiment: its pairs are not in the file, so weigh cannot \
+             evaluate them again."
                 .into(),
         ],
         original,
@@ -141,7 +141,7 @@ fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
     for (treatment, treated) in treated {
         if treated.len() != base.len() {
             return Err(format!(
-                "{:?} has {} results and {treatment:?} has {}: sets need the same number of each",
+                "{:?} has {} results and {treatment:?} has {}: give the same number of results per label",
                 summary.baseline,
                 base.len(),
                 treated.len()
@@ -175,7 +175,7 @@ fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
         });
     }
     if summary.results.is_empty() && !summary.treatments.is_empty() {
-        return Err("the files have no test in common with the same unit".into());
+        return Err("no test is in all files with the same unit".into());
     }
     Ok(())
 }
@@ -258,20 +258,18 @@ fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
     let has_interval = |row: &Row| row.low_pct.is_some() || row.high_pct.is_some();
     if summary.treatments.is_empty() {
         said.push(
-            "There is nothing to compare it with, so there is no difference to show.".to_owned(),
+            "No difference: only one label was imported, so there is no baseline.".to_owned(),
         );
     } else if summary.results.iter().any(has_interval) {
         said.push(
-            "No verdict: they were not paired. An interval covers the noise within the runs of the two; \
-             what else differed (boot, memory layout, heat, neighbours) comes on top, and cannot be \
-             estimated."
+            "No verdict: the runs were not paired. An interval covers the noise within the runs of both \
+             sides. It does not cover other differences, such as boot, memory layout, heat and neighbours."
                 .to_owned(),
         );
     }
     if !summary.treatments.is_empty() && !summary.results.iter().all(has_interval) {
         said.push(
-            "Where there is one number for each side, there is no interval and no verdict: such a \
-             difference cannot be told from noise."
+            "Rows with one number per side have no interval and no verdict: their difference may be noise."
                 .to_owned(),
         );
     }
@@ -284,13 +282,14 @@ fn cannot(summary: &Summary, files: &[File]) -> Vec<String> {
     let alone: BTreeSet<WorkName> = alone.map(Figure::name).collect();
     if !alone.is_empty() {
         let (number, verb) = (alone.len(), if alone.len() == 1 { "test is" } else { "tests are" });
-        said.push(format!(
-            "{number} {verb} missing from some files, so there is no difference for them."
-        ));
+        said.push(format!("{number} {verb} missing from some files and not compared."));
     }
     let counts = all().any(|figure| figure.rate_of(1.0).is_none());
     if counts {
-        said.push("Counts of events are shown, but are neither a cost nor a gain.".to_owned());
+        said.push(
+            "Counts of events are shown without a difference: they are neither a cost nor a gain."
+                .to_owned(),
+        );
     }
     said
 }

@@ -43,8 +43,8 @@ pub(super) fn name(
     }
     if !pattern.is_empty() && !results.len().is_multiple_of(pattern.len()) {
         return Err(format!(
-            "{} labels do not fit {} results: give --as one label for each, or a list that divides their \
-             number",
+            "{} labels do not fit {} results: give --as one label per result, or a number of labels that \
+             divides the number of results",
             pattern.len(),
             results.len()
         ));
@@ -76,7 +76,10 @@ pub(super) fn name(
         let mut known: Vec<&str> = files.iter().map(|file| file.arm.as_str()).collect();
         known.sort_unstable();
         known.dedup();
-        return Err(format!("no result is called {base:?}: they are {}", known.join(", ")));
+        return Err(format!(
+            "no result has the label {base:?} of --base; labels: {}",
+            known.join(", ")
+        ));
     }
     Ok(files)
 }

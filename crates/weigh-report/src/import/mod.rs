@@ -51,7 +51,7 @@ impl ForeignFormat {
     pub fn named(name: &str) -> Result<&'static ForeignFormat, String> {
         IMPORTS.iter().find(|known| known.name == name).copied().ok_or_else(|| {
             let names: Vec<&str> = IMPORTS.iter().map(|format| format.name).collect();
-            format!("it is one of {}", names.join(", "))
+            format!("expected one of {}", names.join(", "))
         })
     }
 }
@@ -120,7 +120,7 @@ pub fn read(
     if let Content::Results(results) = &document.content
         && results.iter().all(|results| results.figures.is_empty())
     {
-        return Err(said((None, format!("it has no result in it. {}", reads()))));
+        return Err(said((None, format!("the file contains no result. {}", reads()))));
     }
     Ok(document)
 }
@@ -140,7 +140,7 @@ impl Document {
 fn detect(text: &str) -> Result<&'static ForeignFormat, String> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if first.is_empty() {
-        return Err(format!("it is empty. {}", reads()));
+        return Err(format!("the file is empty. {}", reads()));
     }
     let is_json = first.starts_with(['{', '[']);
     let known = IMPORTS.iter().filter(|format| format.is_json == is_json && (format.is_it)(text));
@@ -155,13 +155,13 @@ fn detect(text: &str) -> Result<&'static ForeignFormat, String> {
 /// Guesses the real kind of a wrong file, for the person who gave it.
 fn guess(first: &str) -> &'static str {
     if first.to_ascii_lowercase().starts_with("<!doctype") || first.starts_with('<') {
-        ": it looks like HTML or XML (UnixBench writes a text beside its .html)"
+        ": it looks like HTML or XML (UnixBench writes a text file next to its .html)"
     } else if first.contains("Performance counter stats") {
-        ": it looks like what perf stat writes for people (for programs: perf stat -x, -o FILE)"
+        ": it looks like perf stat's output for people (use perf stat -x, -o FILE)"
     } else if first.starts_with("Benchmark ") {
-        ": it looks like what hyperfine prints (to be read, it writes --export-json FILE)"
+        ": it looks like hyperfine's output for people (use hyperfine --export-json FILE)"
     } else if first.contains(',') {
-        ": it looks like a CSV of another kind"
+        ": it looks like a different kind of CSV"
     } else {
         ""
     }
@@ -169,7 +169,7 @@ fn guess(first: &str) -> &'static str {
 
 fn reads() -> String {
     let formats: Vec<&str> = IMPORTS.iter().map(|format| format.what).collect();
-    format!("weigh import reads: {}; --format NAME says which", formats.join("; "))
+    format!("weigh import reads: {}; choose one with --format NAME", formats.join("; "))
 }
 
 /// A figure of one number; a time is better short, and a rate is better high.

@@ -77,18 +77,18 @@ fn files_from_other_systems_are_the_same() {
 #[test]
 fn a_wrong_file_is_named_with_what_could_be_read() {
     for (text, part) in [
-        ("", "it is empty"),
-        (" \n\n", "it is empty"),
+        ("", "the file is empty"),
+        (" \n\n", "the file is empty"),
         ("hello\n", "unrecognised format. weigh import reads"),
-        ("<!DOCTYPE html>\n", "UnixBench writes a text beside its .html"),
+        ("<!DOCTYPE html>\n", "UnixBench writes a text file next to its .html"),
         (" Performance counter stats for 'true':\n", "perf stat -x, -o FILE"),
         ("Benchmark 1: true\n", "--export-json FILE"),
-        ("a,b\n1,2\n", "a CSV of another kind"),
-        ("{\"a\":1}", "JSON of another program"),
-        ("{\"a\":\"L M B E N C H\"}", "JSON of another program"),
+        ("a,b\n1,2\n", "a different kind of CSV"),
+        ("{\"a\":1}", "JSON of a different program"),
+        ("{\"a\":\"L M B E N C H\"}", "JSON of a different program"),
         ("{\"schema\":\"weighbridge/diff/1\"}", "with the schema \"weighbridge/diff/1\""),
         ("{\"a\":", "is truncated or malformed"),
-        ("BYTE UNIX Benchmarks (Version 5.1.3)\n", "no result in it"),
+        ("BYTE UNIX Benchmarks (Version 5.1.3)\n", "the file contains no result"),
     ] {
         let problem = read("my.txt", text.as_bytes(), None).err().unwrap().to_string();
         assert!(problem.starts_with("my.txt: ") && problem.contains(part), "{problem}");
@@ -117,7 +117,7 @@ fn a_broken_line_is_named_by_its_number() {
         assert!(problem.starts_with(place), "{problem}");
     }
     let problem = read("f", b"x,y\n", Some(&formats::perf::IMPORT)).err().unwrap().to_string();
-    assert!(problem.starts_with("f:1: an event is"), "{problem}");
+    assert!(problem.starts_with("f:1: expected an event"), "{problem}");
     let cut = String::from_utf8_lossy(FILES[6].1).replace(" 16.1", " 16.1 1 2");
     let problem = read("f", cut.as_bytes(), None).err().unwrap().to_string();
     assert!(problem.starts_with("f:18: 13 figures under 11 columns"), "{problem}");

@@ -43,8 +43,8 @@ impl TimedCommand {
             None => "ended by a signal".into(),
         };
         Some(format!(
-            "{:?} failed in {} of {} runs ({how}), and what failed has no time: leave it out, or time a \
-             command that ends with 0",
+            "{:?} failed in {} of {} runs ({how}), so its times are not valid: leave the command out, or time \
+             one that exits with 0",
             self.command,
             failed.len(),
             codes.len()
@@ -60,7 +60,7 @@ fn is_it(text: &str) -> bool {
 /// Reads the export: each command is a result by itself, called like the command.
 fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let export: HyperfineExport = serde_json::from_str(text).map_err(|error| {
-        (Some(error.line()), format!("this is not JSON of hyperfine --export-json: {error}"))
+        (Some(error.line()), format!("not the JSON of hyperfine --export-json: {error}"))
     })?;
     let several = export.results.len() > 1;
     let results = export.results.into_iter().map(|command| {
@@ -70,7 +70,7 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
         let runs = command.times.unwrap_or_default();
         let value = median(&runs).unwrap_or(command.mean);
         if !(value > 0.0 && value.is_finite() && runs.iter().all(|run| *run > 0.0)) {
-            return Err((None, format!("{:?} has a time that is not above 0", command.command)));
+            return Err((None, format!("{:?} has a time of 0 or less", command.command)));
         }
         // Several commands in one file are alternatives: the same test, done in another way.
         let test = if several { "command" } else { command.command.as_str() };

@@ -28,8 +28,8 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut figures: Vec<Figure> = Vec::new();
     for (at, line) in said(text) {
         let problem = || {
-            let shape = "an event is `VALUE,UNIT,EVENT,…`, as perf stat -x, writes it";
-            (Some(at + 1), format!("{shape}; this is {line:?}"))
+            let shape = "expected an event of perf stat -x, such as `VALUE,UNIT,EVENT,…`";
+            (Some(at + 1), format!("{shape}; found {line:?}"))
         };
         let (value, unit, name) = event(line).ok_or_else(problem)?;
         // What the machine cannot count is no figure: `<not supported>`, `<not counted>`.

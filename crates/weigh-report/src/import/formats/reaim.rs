@@ -2,8 +2,8 @@
 //! `singleuser.ss`. Columns are found by their titles, so that tables of papers, which have some of them, are
 //! read as well; a line of words between rows is the label of those that follow.
 //!
-//! Jobs per minute follow from users, time and jobs per user, of which all users have the same number: rows
-//! that do not agree on it are told.
+//! Jobs per minute follow from users, time and jobs per user, of which all users have the same number: a
+//! warning names rows that do not agree on it.
 
 use crate::import::{
     Content, Document, ForeignFormat, ImportedResults, Problem, figure, number, words,
@@ -86,10 +86,7 @@ fn read(text: &str) -> Result<Document, Problem> {
         } else if is_row {
             let cells = numbers(line);
             if cells.len() != columns.len() {
-                return Err(said(format!(
-                    "this is no line of {} numbers: {line:?}",
-                    columns.len()
-                )));
+                return Err(said(format!("expected {} numbers, found {line:?}", columns.len())));
             }
             if let Some(label) = label.take().map(Some).or(tables.is_empty().then_some(None)) {
                 tables.push(Loads { label, ..Loads::default() });
@@ -160,7 +157,7 @@ impl Loads {
     fn add(&mut self, columns: &[&'static str], cells: &[f64]) -> Result<(), String> {
         let row: Vec<(&str, f64)> = columns.iter().copied().zip(cells.iter().copied()).collect();
         let users = of(&row, USERS).filter(|users| *users >= 1.0 && users.fract() == 0.0);
-        users.ok_or("the number of users is no whole number from 1 on")?;
+        users.ok_or("the number of users must be a whole number of at least 1")?;
         self.rows.push(row);
         Ok(())
     }
@@ -184,8 +181,8 @@ impl Loads {
         differs
             .map(|(users, jobs, _)| {
                 format!(
-                    "{label}{users} users: its jobs per minute and time make {jobs:.2} jobs for each user, \
-                     where it is {usual}."
+                    "{label}{users} users: jobs per minute and time give {jobs:.2} jobs per user, but most \
+                     rows give {usual}."
                 )
             })
             .collect()
@@ -261,7 +258,7 @@ mod tests {
         let wrong = PRINTED.replace("2 4.00 1.00 3.00 2910.00", "2 4.00 1.00 3.00 3000.00");
         let warnings = read(&wrong).unwrap().warnings;
         assert!(
-            warnings.len() == 1 && warnings[0].contains("users: its jobs per minute"),
+            warnings.len() == 1 && warnings[0].contains("users: jobs per minute and time"),
             "{warnings:?}"
         );
         assert_eq!(read(PRINTED).unwrap().warnings, Vec::<String>::new());

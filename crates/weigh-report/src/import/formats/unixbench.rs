@@ -93,7 +93,7 @@ impl Report {
         let figure = Figure { copies: self.copies, ..figure(&title.join(" "), value, unit) };
         if self.places.contains_key(&figure.name()) {
             return Err(format!(
-                "{:?} appears twice: put each report into a file of its own",
+                "{:?} appears twice: put each report into a separate file",
                 figure.name()
             ));
         }
@@ -200,7 +200,7 @@ fn unit_of(title: &str) -> &'static str {
 /// `Concurrency,TITLE,…`, then a line of scores per number of copies.
 pub fn read_csv(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let (_, head) = lines.next().ok_or((None, "it is empty".to_owned()))?;
+    let (_, head) = lines.next().ok_or((None, "the file is empty".to_owned()))?;
     let titles: Vec<String> = head.split(',').skip(1).map(words).collect();
     let mut figures = Vec::new();
     for (at, line) in lines {

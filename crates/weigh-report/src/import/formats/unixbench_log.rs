@@ -39,7 +39,7 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     }
     if let Some(test) = open {
         let problem = format!(
-            "{:?} has no score: the run ended before. Remove the end of the file, from there on",
+            "{:?} has no score, because the run ended early: delete the file from that test on",
             test.title
         );
         return Err((None, problem));

@@ -45,13 +45,11 @@ impl OwnRunRow {
 /// Checks that a JSON document is ours, or returns the reason why not.
 pub fn is_own(text: &str) -> Result<(), String> {
     let head: Head = serde_json::from_str(text)
-        .map_err(|error| format!("this looks like JSON, but is truncated or malformed: {error}"))?;
+        .map_err(|error| format!("the JSON is truncated or malformed: {error}"))?;
     match head.schema.as_deref() {
         Some(SCHEMA | RUN) => Ok(()),
-        Some(other) => {
-            Err(format!("this is JSON with the schema {other:?}, which cannot be imported"))
-        }
-        None => Err("this is JSON of another program".into()),
+        Some(other) => Err(format!("JSON with the schema {other:?} cannot be imported")),
+        None => Err("this is JSON of a different program".into()),
     }
 }
 
@@ -59,7 +57,7 @@ pub fn is_own(text: &str) -> Result<(), String> {
 fn read(text: &str) -> Result<Document, Problem> {
     is_own(text).map_err(|problem| (None, problem))?;
     let broken = |error: serde_json::Error| {
-        (Some(error.line()), format!("this does not match docs/json.md: {error}"))
+        (Some(error.line()), format!("the JSON does not match docs/json.md: {error}"))
     };
     let head: Head = serde_json::from_str(text).map_err(broken)?;
     if head.schema.as_deref() == Some(SCHEMA) {
