@@ -46,8 +46,8 @@ pub fn outline(report: &ProfileReport) -> Outline {
 fn warnings(profile: &SyscallProfile) -> Vec<String> {
     let calls = format::integer(profile.other_abi_calls);
     let of_other_abi = format!(
-        "{calls} more system calls were made by 32-bit or x32 programs: they are not in the numbers \
-         above, and rules for them (arch=b32) cannot be weighed with this profile."
+        "{calls} more system calls by 32-bit or x32 programs are not counted above. `weigh rules` cannot \
+         measure rules for them (arch=b32) with this profile."
     );
     (profile.other_abi_calls > 0).then_some(of_other_abi).into_iter().collect()
 }
@@ -149,17 +149,17 @@ fn slowed(report: &ProfileReport) -> String {
                 .to_owned()
         }
         (false, _) => format!(
-            "Counting made it take {times} times as long, as it stops the program twice per call. The \
+            "With counting, the program took {times} times as long, because each call stops it twice. The \
              profile keeps the times without counting."
         ),
         (true, Some(scale)) => format!(
             "Counting slows a program, so it did less in the same time. All counts were multiplied by {}, \
-             the ratio of its user times without and with counting.",
+             the program's user time without counting divided by that with counting.",
             format::per_op(scale)
         ),
-        (true, None) => "Counting slows a program, so it may have done less meanwhile; how much less \
-                         cannot be told, because it spent less than half a second in user mode. The \
-                         counts are as they were counted: a longer time (--for) tells more."
+        (true, None) => "Counting slows a program, so the counts may be too low. They are not corrected, \
+                         because the program spent less than half a second in user mode: use a longer \
+                         --for."
             .to_owned(),
     }
 }
@@ -195,7 +195,7 @@ mod tests {
         assert!(text.starts_with(expected), "{text}");
         assert!(text.contains("\nread          6,000      5,000   60.0 %  ██"), "{text}");
         assert!(text.contains("\nall          10,000      8,333  100.0 %\n"), "{text}");
-        assert!(text.contains("made it take 4 times as long"), "{text}");
+        assert!(text.contains("the program took 4 times as long"), "{text}");
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         let said = |less: &ProfileRuns| slowed(&report(less, Vec::new()));
         assert!(said(&less).contains("multiplied by 3,"), "{}", said(&less));
         less.counted.cpu.user = Duration::ZERO;
-        assert!(said(&less).contains("cannot be told"));
+        assert!(said(&less).contains("are not corrected"));
         less.counts.other_abi_calls = 1200;
         assert!(text(&report(&less, Vec::new()), 60, false).contains("1,200 more system calls"));
     }
