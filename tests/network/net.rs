@@ -170,7 +170,7 @@ fn ftp_is_served_by_vsftpd_where_there_is_one() {
     home.succeed("net --grid ./small.toml --precision 99%");
     let server = match fs::metadata("/usr/sbin/vsftpd") {
         Ok(_) => "FTP is served by vsftpd, version ",
-        Err(_) => "FTP is served by our own server, as `vsftpd` is not installed",
+        Err(_) => "FTP is served by our own server, because `vsftpd` is not installed",
     };
     let json = home.json();
     assert!(json.to_string().contains(server), "{json:#}");
@@ -276,8 +276,8 @@ fn what_is_no_grid_is_said() {
         assert_eq!(outcome.code, Some(2), "{outcome:#?}");
         outcome.assert_says(&[said]);
     };
-    refused(&["net", "--grid", "nonesuch"], "there is no grid `nonesuch`");
-    refused(&["compare", "none", "-w", "net:nonesuch"], "there is no grid `nonesuch`");
+    refused(&["net", "--grid", "nonesuch"], "unknown grid `nonesuch`");
+    refused(&["compare", "none", "-w", "net:nonesuch"], "unknown grid `nonesuch`");
     refused(&["compare", "none", "-w", "net:quick:bytes=7"], "100, 1024, 1250, 4096, 65536");
     refused(&["compare", "none", "-w", "net:quick:copies=7"], "there is `bytes`");
     refused(&["run", "pipe", "net:quick"], "`weigh net --grid quick` measures it");

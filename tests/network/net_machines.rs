@@ -129,8 +129,8 @@ fn three_machines_give_one_btu_and_can_be_compared() {
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
         "(BTU): ",
-        "W_active is another machine, root@10.96.1.2: ",
-        "over the wire without delay to W_passive is back after",
+        "W_active is a different machine, root@10.96.1.2: ",
+        "over the wire without delay to W_passive: median",
     ]);
     let net = &lab.weighed.json()["net"];
     assert_eq!((net["cells"].as_u64(), net["missing"].as_array().unwrap().len()), (Some(13), 0));
@@ -173,7 +173,7 @@ fn an_unreachable_machine_or_a_forbidden_socket_gives_no_result() {
     lab.start_sshd(0, "");
     refused(&lab, &["root@10.96.2.2", "Connection refused"]);
     lab.start_sshd(1, "AllowStreamLocalForwarding no\n");
-    refused(&lab, &["root@10.96.2.2", "needs `AllowStreamLocalForwarding yes`"]);
+    refused(&lab, &["root@10.96.2.2", "set `AllowStreamLocalForwarding yes`"]);
 }
 
 /// Whoever dies, in whatever phase: what was measured is kept, and the others are as they were.

@@ -249,7 +249,7 @@ fn a_delay_is_there_and_only_on_the_wire() {
     }
     let too_long = Impairment { delay_ns: 2_000_000_000, ..Impairment::default() };
     let refused = bed.configure(BlackBox::Active, Heading::ToTest, &too_long, &NEVER).unwrap_err();
-    assert!(refused.to_string().contains("more than the second"), "{refused}");
+    assert!(refused.to_string().contains("at most one second"), "{refused}");
     // It goes on as it was.
     assert!(bed.round_trips(BlackBox::Active, Via::Wire, 1, &NEVER).unwrap().min_ns >= delay_ns);
 }

@@ -23,10 +23,12 @@ impl BesideLoad {
         }
         let names = WorkName::parse(activity)?;
         let [name] = names.as_slice() else {
-            return Err(format!("the activity `{activity}` is several: name one number of users"));
+            return Err(format!(
+                "the activity `{activity}` has several numbers of users: give one"
+            ));
         };
         let users = name.users().ok_or_else(|| {
-            format!("how many users does the activity have? `{}:users=8` says so", name.name)
+            format!("the activity needs a number of users, such as `{}:users=8`", name.name)
         })?;
         let wanted = name.name.strip_prefix(PREFIX).unwrap_or_default();
         let mixes = mix::embedded()?;
@@ -34,11 +36,11 @@ impl BesideLoad {
         let mix = mixes
             .into_iter()
             .find(|mix| mix.name == wanted)
-            .ok_or_else(|| format!("there is no mix `{wanted}`; there are {}", known.join(", ")))?;
+            .ok_or_else(|| format!("unknown mix `{wanted}`; known: {}", known.join(", ")))?;
         if mix.think_ms.is_some() || mix.resident_mib.is_some() || !mix.commands.is_empty() {
             return Err(format!(
-                "`{activity}` cannot be done beside the network: its users wait, keep memory or start \
-                 programs, which they would not there"
+                "`{activity}` cannot be an activity: its users wait, keep memory or start programs, which \
+                 activities do not"
             ));
         }
         Ok(Some(BesideLoad { mix, users: users.get() }))
@@ -79,6 +81,6 @@ mod tests {
         assert!(said("load:shared").contains("`load:shared:users=8`"));
         assert!(said("load:shared:users=1,2").contains("several"));
         assert!(said("load:memory:users=2").contains("keep memory"));
-        assert!(said("load:nonesuch:users=1").contains("there are"));
+        assert!(said("load:nonesuch:users=1").contains("known: "));
     }
 }

@@ -108,7 +108,7 @@ impl FarHost {
     ) -> Result<FarHost, SiteError> {
         if !geteuid().is_root() {
             return Err(SiteError::Failed(
-                "--active and --passive need root, here and as the login there".into(),
+                "--active and --passive need root, on this machine and for the ssh login".into(),
             ));
         }
         let ssh = hosts.ssh(black_box).map_err(SiteError::Failed)?;
@@ -136,7 +136,7 @@ impl FarHost {
         let testbed = Testbed::over(helper, &setup, interrupted).map_err(|error| match error {
             TestbedError::Interrupted => SiteError::Interrupted,
             TestbedError::Refused(problem) if problem.contains("not permitted") => {
-                failed(format!("the testbed: {problem}. The login there must be root"))
+                failed(format!("the testbed: {problem}. The ssh login must be root"))
             }
             other => failed(other.to_string()),
         })?;
@@ -166,7 +166,7 @@ impl FarHost {
         let failed =
             |problem: String| SiteError::Failed(format!("{}: {problem}", self.destination));
         let Some(host) = self.testbed.ready.host(self.black_box.host()) else {
-            return Err(failed("it has no such host".into()));
+            return Err(failed("its testbed lacks this black box".into()));
         };
         let setup = Setup::default().with(host.join.clone());
         let place = &self.connection.place;
@@ -178,16 +178,17 @@ impl FarHost {
             interrupted,
         )?;
         self.connection.forward(socket, &there, interrupted)?;
-        check_answer(socket, interrupted).map_err(|error| match error.kind() {
+        check_answer(socket, interrupted).map_err(|error| {
+            match error.kind() {
             ErrorKind::Interrupted => SiteError::Interrupted,
             // sshd closes a connection that it forbids.
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => failed(
-                "sshd there does not forward to a Unix socket: weigh net needs \
-                 `AllowStreamLocalForwarding yes` (the default) in its sshd_config, and a key without \
-                 `restrict`"
+                "its sshd does not forward Unix sockets: set `AllowStreamLocalForwarding yes` (the \
+                 default) in its sshd_config, and use a key without `restrict`"
                     .into(),
             ),
-            _ => failed(format!("the peer there does not answer: {error}")),
+            _ => failed(format!("its peer does not answer: {error}")),
+        }
         })?;
         self.launcher = Some(launcher);
         Ok(())
@@ -205,7 +206,7 @@ impl FarHost {
             format!(" ssh to it runs without real-time priority ({why}), so cells may begin late.")
         });
         format!(
-            "{name} is another machine, {}: {machine}.{}",
+            "{name} is a different machine, {}: {machine}.{}",
             self.destination,
             late.unwrap_or_default()
         )
@@ -228,8 +229,8 @@ impl FarHost {
                 SiteError::Failed(format!("{}: the testbed: {problem}", self.destination))
             }
             TestbedError::Failed(problem) => SiteError::Lost(format!(
-                "the connection to {} was lost ({problem}); what was measured until then is kept, and \
-                 `weigh net --continue latest` goes on",
+                "the connection to {} was lost ({problem}). The results so far are stored: resume with \
+                 `weigh net --continue latest`",
                 self.destination
             )),
         }
@@ -239,13 +240,11 @@ impl FarHost {
 /// Addresses of the connection: this machine's, then the other machine's.
 fn addresses(connection: &Connection) -> Result<[IpAddr; 2], String> {
     let word = &connection.arrival.whereabouts;
-    let found = Whereabouts::addresses(word).ok_or("SSH_CONNECTION there has no addresses")?;
+    let found = Whereabouts::addresses(word).ok_or("its SSH_CONNECTION has no addresses")?;
     let [here, there] = found.map(|address| address.parse::<IpAddr>());
     match (here, there) {
         (Ok(here), Ok(there)) => Ok([here.to_canonical(), there.to_canonical()]),
-        _ => {
-            Err(format!("SSH_CONNECTION there has invalid addresses: {}", brief(&found.join(" "))))
-        }
+        _ => Err(format!("its SSH_CONNECTION has invalid addresses: {}", brief(&found.join(" ")))),
     }
 }
 
@@ -256,21 +255,20 @@ fn interface_between(here: IpAddr, there: IpAddr) -> Result<String, String> {
     let found = interface_of(here).map_err(system)?;
     let name = found.ok_or_else(|| {
         format!(
-            "it sees this machine as {here}, but no interface here has that address (NAT?): all machines \
+            "it sees this machine as {here}, but no interface here has this address (NAT?): all machines \
              must be on one Ethernet network"
         )
     })?;
     let own = own_address_towards(there).map_err(system)?;
     if name == "lo" || here == there || interface_of(there).map_err(system)?.is_some() {
         return Err(
-            "it is this machine: leave out --active and --passive to run all three hosts here"
-                .into(),
+            "it is this machine: omit --active and --passive to run all three hosts here".into()
         );
     }
     match own == here {
         true => Ok(name),
         false => Err(format!(
-            "it sees this machine as {here}, but the way to its address {there} begins at {own}"
+            "it sees this machine as {here}, but the route to its address {there} starts at {own}"
         )),
     }
 }

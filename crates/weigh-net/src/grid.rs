@@ -91,7 +91,7 @@ impl Grid {
         match EMBEDDED.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => parse(&format!("suites/net/{name}.toml"), text),
             None => Err(format!(
-                "there is no grid `{name}`; there are {}, and files (./{name}.toml)",
+                "unknown grid `{name}`; known: {}; for a file, give its path (./{name}.toml)",
                 names.join(", ")
             )),
         }
@@ -246,30 +246,33 @@ impl Grid {
         ];
         let is_ascending = self.tiers_bytes.windows(2).all(|pair| pair[0] < pair[1]);
         let wrong = [
-            (self.classes.is_empty(), "there is no [[class]]"),
+            (self.classes.is_empty(), "the grid needs a [[class]]"),
             (
                 self.classes.iter().any(|class| !(1..=1 << 20).contains(&class.bytes)),
-                "the bytes of a class are from 1 to 1048576",
+                "the bytes of a class must be from 1 to 1048576",
             ),
             (
                 self.delays_ms.is_empty() || self.drops.is_empty(),
-                "`delays_ms` and `drops` need a value each",
+                "`delays_ms` and `drops` need at least one value each",
             ),
             (
                 self.delays_ms.iter().any(|ms| !(0.001..=1000.0).contains(ms)),
-                "a delay is from 0.001 to 1000 ms",
+                "a delay must be from 0.001 to 1000 ms",
             ),
-            (self.activities.is_empty(), "`activities` need a workload: penalties are of those"),
+            (
+                self.activities.is_empty(),
+                "`activities` needs a workload, because penalties come from activities",
+            ),
             (
                 lists.into_iter().any(|mut list| repeats(&mut list)),
-                "a class, activity, delay, pattern of drops or what is measured besides is there twice",
+                "a class, activity, delay, pattern of drops or further measurement appears twice",
             ),
-            (self.tiers_bytes.is_empty() || !is_ascending, "`tiers_bytes` are ascending"),
+            (self.tiers_bytes.is_empty() || !is_ascending, "`tiers_bytes` must be ascending"),
             (
                 self.tiers_bytes.first().is_some_and(|tier| *tier < 2),
-                "a tier has two bytes or more",
+                "a tier needs at least two bytes",
             ),
-            (!(1..=60_000).contains(&self.least_ms), "`least_ms` is from 1 to 60000"),
+            (!(1..=60_000).contains(&self.least_ms), "`least_ms` must be from 1 to 60000"),
             (
                 !self.has_turns(),
                 "the largest of `tiers_bytes` has fewer packets than two rounds of `drops`",

@@ -98,7 +98,7 @@ impl NetSite {
                 }
                 if far[0].address == far[1].address {
                     return Err(SiteError::Failed(
-                        "--active and --passive are the same machine: name two".into(),
+                        "--active and --passive are the same machine: give two machines".into(),
                     ));
                 }
                 let over = far.iter().map(|one| (one.black_box, one.interface.clone()));
@@ -115,7 +115,7 @@ impl NetSite {
         };
         let testbed = Testbed::start(Testbed::role(), &setup, interrupted)?;
         let facts = match far.is_empty() {
-            true => told(&testbed, &test_cpus, &other_cpus),
+            true => placement(&testbed, &test_cpus, &other_cpus),
             false => far
                 .iter()
                 .flat_map(|one| [vec![one.fact()], links(&one.testbed)])
@@ -159,7 +159,7 @@ impl NetSite {
                     (false, BlackBox::Passive) => " to W_passive".into(),
                 };
                 self.facts.push(format!(
-                    "A datagram over {name}{to} is back after {} (half of them), {} (99 %).",
+                    "Round trip of a datagram over {name}{to}: median {}, 99th percentile {}.",
                     format::time_ns(times.p50_ns as f64),
                     format::time_ns(times.p99_ns as f64)
                 ));
@@ -172,9 +172,8 @@ impl NetSite {
         match (self.far(black_box), error) {
             (Some(far), TestbedError::Failed(problem) | TestbedError::Refused(problem)) => {
                 SiteError::Failed(format!(
-                    "{} {problem}. The machines have to be on one Ethernet network that carries what is sent \
-                 to and from Ethernet addresses that it has not seen before: no Wi-Fi; between virtual \
-                 machines, allow MAC spoofing or promiscuous mode",
+                    "{} {problem}. All machines must be on one Ethernet network that accepts new MAC \
+                     addresses: not Wi-Fi; for virtual machines, allow MAC spoofing or promiscuous mode",
                     far.fact()
                 ))
             }
@@ -245,7 +244,7 @@ impl NetSite {
     pub fn set_links(&mut self, grid: &Grid, cell: &Cell) -> Result<(), SiteError> {
         if let (true, Some(why)) = (grid.ipv6, &self.testbed.ready.no_ipv6) {
             return Err(SiteError::Failed(format!(
-                "the grid wants IPv6, and there is none: {why}"
+                "the grid needs IPv6, which this testbed lacks: {why}"
             )));
         }
         if !self.far.is_empty() && grid.link.as_ref().is_some_and(GridLink::is_hub) {
@@ -380,12 +379,15 @@ impl NetSite {
     }
 }
 
-fn told(testbed: &Testbed, test_cpus: &[usize], other_cpus: &[usize]) -> Vec<String> {
+fn placement(testbed: &Testbed, test_cpus: &[usize], other_cpus: &[usize]) -> Vec<String> {
     let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let cpus = match test_cpus == other_cpus {
-        true => "There is one CPU: the black boxes and the links take of what W_test has.".into(),
+        true => {
+            "This machine has one CPU: the black boxes and the links take CPU time from W_test."
+                .into()
+        }
         false => format!(
-            "W_test has the CPUs {}; the black boxes and the links have {}.",
+            "W_test runs on the CPUs {}; the black boxes and the links run on {}.",
             list(test_cpus),
             list(other_cpus)
         ),
@@ -400,5 +402,5 @@ fn links(testbed: &Testbed) -> Vec<String> {
         Some(why) => format!("The links run without real-time priority ({}).", brief(why)),
     };
     let offload = brief(&ready.offload);
-    vec![real_time, format!("Segmentation that the kernel leaves to the wire: {offload}.")]
+    vec![real_time, format!("Segmentation left to the wire: {offload}.")]
 }

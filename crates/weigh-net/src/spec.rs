@@ -88,7 +88,8 @@ impl Spec {
         spec.grid.check().map_err(|problem| format!("{path}: {problem}"))?;
         if spec.grid.hash() != spec.hash {
             return Err(format!(
-                "{path}: its grid has the hash {}, not {}: it was changed, or another weigh wrote it",
+                "{path}: the grid has the hash {}, not {}: the file was changed, or a different weigh wrote \
+                 the file",
                 spec.grid.hash(),
                 spec.hash
             ));
@@ -107,16 +108,16 @@ impl Spec {
         let mut found = SpecDifferences::default();
         if self.comm_version != here.comm_version {
             found.forbidden.push(format!(
-                "it was written for version {} of the protocol, and this weigh has {}",
+                "it was written for protocol version {}, and this weigh has {}",
                 self.comm_version, here.comm_version
             ));
         }
         if self.grid.ipv6 && !here.has_ipv6 {
-            found.forbidden.push("its grid wants IPv6, which there is none of here".into());
+            found.forbidden.push("the grid needs IPv6, which this host lacks".into());
         }
         let mut tell = |what: &str, theirs: &str, ours: &str| {
             if theirs != ours {
-                found.told.push(format!("{what}: {theirs} there, {ours} here"));
+                found.told.push(format!("{what}: {theirs} in the file, {ours} here"));
             }
         };
         tell("weigh", &self.weigh, &here.weigh);
@@ -124,7 +125,7 @@ impl Spec {
         let count = |count: usize| count.to_string();
         tell("CPUs of W_test", &count(self.test_cpus), &count(here.test_cpus));
         tell("CPUs of the black boxes", &count(self.black_box_cpus), &count(here.black_box_cpus));
-        tell("segmentation that is left to the wire", &self.wire_offload, &here.wire_offload);
+        tell("segmentation left to the wire", &self.wire_offload, &here.wire_offload);
         let real_time = |is_so: bool| if is_so { "yes" } else { "no" };
         tell(
             "real-time priority of the wire",
@@ -171,7 +172,7 @@ mod tests {
         std::fs::write(&path, spec().text()).unwrap();
         assert_eq!(Spec::read(&path), Ok(spec()));
         std::fs::write(&path, spec().text().replace("least_ms = 40", "least_ms = 41")).unwrap();
-        assert!(Spec::read(&path).unwrap_err().contains("it was changed"));
+        assert!(Spec::read(&path).unwrap_err().contains("the file was changed"));
         std::fs::write(&path, "weigh = 5").unwrap();
         assert!(Spec::read(&path).unwrap_err().contains("spec.toml:1"));
     }
@@ -185,8 +186,10 @@ mod tests {
         here.settings.clear();
         let found = spec().differences(&here);
         assert_eq!(found.forbidden.len(), 1);
-        let told =
-            ["kernel: 6.1 there, 6.18 here", "net.ipv4.tcp_sack of W_active: 1 there, none here"];
+        let told = [
+            "kernel: 6.1 in the file, 6.18 here",
+            "net.ipv4.tcp_sack of W_active: 1 in the file, none here",
+        ];
         assert_eq!(found.told, told);
     }
 

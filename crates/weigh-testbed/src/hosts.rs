@@ -88,7 +88,7 @@ impl Hosts {
         let ipv6 = fs::metadata("/proc/sys/net/ipv6/conf");
         let no_ipv6 = match extent {
             Extent::Whole => ipv6.err().map(|_| "this kernel has no IPv6".to_owned()),
-            _ => Some("between machines there is IPv4 alone".to_owned()),
+            _ => Some("several machines are connected by IPv4 only".to_owned()),
         };
         let mut hosts = Hosts { namespaces, gateway: None, is_rootless, no_ipv6 };
         for name in names {
@@ -162,7 +162,7 @@ impl Hosts {
         let found = self.namespaces.iter().find(|(of, _)| *of == name);
         found
             .map(|(_, namespace)| namespace)
-            .ok_or_else(|| io::Error::other("there is no such host"))
+            .ok_or_else(|| io::Error::other("the testbed lacks this host"))
     }
 
     /// Returns the description of each host.

@@ -128,7 +128,7 @@ fn mac_address([.., a, b, c]: MacAddress, of: IpAddr) -> io::Result<MacAddress> 
             let [_, _, network, host] = address.octets();
             Ok([0x02, a, b, c, network, host])
         }
-        IpAddr::V6(_) => Err(io::Error::other("between machines there is IPv4 alone")),
+        IpAddr::V6(_) => Err(io::Error::other("several machines are connected by IPv4 only")),
     }
 }
 
@@ -157,11 +157,11 @@ fn join(
 
 fn forbidden(over: &str, error: &io::Error) -> String {
     let why = match error.kind() {
-        io::ErrorKind::PermissionDenied => "; it takes root",
-        io::ErrorKind::Unsupported => "; this kernel has no macvlan (`modprobe macvlan`)",
-        _ => "; it takes an Ethernet interface that is up",
+        io::ErrorKind::PermissionDenied => ": run as root",
+        io::ErrorKind::Unsupported => ": this kernel has no macvlan (`modprobe macvlan`)",
+        _ => ": use an Ethernet interface that is up",
     };
-    format!("cannot be on the network of {over}: {error}{why}")
+    format!("cannot join the network of {over}: {error}{why}")
 }
 
 /// A setting of the namespace that this thread is in.

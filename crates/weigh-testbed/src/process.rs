@@ -93,16 +93,16 @@ impl Bed {
                 cpus: setup.wire_cpus.clone(),
             };
             let wire = Wire::start_at(&hub, ends, scheduling)
-                .map_err(|error| format!("a wire of the testbed on those CPUs: {error}"))?;
+                .map_err(|error| format!("cannot start a wire of the testbed: {error}"))?;
             offload = wire
                 .set_offload(offload)
-                .map_err(|error| format!("the kernel segments nothing for a wire: {error}"))?;
+                .map_err(|error| format!("cannot set the segmentation of a wire: {error}"))?;
             let laid = LaidWire { wire, impairments: Default::default(), dropped_before: [0, 0] };
             wires.insert(link, laid);
         }
         if let Extent::Far { black_box, .. } = setup.extent {
             round_trips::send_back(&hosts, black_box, setup.nonce)
-                .map_err(|error| format!("what sends datagrams back: {error}"))?;
+                .map_err(|error| format!("cannot start the echo server for datagrams: {error}"))?;
         }
         let has_passive = match setup.extent {
             Extent::Whole => true,
@@ -111,7 +111,7 @@ impl Bed {
         };
         if let Some(directory) = setup.collect_in.clone().filter(|_| has_passive) {
             collector::collect(&hosts, setup.nonce, directory, setup.wire_cpus.clone())
-                .map_err(|error| format!("what takes audit records: {error}"))?;
+                .map_err(|error| format!("cannot start the receiver of audit records: {error}"))?;
         }
         let (extent, nonce) = (setup.extent.clone(), setup.nonce);
         Ok(Bed { wires, hosts, offload, not_locked, extent, nonce, sniffer: None })
@@ -180,7 +180,7 @@ impl Bed {
     }
 
     fn laid(&mut self, link: BlackBox) -> io::Result<&mut LaidWire> {
-        self.wires.get_mut(&link).ok_or_else(|| io::Error::other("there is no such link"))
+        self.wires.get_mut(&link).ok_or_else(|| io::Error::other("the testbed lacks this link"))
     }
 
     fn count(&mut self, link: BlackBox) -> io::Result<LinkCount> {

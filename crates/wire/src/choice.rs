@@ -17,12 +17,12 @@ pub enum ChoiceError {
     Pattern(#[from] PatternError),
     /// It looks like nothing.
     #[error(
-        "`{0}` chooses no packets; write K@N%M (by number), 1% (at random), or 1%x4 (in bursts of 4)"
+        "`{0}` is not a choice of packets; write K@N%M (by number), 1% (at random), or 1%x4 (in bursts of 4)"
     )]
     Form(String),
     /// A part of all packets that cannot be.
     #[error(
-        "`{0}`: at random are from 0% to 100% of packets, and bursts of 1 to 1000000 packets of less than all"
+        "`{0}`: give 0% to 100% at random; or bursts of 1 to 1000000 packets, which are not all packets"
     )]
     Range(String),
 }

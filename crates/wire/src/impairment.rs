@@ -15,7 +15,7 @@ const SMALLEST_QUEUE_BYTES: u64 = 64 << 10;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ImpairmentError {
     /// More than a second.
-    #[error("{what} of {ns} ns is more than the second that this link holds packets for")]
+    #[error("{what} of {ns} ns is too long: a link holds packets for at most one second")]
     TooLate {
         /// Which of the delays.
         what: &'static str,
@@ -23,7 +23,7 @@ pub enum ImpairmentError {
         ns: u64,
     },
     /// No packet could ever pass.
-    #[error("a rate of {0} bit/s is not from 1000 to 1000000000000")]
+    #[error("a rate of {0} bit/s must be from 1000 to 1000000000000")]
     Rate(u64),
     /// A part that has no meaning without another.
     #[error("{0}")]
@@ -107,11 +107,11 @@ impl Impairment {
         let alone = |is_so, what| if is_so { Err(ImpairmentError::Alone(what)) } else { Ok(()) };
         alone(
             self.reordered.is_some() && self.late_ns == 0,
-            "packets are reordered by arriving late: `late_ns` says how late",
+            "`reordered` needs `late_ns`: by how much the packets arrive late",
         )?;
         alone(
             self.delayed.is_some() && self.delay_ns == 0,
-            "only some packets are delayed, but `delay_ns` says by nothing",
+            "`delayed` needs `delay_ns`: by how much the packets are delayed",
         )?;
         alone(
             self.shared && self.rate_bits_per_s.is_none(),
@@ -119,7 +119,7 @@ impl Impairment {
         )?;
         alone(
             self.queue_bytes.is_some() && self.rate_bits_per_s.is_none(),
-            "a queue fills where there is a rate: `rate_bits_per_s` is missing",
+            "a queue needs a rate: `rate_bits_per_s` is missing",
         )
     }
 

@@ -186,7 +186,7 @@ impl Interfaces {
     pub fn statistics(&self, name: &str) -> io::Result<InterfaceStatistics> {
         let counts = self
             .attribute(name, IFLA_STATS64)?
-            .ok_or_else(|| io::Error::other(format!("{name}: the kernel tells no statistics")))?;
+            .ok_or_else(|| io::Error::other(format!("{name}: the kernel reports no statistics")))?;
         let count = |at: usize| {
             let bytes = counts.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
             bytes.map_or(0, u64::from_ne_bytes)

@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 pub enum PatternError {
     /// It is not written so.
     #[error(
-        "`{0}` is no pattern of packets; write K@N%M for K from the Nth of every M on, `+` between several"
+        "`{0}` is not a pattern of packets; write K@N%M: K packets from the Nth of every M, joined by `+`"
     )]
     Form(String),
     /// It is, but makes no sense.
-    #[error("`{0}`: K and N are from 1 to M, as it means K packets from the Nth of every M on")]
+    #[error("`{0}`: K and N must be from 1 to M (K@N%M: K packets from the Nth of every M)")]
     Range(String),
     /// Some packet would be meant twice.
-    #[error("`{0}` and `{1}` mean the same packet: write them so that each packet is meant once")]
+    #[error("`{0}` and `{1}` choose the same packet: choose each packet only once")]
     Overlap(Pattern, Pattern),
 }
 

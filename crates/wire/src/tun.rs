@@ -46,9 +46,9 @@ impl Tun {
             let why = match error.kind() {
                 io::ErrorKind::NotFound => "this kernel has no TUN devices (`modprobe tun`)",
                 io::ErrorKind::PermissionDenied => {
-                    "only its owner may; on most systems it has mode 0666 (`chmod 666 /dev/net/tun`)"
+                    "only its owner may open it; on most systems it has mode 0666 (`chmod 666 /dev/net/tun`)"
                 }
-                _ => "it does not open",
+                _ => "cannot open it",
             };
             io::Error::new(error.kind(), format!("{CLONE_DEVICE}: {why}: {error}"))
         })?;
@@ -57,7 +57,7 @@ impl Tun {
         if name.len() >= request.ifr_name.len() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{name}: too long a name"),
+                format!("{name}: the name is too long"),
             ));
         }
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
@@ -124,7 +124,7 @@ impl Tun {
         };
         match written == head.len() + rest.len() {
             true => Ok(()),
-            false => Err(io::Error::other("a packet was taken in part")),
+            false => Err(io::Error::other("the kernel took only a part of a packet")),
         }
     }
 }

@@ -34,7 +34,7 @@ impl NetSite {
             let mut ftp = lan.as_deref().map(|lan| (lan, &*port));
             if let Some(far) = self.far.iter_mut().find(|one| one.black_box == black_box) {
                 if ftp.is_some() {
-                    self.facts.push(format!("{OWN_FTP}, as W_active is another machine."));
+                    self.facts.push(format!("{OWN_FTP}, because W_active is a different machine."));
                 }
                 far.start_peer(&socket, ftp, &self.nonce, &self.interrupted)?;
                 continue;
@@ -51,7 +51,7 @@ impl NetSite {
                         ftp = None;
                         self.facts.push(format!("FTP is served by vsftpd, {version}."));
                     }
-                    Err(why) => self.facts.push(format!("{OWN_FTP}, as {why}.")),
+                    Err(why) => self.facts.push(format!("{OWN_FTP}, because {why}.")),
                 }
             }
             let executable = place.executable.path();
@@ -70,9 +70,9 @@ impl NetSite {
     ) -> Result<Result<String, String>, SiteError> {
         let prepared = Vsftpd::find().and_then(|server| {
             let address =
-                lan.parse::<Ipv4Addr>().map_err(|_| format!("`{lan}` is no IPv4 address"))?;
+                lan.parse::<Ipv4Addr>().map_err(|_| format!("`{lan}` is not an IPv4 address"))?;
             let raise = server.raise(&self.scratch, address, &self.nonce);
-            Ok((server, raise.map_err(|error| format!("its files cannot be written: {error}"))?))
+            Ok((server, raise.map_err(|error| format!("its files could not be written: {error}"))?))
         });
         let (server, raise) = match prepared {
             Ok(prepared) => prepared,
