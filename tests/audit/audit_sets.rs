@@ -192,6 +192,6 @@ fn exemptions_in_a_weighed_file_take_nothing_from_what_a_host_records() {
     for line in 1..=4 {
         assert!(facts.contains(&format!("Line {line} confined to login uid")), "{line}: {facts}");
     }
-    assert!(facts.contains("Line 5 skipped (this host is audited already"), "{facts}");
-    assert!(facts.contains("so the result is not that of the whole file"), "{facts}");
+    assert!(facts.contains("Line 5 skipped (this host is already audited"), "{facts}");
+    assert!(facts.contains("so the result does not cover the whole file"), "{facts}");
 }

@@ -111,8 +111,12 @@ fn what_is_no_rule_file_is_refused() {
         home.run(&["rules", file.to_str().unwrap()]).assert_error(&[expected]);
     };
     refused("random.rules", [0xff_u8, 0, 13, 200, 10, 7].repeat(50), "is this a rule file?");
-    refused("empty.rules", b"# nothing\n-D\n".to_vec(), "there is no rule");
-    refused("include.rules", b"include a.rules\r\n".to_vec(), "cannot include a file from another");
+    refused("empty.rules", b"# nothing\n-D\n".to_vec(), "no rule in");
+    refused(
+        "include.rules",
+        b"include a.rules\r\n".to_vec(),
+        "cannot include a file from a different file",
+    );
     let many = (0..10_000).map(|auid| format!("-a always,exit -S kexec_load -F auid={auid}\n"));
     let many: String = many.collect();
     refused("many.rules", many.into(), "these files have 10,000 rules");
@@ -170,7 +174,7 @@ fn nothing_is_loaded_that_would_blind_the_rules_of_a_host() {
         assert!(warnings.contains("for the measured processes only"), "{line:#}");
     }
     let why = lines(&json)[3]["fate"]["skipped"].as_str().unwrap_or_default();
-    assert!(why.contains("so the result is not that of the whole file"), "{json:#}");
+    assert!(why.contains("so the result does not cover the whole file"), "{json:#}");
 }
 
 /// A second of CPU time in which so many calls were made.

@@ -112,7 +112,7 @@ fn of_the_audit_log_ends_the_experiment_and_keeps_the_verdict() {
         &["compare", "audit", "-w", "getppid", "--pairs", "200"],
     );
     let log = home.path("tmp").display().to_string();
-    outcome.assert_error(&["the audit records cannot be kept in", &log, "No space left"]);
+    outcome.assert_error(&["cannot store the audit records in", &log, "No space left"]);
     outcome.assert_says(&["these results are partial", "getppid"]);
     audit.assert_restored();
     assert!(home.processes().is_empty());

@@ -3,7 +3,8 @@
 use crate::support::{Home, Turn};
 use serde_json::Value;
 
-/// s₀ of the only workload of every experiment in the order made: of sequential pairs, and of interleaved pairs.
+/// s₀ of the only workload of every experiment in the order made: of sequential pairs, and of interleaved
+/// pairs.
 fn start_scales(home: &Home) -> Vec<[f64; 2]> {
     let database = home.open_database();
     let scales = "SELECT start_scale, interleaved_scale FROM work ORDER BY rowid";

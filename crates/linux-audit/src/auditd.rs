@@ -194,13 +194,16 @@ impl Auditd {
             }
             if let Some(status) = self.child.try_wait().map_err(|error| error.to_string())? {
                 return Err(format!(
-                    "auditd does not start with the configuration {} ({status}); the system's log may \
-                     say why",
+                    "auditd does not start with the configuration {} ({status}); see the system's log",
                     self.configuration.directory.join("auditd.conf").display()
                 ));
             }
             if Instant::now() > deadline {
-                return Err("auditd started, but does not ask the kernel for the records".into());
+                return Err(
+                    "auditd started, but did not register with the kernel as the receiver of \
+                            records"
+                        .into(),
+                );
             }
             std::thread::sleep(LOOK_EVERY);
         }

@@ -70,8 +70,8 @@ fn listed_calls(lines: &[RuleLine]) -> Vec<Proposal> {
         with: of.iter().flat_map(|(.., with)| with.clone()).collect(),
         is_first: false,
         gives_up: Some(format!(
-            "system calls that kernels later than Linux {NEWEST_KERNEL} add: a watch sees them, and a list \
-             does not until they are put into it"
+            "system calls added after Linux {NEWEST_KERNEL}: a watch covers them, but a list does only once \
+             you add them"
         )),
     };
     let mut proposals: Vec<Proposal> = rewritten
@@ -216,8 +216,8 @@ fn exempt_tmpfs(rules: &[Decoded], host: &[Decoded]) -> Option<Proposal> {
         with: vec![format!("-a never,filesystem -F fstype={TMPFS_MAGIC}")],
         is_first: true,
         gives_up: Some(
-            "what happens to files on tmpfs (often /run, /tmp and /dev/shm): watches there do not see it, \
-             and records do not name such paths"
+            "events on tmpfs (often /run, /tmp and /dev/shm): watches there see nothing, and records do not \
+             name these paths"
                 .into(),
         ),
     })
@@ -258,7 +258,8 @@ fn exempt_calls(
         with: vec![format!("-A never,exit -F arch=b64 -S {}", names.join(","))],
         is_first: true,
         gives_up: (losing > 0).then(|| {
-            format!("records of these calls, for rules that ask for every system call ({losing} of them)")
+            let rules = if losing == 1 { "rule" } else { "rules" };
+            format!("records of these calls for {losing} {rules} on every system call")
         }),
     })
 }

@@ -22,10 +22,10 @@ use trust::start::{self, Inherited};
 const BATCH_LINES: usize = 200;
 
 /// Warning for a line that is confined.
-pub const CONFINED: &str = "this host is audited already, and the rule would suppress records of others; so \
-    it was loaded for the measured processes only";
-const BLINDS: &str = "this host is audited already, the rule would suppress records of others, and its list \
-    cannot be confined to a login uid; so the result is not that of the whole file";
+pub const CONFINED: &str = "this host is already audited, and the rule would suppress records of other \
+    processes; so it was loaded for the measured processes only";
+const BLINDS: &str = "this host is already audited, the rule would suppress records of other processes, \
+    and its list cannot be limited to a login uid; so the result does not cover the whole file";
 
 /// Callbacks that a loading calls now and then.
 pub struct Watcher<'a> {
@@ -146,9 +146,9 @@ impl Loader<'_> {
             // Where it was refused, what came is another's.
             if !accepted.is_empty() {
                 report[*index].outcome = match new.is_empty() {
-                    true => refusal(
-                        "the kernel lists no new rule after it, and auditctl gave no reason",
-                    ),
+                    true => {
+                        refusal("the kernel did not add this rule, and auditctl gave no reason")
+                    }
                     false => LineOutcome::Loaded,
                 };
                 report[*index].rules.clone_from(&new);

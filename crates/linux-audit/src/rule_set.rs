@@ -89,10 +89,10 @@ impl RuleSet {
         }
         let where_ = match paths {
             [path] if path.is_dir() => {
-                format!("{}: there is no rule in these files", path.display())
+                format!("{}: no rule in these files", path.display())
             }
-            [path] => format!("{}: there is no rule in this file", path.display()),
-            _ => "there is no rule in any of these files".into(),
+            [path] => format!("{}: no rule in this file", path.display()),
+            _ => "no rule in any of these files".into(),
         };
         let include = set.lines.iter().find_map(|line| match skip_reason(&line.text) {
             reason if reason.contains("include") => {
@@ -150,8 +150,8 @@ fn text_of(raw: &[u8]) -> Result<&str, String> {
     const NO_TEXT: &str = "this line is not text; is this a rule file?";
     if raw.len() > MAX_LINE_BYTES {
         return Err(format!(
-            "this line has {} bytes, and `auditctl` treats everything after the first {MAX_LINE_BYTES} as \
-             another line: split it into several",
+            "this line has {} bytes, but `auditctl` starts a new line after {MAX_LINE_BYTES} bytes: split \
+             the rule into several",
             raw.len()
         ));
     }
@@ -160,8 +160,8 @@ fn text_of(raw: &[u8]) -> Result<&str, String> {
     match text.chars().find(|c| c.is_control() && !(is_comment && *c == '\t')) {
         None => Ok(text),
         Some('\t') => {
-            Err("there is a tab in this line, which `auditctl` treats as part of a word: separate the words \
-                with blanks"
+            Err("this line has a tab, which `auditctl` treats as part of a word: separate the words with \
+                blanks"
                 .into())
         }
         Some(_) => Err(NO_TEXT.into()),
@@ -181,7 +181,7 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>, String> {
         }
     }
     if names.is_empty() {
-        return Err(format!("there is no file `*.rules` in the directory {}", directory.display()));
+        return Err(format!("no file `*.rules` in the directory {}", directory.display()));
     }
     names.sort_by(|a, b| super::file_order::compare(a.as_encoded_bytes(), b.as_encoded_bytes()));
     Ok(names.into_iter().map(|name| directory.join(name)).collect())

@@ -34,8 +34,8 @@ fn about_paths(rule: &Decoded, text: &str) -> Vec<String> {
             // Whether the line meant a directory: the kernel's list has lost its last slash.
             field::WATCH if is_missing && text.contains(&format!("{}/", path.display())) => {
                 warnings.push(
-                    "the directory does not exist: it is watched as one file, and what is created below \
-                     it is not"
+                    "the directory does not exist: it is watched as a single file, and files created \
+                     in it later are not watched"
                         .into(),
                 );
             }
@@ -43,7 +43,8 @@ fn about_paths(rule: &Decoded, text: &str) -> Vec<String> {
                 warnings.push("the path does not exist".into());
             }
             field::WATCH if path.is_dir() => warnings.push(
-                "`path=` of a directory watches its own entry, not what is below it: that is `dir=`".into(),
+                "`path=` of a directory watches its own entry only; use `dir=` for all below it"
+                    .into(),
             ),
             field::EXE if is_missing => warnings.push("the program does not exist".into()),
             _ => {}
@@ -58,8 +59,7 @@ fn about_abi(rule: &Decoded, of_other_abi: &[&Decoded]) -> Option<String> {
     }
     let Some(arch) = rule.field(field::ARCH) else {
         return Some(
-            "it has no `arch=`: in 32-bit processes the same numbers are other calls, and those are matched \
-             as well"
+            "no `arch=`: in 32-bit processes the same numbers mean different calls, which match as well"
                 .into(),
         );
     };
@@ -71,7 +71,7 @@ fn about_abi(rule: &Decoded, of_other_abi: &[&Decoded]) -> Option<String> {
     };
     let is_covered = |other: &&Decoded| other.syscalls.is_all() || others(other) == others(rule);
     (!of_other_abi.iter().any(is_covered))
-        .then(|| "32-bit processes are not covered: there is no such rule with `arch=b32`".into())
+        .then(|| "32-bit processes are not covered: add this rule with `arch=b32` too".into())
 }
 
 fn about_loginuid(rule: &Decoded) -> Option<String> {
@@ -87,8 +87,8 @@ fn about_loginuid(rule: &Decoded) -> Option<String> {
     let asks_for_login = rule.field(field::LOGINUID_SET).is_some();
     (!is_bounded && !asks_for_login).then(|| {
         format!(
-            "services have no login uid, which counts as the largest: they pass `auid` from {} up; add \
-             `-F auid!=unset`",
+            "services have no login uid, which counts as the largest number, so they match `auid` from {} \
+             up; add `-F auid!=unset`",
             lower.number
         )
     })

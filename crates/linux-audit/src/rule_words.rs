@@ -38,7 +38,9 @@ impl RuleWords {
                 return Err(match options.is_empty() {
                     true => "a rule begins with `-a`, `-A` or `-w`".into(),
                     false => {
-                        format!("a rule has one of `-a`, `-A` and `-w`; this has `{option}` again")
+                        format!(
+                            "a rule has only one of `-a`, `-A` and `-w`: remove the second `{option}`"
+                        )
                     }
                 });
             }
@@ -52,7 +54,7 @@ impl RuleWords {
                      filesystem, io_uring), as `always,exit`; not `{value}`"
                 )
             })?,
-            None => return Err("there is no rule in this line".into()),
+            None => return Err("no rule in this line".into()),
         };
         Ok(RuleWords { options, list, action })
     }
@@ -176,8 +178,8 @@ pub fn skip_reason(text: &str) -> &'static str {
         }
         "--signal" => "it would signal the audit daemon of this host",
         "-R" | "include" | "Include" | "@include" => {
-            "`auditctl` cannot include a file from another: give weigh the included file, or the directory \
-             with all of them"
+            "`auditctl` cannot include a file from a different file: give weigh the included file, or the \
+             directory with all of them"
         }
         word if word.starts_with("-b") => "its value is used as backlog=",
         _ if is_task_exemption(text) => {

@@ -65,7 +65,7 @@ impl Shipment {
         let (records, bytes) = (number(records), number(bytes));
         if (records, bytes) != (self.records, self.bytes) {
             return Err(io::Error::other(format!(
-                "{} records of {} bytes were shipped, and {records} of {bytes} arrived",
+                "{} records ({} bytes) were shipped, but {records} ({bytes} bytes) arrived",
                 self.records, self.bytes
             )));
         }
@@ -77,8 +77,8 @@ impl Shipment {
 
 fn stalled(error: io::Error) -> io::Error {
     let why = match error.kind() {
-        io::ErrorKind::WouldBlock => "the other machine takes no more of them".into(),
-        _ => format!("the connection to the other machine is lost: {error}"),
+        io::ErrorKind::WouldBlock => "the receiving machine accepts no more records".into(),
+        _ => format!("the connection to the receiving machine is lost: {error}"),
     };
     io::Error::new(error.kind(), why)
 }
@@ -100,7 +100,7 @@ pub fn receive(stream: TcpStream, log: &Path) -> io::Result<()> {
         }
         let wanted = u32::from_be_bytes(length) as usize;
         if wanted > LONGEST_RECORD {
-            return Err(io::Error::other("a record that is too long"));
+            return Err(io::Error::other("a record is too long"));
         }
         if wanted == 0 {
             log.wait_until_flushed();
@@ -156,7 +156,7 @@ mod tests {
         shipment.send(b"lost").unwrap();
         receiver.write_all(&[0; 16]).unwrap();
         let problem = shipment.receipt().unwrap_err().to_string();
-        assert_eq!(problem, "1 records of 4 bytes were shipped, and 0 of 0 arrived");
+        assert_eq!(problem, "1 records (4 bytes) were shipped, but 0 (0 bytes) arrived");
         drop(receiver);
         let problem = shipment.receipt().unwrap_err().to_string();
         assert!(problem.contains("is lost"), "{problem}");

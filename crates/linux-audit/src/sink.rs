@@ -103,7 +103,7 @@ pub fn run() -> io::Result<()> {
     if let Err(error) = &result {
         let place = sink.request.log.as_ref().map(|log| format!(" in {}", log.display()));
         let place = place.unwrap_or_default();
-        say(&SinkReply::Error(format!("the audit records cannot be kept{place}: {error}")))?;
+        say(&SinkReply::Error(format!("cannot store the audit records{place}: {error}")))?;
     }
     if owns_socket {
         Client::open()?.set(AuditSetting::Pid(0))?;

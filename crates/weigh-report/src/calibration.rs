@@ -199,13 +199,13 @@ fn periodic(periodic: &PeriodicExperiments) -> String {
             )
         }
         (_, 0) => format!(
-            "A planted effect of {effect}, concentrated in 1 of {every} slices, was found in {} of {rows} and \
-             never reported as equivalent or faster.",
+            "A planted effect of {effect}, concentrated in 1 of {every} slices, was found in {} of {rows} \
+             and never reported as equivalent or faster.",
             periodic.found.count
         ),
         (_, denied) => format!(
-            "A planted effect of {effect}, concentrated in 1 of {every} slices, was reported as equivalent or \
-             faster in {denied} of {rows}: do not trust these verdicts on this machine."
+            "A planted effect of {effect}, concentrated in 1 of {every} slices, was reported as equivalent \
+             or faster in {denied} of {rows}: do not trust these verdicts on this machine."
         ),
     }
 }

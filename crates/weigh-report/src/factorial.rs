@@ -7,8 +7,8 @@ use weigh_model::result::factorial::FactorialEffect;
 use weigh_model::result::summary::Summary;
 
 pub const TITLE: &str = "Effects of the factors";
-pub const LEGEND: &str = "one factor: mean effect over all settings of the other factors; A × B: interaction, \
-                          the effect of both together beyond the effects of each alone";
+pub const LEGEND: &str = "one factor: mean effect over all settings of the other factors; A × B: \
+                          interaction, the effect of both together beyond the effects of each alone";
 
 /// A row per workload and effect; `None` where the arms are no full factorial design.
 pub fn table(s: &Summary) -> Option<Table> {

@@ -5,8 +5,9 @@ use weigh_model::format;
 use weigh_model::result::times::TimesRow;
 
 pub const TITLE: &str = "Times of single operations";
-pub const LEGEND: &str = "longest: the worst case, and when it ended (UTC); waiting: share of the time in which a \
-                          task waited for a CPU, and for a disk; stolen: CPU time that the hypervisor took";
+pub const LEGEND: &str = "longest: the worst case, and when it ended (UTC); waiting: share of the time in \
+                          which a task waited for a CPU, and for a disk; stolen: CPU time that the \
+                          hypervisor took";
 
 /// Builds the table; `None` without times. A narrow terminal drops the last columns first.
 pub fn table(rows: &[TimesRow]) -> Option<Table> {

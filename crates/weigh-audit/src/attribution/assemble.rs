@@ -130,7 +130,7 @@ fn lines(measured: &RuleMeasurements, class_of: &BTreeMap<RuleId, usize>) -> Vec
                 let class = class_of[&rule.measured_as];
                 Fate::Loaded(Box::new(line_cost(measured, rule, class)))
             }
-            None => Fate::Refused("the kernel did not keep it".into()),
+            None => Fate::Refused("the kernel did not keep this rule".into()),
         },
     };
     let to_line = |line: &rule_set::RuleLine| {
@@ -179,14 +179,14 @@ fn notes_of_profile(profile: &SyscallProfile) -> Vec<String> {
     let mut notes = Vec::new();
     if profile.calls_per_cpu_s().is_none() {
         notes.push(
-            "The profile has no CPU time, so the rules' share of it is not known; a profile of `weigh \
-             profile -o FILE -- COMMAND` has it."
+            "The profile has no CPU time, so the rules' share of it is unknown: use a profile of `weigh \
+             profile -o FILE -- COMMAND`."
                 .into(),
         );
     }
     if profile.other_abi_calls > 0 {
         notes.push(format!(
-            "{} of 32-bit programs are not part of the profile, and their cost is not included.",
+            "{} by 32-bit programs are not in the profile, so their cost is not included.",
             format::plural(profile.other_abi_calls as usize, "more system call")
         ));
     }
@@ -199,12 +199,17 @@ fn one_by_one(class: &Class, metric: CostMetric) -> Option<String> {
     let one_by_one = class.one_by_one?.value;
     Some(format!(
         "{}: all {} together cost {}, but leaving them out one by one saves only {} in all. Each line shows \
-         what leaving it out saves, as a rule may cost less among others of its kind than alone.",
+         what leaving out that line saves, because a rule may cost less among others of its kind than alone.",
         class.title,
         class.rules,
         metric.amount(class.per_syscall.value),
         metric.amount(one_by_one)
     ))
+}
+
+fn rules_match(count: usize) -> String {
+    let verb = if count == 1 { "matches" } else { "match" };
+    format!("{} {verb}", format::plural(count, "rule"))
 }
 
 /// Writes the notes that a reader of the figures needs, in sentences.
@@ -220,19 +225,18 @@ fn notes(
     notes.extend(profile.into_iter().flat_map(notes_of_profile));
     if measured.host_rules > 0 {
         notes.push(format!(
-            "{} of this host stay in force throughout, with their own watches and exemptions. Their cost is \
-             included only in `one rule` and `all rules`. The changes that weigh makes to the list of rules \
-             are not logged.",
+            "{} of this host stayed in force, with all watches and exemptions. This cost is included only \
+             in `one rule` and `all rules`. Changes that weigh makes to the list of rules are not logged.",
             format::plural(measured.host_rules, "rule")
         ));
     }
     if measured.is_cut_short {
-        notes.push("It was stopped early: what is missing was not measured.".into());
+        notes.push("Stopped early: missing figures were not measured.".into());
     }
     if (sum_of_lines - of_rules).abs() > TOLERANCE * of_rules.abs() {
         notes.push(format!(
-            "The lines add up to {:.0} % of what they cost together: treat single figures with caution, or \
-             measure again on a quieter machine.",
+            "The lines add up to {:.0} % of the cost of all lines together: treat single figures with \
+             caution, or measure again on a quieter machine.",
             100.0 * sum_of_lines / of_rules
         ));
     }
@@ -240,28 +244,29 @@ fn notes(
     let matching = measured.rules.iter().filter(|rule| !rule.matches.is_empty()).count();
     if matching > 0 {
         notes.push(format!(
-            "{} of the rules match operations used here. What they cost other calls was measured with an \
-             added condition that nothing meets.",
-            matching
+            "{} operations used here. The cost for other calls was measured with an added condition that is \
+             never met.",
+            rules_match(matching)
         ));
     }
     let gaps = measured.rules.iter().filter(|rule| measured.mix.has_gap(&rule.decoded)).count();
     if gaps > 0 {
         notes.push(format!(
-            "{gaps} of the rules match calls of the profile that no operation here makes; their cost for \
-             those calls is that for the most similar operation."
+            "{} calls of the profile that no operation here makes: the cost for these calls is taken from \
+             the most similar operation.",
+            rules_match(gaps)
         ));
     }
     let unseen = |standing: &&Standing| **standing == Standing::BelowResolution;
     let unseen = measured.attribution.standing.values().filter(unseen).count();
     notes.push(
-        "What a rule adds to fork and exec is the sum over the system calls that these make."
+        "The cost of a rule for fork and exec is the sum over the system calls that these make."
             .into(),
     );
     if unseen > 0 && measured.metric == CostMetric::Nanoseconds {
         notes.push(
-            "This machine has no usable PMU, so costs are times, and those of a single rule are shown only \
-             where they exceed the noise."
+            "This machine has no usable PMU, so costs are times. The cost of a single rule is shown only if \
+             it exceeds the noise."
                 .into(),
         );
     }

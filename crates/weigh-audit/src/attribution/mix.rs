@@ -29,8 +29,8 @@ impl Mix {
             calls.extend(of_operation.iter().map(|call| (call.name().to_owned(), share)));
         }
         let phrase =
-            "a plain mix: of 100 system calls 60 like getppid, 25 reads, 8 stats, 6 to open and \
-                      close, 1 to create or remove"
+            "a plain mix: per 100 system calls 60 like getppid, 25 reads, 8 stats, 6 to open and close, \
+             1 to create or remove"
                 .into();
         Mix { phrase, calls }
     }

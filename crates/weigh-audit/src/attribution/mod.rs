@@ -222,7 +222,7 @@ fn measure_set(
         elapsed_s: 0.0,
     };
     if let Some(error) = measured.attribution.failure.take() {
-        measured.missing("what leaving out more of the rules tells", Err::<(), _>(error))?;
+        measured.missing("the savings from leaving out more of the rules", Err::<(), _>(error))?;
     }
     let rest =
         prove(session).and_then(|()| finish(session, context, &mut measured, time, progress));
@@ -237,7 +237,7 @@ fn measure_set(
     Ok(measured)
 }
 
-/// Nothing is told of rules that were not in force, or of a baseline that was audited.
+/// Nothing is reported about rules that were not in force, or with a baseline that was audited.
 fn prove(session: &mut RulesSession) -> Result<(), TreatmentError> {
     session.rig.verify()?;
     session.rig.rules.load(&[])?;
@@ -256,6 +256,6 @@ fn finish(
     progress: ProgressFn,
 ) -> Result<(), TreatmentError> {
     let result = measure_matches(session, &mut measured.rules, progress);
-    measured.missing("what more of the rules cost where they match", result)?;
+    measured.missing("the cost of a match for more of the rules", result)?;
     measure_rewrites(session, context, measured, time, progress)
 }

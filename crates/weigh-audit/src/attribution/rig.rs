@@ -148,9 +148,9 @@ impl Rig<'_> {
         let counts = self.stream.window(self.rules.client())?;
         if counts.canaries != [pid, pid] {
             return Err(TreatmentError::NotInForce(
-                "the process that the rules apply to is not audited: it opened a watched file, but the \
-                 kernel sent no record of that. Where rules of this host exempt a file system or \
-                 records of paths (see `auditctl -l`), TMPDIR on another file system may help"
+                "the treated process is not audited: it opened a watched file, but the kernel sent no \
+                 record. If rules of this host exempt a file system or records of paths (see `auditctl \
+                 -l`), set TMPDIR to a different file system"
                     .into(),
             ));
         }

@@ -117,14 +117,16 @@ impl<'a> RulesSession<'a> {
             .iter()
             .all(|line| matches!(line.outcome, LineOutcome::Present | LineOutcome::Skipped(_)))
         {
-            return "all rules of these files are in force on this host already, and stay so: what they \
-                    cost a program here, `weigh compare audit:live -- COMMAND` tells; which of them costs \
-                    it, `weigh rules` tells on a machine like this one that has not loaded them"
+            return "all rules of these files are already in force on this host. `weigh compare audit:live \
+                    -- COMMAND` measures their cost together; for the cost of each rule, run `weigh rules` \
+                    on a similar machine without these rules"
                 .into();
         }
         let reasons = self.lines.iter().filter_map(|line| match &line.outcome {
             LineOutcome::Refused(reason) => Some(format!("line {}: {reason}", line.number)),
-            LineOutcome::Present => Some(format!("line {}: this host has it already", line.number)),
+            LineOutcome::Present => {
+                Some(format!("line {}: this host already has this rule", line.number))
+            }
             LineOutcome::Loaded | LineOutcome::Skipped(_) => None,
         });
         let reasons: Vec<String> = reasons.take(5).collect();
@@ -176,7 +178,7 @@ impl<'a> RulesSession<'a> {
         self.snapshot.write_down(self.guard)?;
         let not_loaded = lines.iter().find_map(|line| match &line.outcome {
             LineOutcome::Loaded => None,
-            LineOutcome::Present => Some("it is among the rules already".to_owned()),
+            LineOutcome::Present => Some("it is already among the rules".to_owned()),
             LineOutcome::Refused(why) | LineOutcome::Skipped(why) => Some(why.clone()),
         });
         not_loaded.map_or(Ok(lines), |why| Err(TreatmentError::Unavailable(why)))

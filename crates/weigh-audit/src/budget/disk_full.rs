@@ -41,8 +41,8 @@ pub fn check() -> Result<(), String> {
     match is_alive {
         false => Ok(()),
         true => Err(format!(
-            "--disk-full needs the kernel's records for an auditd of its own, and this host has an audit \
-             daemon (process {holder}): stop it first"
+            "--disk-full starts its own auditd, but this host already runs an audit daemon (process \
+             {holder}): stop that daemon first"
         )),
     }
 }

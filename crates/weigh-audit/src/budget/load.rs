@@ -126,7 +126,7 @@ pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
     let per_step = (of_many - of_few) / (many - few);
     match per_step >= 1.0 {
         true => Ok(per_step),
-        false => Err(Stop::Failed("the load makes no records".into())),
+        false => Err(Stop::Failed("the load produced no audit records".into())),
     }
 }
 

@@ -90,7 +90,7 @@ fn check_kind(treatment: &str) -> Result<(), String> {
     let audit = arm.treatments.iter().find(|term| term.name == "audit");
     let has = |parameter| audit.is_some_and(|term| term.parameters.has(parameter));
     if has("live") {
-        return Err("`audit:live` leaves this host's backlog as it is, but a budget has to try several \
+        return Err("`audit:live` leaves this host's backlog as it is, but a budget must try several \
             limits: use the host's rule files with `audit:rules=/etc/audit/rules.d`, on a similar machine"
             .into());
     }
@@ -173,8 +173,10 @@ fn count(
     announce("Counting the records of an operation…");
     let counted = subject::measure(&mut treated, work).and_then(|per_operation| {
         // Before anything else is written into that log.
-        let compressed = compress::compress_log(&treated.context().place.scratch)
-            .map_err(|error| Stop::Failed(format!("the log of the samples: {error}")))?;
+        let compressed =
+            compress::compress_log(&treated.context().place.scratch).map_err(|error| {
+                Stop::Failed(format!("cannot compress the log of the samples: {error}"))
+            })?;
         let makes_records = per_operation.records > 0.0;
         let records_per_step =
             makes_records.then(|| load::records_per_step(&mut treated)).transpose();

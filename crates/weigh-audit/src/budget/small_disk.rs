@@ -30,7 +30,9 @@ impl SmallDisk {
     /// # Errors
     /// A sentence that says what is not permitted here.
     pub fn mount(scratch: &Path) -> Result<SmallDisk, String> {
-        let say = |what: &str, error: io::Error| format!("a small file system: {what}: {error}");
+        let say = |what: &str, error: io::Error| {
+            format!("cannot make a small file system: {what}: {error}")
+        };
         // SAFETY: changes the namespace of this thread, and touches no memory.
         if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
             return Err(say("a mount namespace of our own", io::Error::last_os_error()));

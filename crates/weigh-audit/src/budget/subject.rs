@@ -40,7 +40,7 @@ impl Subject {
         match self {
             Subject::Command(argv) => {
                 let directory: PathBuf = std::env::current_dir()
-                    .map_err(|error| format!("the current directory: {error}"))?;
+                    .map_err(|error| format!("cannot find the current directory: {error}"))?;
                 Ok(Work::Command { argv: argv.clone(), directory })
             }
             Subject::Workload(name) => {
@@ -49,8 +49,8 @@ impl Subject {
                 let mut works = resolve(names, &context.place.executable)?;
                 match (works.pop(), works.is_empty()) {
                     (Some(work), _) if work.server().is_some() => Err(format!(
-                        "`{name}` asks a server, and a budget starts none: \
-                         `weigh compare audit -w {name}` has the records of an operation"
+                        "`{name}` sends requests to a server, which `weigh budget` does not start: use \
+                         `weigh compare audit -w {name}`, which shows the records per operation"
                     )),
                     (Some(work), true) => Ok(work),
                     _ => Err(format!(
@@ -112,8 +112,8 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
     };
     let missed = || {
         Stop::Failed(
-            "the workload does only one operation per sample, so its records cannot be told from those of \
-             its start: run it as a command"
+            "the workload does only one operation per sample, so its records cannot be separated from those \
+             of its start: run the workload as a command"
                 .into(),
         )
     };

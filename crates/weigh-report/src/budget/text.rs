@@ -93,8 +93,8 @@ fn sentence(report: &BudgetReport) -> String {
     let made = &report.per_operation;
     if made.records <= 0.0 {
         return format!(
-            "Nothing matched: in {} launches of `{}`, no {} produced a record under `{}`. Try a workload or a \
-             command that the rules match.",
+            "Nothing matched: in {} launches of `{}`, no {} produced a record under `{}`. Try a workload or \
+             a command that the rules match.",
             made.launches,
             format::label(&report.workload),
             report.operation,

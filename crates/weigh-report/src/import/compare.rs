@@ -33,8 +33,8 @@ pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Su
         && documents.len() > 1
     {
         return Err(format!(
-            "{file} is a whole weigh experiment, which must be imported alone: run `weigh import {file}`, and \
-             compare experiments with `weigh diff ID ID`"
+            "{file} is a whole weigh experiment, which must be imported alone: run `weigh import {file}`, \
+             and compare experiments with `weigh diff ID ID`"
         ));
     }
     let mut warnings = Vec::new();

@@ -168,8 +168,9 @@ pub fn share(pct: Option<f64>) -> String {
 /// Returns the notes that a reader needs. A missing PMU comes first.
 pub fn notes(r: &RuleReport) -> Vec<String> {
     const NO_PMU: &str = "No hardware counters: costs are wall-clock estimates, which other programs, the \
-                          CPU's clock and its caches change. The intervals are for this run. In a second run, \
-                          all costs can be some per cent higher or lower; the shares stay about the same.";
+                          CPU's clock and its caches change. The intervals are for this run. In a second \
+                          run, all costs can be some per cent higher or lower; the shares stay about the \
+                          same.";
     let own = matches!(r.metric, CostMetric::Nanoseconds).then(|| NO_PMU.to_owned());
     own.into_iter().chain(r.notes.iter().cloned()).collect()
 }

@@ -43,8 +43,8 @@ impl TimedCommand {
             None => "ended by a signal".into(),
         };
         Some(format!(
-            "{:?} failed in {} of {} runs ({how}), so its times are not valid: leave the command out, or time \
-             one that exits with 0",
+            "{:?} failed in {} of {} runs ({how}), so its times are not valid: leave the command out, or \
+             time one that exits with 0",
             self.command,
             failed.len(),
             codes.len()
