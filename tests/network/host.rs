@@ -313,8 +313,7 @@ fn a_client_on_another_machine_asks_the_servers_of_this_one() {
     assert_eq!((&json["client"], &json["treat"]), (&client.clone().into(), &"server".into()));
     let told = json.to_string();
     let asked = "to the servers at 203.0.113.1 from 203.0.113.2";
-    for part in [asked, "the servers answer only 203.0.113.2"]
-    {
+    for part in [asked, "the servers answer only 203.0.113.2"] {
         assert!(told.contains(part), "{told}");
     }
     let failures = json["failures"].to_string();
