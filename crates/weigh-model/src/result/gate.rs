@@ -29,6 +29,15 @@ pub struct Above {
 impl Gate {
     /// Returns true if this row made the gate fail.
     pub fn is_above(&self, workload: &WorkName, treatment: &str) -> bool {
-        self.above.iter().any(|row| row.workload == *workload && row.treatment == treatment)
+        has(&self.above, workload, treatment)
     }
+
+    /// Returns true if this row is shown to cost neither more nor less.
+    pub fn is_open(&self, workload: &WorkName, treatment: &str) -> bool {
+        has(&self.open, workload, treatment)
+    }
+}
+
+fn has(rows: &[Above], workload: &WorkName, treatment: &str) -> bool {
+    rows.iter().any(|row| row.workload == *workload && row.treatment == treatment)
 }

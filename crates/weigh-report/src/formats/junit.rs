@@ -1,6 +1,7 @@
 //! JUnit's XML, which CI systems show: a suite per treatment, with a test per workload. A row that fails the
-//! gate is a failure, a workload without a result an error, and an inconclusive row is skipped. Where nothing
-//! is compared, there is one suite, and nothing in it is a failure.
+//! gate is a failure, a workload without a result an error, and a row that leaves a question open is skipped:
+//! it has no verdict, or the gate is undecided on it. So no test passes that makes the exit status 3. Where
+//! nothing is compared, there is one suite, and nothing in it is a failure.
 
 use std::fmt::Display;
 
@@ -8,10 +9,12 @@ use crate::{ReportFormat, budget, by_treatment, rules, run_page, sentence};
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
+use weigh_model::result::gate::Gate;
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::{Fate, LineReport, RuleReport};
 use weigh_model::result::run::{RunReport, RunRow};
 use weigh_model::result::summary::{Failure, Row, Summary};
+use weigh_model::result::work_name::WorkName;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "junit",
@@ -94,15 +97,17 @@ fn compared(s: &Summary) -> Vec<Xml> {
         }
     }
     let of_treatment = |(treatment, rows): (&str, Vec<&Row>)| {
-        let is_skipped = |row: &&&Row| !is_above(s, row) && row.verdict == Verdict::Inconclusive;
+        let outcomes: Vec<RowOutcome> = rows.iter().map(|row| RowOutcome::of(s, row)).collect();
+        let count = |is_it: fn(&RowOutcome) -> bool| outcomes.iter().filter(|one| is_it(one)).count();
         let failures: Vec<&Failure> = s.failures.iter().filter(|f| f.arm == treatment).collect();
         let failed = failures.iter().map(|one| failed_test(treatment, &one.workload, &one.reason));
+        let cases = rows.iter().zip(&outcomes).map(|(row, outcome)| case(s, row, outcome));
         Suite {
             name: treatment,
             started: Some(&s.started),
-            cases: rows.iter().map(|row| case(s, row)).chain(failed).collect(),
-            failed: rows.iter().filter(|row| is_above(s, row)).count(),
-            skipped: rows.iter().filter(is_skipped).count(),
+            cases: cases.chain(failed).collect(),
+            failed: count(|outcome| matches!(outcome, RowOutcome::Failed(_))),
+            skipped: count(|outcome| matches!(outcome, RowOutcome::Skipped(_))),
             errors: failures.len(),
             said: sentence::sentence(s),
         }
@@ -240,33 +245,66 @@ fn error(reason: &str) -> Xml {
     Xml::element("error", &[("message", &reason)], Vec::new())
 }
 
-fn case(s: &Summary, row: &Row) -> Xml {
-    let found = format!(
+/// A row as a test, with the reason where it does not pass.
+enum RowOutcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+impl RowOutcome {
+    /// As the exit status has it: 1 for a row that fails the gate, 3 for one that leaves a question open.
+    fn of(s: &Summary, row: &Row) -> RowOutcome {
+        let found = found(s, row);
+        let limit = s.gate.as_ref().map(|gate| format::margin(gate.fail_above_pct));
+        let is_gated = |is_it: fn(&Gate, &WorkName, &str) -> bool| {
+            s.gate.as_ref().is_some_and(|gate| is_it(gate, &row.workload, &row.treatment))
+        };
+        let open = row.readings.iter().find(|reading| {
+            !reading.metric.is_implicit() && reading.verdict == Verdict::Inconclusive
+        });
+        match limit {
+            Some(limit) if is_gated(Gate::is_above) => {
+                RowOutcome::Failed(format!("costs more than {limit}: {found}"))
+            }
+            Some(limit) if is_gated(Gate::is_open) => {
+                RowOutcome::Skipped(format!("may cost more or less than {limit}: {found}"))
+            }
+            _ if row.verdict == Verdict::Inconclusive => RowOutcome::Skipped(found),
+            _ => open.map_or(RowOutcome::Passed, |reading| {
+                let metric = reading.metric.name();
+                RowOutcome::Skipped(format!("no verdict on {metric}; the rate: {found}"))
+            }),
+        }
+    }
+}
+
+/// The result of a row in a line.
+fn found(s: &Summary, row: &Row) -> String {
+    format!(
         "{} {}, {}, {}",
         format::percent(row.effect_pct),
         format::interval(row.low_pct, row.high_pct),
         format::verdict(row.verdict, row.within_margin, s.margin_pct),
         format::plural(row.pairs, "pair")
-    );
-    let outcome = match (&s.gate, row.verdict) {
-        (Some(gate), _) if is_above(s, row) => {
-            let limit = format::margin(gate.fail_above_pct);
-            let message = format!("costs more than {limit}: {found}");
-            Some(Xml::element("failure", &[("message", &message)], Vec::new()))
+    )
+}
+
+fn case(s: &Summary, row: &Row, outcome: &RowOutcome) -> Xml {
+    let outcome = match outcome {
+        RowOutcome::Passed => None,
+        RowOutcome::Failed(reason) => {
+            Some(Xml::element("failure", &[("message", reason)], Vec::new()))
         }
-        (_, Verdict::Inconclusive) => Some(skipped(&found)),
-        _ => None,
+        RowOutcome::Skipped(reason) => Some(skipped(reason)),
     };
-    test(&row.treatment, &row.workload, outcome.into_iter().chain([output(&found)]).collect())
+    let said = output(&found(s, row));
+    test(&row.treatment, &row.workload, outcome.into_iter().chain([said]).collect())
 }
 
 fn test(suite: &str, name: &dyn Display, content: Vec<Xml>) -> Xml {
     let class = format!("weigh.{suite}");
     Xml::element("testcase", &[("classname", &class), ("name", name)], content)
-}
-
-fn is_above(s: &Summary, row: &Row) -> bool {
-    s.gate.as_ref().is_some_and(|gate| gate.is_above(&row.workload, &row.treatment))
 }
 
 /// For text and attributes; XML has no form for control characters, nor for the last two of the basic plane.
@@ -280,7 +318,9 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use weigh_model::example;
-    use weigh_model::result::gate::{Above, Gate};
+    use weigh_model::result::gate::Above;
+    use weigh_model::result::reading::Reading;
+    use weigh_model::workload::metric::{Direction, Metric};
 
     #[test]
     fn what_fails_the_gate_fails_and_what_has_no_result_is_an_error() {
@@ -298,6 +338,44 @@ mod tests {
         assert!(text.contains("FAIL: `syscall` under `audit` costs more than 3 % ("), "{text}");
         let skipped = s.results.iter().filter(|row| row.verdict == Verdict::Inconclusive).count();
         assert_eq!(text.matches("<skipped").count(), skipped);
+    }
+
+    /// The exit status of both is 3, though the rate has its verdict.
+    #[test]
+    fn a_row_that_leaves_a_question_open_is_skipped_with_the_reason() {
+        let mut s = example::control();
+        let passed = (FORMAT.render)(&s.clone().into()).unwrap();
+        assert!(passed.contains("skipped=\"0\"") && !passed.contains("<skipped"), "{passed}");
+        let row = &s.results[3];
+        let open = Above { workload: row.workload.clone(), treatment: row.treatment.clone() };
+        let (passed, above) = (false, Vec::new());
+        s.gate = Some(Gate { fail_above_pct: 0.5, passed, above, open: vec![open] });
+        let text = (FORMAT.render)(&s.clone().into()).unwrap();
+        assert!(text.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{text}");
+        let reason = "name=\"execl\"><skipped message=\"may cost more or less than 0.5 %: −15.1 %";
+        assert!(text.contains(reason), "{text}");
+        s.results[4].readings = vec![open_reading()];
+        let text = (FORMAT.render)(&s.into()).unwrap();
+        assert!(text.contains("skipped=\"2\""), "{text}");
+        assert!(text.contains("<skipped message=\"no verdict on peak_memory; the rate: "), "{text}");
+    }
+
+    fn open_reading() -> Reading {
+        Reading {
+            metric: Metric::PeakMemory,
+            unit: "B".into(),
+            better: Direction::Lower,
+            baseline: 1.0,
+            treated: 1.0,
+            effect_pct: 0.0,
+            low_pct: None,
+            high_pct: None,
+            verdict: Verdict::Inconclusive,
+            withheld: None,
+            within_margin: false,
+            precise: false,
+            pairs: 4,
+        }
     }
 
     /// Every quotation mark and angle bracket is markup of ours.
