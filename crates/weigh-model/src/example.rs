@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::result::alike;
 use crate::result::cost::AddedCost;
+use crate::result::imported::{Better, Figure, File, Imported};
 use crate::result::load::LoadPoint;
 use crate::result::load_compared::{ComparedLoad, LoadCurve};
 use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
@@ -199,6 +200,44 @@ pub fn control() -> Summary {
         row.evidence = RowEvidence::default();
         row.notes.clear();
     }
+    s
+}
+
+/// A table of a paper: one number for each side, without runs.
+pub fn imported() -> Summary {
+    let mut s = audit();
+    s.command = "weigh import table.csv".to_owned();
+    s.machine = Facts::default();
+    (s.baseline, s.baseline_state) = ("off".to_owned(), None);
+    s.treatments[0].label = "on".to_owned();
+    s.treatments[0].facts.clear();
+    s.failures.clear();
+    s.warnings.clear();
+    s.results.truncate(1);
+    let row = &mut s.results[0];
+    (row.treatment, row.evidence) = ("on".to_owned(), RowEvidence::default());
+    (row.baseline, row.treated, row.effect_pct) = (100.0, 90.0, -10.0);
+    (row.low_pct, row.high_pct, row.verdict) = (None, None, Verdict::Inconclusive);
+    (row.pairs, row.metrics, row.cost) = (0, Metrics::default(), AddedCost::default());
+    row.series.clear();
+    let figure = |value| Figure {
+        test: row.workload.name.clone(),
+        value,
+        unit: row.unit.clone(),
+        better: Better::More,
+        copies: None,
+        runs: Vec::new(),
+        baseline: None,
+    };
+    let file = |arm: &str, value| File {
+        file: "table.csv".to_owned(),
+        format: "table".to_owned(),
+        arm: arm.to_owned(),
+        set: 1,
+        figures: vec![figure(value)],
+    };
+    let files = vec![file("off", 100.0), file("on", 90.0)];
+    s.imported = Some(Imported { files, cannot: Vec::new(), original: None });
     s
 }
 

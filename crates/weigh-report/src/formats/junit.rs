@@ -5,11 +5,13 @@
 
 use std::fmt::Display;
 
+use crate::results::has_interval;
 use crate::{ReportFormat, budget, by_treatment, rules, run_page, sentence};
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
 use weigh_model::result::gate::Gate;
+use weigh_model::result::imported::Imported;
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::{Fate, LineReport, RuleReport};
 use weigh_model::result::run::{RunReport, RunRow};
@@ -98,7 +100,8 @@ fn compared(s: &Summary) -> Vec<Xml> {
     }
     let of_treatment = |(treatment, rows): (&str, Vec<&Row>)| {
         let outcomes: Vec<RowOutcome> = rows.iter().map(|row| RowOutcome::of(s, row)).collect();
-        let count = |is_it: fn(&RowOutcome) -> bool| outcomes.iter().filter(|one| is_it(one)).count();
+        let count =
+            |is_it: fn(&RowOutcome) -> bool| outcomes.iter().filter(|one| is_it(one)).count();
         let failures: Vec<&Failure> = s.failures.iter().filter(|f| f.arm == treatment).collect();
         let failed = failures.iter().map(|one| failed_test(treatment, &one.workload, &one.reason));
         let cases = rows.iter().zip(&outcomes).map(|(row, outcome)| case(s, row, outcome));
@@ -279,15 +282,17 @@ impl RowOutcome {
     }
 }
 
-/// The result of a row in a line.
+/// The result of a row in a line. Figures that were imported have neither pairs nor a verdict, and an
+/// interval only where the files have the runs of both sides.
 fn found(s: &Summary, row: &Row) -> String {
-    format!(
-        "{} {}, {}, {}",
-        format::percent(row.effect_pct),
-        format::interval(row.low_pct, row.high_pct),
-        format::verdict(row.verdict, row.within_margin, s.margin_pct),
-        format::plural(row.pairs, "pair")
-    )
+    let interval = has_interval(row).then(|| format::interval(row.low_pct, row.high_pct));
+    let effect = format::percent(row.effect_pct);
+    let effect = effect + &interval.map(|interval| format!(" {interval}")).unwrap_or_default();
+    if s.imported.as_ref().is_some_and(Imported::is_figures) {
+        return format!("{effect}, imported without a verdict");
+    }
+    let verdict = format::verdict(row.verdict, row.within_margin, s.margin_pct);
+    format!("{effect}, {verdict}, {}", format::plural(row.pairs, "pair"))
 }
 
 fn case(s: &Summary, row: &Row, outcome: &RowOutcome) -> Xml {
@@ -357,7 +362,27 @@ mod tests {
         s.results[4].readings = vec![open_reading()];
         let text = (FORMAT.render)(&s.into()).unwrap();
         assert!(text.contains("skipped=\"2\""), "{text}");
-        assert!(text.contains("<skipped message=\"no verdict on peak_memory; the rate: "), "{text}");
+        assert!(
+            text.contains("<skipped message=\"no verdict on peak_memory; the rate: "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn imported_figures_have_no_interval_but_their_own_and_no_pairs() {
+        let mut s = example::imported();
+        let render = |s: &Summary| (FORMAT.render)(&s.clone().into()).unwrap();
+        let text = render(&s);
+        assert!(
+            text.contains("<skipped message=\"−10.0 %, imported without a verdict\"/>"),
+            "{text}"
+        );
+        (s.results[0].low_pct, s.results[0].high_pct) = (Some(-12.0), Some(-8.0));
+        let text = render(&s);
+        assert!(text.contains("−10.0 % [−12.0, −8.00], imported without a verdict"), "{text}");
+        for word in ["∞", "pair", "inconclusive"] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
     }
 
     fn open_reading() -> Reading {
