@@ -168,7 +168,7 @@ fn experiments_of_two_machines_are_set_beside_each_other() {
     let text = other.succeed(&["import", &files[0], &files[1]]);
     text.assert_says(&[
         "The experiments were not paired",
-        "1 of 1 effects changed by more than the noise",
+        "1 of 1 effect changed by more than the noise",
         "its rates have no interval",
         "−20.0 %",
         "−60.0 %",

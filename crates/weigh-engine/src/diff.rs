@@ -28,6 +28,8 @@ const ALPHA: f64 = 0.05;
 struct RowOfOne {
     workload: WorkName,
     treatment: String,
+    /// True if there is but one arm, whose treatment is none.
+    is_of_run: bool,
     unit: String,
     /// ln of the baseline's rates.
     rates: Vec<f64>,
@@ -159,7 +161,10 @@ fn side(stored: &Stored) -> Side {
 
 impl Display for RowOfOne {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} under {} ({})", self.workload, self.treatment, self.unit)
+        match self.is_of_run {
+            true => write!(f, "{} ({})", self.workload, self.unit),
+            false => write!(f, "{} under {} ({})", self.workload, self.treatment, self.unit),
+        }
     }
 }
 
@@ -213,6 +218,7 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
                 log_ratios: row.series.iter().map(|pair| pair.log_ratio()).collect(),
                 start: measured.start,
                 scheme: measured.schedule.main(),
+                is_of_run: false,
                 workload: row.workload,
                 treatment: row.treatment,
                 unit: row.unit,
@@ -236,6 +242,7 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
                 log_ratios: Vec::new(),
                 start: DEFAULT_SCALE.into(),
                 scheme: Scheme::Sequential,
+                is_of_run: true,
                 workload: row.workload,
                 treatment: stored.header.arms.first().cloned().unwrap_or_default(),
                 unit: row.unit,
@@ -333,8 +340,8 @@ mod tests {
         assert_eq!(
             open,
             [
-                "pipe under none (ops/s): it failed in m2abcd (it broke)",
-                "exec under none (ops/s): m2abcd has no such row"
+                "pipe (ops/s): it failed in m2abcd (it broke)",
+                "exec (ops/s): m2abcd has no such row"
             ]
         );
         assert_eq!((found.results.len(), found.only_in_one.len()), (1, 3));

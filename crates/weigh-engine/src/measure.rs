@@ -205,8 +205,10 @@ impl Session<'_> {
         let servers: BTreeSet<&str> =
             self.works.iter().filter_map(|work| Some(work.server()?.name)).collect();
         if !servers.is_empty() && set == self.earlier.sets.start {
+            let is_compared = matches!(self.request.plan, Plan::Compare(_));
+            let in_arms = if is_compared { ", in every arm" } else { "" };
             progress_sink.announce(&format!(
-                "Starting {} ({}) and trying each workload once, in every arm.",
+                "Starting {} ({}) and trying each workload once{in_arms}.",
                 format::plural(servers.len(), "server"),
                 servers.into_iter().collect::<Vec<_>>().join(", ")
             ));

@@ -8,10 +8,13 @@ use crate::result::load::LoadPoint;
 use crate::result::load_compared::{ComparedLoad, LoadCurve};
 use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use crate::result::quantity::{Amounts, of_before};
+use crate::result::run;
+use crate::result::run::{RunReport, RunRow, RunSample, RunSeries};
 use crate::result::summary::{
     AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
 use crate::result::versus::{Ranked, Versus, WORK};
+use crate::result::work_name::WorkName;
 use paired::Verdict;
 
 /// Every system call audited, on a machine like those that people have.
@@ -239,6 +242,54 @@ pub fn imported() -> Summary {
     let files = vec![file("off", 100.0), file("on", 90.0)];
     s.imported = Some(Imported { files, cannot: Vec::new(), original: None });
     s
+}
+
+/// `weigh run getppid`: one machine alone.
+pub fn run() -> RunReport {
+    let sample = |pass: u32| RunSample {
+        started_s: 0.3 * f64::from(pass),
+        operations: 840_000.0,
+        elapsed_s: 0.07,
+        rate: 12e6,
+    };
+    let (workload, unit): (WorkName, _) = ("getppid".into(), "ops/s".to_owned());
+    let row = RunRow {
+        workload: workload.clone(),
+        on_curve: None,
+        unit: unit.clone(),
+        rate: 12e6,
+        spread_pct: 0.5,
+        lowest: 11.9e6,
+        highest: 12.1e6,
+        samples: 3,
+        index: None,
+        file_bytes_per_op: None,
+        device_bytes_per_op: None,
+        is_cached: false,
+        efficiency_pct: None,
+        copies: None,
+        readings: Vec::new(),
+    };
+    RunReport {
+        schema: run::SCHEMA,
+        id: "r7n2".to_owned(),
+        started: "2026-11-21T20:15:04Z".to_owned(),
+        state: State::Complete,
+        failure: None,
+        command: "weigh run getppid --samples 3".to_owned(),
+        machine: machine(),
+        facts: vec!["Files are on ext4 of 512 MiB, new for every sample.".to_owned()],
+        results: vec![row],
+        times: Vec::new(),
+        profiles: Vec::new(),
+        loads: Vec::new(),
+        net: None,
+        indices: Vec::new(),
+        is_scored: false,
+        failures: Vec::new(),
+        warnings: vec!["Load: the load average is 1.5 on 2 CPUs. Samples vary more.".to_owned()],
+        series: vec![RunSeries { workload, unit, samples: (1..=3).map(sample).collect() }],
+    }
 }
 
 /// Nothing in it is as a report would like it.

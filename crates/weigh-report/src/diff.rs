@@ -21,7 +21,8 @@ pub fn json(diff: &Diff) -> Result<String, serde_json::Error> {
 /// The report in lines of at most `width` characters.
 pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
     let mut lines = wrap(&format!("{} {}", sentence(diff), diff.caveat), width, 0);
-    for (title, table) in [("Rate of the baseline", rates(diff)), ("Effect", effects(diff))] {
+    let of_rates = if diff.is_of_runs() { "Rate" } else { "Rate of the baseline" };
+    for (title, table) in [(of_rates, rates(diff)), ("Effect", effects(diff))] {
         if table.rows.is_empty() {
             continue;
         }
@@ -62,18 +63,17 @@ fn sentence(diff: &Diff) -> String {
     let effects = diff.results.iter().filter_map(|row| row.effect);
     let judged = [counts(rates), counts(effects)];
     let ids = format!("From {} to {}", diff.before.id, diff.after.id);
+    let rate = if diff.is_of_runs() { "rate" } else { "baseline rate" };
+    let rates = |(changed, of)| format!("{changed} of {}", format::plural(of, rate));
+    let effects = |(changed, of)| format!("{changed} of {}", format::plural(of, "effect"));
+    let by_more = "changed by more than the noise";
     match judged {
         [(_, 0), (_, 0)] => format!("{ids}, no verdict on any change: no row has an interval."),
-        [(_, 0), (differing, count)] => {
-            format!("{ids}, {differing} of {count} effects changed by more than the noise.")
+        [(_, 0), changed] => format!("{ids}, {} {by_more}.", effects(changed)),
+        [changed, (_, 0)] => format!("{ids}, {} {by_more}.", rates(changed)),
+        [of_rates, of_effects] => {
+            format!("{ids}, {} {by_more}, and {}.", rates(of_rates), effects(of_effects))
         }
-        [(changed, of), (_, 0)] => {
-            format!("{ids}, {changed} of {of} baseline rates changed by more than the noise.")
-        }
-        [(changed, of), (differing, count)] => format!(
-            "{ids}, {changed} of {of} baseline rates changed by more than the noise, and {differing} of \
-             {count} effects."
-        ),
     }
 }
 
@@ -88,7 +88,8 @@ fn rates(diff: &Diff) -> Table {
     let shown = |row: &DiffRow, rate: f64| format::rate(rate, &row.unit);
     let cells = |row: &DiffRow| {
         let [before, after] = [row.rate.before, row.rate.after].map(|rate| shown(row, rate));
-        [names(row), vec![before, after, format::label(&row.unit)], change(&row.rate)].concat()
+        let numbers = vec![before, after, format::label(&row.unit)];
+        [names(diff, row), numbers, change(&row.rate)].concat()
     };
     let unit = [("unit", Align::Left)];
     Table::new(columns(&unit), diff.results.iter().map(cells).collect())
@@ -99,7 +100,7 @@ fn effects(diff: &Diff) -> Table {
     let cells = |row: &DiffRow| {
         let effect = row.effect?;
         let shown = [effect.before, effect.after].map(format::percent).to_vec();
-        Some([names(row), shown, change(&effect)].concat())
+        Some([names(diff, row), shown, change(&effect)].concat())
     };
     Table::new(columns(&[]), diff.results.iter().filter_map(cells).collect())
 }
@@ -110,8 +111,10 @@ fn columns(unit: &[(&'static str, Align)]) -> Vec<(&'static str, Align)> {
     [&first[..], unit, &[("change", right), ("", left), ("interval", left)]].concat()
 }
 
-fn names(row: &DiffRow) -> Vec<String> {
-    let names = [row.workload.to_string(), row.treatment.clone()];
+/// The workload and the treatment, which a run does not have.
+fn names(diff: &Diff, row: &DiffRow) -> Vec<String> {
+    let treatment = if diff.is_of_runs() { String::new() } else { row.treatment.clone() };
+    let names = [row.workload.to_string(), treatment];
     names.map(|name| format::shorten(&format::label(&name), LONGEST_NAME)).to_vec()
 }
 
@@ -178,6 +181,19 @@ mod tests {
         assert!(place("kernel: unknown → 6.6") < place("stat under none"), "{text}");
         assert!(place("stat under none") < place("pipe under none"), "{text}");
         assert!(!text.contains("uptime") && !text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn two_runs_have_neither_baselines_nor_treatments() {
+        let mut diff = diff();
+        diff.results.truncate(1);
+        (diff.only_in_one, diff.not_compared) = (Vec::new(), Vec::new());
+        let text = text(&diff, 200, false);
+        assert!(text.contains("1 of 1 rate changed by more than the noise."), "{text}");
+        assert!(text.contains("\nRate\nworkload  before  after  unit"), "{text}");
+        for word in ["baseline", "treatment", "seccomp", "effect"] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
     }
 
     #[test]

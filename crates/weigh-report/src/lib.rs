@@ -104,3 +104,29 @@ fn by_treatment(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
     }
     groups
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::example;
+
+    /// A run has one arm, and an import neither pairs nor a design.
+    #[test]
+    fn no_report_speaks_of_what_its_kind_does_not_have() {
+        let kinds: [(Report, &[&str]); 2] = [
+            (example::run().into(), &["pair", "verdict", "baseline", "treat", "interval"]),
+            (example::imported().into(), &["pair", "random order", "margin", "confidence"]),
+        ];
+        for (report, words) in &kinds {
+            for format in FORMATS.iter().filter(|format| !format.is_json) {
+                // An import has no CSV, and the error names what it lacks.
+                let Ok(text) = (format.render)(report) else { continue };
+                // Without the style, whose classes are names.
+                let text = text.split_once("</style>").map_or(&*text, |(_, page)| page);
+                for word in *words {
+                    assert!(!text.contains(word), "{} has {word}: {text}", format.name);
+                }
+            }
+        }
+    }
+}

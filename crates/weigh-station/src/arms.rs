@@ -59,7 +59,7 @@ fn servers_of_arm(
 }
 
 /// Note on workloads that send requests to servers of their own.
-const WARM: &str = "Samples with these servers start warm: each pair gets a new server, and the workload \
+const WARM: &str = "Samples with these servers start warm: each sample gets a new server, and the workload \
                     sends requests before it is timed. Passes of --for and --capacity start with the servers \
                     as the pass before left them; the first pass starts cold.";
 

@@ -37,6 +37,11 @@ pub struct Diff {
 }
 
 impl Diff {
+    /// Returns true if runs are compared, whose rows have one arm and no effect.
+    pub fn is_of_runs(&self) -> bool {
+        self.results.iter().all(|row| row.effect.is_none())
+    }
+
     /// Rows of the earlier experiment that the later one has no comparable number of, or none with an
     /// interval: whether they got worse is not known.
     pub fn open_rows(&self) -> impl Iterator<Item = &String> {

@@ -24,7 +24,7 @@ pub(super) fn interrupts(seen: &CheckInput) -> Option<Finding> {
             Note,
             "moved by irqbalance",
             "Every ten seconds irqbalance may move interrupts to a different CPU: workloads that use network \
-             or disk get slower or faster for a while, in both arms.",
+             or disk get slower or faster for a while.",
         )
         .fix("Stop irqbalance while measuring: `systemctl stop irqbalance`."),
         false => found(Good, "no irqbalance", "Interrupts stay on their CPUs."),

@@ -13,8 +13,7 @@ pub(super) fn governor(seen: &CheckInput) -> Option<Finding> {
         None => found(
             Note,
             "not visible here",
-            "The clock rate is set by the owner of the hardware; pairs in random order keep its changes \
-             from looking like an effect, but intervals get wider.",
+            "The owner of the hardware sets the clock rate: samples vary more whenever it changes.",
         ),
         Some("performance") => found(Good, "performance", "The clock rate does not follow the load."),
         Some(other) => found(
@@ -105,7 +104,7 @@ pub(super) fn clock(seen: &CheckInput) -> Option<Finding> {
         found(
             Warning,
             "This clock source is slow to read: programs that read the time often are slower than on most \
-             machines, in both arms.",
+             machines.",
         )
         .fix("Find out why the kernel rejected a faster clock source: `dmesg | grep -i clocksource`.")
     } else {

@@ -34,7 +34,7 @@ pub(super) fn mitigations(seen: &CheckInput) -> Option<Finding> {
 
 pub(super) fn security_modules(seen: &CheckInput) -> Option<Finding> {
     let modules = &seen.facts.lsm;
-    let effect = "The checks of these modules cost time in both arms, so a result holds for machines with \
+    let effect = "The checks of these modules cost time in every sample, so a result holds for machines with \
         the same modules.";
     (!modules.is_empty())
         .then(|| Finding::new("Security modules", Good, modules.join(", "), effect))
@@ -56,7 +56,7 @@ pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
     Some(match (seen.probes.audit.map(|audit| audit.enabled), seen.probes.audit_contexts) {
         (None, Some(true)) => found(Warning, "was on since the boot".into(), SLOW_CALLS).fix(reboot),
         (None, _) => {
-            let effect = "If auditing is on, or was since the boot, it costs time in both arms.";
+            let effect = "If auditing is on, or was since the boot, it costs time in every sample.";
             found(Note, "not visible without root".into(), effect)
         }
         (Some(0), Some(true)) => {
@@ -74,7 +74,7 @@ pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
         (Some(enabled), _) => found(
             Warning,
             format!("on{}, {daemon}", if enabled == 2 { " and locked" } else { "" }),
-            "Audit rules and contexts cost time in both arms. Only `weigh compare audit` exempts its \
+            "Audit rules and contexts cost time in every sample. Only `weigh compare audit` exempts its \
              baseline from them.",
         )
         .fix("List the rules: `auditctl -l`."),

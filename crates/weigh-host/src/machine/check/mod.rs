@@ -129,6 +129,21 @@ pub(super) mod tests {
         assert!(is_about_machine(&warnings[0]) && !is_about_machine("`a`: b."), "{warnings:?}");
     }
 
+    /// The reports of `weigh run`, which compares nothing, have them too.
+    #[test]
+    fn no_finding_speaks_of_what_only_a_comparison_has() {
+        let files = concat!(
+            include_str!("background.rs"),
+            include_str!("cpu.rs"),
+            include_str!("kernel.rs"),
+            include_str!("memory.rs"),
+            include_str!("others.rs")
+        );
+        for word in ["both arms", "pairs", "baseline", "verdict", "intervals"] {
+            assert!(!files.contains(word), "{word}");
+        }
+    }
+
     #[test]
     fn a_finding_is_one_line_in_a_report() {
         let finding = Finding::new("A", Severity::Warning, "b", "C.").fix("Do `d`.");

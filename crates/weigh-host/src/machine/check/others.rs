@@ -8,7 +8,7 @@ use weigh_model::finding::Severity::{Good, Note, Warning};
 /// Others use the CPUs when this share of them is loaded before the experiment has begun.
 const LOAD_PER_CPU: f64 = 0.5;
 
-/// Per cent of the time in which a task waited for a CPU that shows in the intervals.
+/// Per cent of the time in which a task waited for a CPU that shows in the rates.
 const WAITING_PERCENT: f64 = 5.0;
 
 /// Share of the CPUs' time that a host may take before it is worth a word.
@@ -26,7 +26,7 @@ pub(super) fn load(seen: &CheckInput) -> Option<Finding> {
     let average = seen.facts.load_1min?;
     let waiting = seen.facts.psi_cpu_avg10.unwrap_or(0.0);
     let found = |severity, now, effect| Finding::new("Load", severity, now, effect);
-    let busy = "Other programs compete for the CPUs, so intervals get wider.";
+    let busy = "Other programs compete for the CPUs, so samples vary more.";
     let fix = "Stop these programs (`top` shows them), or give the experiment more time.";
     Some(if average >= LOAD_PER_CPU * seen.facts.cpus_online as f64 {
         found(Warning, format!("the load average is {average:.1} on {cpus}"), busy).fix(fix)
@@ -47,11 +47,8 @@ pub(super) fn stolen_time(seen: &CheckInput) -> Option<Finding> {
     let now = format!("the host took {:.1} % of the CPU time since the boot", 100.0 * share);
     let found = |severity, effect| Finding::new("Stolen time", severity, now, effect);
     Some(if share >= STOLEN_SHARE {
-        found(
-            Warning,
-            "Stolen time slows samples at random, so intervals get wider; affected pairs are marked.",
-        )
-        .fix("Use a host that is not shared, or give the experiment more time.")
+        found(Warning, "Stolen time slows samples at random, so they vary more.")
+            .fix("Use a host that is not shared, or give the experiment more time.")
     } else {
         found(Good, "The host leaves the CPUs to this machine.")
     })
