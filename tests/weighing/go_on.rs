@@ -1,5 +1,5 @@
 //! `weigh compare --continue`: pairs are added to an experiment that is complete, interrupted or killed, and
-//! to none that is not as it was.
+//! to none that is not as it was or that is finished.
 
 use std::path::Path;
 
@@ -186,6 +186,40 @@ fn what_changed_is_refused_and_the_experiment_is_as_before() {
     let refused = go_on(&home, &id, "1s");
     assert_eq!(refused.code, Some(2), "{refused:#?}");
     refused.assert_says(&["the kernel is", "was `1.2.3`"]);
+}
+
+/// With an effect of half the rate and hardly any noise, all is decided at the first look.
+#[test]
+fn of_a_finished_experiment_nothing_is_measured_and_its_report_is_shown() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let line = |operations: &str| {
+        format!(
+            "echo \"{{\\\"operations\\\":$(({operations} + $$ % 7)),\\\"elapsed_ns\\\":1000000}}\""
+        )
+    };
+    let halved = format!(
+        "if grep -q 'Seccomp:.*2' /proc/self/status; then {}; else {}; fi",
+        line("50000"),
+        line("100000")
+    );
+    let (slow, fast) = (line("50000"), line("100000"));
+    let compare = ["compare", "seccomp", "--budget", "60s", "--", "sh", "-c", &halved];
+    let versus = ["versus", "--budget", "60s", &fast, &slow];
+    for (command, words) in [("compare", &compare[..]), ("versus", &versus)] {
+        let first = home.run(words);
+        assert_eq!(first.code, Some(0), "{first:#?}");
+        let before = home.json();
+        let going_on = [command, "--continue", "latest", "--budget", "60s"];
+        let again = home.succeed(&going_on);
+        again.assert_says(&["There is nothing left to measure of", "every row has its verdict"]);
+        assert!(again.stdout.contains("slower"), "the report is shown: {again:#?}");
+        assert_eq!(home.json(), before);
+        // The exit status is that of the report.
+        let limited = home.run(&[&going_on[..], &["--fail-above", "10%"]].concat());
+        assert_eq!(limited.code, Some(1), "{limited:#?}");
+        limited.assert_says(&["There is nothing left to measure of", "Gate failed"]);
+    }
 }
 
 #[test]

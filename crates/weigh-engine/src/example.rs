@@ -4,14 +4,17 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::request::{Common, Plan, Request};
+use super::further_readings::ACTIVITY_RATE;
+use super::net_work::NetWork;
+use super::request::{Common, Plan, Request, Sweeps};
 use weigh_model::facts::Facts;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
 use weigh_model::role::SampleRole;
-use weigh_model::samples::{Point, Samples};
-use weigh_model::workload::metric::Metric;
+use weigh_model::samples::{Point, RowSamples, Samples};
+use weigh_model::workload::metric::{Direction, Metric, MetricValue};
+use weigh_net::grid::Grid;
 
 /// A run without samples of works of these names and units.
 pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored {
@@ -62,6 +65,26 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
         details: Vec::new(),
         failures: Vec::new(),
     }
+}
+
+/// So many complete sweeps over the cells of a grid.
+pub fn swept(sweeps: usize) -> Stored {
+    let grid = Grid { further: Vec::new(), ..Grid::find("btu-quick").unwrap() };
+    let cells = NetWork::cells_of("net:btu-quick", &grid);
+    let activity = Metric::Named(ACTIVITY_RATE.into());
+    let samples = (0..cells.len()).map(|cell| {
+        let rate = |sweep: usize| 100.0 + (cell + 1) as f64 + sweep as f64;
+        let found = MetricValue { value: 50.0, unit: "units/s".into(), better: Direction::Higher };
+        let row = RowSamples {
+            points: (0..sweeps).map(|sweep| point(sweep, rate(sweep))).collect(),
+            further: vec![vec![(activity.clone(), found)]; sweeps],
+            ..RowSamples::default()
+        };
+        ((cell, 0), row)
+    });
+    let samples = samples.collect();
+    let works = cells.iter().map(|cell| StoredWork { name: cell.name(), ..work("", cell.unit()) });
+    Stored { samples, ..stored(Plan::Net(Sweeps::over(grid)), works) }
 }
 
 pub fn work(name: &str, unit: &str) -> StoredWork {

@@ -56,6 +56,7 @@ pub mod net_cells;
 pub mod net_work;
 mod next_rows;
 mod notes;
+mod nothing_left;
 pub mod order;
 mod outside;
 mod pair_roles;

@@ -220,33 +220,8 @@ mod tests {
     use crate::net_work::NetWork;
     use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
-    use weigh_model::samples::RowSamples;
-    use weigh_model::workload::metric::{Direction, MetricValue};
 
     const SWEEPS: usize = 4;
-
-    /// `SWEEPS` complete sweeps over the cells of a grid.
-    fn swept() -> Stored {
-        let grid = Grid { further: Vec::new(), ..Grid::find("btu-quick").unwrap() };
-        let cells = NetWork::cells_of("net:btu-quick", &grid);
-        let activity = Metric::Named(ACTIVITY_RATE.into());
-        let samples = (0..cells.len()).map(|cell| {
-            let rate = |sweep: usize| 100.0 + (cell + 1) as f64 + sweep as f64;
-            let found =
-                MetricValue { value: 50.0, unit: "units/s".into(), better: Direction::Higher };
-            let row = RowSamples {
-                points: (0..SWEEPS).map(|sweep| example::point(sweep, rate(sweep))).collect(),
-                further: vec![vec![(activity.clone(), found)]; SWEEPS],
-                ..RowSamples::default()
-            };
-            ((cell, 0), row)
-        });
-        let samples = samples.collect();
-        let works = cells
-            .iter()
-            .map(|work| StoredWork { name: work.name(), ..example::work("", work.unit()) });
-        Stored { samples, ..example::stored(Plan::Net(Sweeps::over(grid)), works) }
-    }
 
     fn fail(stored: &mut Stored, cell: usize) {
         let (arm, reason) = ("none".into(), "it timed out after 5 s".into());
@@ -256,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_scored_cell_that_failed_in_a_later_sweep_leaves_no_score() {
-        let mut stored = swept();
+        let mut stored = example::swept(SWEEPS);
         let answers = net_answers(&stored).unwrap();
         assert_eq!((answers.sweeps, answers.missing.len()), (SWEEPS, 0));
         assert!(answers.btu.is_some() && answers.comm_slowdown.is_some());
@@ -285,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_is_not_scored_may_fail() {
-        let mut stored = swept();
+        let mut stored = example::swept(SWEEPS);
         let Ok(mut origin) = Provenance::stored(&stored) else { panic!() };
         let Plan::Net(Sweeps { grid, .. }) = &mut origin.request.plan else { panic!() };
         grid.further = vec![weigh_net::cell::FurtherKind::Requests];

@@ -115,13 +115,14 @@ impl PriorSessions {
         let planned_pairs = stored.header.planned_pairs;
         let rows = design(stored).rows;
         let design = &Design { planned_pairs, rows, ..request.plan.design() };
+        let comparison = request.plan.comparison();
+        let limit = comparison.and_then(|comparison| comparison.fail_above).or(stored.fail_above);
         let row = |(&(work, treated_arm), past): (&Key, &PriorRow)| {
             let start_scale = stored.header.works[work].start_scale;
-            let comparison = request.plan.comparison();
             let takes_old_pairs = comparison.is_some_and(|comparison| comparison.takes_old_pairs)
                 && stored.header.works[work].sample_ms.is_some();
             RowState::resumed(RowKey { work, treated_arm, start_scale }, design, past)
-                .with_limit(stored.fail_above)
+                .with_limit(limit)
                 .with_old_pairs(takes_old_pairs)
         };
         let is_open = |row: &(&Key, &PriorRow)| !self.failed.contains(row.0);

@@ -12,6 +12,7 @@ use super::command_template::{check_filled, check_interpreters};
 use super::host::turns::obstacle;
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
+use super::nothing_left::nothing_left;
 use super::pairs::gather;
 use super::platform::Stop;
 use super::prior_sessions::PriorSessions;
@@ -74,19 +75,21 @@ pub fn execute(
     conduct(request, None, store, progress_sink, interrupted)
 }
 
-/// Budget and precision of another session.
+/// Budget, limit and precision of another session.
 #[derive(Clone, Copy, Debug)]
 pub struct More {
     pub budget: Duration,
     /// As [`Comparison::budget_per_row`](super::request::Comparison::budget_per_row).
     pub budget_per_row: Duration,
+    /// The limit of the gate, where that is given anew.
+    pub fail_above: Option<f64>,
     /// As narrow as an interval of a grid is to be, where that is given anew.
     pub precision: Option<f64>,
 }
 
 /// Another session of a stored experiment, with so much more time: its pairs are added to those that are
 /// there, and judged with them. The interval is valid at any time, so also when one goes on because it
-/// is still too wide.
+/// is still too wide. If nothing is left to measure, that is announced, and the experiment is as before.
 ///
 /// # Errors
 /// A sentence, where it cannot be continued, or is not as it was: nothing was changed, and the
@@ -99,13 +102,22 @@ pub fn go_on(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let origin = Provenance::of(stored)?;
-    let More { budget, budget_per_row, precision } = more;
+    let More { budget, budget_per_row, fail_above, precision } = more;
     let mut request = origin.request.clone();
     request.common.budget = budget;
     match &mut request.plan {
-        Plan::Compare(comparison) => comparison.budget_per_row = budget_per_row,
+        Plan::Compare(comparison) => {
+            comparison.budget_per_row = budget_per_row;
+            comparison.fail_above = fail_above.or(stored.fail_above);
+        }
         Plan::Net(sweeps) => sweeps.precision = precision.unwrap_or(sweeps.precision),
         Plan::Run(_) | Plan::Ramp(_) => {}
+    }
+    if let Some(why) = nothing_left(stored, &request) {
+        progress_sink
+            .announce(&format!("There is nothing left to measure of {}: {why}.", stored.id));
+        let (id, state) = (stored.id.clone(), stored.state);
+        return Ok(Done { id, state, left: None, not_kept: None });
     }
     conduct(&request, Some((stored, &origin)), store, progress_sink, interrupted)
 }
@@ -420,12 +432,6 @@ fn resume(
         return Err("its suites have different workloads in this version of weigh".into());
     }
     let earlier = PriorSessions::of(stored);
-    if !are_boots && earlier.is_done(stored, &request) {
-        return Err(
-            "every row has its verdict and a sufficiently narrow interval, so nothing is left to measure"
-                .into(),
-        );
-    }
     let budget_s = match are_boots {
         true => header.budget_s,
         false => (earlier.elapsed + request.common.budget).as_secs_f64(),

@@ -212,10 +212,14 @@ impl Session<'_> {
         }
         let stored = self.store.load(self.id).map_err(Stop::from)?;
         self.forget_ordinary(&stored)?;
-        let answers = net_answers(&stored).and_then(|answers| answers.btu);
-        let half = answers.and_then(|btu| btu.half_width());
-        Ok(half.is_some_and(|half| half <= precision))
+        Ok(is_narrow(&stored, precision))
     }
+}
+
+/// Returns true if the interval of the BTU reaches no further than `precision` to either side.
+pub(super) fn is_narrow(stored: &Stored, precision: f64) -> bool {
+    let btu = net_answers(stored).and_then(|answers| answers.btu);
+    btu.and_then(|btu| btu.half_width()).is_some_and(|half| half <= precision)
 }
 
 fn cells_told(grid: &Grid) -> String {

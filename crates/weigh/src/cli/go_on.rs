@@ -55,3 +55,77 @@ pub fn run(
     let interrupted = listen_for_signals()?;
     go_on(&stored, more(&origin.request), store, &mut progress_sink, &interrupted).map_err(said)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{Command, CommandFactory};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Places and forms of the report, which any session may choose.
+    const OF_REPORT: &str =
+        "anonymise csv dialect github_summary html json junit markdown text verbose";
+    const OF_COMPARISON: &str = "budget fail_above go_on inconclusive_ok name tags";
+
+    /// Options of a command by their names here: those that `--continue` accepts, and the others.
+    fn options(command: &Command) -> [BTreeSet<String>; 2] {
+        let is_settled = |option: &&Arg| {
+            let conflicts = command.get_arg_conflicts_with(option);
+            conflicts.iter().any(|other| other.get_id() == "go_on")
+        };
+        let (settled, accepted): (Vec<&Arg>, Vec<&Arg>) =
+            command.get_arguments().partition(is_settled);
+        [accepted, settled]
+            .map(|all| all.iter().map(|option| option.get_id().to_string()).collect())
+    }
+
+    /// Each is decided: a new option of these commands is a line here.
+    #[test]
+    fn what_a_later_session_may_choose_is_decided_for_every_option() {
+        let of_mixes = "beyond_cache cold disk_directories disk_tree file_size jobs period pool_size rate \
+                        resident think";
+        let of_pairs = "fdr margin metrics pairs sets seed timeout";
+        let around = "cleanup command prepare setup warmup";
+        for (name, accepted, settled) in [
+            (
+                "compare",
+                format!("{OF_REPORT} {OF_COMPARISON} yes"),
+                format!(
+                    "{of_mixes} {of_pairs} {around} active base beside client copies factorial fixtures \
+                     interleave no_detail passive profiler reboot_by sample treat treatments workloads"
+                ),
+            ),
+            (
+                "versus",
+                format!("{OF_REPORT} {OF_COMPARISON}"),
+                format!(
+                    "{of_pairs} {around} command_names expect_exit ignore_failure no_shell same_output shell \
+                     show_output"
+                ),
+            ),
+            (
+                "net",
+                format!("{OF_REPORT} budget go_on name precision tags"),
+                "active beside from_spec grid passive seed spec timeout trace".into(),
+            ),
+        ] {
+            let cli = Cli::command();
+            let command = cli.find_subcommand(name).unwrap();
+            let words = |text: &str| text.split(' ').map(str::to_owned).collect::<BTreeSet<_>>();
+            assert_eq!(options(command), [words(&accepted), words(&settled)], "{name}");
+        }
+    }
+
+    #[test]
+    fn no_other_command_goes_on() {
+        let cli = Cli::command();
+        let goes_on =
+            |command: &&Command| command.get_arguments().any(|one| one.get_id() == "go_on");
+        let names: Vec<&str> =
+            cli.get_subcommands().filter(goes_on).map(Command::get_name).collect();
+        assert_eq!(names, ["compare", "versus", "net"]);
+    }
+}

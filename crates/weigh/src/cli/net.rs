@@ -128,7 +128,7 @@ impl NetArgs {
         if let Some(id) = &self.later.go_on {
             let budget = self.measuring.budget.unwrap_or_default();
             let (budget_per_row, precision) = (Duration::ZERO, self.precision);
-            let more = |_: &Request| More { budget, budget_per_row, precision };
+            let more = |_: &Request| More { budget, budget_per_row, fail_above: None, precision };
             let done = go_on::run(id, more, &store, context)?;
             store
                 .set_naming(&done.id, &self.measuring.naming())

@@ -137,6 +137,7 @@ impl Pairing {
                 let more = |request: &Request| More {
                     budget: self.budget(&request.common.arms, &request.plan.names()),
                     budget_per_row: self.budget_per_row(),
+                    fail_above: self.fail_above,
                     precision: None,
                 };
                 go_on::run(id, more, &store, context)?
