@@ -8,12 +8,13 @@ use crate::curve_text;
 use crate::failed;
 use crate::load_text;
 use crate::net_text;
-use crate::paint::{BOLD, paint};
+use crate::paint::{BOLD, FAINT, paint};
 use crate::profiled::{self, MOST_PRINTED, ProfilerText};
 use crate::screen::{Screen, first_sentence};
 use crate::table::{Align, Table};
 use crate::text::wrap;
 use crate::times;
+use weigh_model::described;
 use weigh_model::format;
 use weigh_model::result::curve::{Chart, Curve, Quantity, x_text};
 use weigh_model::result::load::{LoadAnswers, percent_known};
@@ -111,7 +112,7 @@ fn net_lines(net: &NetAnswers, width: usize, colour: bool) -> String {
     text
 }
 
-/// Writes the failures, the disturbances, and the command to repeat the run.
+/// Writes the failures, the disturbances, where it was measured, and the command to repeat the run.
 fn ending(report: &RunReport, screen: &Screen) -> String {
     let (mut text, width) = (String::new(), screen.width);
     for (names, reason) in failed::by_reason(&report.failures, |one| one.workload.to_string()) {
@@ -129,7 +130,11 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
             text.push_str(paragraph(&format::label(fact), width).trim_start_matches('\n'));
         }
     }
-    let _ = writeln!(text, "\nagain: {}", format::label(&report.command));
+    text.push('\n');
+    for line in context(report, width).iter().filter(|_| screen.is_verbose) {
+        let _ = writeln!(text, "{}", paint(line, FAINT, screen.colour));
+    }
+    let _ = writeln!(text, "again: {}", format::label(&report.command));
     if !screen.is_verbose {
         let _ = writeln!(text, "more:  weigh show -v {}", report.id);
     }
@@ -137,6 +142,23 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
         let _ = writeln!(text, "HTML:  {html}");
     }
     text
+}
+
+/// Writes which run it is, and on which machine.
+fn context(report: &RunReport, width: usize) -> Vec<String> {
+    let samples = report.results.iter().map(|row| row.samples).sum();
+    let run = format!(
+        "experiment {}: {}, started {}",
+        report.id,
+        format::plural(samples, "sample"),
+        report.started
+    );
+    let mut lines = wrap(&format::label(&run), width, 2);
+    let machine = described::line(&report.machine);
+    if !machine.is_empty() {
+        lines.push(format::shorten_sentence(&format!("machine: {machine}"), width));
+    }
+    lines
 }
 
 /// Builds the table of one number of copies, with its indices. UnixBench reports each number of
@@ -269,4 +291,25 @@ fn paragraph(text: &str, width: usize) -> String {
     wrap(&format::label(text), width, 0)
         .into_iter()
         .fold("\n".to_owned(), |text, line| text + &line + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::example;
+
+    fn shown(report: &RunReport, is_verbose: bool) -> String {
+        render(report, &Screen { width: 100, is_verbose, ..Screen::default() })
+    }
+
+    #[test]
+    fn in_full_it_says_which_run_it_is_and_on_which_machine() {
+        let report = example::run();
+        let text = shown(&report, true);
+        let place = "\nexperiment r7n2: 3 samples, started 2026-11-21T20:15:04Z\n\
+                     machine: bench1, AMD EPYC 7B13, 2 CPUs";
+        assert!(text.contains(place), "{text}");
+        let brief = shown(&report, false);
+        assert!(!brief.contains("machine: ") && brief.contains("weigh show -v r7n2"), "{brief}");
+    }
 }

@@ -106,6 +106,7 @@ fn run(report: &RunReport) -> String {
     let warnings = report.warnings.iter().map(Markdown::text);
     let remarks: Vec<Markdown> = report.failures.iter().map(failed).chain(warnings).collect();
     parts.extend((!remarks.is_empty()).then(|| items(remarks)));
+    parts.push(machine(&report.machine));
     parts.push(Markdown::of([
         "Experiment ".into(),
         Markdown::code(&report.id),
