@@ -269,16 +269,25 @@ fn a_database_where_none_can_be_is_named() {
         ("/proc/no/weigh.db", "/proc/no"),
         ("/dev/full", "/dev/full"),
     ] {
-        let history = home.run(&["--database", path, "history"]);
-        match path.starts_with("/proc") {
-            // Who only reads makes no directory.
-            true => history.assert_says(&["There is no experiment yet"]),
-            false => history.assert_error(&[said]),
-        }
+        home.run(&["--database", path, "history"]).assert_error(&[said]);
         home.run(&["--database", path, "compare", "none", "-w", "getppid", "--pairs", "8"])
             .assert_error(&[said]);
     }
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+/// Without --database there is none before the first experiment, which is no error.
+#[test]
+fn a_database_that_does_not_exist_is_named() {
+    let home = Home::new();
+    for command in [&["history"][..], &["history", "--json"], &["show"], &["diff", "a", "b"]] {
+        let named = ["--database", "nodir/x.db"];
+        let outcome = home.run(&[&named[..], command].concat());
+        outcome.assert_error(&["nodir/x.db does not exist", "--database"]);
+        assert_eq!(outcome.stdout, "");
+    }
+    assert!(!home.path("nodir").exists(), "a look made a directory");
+    home.succeed("history").assert_says(&["There is no experiment yet"]);
 }
 
 #[test]

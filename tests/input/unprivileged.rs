@@ -126,10 +126,10 @@ fn a_database_that_may_not_be_written_is_named() {
     let database = others.path("data/weigh.db");
     let path = database.to_str().unwrap();
     // Who only reads needs nothing, and makes nothing.
-    run(&home, &["--database", path, "history"]).assert_says(&["There is no experiment yet"]);
+    run(&home, &["--database", path, "history"]).assert_error(&[path, "does not exist"]);
     let deeper = others.path("data/deeper/weigh.db");
     let deeper = ["--database", deeper.to_str().unwrap()];
-    run(&home, &[&deeper[..], &["show"]].concat()).assert_error(&["there is no experiment yet"]);
+    run(&home, &[&deeper[..], &["show"]].concat()).assert_error(&["deeper", "does not exist"]);
     run(&home, &[&deeper[..], &["compare", "none", "-w", "getppid"]].concat())
         .assert_error(&["cannot create", "deeper"]);
     let run_there = ["--database", path, "compare", "none", "-w", "getppid", "--pairs", "8"];

@@ -157,12 +157,20 @@ impl Context {
         Store::open(&self.database()?).map_err(|error| error.to_string())
     }
 
-    /// Opens the store for reading. Returns `None` if it does not exist, and does not create it.
+    /// Opens the store for reading. Returns `None` if the usual one does not exist yet, and does not create
+    /// it.
     ///
     /// # Errors
-    /// Returns a sentence.
+    /// Returns a sentence, also if the file that the user named does not exist.
     pub fn find_store(&self) -> Result<Option<Store>, String> {
-        Store::read(&self.database()?).map_err(|error| error.to_string())
+        let store = Store::read(&self.database()?).map_err(|error| error.to_string())?;
+        match (&self.database, &store) {
+            (Some(named), None) => Err(format!(
+                "the database {} does not exist: correct --database, or measure something to create it",
+                named.display()
+            )),
+            _ => Ok(store),
+        }
     }
 
     /// Opens the store for a command that needs a stored experiment.
