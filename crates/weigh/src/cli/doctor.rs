@@ -43,8 +43,12 @@ Examples:
       Install the programs that build and boot virtual machines for
       `weigh compare vm:…`; asks first.
 
-Exit status: 0 no warning, 1 a warning, 2 error. With --fix, --disk or
---install: 0 done, 2 error. With a COMMAND: the exit status of the command.";
+Exit status: 0 no check has a warning, 1 a check has a warning, 2 error.
+With --fix, --disk or --install: 0 done, 2 error. With a COMMAND: the exit
+status of the command, or 128 plus the number of the signal that ended it.";
+
+/// A check has a warning.
+const WARNED: u8 = 1;
 
 /// How often a command is looked after that runs with the settings changed.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -112,7 +116,7 @@ impl DoctorArgs {
             output::print(&checks::text(&findings, output::width(), colour))?;
         }
         let is_warned = findings.iter().any(|finding| finding.severity == Severity::Warning);
-        Ok(u8::from(is_warned))
+        Ok(if is_warned { WARNED } else { 0 })
     }
 
     fn fix(&self) -> Result<u8, String> {
@@ -213,5 +217,31 @@ fn wait(child: &mut Child, signals: &Signals) -> io::Result<ExitStatus> {
             kill_process(Pid::from_child(child), Signal::TERM)?;
         }
         std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::{Cli, ERROR};
+
+    #[test]
+    fn the_help_has_every_exit_status() {
+        let cli = Cli::command();
+        let doctor = cli.find_subcommand("doctor").unwrap();
+        let help = doctor.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let (_, statuses) = help.split_once("Exit status: ").unwrap();
+        for status in [
+            "0 no check has a warning".to_owned(),
+            format!("{WARNED} a check has a warning"),
+            format!("{ERROR} error"),
+            "with a COMMAND that of the command".to_owned(),
+        ] {
+            assert!(statuses.contains(&status), "{status}: {statuses}");
+        }
+        let killed = ExitStatus::from_raw(libc::SIGTERM);
+        assert_eq!(exit_code(killed), 128 + libc::SIGTERM as u8);
     }
 }
