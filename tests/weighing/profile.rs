@@ -27,12 +27,14 @@ fn start_server(home: &Home) -> Running {
 /// period is longer.
 fn of_long_enough(home: &Home, arguments: &[&str]) -> (crate::support::Outcome, Value) {
     for period in ["2s", "8s"] {
-        let outcome = home.succeed(&[&["profile", "--for", period], arguments].concat());
+        let profile = ["profile", "-o", "profile.json", "--for", period];
+        let outcome = home.succeed(&[&profile[..], arguments].concat());
         if written(home)["scaled_by"].is_f64() {
             return (outcome, written(home));
         }
     }
-    (home.succeed(&[&["profile", "--for", "32s"], arguments].concat()), written(home))
+    let profile = ["profile", "-o", "profile.json", "--for", "32s"];
+    (home.succeed(&[&profile[..], arguments].concat()), written(home))
 }
 
 fn is_traced(server: &Running) -> bool {
@@ -102,15 +104,30 @@ fn a_profile_is_stored_and_can_be_exported_as_the_file_was() {
 }
 
 #[test]
+fn a_profile_that_nobody_named_is_not_overwritten() {
+    let home = Home::new();
+    home.file("profile.json", "mine");
+    let outcome = home.run("profile -- /bin/true");
+    outcome.assert_error(&["profile.json exists already", "-o profile.json overwrites it"]);
+    assert_eq!(fs::read_to_string(home.path("profile.json")).unwrap(), "mine");
+    assert!(!home.database().exists(), "it began nevertheless");
+    home.succeed("profile -o other.json -- /bin/true");
+    assert_eq!(fs::read_to_string(home.path("profile.json")).unwrap(), "mine");
+    home.succeed("profile -o profile.json -- /bin/true");
+    assert_eq!(written(&home)["command"][0], "/bin/true");
+}
+
+#[test]
 fn a_second_run_that_finds_nothing_to_do_is_told_and_can_be_prepared() {
     let home = Home::new();
     let build = "[ -e built ] || { sleep 2; : > built; }";
     let told = "did much less than the first";
     home.succeed(&["profile", "--", "/bin/sh", "-c", build]).assert_says(&[told, "--prepare"]);
-    let prepared = ["profile", "--prepare", "rm -f built", "--", "/bin/sh", "-c", build];
-    let outcome = home.succeed(&prepared);
+    let profile = ["profile", "-o", "profile.json", "--prepare"];
+    let prepared = ["rm -f built", "--", "/bin/sh", "-c", build];
+    let outcome = home.succeed(&[&profile[..], &prepared].concat());
     assert!(!outcome.stderr.contains(told), "{outcome:?}");
-    home.run(&["profile", "--prepare", "exit 3", "--", "/bin/true"])
+    home.run(&[&profile[..], &["exit 3", "--", "/bin/true"]].concat())
         .assert_error(&["`--prepare` (exit 3) ended with exit status 3"]);
 }
 

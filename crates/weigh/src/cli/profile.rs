@@ -38,6 +38,9 @@ Examples:
 
 Exit status: 0 done, 2 error, 130 interrupted (the counts up to then are kept).";
 
+/// The file for the profile where none is named.
+const DEFAULT_FILE: &str = "profile.json";
+
 /// Count the system calls of your program, for `weigh rules` and `weigh budget`
 ///
 /// Runs the command twice: once undisturbed, for its CPU time, and once under ptrace, which counts every
@@ -47,15 +50,9 @@ Exit status: 0 done, 2 error, 130 interrupted (the counts up to then are kept)."
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ProfileArgs {
-    /// File for the profile, as JSON; `-` is stdout
-    #[arg(
-        short = 'o',
-        long = "output",
-        visible_alias = "json",
-        value_name = "FILE",
-        default_value = "profile.json"
-    )]
-    output: PathBuf,
+    /// File for the profile, as JSON; `-` is stdout [default: profile.json, which is not overwritten]
+    #[arg(short = 'o', long = "output", visible_alias = "json", value_name = "FILE")]
+    output: Option<PathBuf>,
     /// End the command after this time with SIGTERM, and with SIGKILL 5 s later; with --pid, observe the
     /// process for this time; such as 30s [default: until the command ends]
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
@@ -78,7 +75,7 @@ pub struct ProfileArgs {
 
 impl ProfileArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        output::check_writable(&self.output)?;
+        self.check_output()?;
         let interrupted = listen_for_signals()?;
         if self.pid.is_none() {
             let forked =
@@ -109,9 +106,26 @@ impl ProfileArgs {
         Ok(status)
     }
 
+    /// Where the profile goes.
+    fn output(&self) -> &Path {
+        self.output.as_deref().unwrap_or(Path::new(DEFAULT_FILE))
+    }
+
+    /// Checks that the file can be written. As with every other command, a file that is named is
+    /// overwritten; what nobody named is left alone.
+    fn check_output(&self) -> Result<(), String> {
+        if self.output.is_none() && Path::new(DEFAULT_FILE).symlink_metadata().is_ok() {
+            return Err(format!(
+                "{DEFAULT_FILE} exists already: -o {DEFAULT_FILE} overwrites it, and -o FILE writes another \
+                 file"
+            ));
+        }
+        output::check_writable(self.output())
+    }
+
     /// `None` where it was interrupted before anything was counted.
     fn run_twice(&self, interrupted: &AtomicBool) -> Result<Option<ProfileRuns>, String> {
-        let to_stderr = self.output == Path::new("-");
+        let to_stderr = self.output() == Path::new("-");
         let job = ProfiledCommand { words: &self.command, time: self.time, interrupted, to_stderr };
         let shown =
             weigh_model::format::label(&command_line(self.command.iter().map(String::as_str)));
@@ -216,13 +230,13 @@ impl ProfileArgs {
                         (--for) may help"
                 .into());
         }
-        let is_on_stdout = self.output == Path::new("-");
+        let is_on_stdout = self.output() == Path::new("-");
         let written = match is_on_stdout {
             true => profile
                 .json()
                 .map_err(|error| error.to_string())
                 .and_then(|json| output::print_json(&json)),
-            false => file::write(&profile, &self.output),
+            false => file::write(&profile, self.output()),
         };
         let report = ProfileReport {
             profile,
@@ -243,7 +257,7 @@ impl ProfileArgs {
                 Err(_) => String::new(),
             };
             let file = match &written {
-                Ok(()) => format!("Profile: {}\n", self.output.display()),
+                Ok(()) => format!("Profile: {}\n", self.output().display()),
                 Err(_) => String::new(),
             };
             output::print(&format!("{text}\n{file}{kept}"))?;
