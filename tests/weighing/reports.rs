@@ -130,6 +130,19 @@ fn a_run_is_written_and_exported_in_every_format() {
     assert_eq!(csv.lines().count(), 4, "a head and a line per sample: {csv}");
 }
 
+/// What was measured is kept and shown all the same.
+#[test]
+fn a_table_that_the_results_do_not_fit_is_an_error() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let run = home.run("run getppid --samples 3 --as nitzberg");
+    run.assert_error(&["--as nitzberg: "]);
+    assert!(run.stdout.contains("getppid") && run.stdout.contains("again: weigh run"), "{run:#?}");
+    let compare = "compare none -w getppid --pairs 8 --no-detail --inconclusive-ok --as reaim";
+    home.run(compare).assert_error(&["--as reaim: "]);
+    home.succeed("show").assert_says(&["getppid"]);
+}
+
 #[test]
 fn a_workload_without_a_result_is_an_error_in_the_junit_of_a_run() {
     let _turn = Turn::share();

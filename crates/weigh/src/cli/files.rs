@@ -129,7 +129,11 @@ impl Files {
         if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
     }
 
-    /// The report on the terminal.
+    /// The report on the terminal. Where it has no such table, it is shown all the same: what was measured is
+    /// worth more than the form that it was wanted in.
+    ///
+    /// # Errors
+    /// A sentence, also if the report has no such table.
     fn print(&self, report: &Report, html: Option<&Path>, context: &Context) -> Result<(), String> {
         let html = html.map(|path| path.display().to_string());
         let on_screen = Screen {
@@ -139,19 +143,18 @@ impl Files {
             html: html.as_deref(),
             rules: self.rules,
         };
-        // What was measured is worth more than the form that it was wanted in.
-        let text = match self.dialect.map(|dialect| dialect::render(dialect, report)) {
-            Some(Ok(table)) => {
+        let shown = || output::print(&terminal::show(report, &on_screen));
+        let Some(dialect) = self.dialect else { return shown() };
+        match dialect::render(dialect, report) {
+            Ok(table) => {
                 let html = html.map(|html| format!("HTML:  {html}\n")).unwrap_or_default();
-                format!("{table}\n{html}more:  weigh show {}\n", report.id())
+                output::print(&format!("{table}\n{html}more:  weigh show {}\n", report.id()))
             }
-            Some(Err(problem)) => {
-                output::problem(&format!("not as wanted: {problem}"));
-                terminal::show(report, &on_screen)
+            Err(problem) => {
+                shown()?;
+                Err(format!("--as {}: {problem}", dialect.name))
             }
-            None => terminal::show(report, &on_screen),
-        };
-        output::print(&text)
+        }
     }
 }
 
