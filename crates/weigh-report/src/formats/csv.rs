@@ -211,9 +211,14 @@ fn line(cells: &[CsvCell]) -> String {
 }
 
 impl CsvCell {
-    /// In full precision; empty when there is no number.
+    /// The shortest text with fifteen significant digits, as many as a decimal number keeps; empty when there
+    /// is no number. Further digits are errors of binary fractions (0.30000000000000004), but for those of a
+    /// whole number.
     fn number(value: f64) -> CsvCell {
-        CsvCell(if value.is_finite() { value.to_string() } else { String::new() })
+        let is_whole = value.fract() == 0.0;
+        let rounded = if is_whole { None } else { format!("{value:.14e}").parse().ok() };
+        let rounded: f64 = rounded.unwrap_or(value);
+        CsvCell(if rounded.is_finite() { rounded.to_string() } else { String::new() })
     }
 
     fn count(value: usize) -> CsvCell {
@@ -277,6 +282,26 @@ mod tests {
             (CsvCell::name("a-b").0, CsvCell::number(-1.5).0),
             ("a-b".into(), "-1.5".into())
         );
+    }
+
+    #[test]
+    fn no_number_has_the_error_of_a_binary_fraction() {
+        let numbers = [
+            (0.1 + 0.2, "0.3"),
+            (123.0 + 456_789_012.0 / 1e9, "123.456789012"),
+            (12_098_819.52, "12098819.52"),
+            (-0.014_953_271, "-0.014953271"),
+            (9_007_199_254_740_992.0, "9007199254740992"),
+            (2e-9, "0.000000002"),
+            (0.0, "0"),
+            (f64::INFINITY, ""),
+        ];
+        for (value, text) in numbers {
+            assert_eq!(CsvCell::number(value).0, text, "{value}");
+        }
+        let mut report = example::run();
+        report.series[0].samples[0].started_s = 0.1 + 0.2;
+        assert!(run(&report).contains("r7n2,getppid,ops/s,1,0.3,840000,0.07,12000000,,"));
     }
 
     #[test]
