@@ -19,7 +19,7 @@ use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::request::{Comparison, Passes, Plan, ProgressSink, Request, Run, Sampled};
 use super::row::{RowKey, RowState};
-use super::run_progress::Progress;
+use super::run_progress::{Progress, SampleCosts};
 use super::schedule::Schedule;
 use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
@@ -473,15 +473,16 @@ impl Session<'_> {
                 format::clock(seconds)
             ));
         }
-        let mut failed = vec![false; self.works.len()];
+        let (mut failed, mut costs) = (vec![false; self.works.len()], SampleCosts::default());
         for pass in 0..most {
             for &work in works {
                 let wanted = passes(&self.works[work]);
                 if pass >= wanted || failed[work] {
                     continue;
                 }
-                let ends = host.elapsed() + Duration::from_millis(length_ms(work));
-                if pass > 0 && budget.is_some_and(|budget| ends > budget) {
+                let (began, timed) = (host.elapsed(), Duration::from_millis(length_ms(work)));
+                let fits = |budget: Duration| costs.fits(work, timed, budget.saturating_sub(began));
+                if pass > 0 && !budget.is_none_or(fits) {
                     let passed = format!("The budget ended in pass {} of {wanted}", pass + 1);
                     return self.warn(progress_sink, format!("{passed}: give --budget more time."));
                 }
@@ -490,6 +491,7 @@ impl Session<'_> {
                 match self.take(|| host.sample(&slot))? {
                     Ok(_) => {
                         progress.took(length_ms(work));
+                        costs.took(work, host.elapsed().saturating_sub(began));
                         let name = self.works[work].name().to_string();
                         progress_sink.sampled(&Sampled {
                             work: &name,

@@ -1,7 +1,25 @@
-//! How far a run is, and how long the rest of it takes: passes over workloads whose samples may
-//! differ in length.
+//! How far a run is, how long the rest of it takes, and whether a sample fits into the budget: passes
+//! over workloads whose samples may differ in length.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// How long the last sample of each work took, by its number: with its launch, which may start a server or
+/// make a file system.
+#[derive(Debug, Default)]
+pub struct SampleCosts(BTreeMap<usize, Duration>);
+
+impl SampleCosts {
+    pub fn took(&mut self, work: usize, cost: Duration) {
+        self.0.insert(work, cost);
+    }
+
+    /// Returns true if another sample of this work probably ends within the time left. It takes its timed
+    /// part at least.
+    pub fn fits(&self, work: usize, timed: Duration, left: Duration) -> bool {
+        self.0.get(&work).map_or(timed, |cost| timed.max(*cost)) <= left
+    }
+}
 
 /// A run that is timed for longer is announced with its length.
 const ANNOUNCED_MS: u64 = 10_000;
@@ -75,6 +93,19 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_is_not_begun_that_its_launch_would_take_beyond_the_budget() {
+        let ms = Duration::from_millis;
+        let mut costs = SampleCosts::default();
+        assert!(costs.fits(0, ms(70), ms(70)), "nothing is known of its launch");
+        costs.took(0, ms(900));
+        assert!(!costs.fits(0, ms(70), ms(500)) && costs.fits(0, ms(70), ms(900)));
+        assert!(costs.fits(1, ms(70), ms(500)), "another workload has another launch");
+        costs.took(0, ms(80));
+        assert!(costs.fits(0, ms(70), ms(80)), "the last one counts");
+        assert!(!costs.fits(0, ms(100), ms(90)), "samples may have become longer");
+    }
 
     #[test]
     fn long_samples_weigh_more_and_failed_ones_nothing() {
