@@ -61,7 +61,10 @@ pub fn title(report: &RunReport) -> String {
     if let Some(answer) = answers(report).into_iter().next() {
         return answer.replace('`', "");
     }
-    let count = format::plural(report.results.len(), "measurement");
+    let count = match report.results.len() {
+        0 => "no measurement".to_owned(),
+        count => format::plural(count, "measurement"),
+    };
     match report.machine.hostname.as_str() {
         "" => format!("{count} of this machine"),
         host => format!("{count} of {host}"),
@@ -70,13 +73,31 @@ pub fn title(report: &RunReport) -> String {
 
 /// How it ended, and the indices.
 pub fn sentences(report: &RunReport) -> Vec<String> {
-    let state = match (&report.failure, report.state) {
-        (Some(failure), _) => Some(format!("The run failed: {failure}")),
-        (None, State::Interrupted) => Some("Interrupted: these results are partial.".into()),
-        _ => None,
-    };
+    let ending = how_it_ended(report);
     let indices = report.indices.iter().map(|index| index.sentence());
-    state.into_iter().chain(indices).chain(answers(report).into_iter().skip(1)).collect()
+    ending.into_iter().chain(indices).chain(answers(report).into_iter().skip(1)).collect()
+}
+
+/// Returns how it ended if not well, or why there is nothing in it.
+pub fn how_it_ended(report: &RunReport) -> Option<String> {
+    let is_empty = report.results.is_empty();
+    match (&report.failure, report.state) {
+        (Some(failure), _) if is_empty => {
+            Some(format!("The run failed before anything was measured: {failure}"))
+        }
+        (Some(failure), _) => Some(format!("The run failed: {failure}")),
+        (None, State::Interrupted) if is_empty => {
+            Some("Interrupted before anything was measured.".into())
+        }
+        (None, State::Interrupted) => {
+            Some("Interrupted: these results are partial.".into())
+        }
+        (None, State::Running) if is_empty => Some("No result yet.".into()),
+        _ if is_empty && !report.failures.is_empty() => {
+            Some("No workload has a result; the failures say why.".into())
+        }
+        _ => is_empty.then(|| "Nothing was measured.".into()),
+    }
 }
 
 fn answers(report: &RunReport) -> Vec<String> {

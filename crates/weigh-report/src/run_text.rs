@@ -21,18 +21,15 @@ use weigh_model::result::load::{LoadAnswers, percent_known};
 use weigh_model::result::net::NetAnswers;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::run::RunRow;
-use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
 
 /// The whole report; what it comes to, where there is an index, is the last thing on the screen.
 pub fn render(report: &RunReport, screen: &Screen) -> String {
     let Screen { width, colour, .. } = *screen;
     let mut text = String::new();
-    if let Some(failure) = &report.failure {
-        let _ = writeln!(text, "Failed: {}\n", format::label(failure));
-    }
-    if report.state == State::Interrupted {
-        text.push_str("Interrupted: these results are partial.\n\n");
+    if let Some(ending) = run_page::how_it_ended(report) {
+        text.push_str(paragraph(&ending, width).trim_start_matches('\n'));
+        text.push_str(if report.results.is_empty() { "" } else { "\n" });
     }
     if let Some(net) = &report.net {
         text.push_str(&net_lines(net, width, colour));
@@ -50,7 +47,7 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     if has_tables {
         let table = |count| table_of_copies(report, &alone, count, width, colour);
         text.push_str(&counts.into_iter().map(table).collect::<Vec<_>>().join("\n"));
-    } else if !alone.is_empty() || charts.is_empty() {
+    } else if !alone.is_empty() {
         text.push_str(&table(&alone, width, colour));
     }
     for chart in &charts {
@@ -296,7 +293,9 @@ fn paragraph(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::{html, junit, markdown};
     use weigh_model::example;
+    use weigh_model::result::summary::{Failure, State};
 
     fn shown(report: &RunReport, is_verbose: bool) -> String {
         render(report, &Screen { width: 100, is_verbose, ..Screen::default() })
@@ -311,5 +310,30 @@ mod tests {
         assert!(text.contains(place), "{text}");
         let brief = shown(&report, false);
         assert!(!brief.contains("machine: ") && brief.contains("weigh show -v r7n2"), "{brief}");
+    }
+    #[test]
+    fn without_a_result_it_says_why_in_every_form() {
+        let empty = || RunReport { results: Vec::new(), series: Vec::new(), ..example::run() };
+        let (mut failed, mut interrupted, mut broken) = (empty(), empty(), empty());
+        (failed.state, failed.failure) = (State::Failed, Some("there is no mkfs.xfs".into()));
+        interrupted.state = State::Interrupted;
+        let (workload, arm, reason) = ("stat".into(), "none".into(), "it broke".into());
+        broken.failures.push(Failure { workload, arm, reason });
+        for (report, why) in [
+            (failed, "It failed before anything was measured: there is no mkfs.xfs"),
+            (interrupted, "It was interrupted before anything was measured."),
+            (broken, "No workload has a result; the reason of each is given."),
+        ] {
+            let text = shown(&report, false);
+            assert!(text.starts_with(why), "{text}");
+            assert!(!text.contains("\n\n\n"), "there is an empty table: {text}");
+            let report = report.into();
+            let markdown = (markdown::FORMAT.render)(&report).unwrap();
+            assert!(markdown.contains("no measurement") && !markdown.contains("\n|"), "{markdown}");
+            for format in [&markdown::FORMAT, &html::FORMAT, &junit::FORMAT] {
+                let text = (format.render)(&report).unwrap().replace("&#x2f;", "/");
+                assert!(text.contains(why), "{}: {text}", format.name);
+            }
+        }
     }
 }

@@ -97,7 +97,9 @@ fn tables(s: &Summary) -> Vec<Markdown> {
 fn run(report: &RunReport) -> String {
     let mut parts = vec![bold(&run_page::title(report))];
     parts.extend(run_page::sentences(report).iter().map(Markdown::text));
-    parts.push(run_page::results(report).to_markdown());
+    if !report.results.is_empty() {
+        parts.push(run_page::results(report).to_markdown());
+    }
     parts.extend(run_page::copies(report).map(|copies| titled("Single copies", &copies)));
     parts.extend(profiles(&report.profiles));
     let failed = |failure: &Failure| {
