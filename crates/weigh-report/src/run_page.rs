@@ -89,9 +89,7 @@ pub fn how_it_ended(report: &RunReport) -> Option<String> {
         (None, State::Interrupted) if is_empty => {
             Some("Interrupted before anything was measured.".into())
         }
-        (None, State::Interrupted) => {
-            Some("Interrupted: these results are partial.".into())
-        }
+        (None, State::Interrupted) => Some("Interrupted: these results are partial.".into()),
         (None, State::Running) if is_empty => Some("No result yet.".into()),
         _ if is_empty && !report.failures.is_empty() => {
             Some("No workload has a result; the failures say why.".into())

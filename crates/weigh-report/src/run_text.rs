@@ -320,9 +320,9 @@ mod tests {
         let (workload, arm, reason) = ("stat".into(), "none".into(), "it broke".into());
         broken.failures.push(Failure { workload, arm, reason });
         for (report, why) in [
-            (failed, "It failed before anything was measured: there is no mkfs.xfs"),
-            (interrupted, "It was interrupted before anything was measured."),
-            (broken, "No workload has a result; the reason of each is given."),
+            (failed, "The run failed before anything was measured: there is no mkfs.xfs"),
+            (interrupted, "Interrupted before anything was measured."),
+            (broken, "No workload has a result; the failures say why."),
         ] {
             let text = shown(&report, false);
             assert!(text.starts_with(why), "{text}");
