@@ -346,9 +346,9 @@ impl Arm {
         let Arm { named, servers, needs, raised, .. } = self;
         let Some(raised) = raised else { return Err(gone()) };
         let done = raised.run(job, interrupted, &mut || {
-            named.treatment.ask()?;
+            named.treatment.query_servers()?;
             let mut needed = servers.iter_mut().filter(|(label, _)| needs.contains(label));
-            needed.try_for_each(|(_, server)| Ok(server.ask()?))
+            needed.try_for_each(|(_, server)| Ok(server.query_servers()?))
         });
         let done = done.map_err(|error| self.of_place(error)).inspect_err(|_| self.lower())?;
         self.hold_client(job, &done)?;
@@ -445,7 +445,7 @@ impl Raised {
         &mut self,
         job: &Job,
         interrupted: &AtomicBool,
-        ask: &mut dyn FnMut() -> Result<(), ArmsError>,
+        query_servers: &mut dyn FnMut() -> Result<(), ArmsError>,
     ) -> Result<LaunchedArm, ArmsError> {
         for MemberSeen { name, .. } in self.members.clone() {
             self.of_members().thaw(&name, interrupted).map_err(of_member)?;
@@ -467,7 +467,7 @@ impl Raised {
         };
         let after = self.look(interrupted)?;
         if launched.exit_code == Some(0) {
-            ask()?;
+            query_servers()?;
         }
         self.freeze(interrupted)?;
         let both = before.into_iter().zip(after);

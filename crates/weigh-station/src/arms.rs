@@ -242,7 +242,7 @@ impl<'a> Arms<'a> {
         treated_arm: usize,
         job: &Job,
     ) -> Result<Proved, ArmsError> {
-        self.tell_before(arm, treated_arm)?;
+        self.begin_sample(arm, treated_arm)?;
         let (launched, members) = self.arms[arm].run(job, self.context.interrupted)?;
         self.prove(arm, launched, &members)
     }
@@ -259,17 +259,17 @@ impl<'a> Arms<'a> {
         job: &Job,
         meanwhile: &mut dyn FnMut(u32),
     ) -> Result<Proved, ArmsError> {
-        self.tell_before(arm, treated_arm)?;
+        self.begin_sample(arm, treated_arm)?;
         let launched = self.arms[arm].run_watched(job, self.context.interrupted, meanwhile);
         self.prove(arm, launched?, &[])
     }
 
     /// Announces the next launch to the treatments, whose changes the guard watches.
-    fn tell_before(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {
+    fn begin_sample(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {
         let guarded = self.context.running.check_undoing();
         guarded.map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         for (index, one) in self.arms.iter_mut().enumerate() {
-            one.named.treatment.before(Role::of(index, arm, treated_arm))?;
+            one.named.treatment.begin_sample(Role::of(index, arm, treated_arm))?;
         }
         Ok(())
     }
@@ -292,11 +292,11 @@ impl<'a> Arms<'a> {
             // Exempt servers are none of its processes.
             let of_arm = if one.treated() == WhoIsTreated::Client { &[][..] } else { members };
             let launch = Launch { is_treated, setup, launched, members: of_arm };
-            let found = one.named.treatment.after(&launch)?;
+            let found = one.named.treatment.verify_sample(&launch)?;
             if is_treated {
                 evidence = found;
                 for server in one.needed() {
-                    server.after(&Launch { members, ..launch }).map_err(of_row)?;
+                    server.verify_sample(&Launch { members, ..launch }).map_err(of_row)?;
                 }
             }
         }
@@ -317,8 +317,8 @@ impl<'a> Arms<'a> {
     ) -> Result<[Option<Launched>; 2], LaunchOfPairError> {
         for (index, one) in self.arms.iter_mut().enumerate() {
             let roles = arms.map(|arm| Role::of(index, arm, treated_arm));
-            let told = one.named.treatment.before_pair(roles);
-            told.map_err(|error| LaunchOfPairError { position: 0, error: error.into() })?;
+            let begun = one.named.treatment.begin_pair(roles);
+            begun.map_err(|error| LaunchOfPairError { position: 0, error: error.into() })?;
         }
         for (position, arm) in arms.into_iter().enumerate() {
             let begun = self.arms[arm].begin(&jobs[position], self.context.interrupted);

@@ -122,26 +122,26 @@ impl Treatment for Combined {
         parts.try_fold(Instance::default(), |all, (_, part)| Ok(all.joined(part.instance()?)))
     }
 
-    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
-        self.parts.iter_mut().try_for_each(|(_, part)| part.before(role))
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.begin_sample(role))
     }
 
-    fn before_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
-        self.parts.iter_mut().try_for_each(|(_, part)| part.before_pair(roles))
+    fn begin_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.begin_pair(roles))
     }
 
-    fn ask(&mut self) -> Result<(), TreatmentError> {
-        self.parts.iter_mut().try_for_each(|(_, part)| part.ask())
+    fn query_servers(&mut self) -> Result<(), TreatmentError> {
+        self.parts.iter_mut().try_for_each(|(_, part)| part.query_servers())
     }
 
     fn verify_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
         self.parts.iter_mut().try_for_each(|(_, part)| part.verify_exempt(launch))
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let mut evidence = Evidence::default();
         for (_, part) in &mut self.parts {
-            evidence = evidence.joined(part.after(launch)?);
+            evidence = evidence.joined(part.verify_sample(launch)?);
         }
         Ok(evidence)
     }
@@ -212,13 +212,13 @@ mod tests {
             }
         }
 
-        fn before(&mut self, _: Role) -> Result<(), TreatmentError> {
-            self.log.borrow_mut().push(format!("before {}", self.name));
+        fn begin_sample(&mut self, _: Role) -> Result<(), TreatmentError> {
+            self.log.borrow_mut().push(format!("begin {}", self.name));
             Ok(())
         }
 
-        fn after(&mut self, _: &Launch) -> Result<Evidence, TreatmentError> {
-            self.log.borrow_mut().push(format!("after {}", self.name));
+        fn verify_sample(&mut self, _: &Launch) -> Result<Evidence, TreatmentError> {
+            self.log.borrow_mut().push(format!("verify {}", self.name));
             if let Some(why) = self.fails {
                 return Err(TreatmentError::NotInForce(why.into()));
             }
@@ -252,13 +252,13 @@ mod tests {
         let login_uid = |setup: &Setup| setup.get::<LoginUid>().map(|uid| uid.workers);
         assert_eq!((login_uid(&setup), login_uid(&both.setup(false))), (Some(1), Some(0)));
         assert_eq!(setup.get::<PlantedShare>(), Some(&PlantedShare::evenly(7)));
-        both.before(Role::Treated).unwrap();
+        both.begin_sample(Role::Treated).unwrap();
         let launched = Launched::default();
-        let launch = Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
-        let evidence = both.after(&launch).unwrap();
+        let launch = Launch::of_worker(true, &setup, &launched);
+        let evidence = both.verify_sample(&launch).unwrap();
         let told: Vec<_> = evidence.amounts.texts().map(|(name, _)| name).collect();
         assert_eq!(told, ["one", "two"]);
-        assert_eq!(*log.borrow(), ["before one", "before two", "after one", "after two"]);
+        assert_eq!(*log.borrow(), ["begin one", "begin two", "verify one", "verify two"]);
         assert_eq!(both.facts(), ["one", "two"]);
         let content = String::from_utf8(both.content()).unwrap();
         assert!(content.contains("one") && content.contains("two"), "{content}");
@@ -269,9 +269,8 @@ mod tests {
         for fails in [[Some("no"), None], [None, Some("no")]] {
             let (mut both, _) = combined(fails);
             let (setup, launched) = (both.setup(true), Launched::default());
-            let launch =
-                Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
-            assert!(matches!(both.after(&launch), Err(TreatmentError::NotInForce(_))));
+            let launch = Launch::of_worker(true, &setup, &launched);
+            assert!(matches!(both.verify_sample(&launch), Err(TreatmentError::NotInForce(_))));
         }
     }
 

@@ -25,7 +25,7 @@ impl Treatment for CommandArm {
     /// Checks the command line that the kernel executed in this arm, not the launcher's order.
     ///
     /// Another arm may run an equal command, and has its own proof.
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if !launch.is_treated {
             return Ok(Evidence::default());
         }
@@ -61,8 +61,7 @@ mod tests {
             let executed = words("old --x");
             let seen = seen.into_iter().collect();
             let launched = Launched { executed, seen, ..Launched::default() };
-            own.after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
-                .is_ok()
+            own.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         assert!(is_believed(true, Some("old\0--x\0")) && is_believed(false, Some("new\0--x\0")));
         assert!(!is_believed(true, Some("new\0--x\0")) && !is_believed(true, Some("old\0")));

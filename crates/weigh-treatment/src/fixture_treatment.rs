@@ -141,11 +141,11 @@ impl Treatment for FixtureTreatment {
         self.fixture.instance(&directory).map_err(TreatmentError::NoInstance)
     }
 
-    fn ask(&mut self) -> Result<(), TreatmentError> {
-        self.fixture.ask().map_err(TreatmentError::NoInstance)
+    fn query_servers(&mut self) -> Result<(), TreatmentError> {
+        self.fixture.query_servers().map_err(TreatmentError::NoInstance)
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if launch.is_treated {
             let directory = &self.of_instance();
             let Launch { launched, members, .. } = launch;

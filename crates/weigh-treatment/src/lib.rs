@@ -3,7 +3,7 @@
 //! `weigh-station` calls a treatment in this order:
 //!
 //! ```text
-//! build → prepare → apply → setup per arm → (before → sample → after) per sample → restore
+//! build → prepare → apply → setup per arm → (begin_sample → sample → verify_sample) → restore
 //! ```
 //!
 //! `prepare` and `apply` write down in the guard's journal how to undo a change, before they make it. The
@@ -206,8 +206,8 @@ pub trait Treatment {
     /// Returns true if a process of its arm can be interleaved on a CPU with one of another arm.
     ///
     /// Both then live at the same time, and differ by the treatment alone. That holds if the
-    /// treatment is a property of processes, and no `before` or `after` of a launch changes shared
-    /// state.
+    /// treatment is a property of processes, and neither [`Treatment::begin_sample`] nor
+    /// [`Treatment::verify_sample`] changes shared state.
     fn can_interleave(&self) -> bool {
         false
     }
@@ -283,11 +283,11 @@ pub trait Treatment {
         Ok(Instance::default())
     }
 
-    /// Called before each launch, of whichever arm.
+    /// Called before each launch, in whichever arm.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`]
-    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         let _ = role;
         Ok(())
     }
@@ -296,16 +296,17 @@ pub trait Treatment {
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`]
-    fn before_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
-        roles.into_iter().try_for_each(|role| self.before(role))
+    fn begin_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        roles.into_iter().try_for_each(|role| self.begin_sample(role))
     }
 
-    /// Called after each launch of its arm that has a result, while the members run: asks them what they are,
-    /// for the proof.
+    /// Queries the servers of its arm for the proof, while they still run.
+    ///
+    /// Called after each launch of its arm that has a result.
     ///
     /// # Errors
     /// [`TreatmentError::NoInstance`], where they do not answer.
-    fn ask(&mut self) -> Result<(), TreatmentError> {
+    fn query_servers(&mut self) -> Result<(), TreatmentError> {
         Ok(())
     }
 
@@ -316,17 +317,17 @@ pub trait Treatment {
     /// [`TreatmentError::NotInForce`]
     fn verify_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
         match self.reach() {
-            Reach::Processes => self.after(launch).map(drop),
+            Reach::Processes => self.verify_sample(launch).map(drop),
             _ => Ok(()),
         }
     }
 
-    /// Called after each: proves that the treatment was in force if and only if it should have been. No
-    /// sample counts without.
+    /// Called after each launch: proves that the treatment was in force if and only if it should have
+    /// been. No sample counts without.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`]
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError>;
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError>;
 
     /// Returns the material that its label does not name, as the content of a file.
     ///
@@ -379,7 +380,13 @@ pub struct Launch<'a> {
     pub members: &'a [MemberDuring],
 }
 
-impl Launch<'_> {
+impl<'a> Launch<'a> {
+    /// Returns a launch without members.
+    #[cfg(test)]
+    pub(crate) fn of_worker(is_treated: bool, setup: &'a Setup, launched: &'a Launched) -> Self {
+        Launch { is_treated, setup, launched, members: &[] }
+    }
+
     /// The numbers behind `NAME:` in `/proc/PID/status`, of the worker and of each member: a treatment of
     /// processes proves that all of them have it.
     pub fn status_numbers(&self, name: &str) -> impl Iterator<Item = Option<u32>> {

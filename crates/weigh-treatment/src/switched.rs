@@ -157,11 +157,11 @@ impl Treatment for Switched {
         self.try_out()
     }
 
-    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         self.switch(role == Role::Treated)
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let board = self.board.now.borrow();
         let is_held = |switch: &Switch| {
             board.get(&switch.setting.file).is_some_and(|at| at.holder == Some(self.arm))
@@ -254,14 +254,13 @@ mod tests {
         during: impl Fn(),
     ) -> Result<(), TreatmentError> {
         for (index, one) in arms.iter_mut().enumerate() {
-            one.before(Role::of(index + 1, arm, treated))?;
+            one.begin_sample(Role::of(index + 1, arm, treated))?;
         }
         during();
         let (setup, launched) = (Setup::default(), Launched::default());
         for (index, one) in arms.iter_mut().enumerate() {
             let is_treated = index + 1 == arm;
-            let (setup, launched) = (&setup, &launched);
-            one.after(&Launch { is_treated, setup, launched, members: &[] })?;
+            one.verify_sample(&Launch::of_worker(is_treated, &setup, &launched))?;
         }
         Ok(())
     }

@@ -169,23 +169,23 @@ impl Configuration {
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
-    pub fn before(&mut self, arm: usize, role: Role) -> Result<(), TreatmentError> {
+    pub fn begin_sample(&mut self, arm: usize, role: Role) -> Result<(), TreatmentError> {
         self.is_of_arm &= arm != 0;
         // Before the first of a pair, whichever that is: so both come equally often after a change.
         if role == Role::Treated || (role == Role::Paired && !self.is_of_arm) {
             self.turn_to(arm)?;
         }
         self.is_of_arm |= role == Role::Treated;
-        self.watch()?.before()
+        self.watch()?.begin_sample()
     }
 
     /// Before a pair of the one arm that there is, whose launches live at the same time.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
-    pub fn before_pair(&mut self, arm: usize, roles: [Role; 2]) -> Result<(), TreatmentError> {
-        roles.into_iter().try_for_each(|role| self.before(arm, role))?;
-        self.watch()?.before_pair();
+    pub fn begin_pair(&mut self, arm: usize, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        roles.into_iter().try_for_each(|role| self.begin_sample(arm, role))?;
+        self.watch()?.begin_pair();
         Ok(())
     }
 
@@ -193,9 +193,13 @@ impl Configuration {
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] with what was found.
-    pub fn after(&mut self, arm: usize, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    pub fn verify_sample(
+        &mut self,
+        arm: usize,
+        launch: &Launch,
+    ) -> Result<Evidence, TreatmentError> {
         if arm == 0 {
-            self.evidence = self.watch()?.after(launch)?;
+            self.evidence = self.watch()?.verify_sample(launch)?;
         }
         Ok(if launch.is_treated { self.evidence.clone() } else { Evidence::default() })
     }

@@ -96,12 +96,12 @@ impl Treatment for HostRules {
         setup(loginuid, self.watch.as_ref().map(|watch| watch.canary.clone()))
     }
 
-    fn before(&mut self, _: Role) -> Result<(), TreatmentError> {
-        self.watch.as_mut().ok_or_else(|| system("sample before apply"))?.before()
+    fn begin_sample(&mut self, _: Role) -> Result<(), TreatmentError> {
+        self.watch.as_mut().ok_or_else(|| system("sample before apply"))?.begin_sample()
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        self.watch.as_mut().ok_or_else(|| system("sample before apply"))?.after(launch)
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        self.watch.as_mut().ok_or_else(|| system("sample before apply"))?.verify_sample(launch)
     }
 
     fn content(&self) -> Vec<u8> {

@@ -80,7 +80,7 @@ impl Treatment for Residual {
 
     /// The context itself is invisible from outside; what gives it to one arm and keeps it from the
     /// other is not.
-    fn after(&mut self, _: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, _: &Launch) -> Result<Evidence, TreatmentError> {
         let client = self.client.as_mut().ok_or_else(|| system("sample before apply"))?;
         if client.status().map_err(needs)?.enabled != 0 {
             return Err(TreatmentError::NotInForce(

@@ -104,15 +104,15 @@ impl Watch {
     ///
     /// # Errors
     /// Where the kernel does not tell its status.
-    pub fn before(&mut self) -> Result<(), TreatmentError> {
+    pub fn begin_sample(&mut self) -> Result<(), TreatmentError> {
         self.status_before_sample = self.client.status().map_err(needs)?;
         self.cpu_before_sample = self.stream.cpu();
         self.of_pair = OfPair::Alone;
         Ok(())
     }
 
-    /// Announces a pair whose launches live at the same time; after [`Watch::before`].
-    pub fn before_pair(&mut self) {
+    /// Announces a pair whose launches live at the same time; after [`Watch::begin_sample`].
+    pub fn begin_pair(&mut self) {
         self.of_pair = OfPair::Expected;
     }
 
@@ -134,7 +134,7 @@ impl Watch {
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] with what was found.
-    pub fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    pub fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if self.client.status().map_err(needs)?.enabled == 0 {
             return Err(TreatmentError::NotInForce(
                 "auditing was switched off during the measurement".into(),

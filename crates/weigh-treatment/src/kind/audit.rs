@@ -198,19 +198,19 @@ impl Treatment for Auditing {
         setup(loginuid, canary)
     }
 
-    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         let arm = self.arm()?;
-        self.configuration()?.before(arm, role)
+        self.configuration()?.begin_sample(arm, role)
     }
 
-    fn before_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
+    fn begin_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
         let arm = self.arm()?;
-        self.configuration()?.before_pair(arm, roles)
+        self.configuration()?.begin_pair(arm, roles)
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let arm = self.arm()?;
-        self.configuration()?.after(arm, launch)
+        self.configuration()?.verify_sample(arm, launch)
     }
 
     fn content(&self) -> Vec<u8> {

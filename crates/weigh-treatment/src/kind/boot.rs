@@ -92,7 +92,7 @@ impl Treatment for OneArm {
         Setup::default().with(GuestState {})
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         // What runs in another arm runs in another boot, and that arm proves which.
         if !launch.is_treated {
             return Ok(Evidence::default());

@@ -185,7 +185,7 @@ impl Treatment for Rebuilt {
         Ok(self.place(place))
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         // One that failed is no sample, and whoever reads it says why.
         if launch.launched.exit_code != Some(0) {
             return Ok(Evidence::default());
@@ -304,9 +304,8 @@ mod tests {
             let mut treatment = Rebuilt { built, drawn: 1, ..Rebuilt::by(compiler) };
             let stdout = format!("{line}\n");
             let launched = Launched { exit_code: Some(exit_code), stdout, ..Launched::default() };
-            let launch =
-                Launch { is_treated, setup: &Setup::default(), launched: &launched, members: &[] };
-            treatment.after(&launch).is_ok()
+            let setup = Setup::default();
+            treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         let is_believed = |is_treated, exit, line: &str| believes(1, is_treated, exit, line);
         let line = |build: &str| format!(r#"{{"workload":"x"{build}}}"#);

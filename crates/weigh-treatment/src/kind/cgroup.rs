@@ -190,7 +190,7 @@ impl Treatment for Grouped {
         Setup::default().with(ControlGroup { directories, cpus })
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         self.prove_process(launch)?;
         self.prove_settings()?;
         Ok(Evidence::default())
@@ -238,8 +238,8 @@ mod tests {
             let seen = names.into_iter().zip([at_start, at_end]);
             let seen = seen.map(|(name, seen)| (name.into(), seen.into())).collect();
             let launched = Launched { seen, ..Launched::default() };
-            let (setup, launched) = (&Setup::default(), &launched);
-            arm.after(&Launch { is_treated, setup, launched, members: &[] }).is_ok()
+            let setup = &Setup::default();
+            arm.verify_sample(&Launch::of_worker(is_treated, setup, &launched)).is_ok()
         };
         let (inside, ended) = ("4:cpu:/x/own\n0::/own\n", "4:cpu:/\n0::/own\n");
         assert!(is_believed(true, inside, ended));

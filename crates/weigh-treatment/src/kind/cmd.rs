@@ -164,7 +164,7 @@ impl Treatment for Commanded {
         )))
     }
 
-    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         if role == Role::Treated {
             self.switch_on().map_err(TreatmentError::NotInForce)?;
             return self.prove(true, "before a treated sample");
@@ -178,7 +178,7 @@ impl Treatment for Commanded {
         }
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         // Another arm's change may be seen by this one's command.
         if launch.is_treated {
             self.prove(true, "after a treated sample")?;
@@ -248,22 +248,25 @@ mod tests {
         let (setup, launched) = (Setup::default(), Launched::default());
         for (arm, treated) in [(1, 1), (0, 1), (2, 2), (1, 1), (2, 2), (0, 2), (0, 1)] {
             for (index, one) in arms.iter_mut().enumerate() {
-                one.before(Role::of(index + 1, arm, treated)).unwrap();
+                one.begin_sample(Role::of(index + 1, arm, treated)).unwrap();
             }
             let found = std::fs::read_to_string(directory.path().join("it")).unwrap_or_default();
             assert_eq!(found.trim(), if arm == 0 { String::new() } else { arm.to_string() });
             for (index, one) in arms.iter_mut().enumerate() {
                 let is_treated = index + 1 == arm;
-                let (setup, launched) = (&setup, &launched);
-                one.after(&Launch { is_treated, setup, launched, members: &[] }).unwrap();
+                one.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).unwrap();
             }
         }
         // From outside, in either direction.
         std::fs::write(directory.path().join("it"), "1").unwrap();
-        assert!(arms[0].before(Role::Paired).unwrap_err().to_string().contains("should not have"));
-        arms[0].before(Role::Treated).unwrap();
+        assert!(
+            arms[0].begin_sample(Role::Paired).unwrap_err().to_string().contains("should not have")
+        );
+        arms[0].begin_sample(Role::Treated).unwrap();
         std::fs::remove_file(directory.path().join("it")).unwrap();
-        let launch = Launch { is_treated: true, setup: &setup, launched: &launched, members: &[] };
-        assert!(arms[0].after(&launch).unwrap_err().to_string().contains("should have been"));
+        let launch = Launch::of_worker(true, &setup, &launched);
+        assert!(
+            arms[0].verify_sample(&launch).unwrap_err().to_string().contains("should have been")
+        );
     }
 }

@@ -57,7 +57,7 @@ impl Treatment for Confined {
 
     /// A program may choose among the CPUs that it is given, also before anybody looks: so what was seen of
     /// it is some of them.
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let own = launch.setup.get::<AllowedCpus>().map_or(&[][..], |step| &step.cpus);
         if launch.is_treated && own != self.cpus {
             let problem = "weigh did not set the CPUs of the treated process";
@@ -122,9 +122,7 @@ mod tests {
             let names = [AllowedCpus::SEEN_OF_LAUNCHER, AllowedCpus::SEEN[0], AllowedCpus::SEEN[1]];
             let seen = names.into_iter().zip(seen).map(|(n, v)| (n.into(), v.into()));
             let launched = Launched { seen: seen.collect(), ..Launched::default() };
-            treatment
-                .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
-                .is_ok()
+            treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         let own = [0, 2, 3];
         assert!(is_believed(true, &own, ["0-3", "0,2-3", "0,2-3"]));

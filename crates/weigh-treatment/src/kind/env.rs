@@ -103,7 +103,7 @@ impl Treatment for Environment {
         Setup::default().with(Variables { set })
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let program = launch.launched.executed.first().map(Path::new).and_then(Path::file_name);
         if program.is_some_and(|name| name == FILE_NAME) && self.sets(LOCALE) {
             return Err(TreatmentError::NotInForce(format!(
@@ -156,9 +156,7 @@ mod tests {
         let setup = Setup::default().with(Variables { set });
         let seen = seen.map(|seen| (Variables::SEEN.to_owned(), seen.to_owned()));
         let launched = Launched { seen: seen.into_iter().collect(), ..Launched::default() };
-        treatment
-            .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
-            .is_ok()
+        treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
     }
 
     #[test]

@@ -84,12 +84,12 @@ mod tests {
         arm.look(Rc::default()).unwrap();
         arm.try_out().unwrap();
         assert!(are("powersave"));
-        arm.before(Role::Treated).unwrap();
+        arm.begin_sample(Role::Treated).unwrap();
         assert!(are("performance"));
         let journalled = arm.settings().map(|setting| serde_json::json!([setting]));
         journalled.for_each(|state| settings::undo(&state, root.path()).unwrap());
         assert!(are("powersave"));
-        let said = arm.before(Role::Paired).unwrap_err().to_string();
+        let said = arm.begin_sample(Role::Paired).unwrap_err().to_string();
         assert!(said.contains("the governor of policy0 was changed"), "{said}");
     }
 }

@@ -86,7 +86,7 @@ impl Treatment for OnHost {
         Setup::default().with(Whereabouts {})
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let there = self.visit.whereabouts();
         let seen = launch.seen(Whereabouts::SEEN)?;
         // The connection is part of it: it is another than that of any other arm.

@@ -70,7 +70,7 @@ impl Treatment for Layers {
 
     /// No program was executed that was not denied what the layers deny: the step itself tries that. That it
     /// cannot gain privileges is left of it in `/proc/PID/status`.
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let layers = launch.setup.get::<LandlockLayers>().map_or(0, |step| step.layers);
         let is_set_up = !launch.is_treated || layers == self.layers;
         let is_held = layers == 0 || launch.status_numbers("NoNewPrivs").all(|set| set == Some(1));
@@ -103,8 +103,7 @@ mod tests {
         let mut is_believed = |is_treated, layers, status: &str| {
             let setup = Setup::default().with(LandlockLayers { layers });
             let launched = Launched { status: status.into(), ..Launched::default() };
-            let launch = Launch { is_treated, setup: &setup, launched: &launched, members: &[] };
-            treatment.after(&launch).is_ok()
+            treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         assert!(is_believed(true, 2, "NoNewPrivs:\t1\n"));
         assert!(!is_believed(true, 2, "NoNewPrivs:\t0\n") && !is_believed(true, 2, ""));

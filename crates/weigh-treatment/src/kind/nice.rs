@@ -56,7 +56,7 @@ impl Treatment for Niceness {
 
     /// When it was executed and when it had ended. In between it may have been another, as somebody would
     /// have to change it twice.
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let own = launch.setup.get::<NiceLevel>().and_then(|step| step.level);
         if launch.is_treated && own != Some(self.level) {
             return Err(TreatmentError::NotInForce(format!(
@@ -105,9 +105,7 @@ mod tests {
         let mut is_believed = |is_treated, level, seen| {
             let setup = Setup::default().with(NiceLevel { level });
             let launched = launched(seen);
-            treatment
-                .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
-                .is_ok()
+            treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         assert!(is_believed(true, Some(-5), ["-5", "-5"]));
         assert!(!is_believed(true, Some(-5), ["0", "-5"]));

@@ -48,7 +48,7 @@ impl Treatment for Nothing {
     ///
     /// The process itself cannot be asked: a command may well filter its own system calls. If
     /// another arm has a further treatment, that treatment proves that this arm does not have it.
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let has_filter = launch.setup.get::<SeccompFilter>().is_some();
         let is_planted = launch.setup.get::<PlantedShare>().is_some_and(|share| share.ppm > 0);
         match launch.is_treated && (has_filter || is_planted) {
@@ -69,9 +69,8 @@ mod tests {
     #[test]
     fn an_arm_with_a_filter_or_planted_work_is_not_nothing() {
         let is_believed = |is_treated, setup: Setup| {
-            let launch =
-                Launch { is_treated, setup: &setup, launched: &Launched::default(), members: &[] };
-            Nothing.after(&launch).is_ok()
+            let launched = Launched::default();
+            Nothing.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         let planted = |ppm| Setup::default().with(PlantedShare::evenly(ppm));
         let filtered = || Setup::default().with(SeccompFilter { program: Vec::new() });

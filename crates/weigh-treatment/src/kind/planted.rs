@@ -126,7 +126,7 @@ impl Treatment for Planting {
         Setup::default().with(PlantedShare { ppm, every: self.every })
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         // One that failed is no sample, and whoever reads it says why.
         if launch.launched.exit_code != Some(0) {
             return Ok(Evidence::default());
@@ -201,9 +201,7 @@ mod tests {
         let setup = treatment.setup(is_treated);
         let stdout = format!("{line}\n");
         let launched = Launched { exit_code: Some(exit_code), stdout, ..Launched::default() };
-        treatment
-            .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
-            .is_ok()
+        treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Treatment for Preloading {
     /// Checks the libraries that the loader had to load, and the libraries that it did load.
     ///
     /// A program may end before the second can be seen.
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let wanted = launch.setup.get::<Preloaded>().and_then(|step| step.library.as_deref());
         let is_wanted = wanted == Some(&*self.library);
         for told in launch.seen(Preloaded::SEEN_TOLD)? {
@@ -176,8 +176,7 @@ mod tests {
                 mapped.map(|mapped| (Preloaded::SEEN_MAPPED.to_owned(), mapped.to_owned()));
             let seen = [told].into_iter().chain(mapped).collect();
             let launched = Launched { seen, ..Launched::default() };
-            let (setup, launched) = (&setup, &launched);
-            treatment.after(&Launch { is_treated, setup, launched, members: &[] }).is_ok()
+            treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         let own = "/lib/own.so:/lib/other.so";
         let with = Some("/bin/prog\n/lib/ld.so\n/lib/own.so");

@@ -154,7 +154,7 @@ impl Treatment for Elsewhere {
         own.unwrap_or_default().with(RootSeen {})
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let shown = self.source.shown();
         let Some((_, root)) = &self.raised else {
             return Err(TreatmentError::NotInForce(format!(
@@ -304,7 +304,9 @@ mod tests {
         let launched = Launched { seen, ..Launched::default() };
         let seen = MemberSeen { seen: named(member), ..MemberSeen::default() };
         let members = &[MemberDuring { before: seen.clone(), after: seen }];
-        treatment.after(&Launch { is_treated, setup: &setup, launched: &launched, members }).is_ok()
+        treatment
+            .verify_sample(&Launch { is_treated, setup: &setup, launched: &launched, members })
+            .is_ok()
     }
 
     #[test]

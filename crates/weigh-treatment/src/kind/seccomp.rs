@@ -113,7 +113,7 @@ impl Treatment for Filtering {
         format!("{:?}", self.program()).into_bytes()
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let (own_mode, own_filters) = self.own;
         // The other arm may have a filter too: of another treatment, or of the baseline.
         let has_filter = launch.setup.get::<SeccompFilter>().is_some();
@@ -191,9 +191,7 @@ mod tests {
             let mut treatment = treatment(own);
             let setup = treatment.setup(is_treated);
             let launched = launched(seccomp_mode, seccomp_filters);
-            treatment
-                .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
-                .is_ok()
+            treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         let (none, unknown) = ((0, Some(0)), (0, None));
         assert!(is_believed(none, true, Some(2), Some(1)));
@@ -214,7 +212,7 @@ mod tests {
             let seen = MemberSeen { status, ..MemberSeen::default() };
             let members = &[MemberDuring { before: seen.clone(), after: seen }];
             let (setup, launched) = (&setup, &launched);
-            treatment.after(&Launch { is_treated: true, setup, launched, members }).is_ok()
+            treatment.verify_sample(&Launch { is_treated: true, setup, launched, members }).is_ok()
         };
         assert!(is_believed("Seccomp:\t2\nSeccomp_filters:\t1\n"));
         assert!(!is_believed("Seccomp:\t0\nSeccomp_filters:\t0\n"));
@@ -225,7 +223,7 @@ mod tests {
         let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
         let setup = treatment.setup(true);
         let launched = launched(Some(2), Some(1));
-        let launch = Launch { is_treated: false, setup: &setup, launched: &launched, members: &[] };
-        assert!(treatment.after(&launch).is_ok());
+        let launch = Launch::of_worker(false, &setup, &launched);
+        assert!(treatment.verify_sample(&launch).is_ok());
     }
 }

@@ -83,7 +83,7 @@ impl ServersAsked {
 
 impl Treatment for ServersAsked {
     /// Checks that each server ran in the arm; the fixtures with these servers proved the settings.
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let has = |server: &str| launch.members.iter().any(|member| member.after.name == server);
         match self.servers.iter().find(|server| launch.is_treated && !has(server)) {
             None => Ok(Evidence::default()),
@@ -138,7 +138,9 @@ mod tests {
             let seen = MemberSeen { name: name.into(), ..MemberSeen::default() };
             let members = [MemberDuring { before: seen.clone(), after: seen }];
             let (setup, launched) = (&Setup::default(), &Launched::default());
-            treatment.after(&Launch { is_treated, setup, launched, members: &members }).is_ok()
+            treatment
+                .verify_sample(&Launch { is_treated, setup, launched, members: &members })
+                .is_ok()
         };
         assert!(is_believed(true, "mariadb") && is_believed(false, "redis"));
         assert!(!is_believed(true, "redis"));

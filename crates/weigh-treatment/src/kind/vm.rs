@@ -291,7 +291,7 @@ impl Treatment for GuestVisit {
         Setup::default().with(GuestState {})
     }
 
-    fn before(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         if let Some((guest, _)) = &self.guest {
             match role {
                 Role::Treated => guest.thaw(),
@@ -301,7 +301,7 @@ impl Treatment for GuestVisit {
         Ok(())
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let read = |name: &str| -> Result<GuestSeen, TreatmentError> {
             let seen = launch.seen(name)?;
             serde_json::from_str(seen[0]).map_err(|error| {

@@ -74,7 +74,7 @@ impl Treatment for Filling {
         Setup::default().with(FilledCommand { values })
     }
 
-    fn after(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let values = launch.setup.get::<FilledCommand>().map_or(&[][..], |step| &step.values);
         let seen = launch.launched.seen(COMMAND_LINE)?;
         let executed = &launch.launched.executed;
@@ -149,9 +149,7 @@ mod tests {
             let seen = seen.map(|seen| (COMMAND_LINE.to_owned(), seen.to_owned()));
             let seen = seen.into_iter().collect();
             let launched = Launched { executed, seen, ..Launched::default() };
-            treatment
-                .after(&Launch { is_treated, setup: &setup, launched: &launched, members: &[] })
-                .is_ok()
+            treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         assert!(is_believed(true, "x8", Some("prog\0x8\0")));
         assert!(!is_believed(true, "x8", Some("prog\0x1\0")));
