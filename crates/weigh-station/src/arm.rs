@@ -62,6 +62,7 @@ pub struct Arm {
 #[derive(Clone)]
 pub struct Exempt {
     pub treated: WhoIsTreated,
+    /// Also the arm's own place, unless its treatment has another.
     pub place: LaunchPlace,
     pub setup: Setup,
     /// Where the client is on another machine.
@@ -94,12 +95,12 @@ struct Raised {
 
 impl Arm {
     pub fn new(
-        named: Named,
+        mut named: Named,
         servers: BTreeMap<String, Box<dyn Treatment>>,
-        place: LaunchPlace,
         setup: Setup,
         exempt: Exempt,
     ) -> Arm {
+        let place = named.launch_place(exempt.place.clone());
         Arm { named, servers, needs: Vec::new(), place, setup, exempt, raised: None }
     }
 
@@ -205,12 +206,12 @@ impl Arm {
         self.raised.as_ref().map_or(&self.place, |raised| &raised.place)
     }
 
-    /// From the next launcher on, what its treatment varies is that of this pair.
+    /// Sets the place of the next launchers to that of this pair.
     ///
     /// # Errors
-    /// Where its place is gone, and cannot be had again.
-    pub fn vary(&mut self, draw: PairDraw) -> Result<(), ArmsError> {
-        self.place = self.named.treatment.vary(self.place.clone(), draw)?;
+    /// If the place is gone.
+    pub fn set_place(&mut self, draw: PairDraw) -> Result<(), ArmsError> {
+        self.place = self.named.place_for_pair(self.exempt.place.clone(), draw)?;
         Ok(())
     }
 

@@ -33,8 +33,8 @@ pub struct Arms<'a> {
 
 /// Where an arm is launched whose treatment says nothing of it. Two builds of the workloads would be one more
 /// difference between arms: where one takes the static one alone, all on the same machine do.
-fn common_place(here: &LaunchPlace, treatments: &[Named]) -> LaunchPlace {
-    let mut places = treatments.iter().map(|named| named.treatment.place(here.clone()));
+fn common_place(here: &LaunchPlace, treatments: &mut [Named]) -> LaunchPlace {
+    let mut places = treatments.iter_mut().map(|named| named.launch_place(here.clone()));
     let is_static =
         |place: &LaunchPlace| place.executable.is_static && place.scratch == here.scratch;
     places.find(is_static).map_or_else(
@@ -133,23 +133,22 @@ impl<'a> Arms<'a> {
                 others.overridden_by(treatments[own].treatment.setup(true))
             })
             .collect();
-        let here = common_place(context.place, &treatments);
+        let here = common_place(context.place, &mut treatments);
         let nothing = treatments.iter().fold(context.surroundings.clone(), |setup, named| {
             setup.overridden_by(named.treatment.setup(false))
         });
         let treated = serving.treated;
         let shares = CpuShares::here(&setups).filter(|_| away.is_none());
-        let exempt = Exempt { treated, place: here.clone(), setup: nothing, away, shares };
+        let exempt = Exempt { treated, place: here, setup: nothing, away, shares };
         let mut arms = Vec::new();
         for (named, setup) in treatments.into_iter().zip(setups) {
-            let place = named.treatment.place(here.clone());
             let root = setup.get::<EnterRoot>().cloned();
             context.circumstances.root_of_servers =
                 root.clone().filter(|_| treated != WhoIsTreated::Client);
             context.circumstances.root_of_workers = root;
             let servers = servers_of_arm(&serving.labels, &named.label, &context, guard)?;
             let exempt = exempt.clone();
-            let mut arm = Arm::new(named, servers, place, setup, exempt);
+            let mut arm = Arm::new(named, servers, setup, exempt);
             arm.renew(context.interrupted)?;
             arms.push(arm);
         }
@@ -379,7 +378,7 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// Where it does not start.
     pub fn renew(&mut self, arm: usize, draw: PairDraw) -> Result<(), ArmsError> {
-        self.arms[arm].vary(draw)?;
+        self.arms[arm].set_place(draw)?;
         self.arms[arm].renew(self.context.interrupted)
     }
 

@@ -3,7 +3,7 @@
 
 use super::kind::none;
 use super::{
-    ApplyContext, Kind, Launch, Occupied, PairDraw, Reach, Role, Treatment, TreatmentError, build,
+    ApplyContext, Kind, Launch, Occupied, Place, Reach, Role, Treatment, TreatmentError, build,
     not_elsewhere,
 };
 use weigh_host::undo::guard::Guard;
@@ -11,7 +11,6 @@ use weigh_model::evidence::Evidence;
 use weigh_model::label::Term;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_workload::instance::Instance;
-use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 
 /// The treatments of one arm, in the order written, each with the name of its kind.
@@ -100,12 +99,8 @@ impl Treatment for Combined {
         self.parts.iter_mut().try_for_each(|(_, part)| part.apply(context, guard))
     }
 
-    fn place(&self, place: LaunchPlace) -> LaunchPlace {
-        self.all().fold(place, |place, part| part.place(place))
-    }
-
-    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
-        self.parts.iter_mut().try_fold(place, |place, (_, part)| part.vary(place, draw))
+    fn places(&mut self) -> Vec<&mut dyn Place> {
+        self.parts.iter_mut().flat_map(|(_, part)| part.places()).collect()
     }
 
     fn reach(&self) -> Reach {
@@ -190,8 +185,9 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::parse;
+    use crate::{Named, PairDraw, parse};
     use weigh_workload::launcher::Launched;
+    use weigh_workload::place::LaunchPlace;
     use weigh_workload::setup::kind::login_uid::LoginUid;
     use weigh_workload::setup::kind::planted_share::PlantedShare;
 
@@ -271,6 +267,49 @@ mod tests {
             let (setup, launched) = (both.setup(true), Launched::default());
             let launch = Launch::of_worker(true, &setup, &launched);
             assert!(matches!(both.verify_sample(&launch), Err(TreatmentError::NotInForce(_))));
+        }
+    }
+
+    /// A place that is another one for each pair: the directory has the number of the pair.
+    struct Moving(&'static str, u32);
+
+    impl Place for Moving {
+        fn launch_place(&self, place: LaunchPlace) -> LaunchPlace {
+            let own = format!("{}-{}", self.0, self.1);
+            LaunchPlace { work_directory: place.work_directory.join(own), ..place }
+        }
+
+        fn prepare_pair(&mut self, _: PairDraw) -> Result<(), TreatmentError> {
+            self.1 += 1;
+            Ok(())
+        }
+    }
+
+    impl Treatment for Moving {
+        fn places(&mut self) -> Vec<&mut dyn Place> {
+            vec![self]
+        }
+
+        fn verify_sample(&mut self, _: &Launch) -> Result<Evidence, TreatmentError> {
+            Ok(Evidence::default())
+        }
+    }
+
+    #[test]
+    fn every_part_is_applied_to_the_place_of_each_pair() {
+        let scratch = tempfile::tempdir().unwrap();
+        let here = LaunchPlace::here(scratch.path().to_owned()).unwrap();
+        let part =
+            |name: &'static str| (name.to_owned(), Box::new(Moving(name, 0)) as Box<dyn Treatment>);
+        let treatment = Box::new(Combined { parts: vec![part("outer"), part("inner")] });
+        let mut named = Named { label: String::new(), kinds: Vec::new(), treatment };
+        let below = |place: LaunchPlace| {
+            place.work_directory.strip_prefix(scratch.path()).unwrap().display().to_string()
+        };
+        assert_eq!(below(named.launch_place(here.clone())), "outer-0/inner-0");
+        for pair in 1..3 {
+            let place = named.place_for_pair(here.clone(), PairDraw::default()).unwrap();
+            assert_eq!(below(place), format!("outer-{pair}/inner-{pair}"));
         }
     }
 

@@ -10,6 +10,7 @@
 //! crate does not know which sample is next, and stores nothing.
 //!
 //! - [`Kind`] is a kind, and [`Treatment`] one with its parameters; [`kinds`] lists all, fixtures included;
+//! - [`Place`] is the part of a treatment that decides where its arm is launched;
 //! - [`parse`] reads a label, such as `audit+seccomp`; [`undoings`] says how to undo each kind of change;
 //! - [`Placebo`]: the same procedure without the effect, which is the default baseline;
 //! - [`audit`], [`boot`], [`elsewhere`], [`guest`], [`rebuild`], [`seccomp`]: the parts of the larger kinds.
@@ -56,6 +57,7 @@ pub mod digest;
 mod error;
 mod fixture_treatment;
 pub mod guest;
+mod place;
 pub mod placebo;
 pub mod rebuild;
 pub mod remote;
@@ -74,6 +76,7 @@ use combined::Combined;
 pub use error::TreatmentError;
 pub use fixture_treatment::on_demand;
 pub use kind::KINDS;
+pub use place::{PairDraw, Place};
 pub use placebo::Placebo;
 pub use shared_state::SharedState;
 pub use tuned::asked_of_servers;
@@ -160,15 +163,6 @@ impl Role {
     }
 }
 
-/// Which pair begins, the same in both of its arms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PairDraw {
-    /// Drawn for this pair.
-    pub chance: u64,
-    /// The set and the number of the pair: rows that are measured one after the other have the same.
-    pub round: (usize, usize),
-}
-
 /// Part of the kernel that exists once and that a treatment changes.
 ///
 /// Two treatments cannot both have it in one experiment, unless both take turns at it.
@@ -179,6 +173,9 @@ pub struct Occupied {
 }
 
 /// Extent of a treatment's effect.
+///
+/// Every treatment has one, and an arm has the farthest of its parts. So it belongs to [`Treatment`],
+/// although only a [`Place`] can reach another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
     /// The processes of its arm through their set-up, wherever they are launched.
@@ -247,19 +244,9 @@ pub trait Treatment {
         Ok(())
     }
 
-    /// Where its arm is launched, from where it would be without this treatment; after [`Treatment::apply`].
-    fn place(&self, place: LaunchPlace) -> LaunchPlace {
-        place
-    }
-
-    /// A pair of its arm begins: the place of its arm, where that varies from pair to pair, or from round to
-    /// round.
-    ///
-    /// # Errors
-    /// Where there is no such place any more.
-    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
-        let _ = draw;
-        Ok(place)
+    /// Returns the places among its parts, from the outermost inwards: itself, if it is one.
+    fn places(&mut self) -> Vec<&mut dyn Place> {
+        Vec::new()
     }
 
     /// Returns the extent of its effect.

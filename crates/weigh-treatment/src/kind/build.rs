@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::rebuild::compiler::Compiler;
 use crate::rebuild::{LINKS, Link, build, digest_of_sources};
-use crate::{ApplyContext, Kind, Launch, PairDraw, Placebo, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, PairDraw, Place, Placebo, Treatment, TreatmentError};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -139,6 +139,20 @@ impl Rebuilt {
     }
 }
 
+impl Place for Rebuilt {
+    fn launch_place(&self, place: LaunchPlace) -> LaunchPlace {
+        match self.links().get(self.drawn) {
+            Some(link) => LaunchPlace { executable: link.executable.clone(), ..place },
+            None => place,
+        }
+    }
+
+    fn prepare_pair(&mut self, draw: PairDraw) -> Result<(), TreatmentError> {
+        self.drawn = (draw.chance % LINKS as u64) as usize;
+        Ok(())
+    }
+}
+
 impl Treatment for Rebuilt {
     fn can_interleave(&self) -> bool {
         true
@@ -173,16 +187,8 @@ impl Treatment for Rebuilt {
         Ok(Vec::new())
     }
 
-    fn place(&self, place: LaunchPlace) -> LaunchPlace {
-        match self.links().get(self.drawn) {
-            Some(link) => LaunchPlace { executable: link.executable.clone(), ..place },
-            None => place,
-        }
-    }
-
-    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
-        self.drawn = (draw.chance % LINKS as u64) as usize;
-        Ok(self.place(place))
+    fn places(&mut self) -> Vec<&mut dyn Place> {
+        vec![self]
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {

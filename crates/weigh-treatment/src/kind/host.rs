@@ -2,7 +2,7 @@
 
 use crate::remote::connection::Connection;
 use crate::remote::{PARAMETERS, RemoteSession, Ssh};
-use crate::{ApplyContext, Kind, Launch, PairDraw, Reach, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, PairDraw, Place, Reach, Treatment, TreatmentError};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::described::{line, machine_changes};
@@ -52,6 +52,16 @@ struct OnHost {
     visit: RemoteSession,
 }
 
+impl Place for OnHost {
+    fn launch_place(&self, place: LaunchPlace) -> LaunchPlace {
+        self.visit.connection.as_ref().map_or(place, |connection| connection.place.clone())
+    }
+
+    fn prepare_pair(&mut self, _: PairDraw) -> Result<(), TreatmentError> {
+        if self.visit.is_lost() { self.visit.come_back() } else { Ok(()) }
+    }
+}
+
 impl Treatment for OnHost {
     fn reach(&self) -> Reach {
         Reach::Elsewhere
@@ -70,16 +80,8 @@ impl Treatment for OnHost {
         Ok(Vec::new())
     }
 
-    fn place(&self, place: LaunchPlace) -> LaunchPlace {
-        self.visit.connection.as_ref().map_or(place, |connection| connection.place.clone())
-    }
-
-    fn vary(&mut self, place: LaunchPlace, _: PairDraw) -> Result<LaunchPlace, TreatmentError> {
-        if !self.visit.is_lost() {
-            return Ok(place);
-        }
-        self.visit.come_back()?;
-        Ok(self.place(place))
+    fn places(&mut self) -> Vec<&mut dyn Place> {
+        vec![self]
     }
 
     fn setup(&self, _: bool) -> Setup {

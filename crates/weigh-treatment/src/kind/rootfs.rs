@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use crate::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::{
-    ApplyContext, Kind, Launch, PairDraw, Parameter, Placebo, Probe, Treatment, TreatmentError,
+    ApplyContext, Kind, Launch, PairDraw, Parameter, Place, Placebo, Probe, Treatment,
+    TreatmentError,
 };
 use weigh_archive::Packed;
 use weigh_host::undo::guard::Guard;
@@ -120,6 +121,20 @@ struct Elsewhere {
     raised: Option<(Rc<Roots>, Rc<Root>)>,
 }
 
+impl Place for Elsewhere {
+    fn launch_place(&self, mut place: LaunchPlace) -> LaunchPlace {
+        let other = self.raised.as_ref().and_then(|(roots, _)| roots.static_build());
+        if let Some(executable) = other {
+            place.executable = executable;
+        }
+        place
+    }
+
+    fn prepare_pair(&mut self, _: PairDraw) -> Result<(), TreatmentError> {
+        self.source.check_now_and_then().map_err(|problem| self.is_another(&problem))
+    }
+}
+
 impl Treatment for Elsewhere {
     fn can_interleave(&self) -> bool {
         true
@@ -136,17 +151,8 @@ impl Treatment for Elsewhere {
         Ok(())
     }
 
-    fn place(&self, mut place: LaunchPlace) -> LaunchPlace {
-        let other = self.raised.as_ref().and_then(|(roots, _)| roots.static_build());
-        if let Some(executable) = other {
-            place.executable = executable;
-        }
-        place
-    }
-
-    fn vary(&mut self, place: LaunchPlace, _: PairDraw) -> Result<LaunchPlace, TreatmentError> {
-        self.source.check_now_and_then().map_err(|problem| self.is_another(&problem))?;
-        Ok(place)
+    fn places(&mut self) -> Vec<&mut dyn Place> {
+        vec![self]
     }
 
     fn setup(&self, is_treated: bool) -> Setup {

@@ -9,7 +9,7 @@ use crate::guest::accel::{self, Accel, Kvm};
 use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
 use crate::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
 use crate::remote::handshake::Handshake;
-use crate::{ApplyContext, Kind, Launch, PairDraw, Reach, Role, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, PairDraw, Place, Reach, Role, Treatment, TreatmentError};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::kind::{Parameter, Probe};
@@ -215,6 +215,32 @@ impl GuestVisit {
     }
 }
 
+impl Place for GuestVisit {
+    fn launch_place(&self, place: LaunchPlace) -> LaunchPlace {
+        match (&self.guest, &self.plan) {
+            (Some((guest, arrival)), Some(plan)) => guest.place(arrival, plan),
+            _ => place,
+        }
+    }
+
+    /// Boots the guest for each round, and again if it is lost.
+    fn prepare_pair(&mut self, draw: PairDraw) -> Result<(), TreatmentError> {
+        if self.is_lost() {
+            self.losses += 1;
+            if self.losses > LOSSES {
+                let problem = format!("the guest ended by itself {LOSSES} times");
+                return Err(TreatmentError::Unavailable(problem));
+            }
+        } else if self.round == Some(draw.round) {
+            // It takes a new launcher.
+            self.guest.iter().for_each(|(guest, _)| guest.thaw());
+            return Ok(());
+        }
+        self.round = Some(draw.round);
+        self.boot()
+    }
+}
+
 /// Checks that a kernel has the requested release, and the version line of earlier boots.
 fn check_version(seen: &str, release: &str, first: Option<&str>) -> Result<(), String> {
     let own = seen.strip_prefix("Linux version ").and_then(|rest| rest.split(' ').next());
@@ -263,28 +289,8 @@ impl Treatment for GuestVisit {
         self.boot()
     }
 
-    fn place(&self, place: LaunchPlace) -> LaunchPlace {
-        match (&self.guest, &self.plan) {
-            (Some((guest, arrival)), Some(plan)) => guest.place(arrival, plan),
-            _ => place,
-        }
-    }
-
-    fn vary(&mut self, place: LaunchPlace, draw: PairDraw) -> Result<LaunchPlace, TreatmentError> {
-        if self.is_lost() {
-            self.losses += 1;
-            if self.losses > LOSSES {
-                let problem = format!("the guest ended unexpectedly {LOSSES} times");
-                return Err(TreatmentError::Unavailable(problem));
-            }
-        } else if self.round == Some(draw.round) {
-            // It takes a new launcher.
-            self.guest.iter().for_each(|(guest, _)| guest.thaw());
-            return Ok(place);
-        }
-        self.round = Some(draw.round);
-        self.boot()?;
-        Ok(self.place(place))
+    fn places(&mut self) -> Vec<&mut dyn Place> {
+        vec![self]
     }
 
     fn setup(&self, _: bool) -> Setup {

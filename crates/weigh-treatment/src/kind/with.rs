@@ -1,7 +1,7 @@
 //! `with`: words in place of `{NAME}` in the command that is weighed.
 
 use crate::digest::digest_of_file;
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use crate::{Kind, Launch, Parameter, Place, Probe, Reach, Treatment, TreatmentError};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::executable::Executable;
@@ -59,14 +59,8 @@ impl Treatment for Filling {
         Reach::Processes
     }
 
-    /// Uses each value as the interpreter of the language that its name is, for programs of ours.
-    fn place(&self, place: LaunchPlace) -> LaunchPlace {
-        let is_here = place.is_here();
-        let own = |executable: Executable, (language, value): &(String, String)| {
-            executable.with_interpreter(language, &found_from_anywhere(value, is_here))
-        };
-        let executable = self.values.iter().fold(place.executable, own);
-        LaunchPlace { executable, ..place }
+    fn places(&mut self) -> Vec<&mut dyn Place> {
+        vec![self]
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
@@ -106,6 +100,18 @@ impl Treatment for Filling {
         let show = |(name, value): &(String, String)| format!("{{{name}}} is `{value}`");
         let all: Vec<String> = self.values.iter().map(show).collect();
         vec![format!("In the executed command, {}.", all.join(", "))]
+    }
+}
+
+impl Place for Filling {
+    /// Uses each value as the interpreter of the language that its name is, for programs of ours.
+    fn launch_place(&self, place: LaunchPlace) -> LaunchPlace {
+        let is_here = place.is_here();
+        let own = |executable: Executable, (language, value): &(String, String)| {
+            executable.with_interpreter(language, &found_from_anywhere(value, is_here))
+        };
+        let executable = self.values.iter().fold(place.executable, own);
+        LaunchPlace { executable, ..place }
     }
 }
 
