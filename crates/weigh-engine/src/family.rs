@@ -125,7 +125,7 @@ mod tests {
         let metrics = [Metric::Rate, Metric::CpuTime, Metric::OverallRate];
         assert_eq!(weight(20, &metrics, false, 0), 20);
         assert_eq!(weight(20, &metrics[..2], true, 6), 46);
-        let asked = [&metrics[..], &[Metric::PeakMemory]].concat();
+        let asked = [&metrics[..], &[Metric::Named("jobs".into())]].concat();
         assert_eq!(weight(20, &asked, false, 0), 40);
     }
 }

@@ -38,6 +38,7 @@ use weigh_model::result::summary::{
 use weigh_model::result::versus::Versus;
 use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
 use weigh_model::workload::metric::{Direction, Metric};
+use weigh_model::workload::sample::SampleMetric;
 use weigh_treatment::differences::differences;
 
 /// First warning of a report from an emulated CPU, which counts instructions and not time.
@@ -319,14 +320,11 @@ fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
     let why = match metric {
         _ if is_known => return None,
         Metric::Rate | Metric::OverallRate | Metric::CpuTime => return None,
-        Metric::PeakMemory => {
-            "the workload used no more memory than weigh's launcher, from which it is forked"
-        }
-        Metric::BlockInput | Metric::BlockOutput => "the kernel counted no block I/O",
         Metric::Latency(_) => {
             "its samples have too few operations, or its operations cannot be timed one by one"
         }
-        Metric::Named(_) => "the workload's output has no reading with this name",
+        Metric::Named(name) => SampleMetric::find(name)
+            .map_or("the workload's output has no reading with this name", |known| known.absent),
     };
     Some(format!("no verdict on `{}`: {why}", metric.name()))
 }

@@ -8,7 +8,7 @@ use crate::evidence::Evidence;
 use crate::result::scheme::Scheme;
 use crate::role::SampleRole;
 use crate::workload::metric::{Metric, MetricValue};
-use crate::workload::sample::{Outside, OwnReading};
+use crate::workload::sample::{Outside, OwnReading, Sample};
 use crate::workload::times::Times;
 use paired::histogram::Histogram;
 
@@ -272,6 +272,20 @@ impl PooledTimes {
         self.histogram.merge(&other.histogram);
         if other.longest_ns > self.longest_ns {
             (self.longest_ns, self.longest_at_ms) = (other.longest_ns, other.longest_at_ms);
+        }
+    }
+}
+
+impl From<&Sample> for Usage {
+    fn from(sample: &Sample) -> Usage {
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        Usage {
+            user_ns: number(sample.user_ns),
+            system_ns: number(sample.system_ns),
+            voluntary_switches: number(sample.voluntary_switches),
+            involuntary_switches: number(sample.involuntary_switches),
+            minor_faults: number(sample.minor_faults),
+            major_faults: number(sample.major_faults),
         }
     }
 }

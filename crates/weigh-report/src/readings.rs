@@ -10,6 +10,7 @@ use weigh_model::format::quoted;
 use weigh_model::result::reading::Reading;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::workload::metric::{Direction, Metric};
+use weigh_model::workload::sample::SampleMetric;
 
 /// So many workloads are named for each verdict.
 const MOST_NAMED: usize = 6;
@@ -58,13 +59,11 @@ fn title(metric: &Metric) -> String {
         Metric::Rate => "Rate".into(),
         Metric::OverallRate => "Rate over all time".into(),
         Metric::CpuTime => "CPU time per operation".into(),
-        Metric::PeakMemory => "Peak memory".into(),
-        Metric::BlockInput => "Block input per operation".into(),
-        Metric::BlockOutput => "Block output per operation".into(),
         Metric::Latency(percentile) => {
             percentile.name().replace("latency_p", "Latency per operation, p")
         }
-        Metric::Named(name) => format::label(name),
+        Metric::Named(name) => SampleMetric::find(name)
+            .map_or_else(|| format::label(name), |known| known.title.to_owned()),
     }
 }
 
@@ -75,13 +74,10 @@ fn legend(metric: &Metric) -> &'static str {
             "mean rate including stalls; the results above are medians of interleaved slices"
         }
         Metric::CpuTime => "user + system time; time spent waiting is excluded",
-        Metric::PeakMemory => {
-            "the largest resident set of the workload or of a process that it waited for"
-        }
-        Metric::BlockInput => "read from block devices; reads from the page cache are excluded",
-        Metric::BlockOutput => "written to block devices, at once or later",
         Metric::Latency(_) => "per sample; timing each operation adds some time to it",
-        Metric::Named(_) => "as the program reports it",
+        Metric::Named(name) => {
+            SampleMetric::find(name).map_or("as the program reports it", |known| known.legend)
+        }
     }
 }
 
@@ -183,6 +179,7 @@ fn no_verdict(s: &Summary, metrics: &[&Metric]) -> Option<String> {
 fn name(metric: &Metric) -> String {
     match metric {
         Metric::CpuTime => "CPU time".into(),
+        Metric::Named(name) if SampleMetric::find(name).is_some() => title(metric).to_lowercase(),
         Metric::Latency(_) | Metric::Named(_) => quoted(metric.name()),
         known => title(known).to_lowercase(),
     }

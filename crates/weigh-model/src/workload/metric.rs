@@ -62,16 +62,10 @@ pub enum Metric {
     /// CPU time of an operation, in user and kernel mode, of the workload and the processes that it started.
     /// It does not include waiting, for a disk or for a CPU that others have.
     CpuTime,
-    /// The largest resident set of the workload's process or of one that it started and waited for
-    /// (`ru_maxrss`, getrusage(2)).
-    PeakMemory,
-    /// Data that an operation reads from block devices (`ru_inblock`).
-    BlockInput,
-    /// Data that an operation writes to block devices, at once or later (`ru_oublock`).
-    BlockOutput,
     /// A percentile of the time of one operation; `latency_p99` for example.
     Latency(Percentile),
-    /// One that the program itself reports, in the `readings` of its line.
+    /// One of [`SAMPLE_METRICS`](super::sample::SAMPLE_METRICS), or one that the program itself reports,
+    /// in the `readings` of its line.
     Named(Arc<str>),
 }
 
@@ -160,9 +154,6 @@ impl Metric {
             Metric::Rate => "rate",
             Metric::OverallRate => "all_time",
             Metric::CpuTime => "cpu_time",
-            Metric::PeakMemory => "peak_memory",
-            Metric::BlockInput => "block_input",
-            Metric::BlockOutput => "block_output",
             Metric::Latency(percentile) => percentile.name(),
             Metric::Named(name) => name,
         }
@@ -177,14 +168,7 @@ impl From<Metric> for String {
 
 impl From<String> for Metric {
     fn from(name: String) -> Metric {
-        let known = [
-            Metric::Rate,
-            Metric::OverallRate,
-            Metric::CpuTime,
-            Metric::PeakMemory,
-            Metric::BlockInput,
-            Metric::BlockOutput,
-        ];
+        let known = [Metric::Rate, Metric::OverallRate, Metric::CpuTime];
         let latencies = Percentile::ALL.map(Metric::Latency);
         known
             .into_iter()
@@ -219,12 +203,12 @@ mod tests {
 
     #[test]
     fn what_is_judged_has_the_rate_first_and_nothing_twice() {
-        let asked = [Metric::PeakMemory, Metric::CpuTime, Metric::PeakMemory];
+        let asked = ["jobs", "cpu_time", "jobs"].map(|name| Metric::parse(name).unwrap());
         let names = |fixed| -> Vec<String> {
             Metric::judged(fixed, &asked).into_iter().map(String::from).collect()
         };
-        assert_eq!(names(None), ["rate", "cpu_time", "peak_memory"]);
-        assert_eq!(names(Some(8)), ["rate", "peak_memory", "cpu_time"]);
+        assert_eq!(names(None), ["rate", "cpu_time", "jobs"]);
+        assert_eq!(names(Some(8)), ["rate", "jobs", "cpu_time"]);
     }
 
     #[test]

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::workload::metric::{CLIPPED, Direction, INTERLEAVED, Metric, MetricValue};
 use crate::workload::times::{MOST_TIMES, Times};
 
+mod metrics;
+
+pub use metrics::{SAMPLE_METRICS, SampleMetric};
+
 /// Possible rates of a program per second, in any unit; with these bounds a ratio of rates is
 /// finite, too.
 const RATES: RangeInclusive<f64> = 1e-12..=1e21;
@@ -109,7 +113,8 @@ impl OwnReading {
 
     fn check(&self) -> Result<(), String> {
         let OwnReading { name, value, unit, .. } = self;
-        if !matches!(Metric::parse(name), Ok(Metric::Named(_) | Metric::Latency(_))) {
+        let is_own = matches!(Metric::parse(name), Ok(Metric::Named(_) | Metric::Latency(_)));
+        if !is_own || SampleMetric::find(name).is_some() {
             return Err(format!("it reported a reading with the invalid name `{name}`"));
         }
         if !(value.is_finite() && *value >= 0.0) || unit.len() > LONGEST_UNIT {
@@ -138,7 +143,7 @@ impl Sample {
     /// Operations per second, in the unit of the workload: over all of the timed part, or, where it took
     /// turns, what its slices say.
     pub fn rate(&self) -> f64 {
-        interleaved_rate(&self.readings).unwrap_or_else(|| self.rate_over_all())
+        self.reading(INTERLEAVED).map_or_else(|| self.rate_over_all(), |own| own.value)
     }
 
     /// Operations per second over all of the timed part, in the unit of the workload.
@@ -164,21 +169,37 @@ impl Sample {
 
     /// CPU time per operation of the timed part; `None` where it is not known, or none was used.
     pub fn cpu_ns_per_op(&self) -> Option<f64> {
-        cpu_ns_per_op(self.user_ns, self.system_ns, self.operations)
+        let time = (self.user_ns? + self.system_ns?) as f64 / self.operations;
+        Some(time).filter(|time| time.is_normal() && *time > 0.0)
     }
 
-    /// Returns the value of a metric; `None` where it is not known.
+    /// Returns the value of a metric besides the rate; `None` where it is not known.
     pub fn amount(&self, metric: &Metric) -> Option<MetricValue> {
-        if *metric == Metric::CpuTime {
-            return Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op"));
+        match metric {
+            Metric::Rate => None,
+            Metric::OverallRate => self.all_time(),
+            Metric::CpuTime => Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op")),
+            Metric::Latency(_) | Metric::Named(_) => match SampleMetric::find(metric.name()) {
+                Some(known) => known.of(self),
+                None => {
+                    let OwnReading { value, unit, better, .. } = self.reading(metric.name())?;
+                    let unit = unit.as_str().into();
+                    Some(MetricValue { value: *value, unit, better: *better })
+                }
+            },
         }
-        if *metric == Metric::OverallRate {
-            return all_time(&self.readings, self.rate_over_all());
-        }
-        let operations = self.total_operations.unwrap_or(self.operations);
-        let memory_and_blocks =
-            [self.peak_memory_bytes, self.block_input_bytes, self.block_output_bytes];
-        further_value(metric, operations, memory_and_blocks, &self.readings)
+    }
+
+    fn reading(&self, name: &str) -> Option<&OwnReading> {
+        self.readings.iter().find(|own| own.name == name)
+    }
+
+    /// Returns the rate over all time of an interleaved sample, with the longest slices clipped.
+    /// Samples of an earlier weigh have the `rate` with every stall.
+    fn all_time(&self) -> Option<MetricValue> {
+        let OwnReading { unit, better, .. } = self.reading(INTERLEAVED)?;
+        let value = self.reading(CLIPPED).map_or(self.rate_over_all(), |clipped| clipped.value);
+        Some(MetricValue { value, unit: unit.as_str().into(), better: *better })
     }
 
     /// Refuses a timed part that is longer than the whole process lived.
@@ -257,47 +278,6 @@ fn has_readings(line: &str) -> bool {
     };
     fields.remove("readings").is_some()
         && serde_json::from_value::<Sample>(serde_json::Value::Object(fields)).is_ok()
-}
-
-/// How much a process of so many operations has of a metric besides the rate and CPU time: from the bytes of
-/// its peak memory, of its block input and of its block output, and from what it reported itself.
-pub fn further_value(
-    metric: &Metric,
-    operations: f64,
-    [peak_memory, block_input, block_output]: [Option<u64>; 3],
-    own: &[OwnReading],
-) -> Option<MetricValue> {
-    let per_op = |bytes: Option<u64>| Some(MetricValue::of(bytes? as f64 / operations, "B/op"));
-    match metric {
-        Metric::Rate | Metric::OverallRate | Metric::CpuTime => None,
-        Metric::PeakMemory => Some(MetricValue::of(peak_memory? as f64, "B")),
-        Metric::BlockInput => per_op(block_input),
-        Metric::BlockOutput => per_op(block_output),
-        Metric::Latency(_) | Metric::Named(_) => {
-            let own = own.iter().find(|own| own.name == metric.name())?;
-            let OwnReading { value, ref unit, better, .. } = *own;
-            Some(MetricValue { value, unit: unit.as_str().into(), better })
-        }
-    }
-}
-
-/// Returns the rate by which interleaved samples are compared.
-pub fn interleaved_rate(own: &[OwnReading]) -> Option<f64> {
-    own.iter().find(|own| own.name == INTERLEAVED).map(|own| own.value)
-}
-
-/// Returns the rate over all time of an interleaved sample, with the longest slices clipped.
-pub fn all_time(own: &[OwnReading], rate: f64) -> Option<MetricValue> {
-    let named = |name: &str| own.iter().find(|own| own.name == name);
-    let OwnReading { unit, better, .. } = named(INTERLEAVED)?;
-    let value = named(CLIPPED).map_or(rate, |clipped| clipped.value);
-    Some(MetricValue { value, unit: unit.as_str().into(), better: *better })
-}
-
-/// CPU time per operation, where both parts are known and some was used.
-pub fn cpu_ns_per_op(user: Option<u64>, system: Option<u64>, operations: f64) -> Option<f64> {
-    let time = (user? + system?) as f64 / operations;
-    Some(time).filter(|time| time.is_normal() && *time > 0.0)
 }
 
 #[cfg(test)]

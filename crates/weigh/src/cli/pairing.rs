@@ -19,7 +19,8 @@ use weigh_engine::summarise::summarise;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::summary::{State, Summary};
 use weigh_model::result::work_name::{NET, WorkName};
-use weigh_model::workload::metric::Metric;
+use weigh_model::workload::metric::{Metric, Percentile};
+use weigh_model::workload::sample::SAMPLE_METRICS;
 use weigh_store::Store;
 use weigh_treatment as treatment;
 use weigh_treatment::boot::are_boots;
@@ -45,13 +46,8 @@ pub struct Pairing {
     /// (docs/table2.md)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub sets: u32,
-    /// Give this metric of the same samples a verdict as well; may be repeated. Each metric counts as one
-    /// more row, so name only those that you need.
-    ///
-    /// One of peak_memory, block_input, block_output, latency_p50, latency_p90, latency_p99, latency_p99.9,
-    /// or a reading that your program reports (docs/metrics.md). The latencies time every operation by
-    /// itself.
     #[arg(long = "metric", value_name = "NAME", value_delimiter = ',', value_parser = Metric::parse)]
+    #[arg(help = metric_help())]
     pub metrics: Vec<Metric>,
     /// Exit with status 1 if a row is shown to cost more than this, with 95 % confidence over all rows
     /// together. The status is 0 if every row has a verdict and is shown to cost less, otherwise 3
@@ -60,6 +56,17 @@ pub struct Pairing {
     /// Exit with status 0 instead of 3 if a row has no verdict, or --fail-above is undecided
     #[arg(long)]
     inconclusive_ok: bool,
+}
+
+fn metric_help() -> String {
+    let of_samples: Vec<&str> = SAMPLE_METRICS.iter().map(|metric| metric.name).collect();
+    format!(
+        "Give this metric of the same samples a verdict as well; may be repeated. One of {}, {} (which time \
+         every operation by itself), or a reading that your program reports (docs/metrics.md). Each metric \
+         counts as one more row, so name only those that you need",
+        of_samples.join(", "),
+        Percentile::ALL.map(Percentile::name).join(", ")
+    )
 }
 
 /// Time for a verdict on most workloads; `BUDGET_OF_GUESTS` is for guests that boot for each pair.
