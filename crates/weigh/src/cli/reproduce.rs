@@ -183,10 +183,19 @@ mod tests {
         ("import", &["RUN1.txt", "-odd.csv", "a b.json"], &[]),
     ];
 
-    /// Odd values of each option that takes one; of a command's own where it takes others.
+    /// Odd values for what an option takes, by the name of its value; of an option or of one command's
+    /// option, if these take others.
     const VALUES: &[(&str, &[&str])] = &[
+        ("DIR", &["/tmp", "/usr"]),
+        ("LINE", LINES),
+        ("N", &["1", "10"]),
+        ("NAME", NAMES),
+        ("PERCENT", SHARES),
+        ("TAG", NAMES),
+        ("TIME", TIMES),
+        ("WORKLOAD", WORKLOADS),
+        ("WORKLOAD|SUITE", WORKLOADS),
         ("pass", &["2s", "10m"]),
-        ("for", TIMES),
         ("from-spec", &["spec.toml"]),
         ("spec", &["spec.toml"]),
         ("trace", &["packets", "a b"]),
@@ -194,60 +203,43 @@ mod tests {
         ("active", &["root@a.lab", "h,port=22,identity=a b"]),
         ("as", &["off,on", "none"]),
         ("base", &["seccomp", "audit:backlog=64,wait=0"]),
-        ("beside", WORKLOADS),
         ("beyond-cache", &["150%"]),
-        ("budget", TIMES),
         ("budget rate", &["5", "0.1", "1e-6", "123456.789"]),
-        ("burst", &["1", "100000000"]),
         ("capacity", &["p99=50ms", "p99=1.5s"]),
-        ("cleanup", LINES),
         ("client", &["root@192.0.2.7", "h,port=22,address=192.0.2.1,identity=a b"]),
         ("command-name", LINES),
         ("config", &["reaim.config", "-x", "a b"]),
         ("copies", &["1", "3", "1024"]),
-        ("disk-dir", &["/tmp", "/usr"]),
         ("disk-tree", &["/usr"]),
         ("expect-exit", &["0", "0,1", "255"]),
-        ("fail-above", SHARES),
         ("file-size", &["10k", "2M"]),
         ("fixture", &["fs:ext4", "busy:memory=64M"]),
         ("format", &["perf", "table"]),
         ("grid", &["quick", "./a b.toml"]),
         ("import base", &["off", "-x"]),
         ("increment", &["adaptive", "10"]),
-        ("jobs", &["1", "500"]),
-        ("margin", SHARES),
+        ("interleave", &["auto", "on", "off"]),
         ("metric", &["peak_memory", "jobs,latency_p99"]),
-        ("name", NAMES),
         ("pairs", &["8", "4294967295"]),
         ("period", &["500ms", "10s"]),
         ("planted", &["1%", "0.5%"]),
         ("pool-size", &["0k", "25m"]),
         ("precision", &["5%", "0.5%"]),
-        ("prepare", LINES),
         ("profiler", &["perf record -o 'a b' -p {pids}", "-odd {pid}"]),
         ("profile", &["server 1.json", "-"]),
         ("rate", &["200", "0.5"]),
         ("reboot-by", &["kexec", "grub"]),
-        ("repeat", &["1", "20"]),
         ("resident", &["64m"]),
         ("run copies", &["1", "1,2,4", "2..3", "1..16,1024"]),
         ("sample", LENGTHS),
         ("samples", &["3", "4294967295"]),
         ("seed", &["0", "18446744073709551615"]),
-        ("sets", &["1", "10"]),
-        ("setup", LINES),
         ("shell", &["bash --norc", "none", "-odd"]),
-        ("tag", NAMES),
         ("think", &["10ms"]),
-        ("timeout", TIMES),
         ("treat", &["both", "server", "client"]),
         ("to", &["peak", "quick", "500"]),
-        ("top", &["1", "1000"]),
         ("users", &["1", "1,2,8", "10..50:10"]),
-        ("warmup", &["0", "3"]),
         ("workfile", &["workfile.a b", "-x"]),
-        ("workload", WORKLOADS),
     ];
 
     /// An option of none of them, or one that is about another experiment.
@@ -258,8 +250,7 @@ mod tests {
         (0..count).map(|_| values[chance.random_range(0..values.len())]).collect()
     }
 
-    /// The options of a command that measure something, with values to try; none of a flag. One that is new
-    /// has to be among those above.
+    /// The options of a command that measure something, with values to try; none of a flag.
     fn options(name: &str) -> Vec<(String, &'static [&'static str])> {
         let cli = Cli::command();
         let command = cli.find_subcommand(name).unwrap();
@@ -270,8 +261,11 @@ mod tests {
                 return (long.to_owned(), &[][..]);
             }
             let of = |key: &str| VALUES.iter().find(|(option, _)| *option == key);
-            let own = of(&format!("{name} {long}")).or_else(|| of(long));
-            (long.to_owned(), own.unwrap_or_else(|| panic!("weigh {name} --{long}")).1)
+            let named = argument.get_value_names().into_iter().flatten();
+            let keys = [format!("{name} {long}"), long.to_owned()].into_iter();
+            let keys: Vec<String> = keys.chain(named.map(ToString::to_string)).collect();
+            let known = keys.iter().find_map(|key| of(key));
+            (long.to_owned(), known.unwrap_or_else(|| panic!("none of {keys:?} has values")).1)
         };
         named.filter(|(_, long)| !LEFT_OUT.contains(long)).map(values).collect()
     }
