@@ -1,9 +1,10 @@
-//! Additions that CONTRIBUTING.md describes for a newcomer, each of one file. The test takes the
-//! files from that page, puts them into a copy of this tree, builds it, and uses the additions.
+//! Additions that CONTRIBUTING.md describes for a newcomer: one file each, two for a metric and an
+//! option. The test takes the files and diffs from that page, puts them into a copy of this tree,
+//! builds it, and uses the additions.
 //!
 //! The copy and its build stay in the target directory, so that a second time little is compiled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -32,20 +33,84 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
     pairs.filter_map(of_language).collect()
 }
 
-/// The examples that are a source file, by the path that the sentence before them names.
-fn examples() -> BTreeMap<PathBuf, String> {
-    let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    let mut found = BTreeMap::new();
+/// Most files that an addition may touch, by the heading of its section.
+const MOST_FILES: [(&str, usize); 9] = [
+    ("a workload", 1),
+    ("a treatment", 1),
+    ("a place", 1),
+    ("a fixture", 1),
+    ("a report format", 1),
+    ("a table", 1),
+    ("an import", 1),
+    ("a metric", 2),
+    ("an option", 2),
+];
+
+/// Files by their path in the tree.
+type Files = BTreeMap<PathBuf, String>;
+
+/// Takes the examples of a section: new files, at the path that the sentence before them names, and
+/// changed files. Returns the paths.
+fn take(section: &str, files: &mut Files) -> BTreeSet<PathBuf> {
+    let mut touched = BTreeSet::new();
     for language in ["c", "rust"] {
-        for (before, code) in blocks(&page, language) {
+        for (before, code) in blocks(section, language) {
             let named = before.split('`').skip(1).step_by(2);
             let path = named.filter(|name| name.contains('/')).last().expect("a path before code");
             let is_new = !root().join(path).exists();
             assert!(is_new, "{path} is in the tree: as an example it shows nothing");
-            found.insert(PathBuf::from(path), format!("{code}\n"));
+            files.insert(path.into(), format!("{code}\n"));
+            touched.insert(path.into());
         }
     }
-    found
+    for (_, diff) in blocks(section, "diff") {
+        for (path, hunks) in changed_files(diff) {
+            let in_tree = || fs::read_to_string(root().join(path)).unwrap();
+            let text = files.entry(path.into()).or_insert_with(in_tree);
+            *text = changed(text, hunks);
+            touched.insert(path.into());
+        }
+    }
+    touched
+}
+
+/// The files of a diff, each with its hunks.
+fn changed_files(diff: &str) -> impl Iterator<Item = (&str, &str)> {
+    let files = diff.strip_prefix("--- ").expect("a diff begins with a file").split("\n--- ");
+    files.map(|file| file.split_once('\n').expect("hunks below the file"))
+}
+
+/// Applies hunks, whose lines without `+` have to be in the text exactly once.
+fn changed(text: &str, hunks: &str) -> String {
+    hunks.split("@@").skip(1).fold(text.to_owned(), |text, hunk| {
+        let lines = || hunk.lines().skip(1);
+        let without = |mark: char| -> String {
+            let kept = lines().filter(|line| !line.starts_with(mark));
+            kept.map(|line| format!("{}\n", line.get(1..).unwrap_or_default())).collect()
+        };
+        let (old, new) = (without('+'), without('-'));
+        assert_eq!(text.matches(&old).count(), 1, "of a file that is changed:\n{old}");
+        text.replacen(&old, &new, 1)
+    })
+}
+
+/// The files of all examples; asserts that each addition touches few.
+fn examples() -> Files {
+    let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let mut files = Files::new();
+    let mut additions = BTreeMap::new();
+    for section in page.split("\n## Add ").skip(1) {
+        let touched = take(section.split("\n## ").next().unwrap(), &mut files);
+        if !touched.is_empty() {
+            additions.insert(section.lines().next().unwrap(), touched);
+        }
+    }
+    let found: BTreeSet<&str> = additions.keys().copied().collect();
+    assert_eq!(found, MOST_FILES.map(|(name, _)| name).into());
+    for (name, most) in MOST_FILES {
+        assert!(additions[name].len() <= most, "{name}: {:?}", additions[name]);
+    }
+    files
 }
 
 /// Writes a file only where that changes it: cargo goes by the time of the last change.
@@ -57,8 +122,8 @@ fn put(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap();
 }
 
-/// Makes `copy` what `original` is, without what is built.
-fn copy_tree(original: &Path, copy: &Path, added: &[PathBuf]) {
+/// Makes `copy` what `original` is, without what is built; leaves the examples in it alone.
+fn copy_tree(original: &Path, copy: &Path, examples: &BTreeSet<PathBuf>) {
     const BUILT: [&str; 3] = ["target", "build", ".git"];
     fs::create_dir_all(copy).unwrap();
     let mut names = Vec::new();
@@ -67,9 +132,10 @@ fn copy_tree(original: &Path, copy: &Path, added: &[PathBuf]) {
         if BUILT.iter().any(|built| name == *built) {
             continue;
         }
-        match path.is_dir() {
-            true => copy_tree(&path, &copy.join(&name), added),
-            false => put(&copy.join(&name), &fs::read(&path).unwrap()),
+        match copy.join(&name) {
+            there if path.is_dir() => copy_tree(&path, &there, examples),
+            there if examples.contains(&there) => {}
+            there => put(&there, &fs::read(&path).unwrap()),
         }
         names.push(name);
     }
@@ -77,7 +143,7 @@ fn copy_tree(original: &Path, copy: &Path, added: &[PathBuf]) {
     for entry in fs::read_dir(copy).unwrap() {
         let path = entry.unwrap().path();
         let is_known = names.iter().any(|name| path.ends_with(name))
-            || added.iter().any(|file| file.starts_with(&path));
+            || examples.iter().any(|file| file.starts_with(&path));
         match path.is_dir() {
             _ if is_known => {}
             true => fs::remove_dir_all(path).unwrap(),
@@ -125,14 +191,7 @@ fn build() -> PathBuf {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("contributing");
     let (tree, target) = (scratch.join("tree"), scratch.join("target"));
     let examples = examples();
-    assert_eq!(
-        examples.len(),
-        6,
-        "a workload, a treatment, a fixture, a format, a table, an import: {:?}",
-        examples.keys()
-    );
-    let added: Vec<PathBuf> = examples.keys().map(|path| tree.join(path)).collect();
-    copy_tree(root(), &tree, &added);
+    copy_tree(root(), &tree, &examples.keys().map(|path| tree.join(path)).collect());
     for (path, content) in &examples {
         put(&tree.join(path), content.as_bytes());
     }
@@ -147,6 +206,31 @@ fn build() -> PathBuf {
         .unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     target.join("debug/weigh")
+}
+
+/// A named network namespace, removed in the end.
+struct Namespace(String);
+
+impl Namespace {
+    /// `None` where there can be none.
+    fn new() -> Option<Namespace> {
+        let name = format!("weigh-test-{}", std::process::id());
+        let made = Command::new("ip").args(["netns", "add", &name]).status();
+        made.is_ok_and(|status| status.success()).then_some(Namespace(name))
+    }
+
+    fn path(&self) -> String {
+        format!("/run/netns/{}", self.0)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let path = self.path();
+        let unmount = || Command::new("umount").args(["--lazy", &path]).output();
+        while unmount().is_ok_and(|output| output.status.success()) {}
+        let _ = fs::remove_file(path);
+    }
 }
 
 struct Newcomer {
@@ -216,6 +300,59 @@ impl Newcomer {
         fs::write(SWITCH, was).unwrap();
     }
 
+    /// Proved at every launch: where the name leads to another namespace, or nowhere, no number comes
+    /// out.
+    fn measures_in_the_place(&self) {
+        self.succeed(&["list", "treatments"]).assert_says(&["netns", "another network namespace"]);
+        let Some(namespace) = Namespace::new() else {
+            skip("root", "`ip netns` makes no network namespace");
+            return;
+        };
+        let arm = format!("netns:{}", namespace.0);
+        let measure = ["-w", "memfd", "--pairs", "8", "--json", "-"];
+        let compared = self.run(&[&["compare", &arm][..], &measure].concat()).json();
+        assert_eq!(row(&compared, "memfd")["pairs"], 8, "{compared:#}");
+        assert_eq!(compared["failures"], Value::Array(Vec::new()), "{compared:#}");
+        let facts = compared["treatments"][0]["facts"].to_string();
+        assert!(facts.contains(&namespace.path()), "{compared:#}");
+        let in_it = format!("{arm}::seccomp");
+        let both = self.run(&[&["compare", &in_it, "--base", &arm][..], &measure].concat()).json();
+        assert_eq!(row(&both, "memfd")["pairs"], 8, "two arms in one namespace: {both:#}");
+
+        // A command that leads the name elsewhere, and one that removes it.
+        let path = namespace.path();
+        drop(namespace);
+        let moves = format!("mount --bind /proc/1/ns/net {path}");
+        let removes = format!("umount --lazy {path}; rm -f {path}");
+        let problem = "ran in the network namespace";
+        for (script, problem) in [(moves, problem), (removes, "was removed")] {
+            let _namespace = Namespace::new().unwrap();
+            let weigh = ["compare", &arm, "--budget", "20s", "--", "sh", "-c", &script];
+            self.run(&weigh).assert_error(&[problem]);
+        }
+    }
+
+    /// Besides the rate, in the report and in the help.
+    fn judges_the_metric(&self) {
+        self.succeed(&["compare", "--help"]).assert_says(&["block_output, system_time"]);
+        let compare = ["compare", "none", "-w", "memfd", "--pairs", "8", "--metric", "system_time"];
+        let json = self.run(&[&compare[..], &["--json", "-"]].concat()).json();
+        let readings = row(&json, "memfd")["readings"].as_array().unwrap();
+        let own = readings.iter().find(|one| one["metric"] == "system_time").unwrap();
+        assert_eq!(own["unit"], "ns/op", "{json:#}");
+        assert!(own["baseline"].as_f64().unwrap() > 0.0, "{json:#}");
+        self.run(&["show", "-v", "latest"]).assert_says(&["System time per operation"]);
+    }
+
+    fn takes_the_option(&self) {
+        let compare = ["compare", "none", "-w", "memfd", "--budget", "3s", "--json", "-"];
+        let is_judged = |json: &Value| row(json, "memfd").to_string().contains("cpu_time");
+        let json = self.run(&compare).json();
+        assert!(is_judged(&json), "{json:#}");
+        let json = self.run(&[&compare[..], &["--no-cpu-time"]].concat()).json();
+        assert!(!is_judged(&json), "{json:#}");
+    }
+
     /// Around a workload that does not know of it.
     fn uses_the_fixture(&self) {
         self.succeed(&["list", "fixtures"]).assert_says(&["crowd", "many other files"]);
@@ -273,17 +410,28 @@ impl Newcomer {
 }
 
 #[test]
-fn each_example_is_one_file() {
+fn each_example_is_few_files() {
     let _turn = Turn::share();
     let program = build();
     let newcomer = Newcomer { program: program.clone(), home: Home::new() };
     newcomer.measures_the_workload();
     newcomer.weighs_the_treatment();
+    newcomer.measures_in_the_place();
+    newcomer.judges_the_metric();
+    newcomer.takes_the_option();
     newcomer.uses_the_fixture();
     newcomer.reads_the_import();
     let with_stored = Newcomer { program, home: stored() };
     with_stored.renders_the_format();
     with_stored.prints_the_table();
+}
+
+#[test]
+fn hunks_are_applied() {
+    let diff = "--- a\n@@ x\n a\n+b\n@@\n-c\n--- d\n@@\n e";
+    let files: Vec<(&str, &str)> = changed_files(diff).collect();
+    assert_eq!(files, [("a", "@@ x\n a\n+b\n@@\n-c"), ("d", "@@\n e")]);
+    assert_eq!(changed("a\nc\nd\n", files[0].1), "a\nb\nd\n");
 }
 
 #[test]

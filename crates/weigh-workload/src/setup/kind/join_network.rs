@@ -24,7 +24,7 @@ struct SeenNetwork {
     inode: AtomicU64,
 }
 
-/// A host of the testbed (`testbed::HostReady` has these).
+/// A network namespace, such as a host of the testbed (`testbed::HostReady` has these).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JoinNetwork {
     pub user_namespace: Option<PathBuf>,
@@ -58,7 +58,7 @@ impl Act for JoinNetwork {
         let open = |path: &PathBuf| {
             File::open(path).map_err(|error| {
                 format!(
-                    "cannot open the testbed's namespace {}: {error}; the testbed may have ended",
+                    "cannot open the network namespace {}: {error}; the process that holds it may have ended",
                     path.display()
                 )
             })
@@ -68,10 +68,10 @@ impl Act for JoinNetwork {
         let network = open(&self.namespace)?;
         if let Some(user) = user {
             move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))
-                .map_err(|error| format!("cannot join the testbed's user namespace: {error}"))?;
+                .map_err(|error| format!("cannot join its user namespace: {error}"))?;
         }
         move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
-            .map_err(|error| format!("cannot join the testbed's network namespace: {error}"))?;
+            .map_err(|error| format!("cannot join the network namespace: {error}"))?;
         let page = map_shared(size_of::<SeenNetwork>()).map_err(|error| error.to_string())?;
         // SAFETY: the mapping is aligned, holds zeros, which atomic numbers may be, and is never unmapped.
         SHARED.get_or_init(|| unsafe { &*page.cast::<SeenNetwork>() });
