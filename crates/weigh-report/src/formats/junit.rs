@@ -387,7 +387,7 @@ mod tests {
 
     fn open_reading() -> Reading {
         Reading {
-            metric: Metric::PeakMemory,
+            metric: Metric::Named("peak_memory".into()),
             unit: "B".into(),
             better: Direction::Lower,
             baseline: 1.0,
