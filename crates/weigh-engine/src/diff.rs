@@ -20,6 +20,7 @@ use weigh_model::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
+use weigh_model::samples::RowSamples;
 
 /// Error rate of each interval.
 const ALPHA: f64 = 0.05;
@@ -234,7 +235,13 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
             let rates = |workload: &WorkName| -> Vec<f64> {
                 let is_of_it = |work: usize| stored.header.works[work].name == *workload;
                 let of_it = stored.samples.iter().filter(|((work, _), _)| is_of_it(*work));
-                of_it.flat_map(|(_, of_row)| &of_row.points).map(|point| point.rate.ln()).collect()
+                // Those that the report has its figure of.
+                let counted = |(_, of_row): (_, &RowSamples)| {
+                    let counts = of_row.counted();
+                    let points = of_row.points.iter().filter(|point| counts(point));
+                    points.map(|point| point.rate.ln()).collect::<Vec<_>>()
+                };
+                of_it.flat_map(counted).collect()
             };
             let rows = run_report::report(stored).results.into_iter();
             let measured = rows.map(|row| RowOfOne {
@@ -314,7 +321,7 @@ mod tests {
     use crate::example;
     use crate::request::{Passes, Plan, Run};
     use weigh_model::result::summary::Failure;
-    use weigh_model::samples::RowSamples;
+    use weigh_model::role::SampleRole;
 
     /// A run of these workloads, whose samples are all near this rate.
     fn run(passes: Passes, names: &[&str], rate: f64) -> Stored {
@@ -373,6 +380,22 @@ mod tests {
         assert!(diff(&of_before, &of(USUAL)).is_ok());
         of_before.header.origin = None;
         assert!(diff(&of_before, &of(all[4])).is_ok());
+    }
+
+    #[test]
+    fn a_load_point_has_the_figure_of_its_report() {
+        let mut stored = run(USUAL, &["load:x", "load:x"], 1000.0);
+        for (work, users) in [(0, 1), (1, 2)] {
+            stored.header.works[work].name = WorkName::of_users("load:x", users);
+            // The first five chose the point, by luck.
+            let points = &mut stored.samples.get_mut(&(work, 0)).unwrap().points;
+            points[..5].iter_mut().for_each(|point| point.rate *= 2.0);
+            points[5..].iter_mut().for_each(|point| point.role = SampleRole::Remeasured);
+        }
+        let rates = run_report::report(&stored).results;
+        for (row, shown) in diff(&stored, &stored).unwrap().results.iter().zip(rates) {
+            assert!((row.rate.before - shown.rate).abs() < 1e-9, "{row:?}, {}", shown.rate);
+        }
     }
 
     #[test]

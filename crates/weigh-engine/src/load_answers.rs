@@ -6,9 +6,10 @@ use paired::estimate::{MAD_TO_SD, mad, median};
 use weigh_model::record::Stored;
 use weigh_model::result::alike::RampSample;
 use weigh_model::result::busy_machine::BusyMachine;
-use weigh_model::result::load::{LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput};
+use weigh_model::result::load::{
+    DRIVER_READING, LoadAnswers, LoadPoint, MEAN_JOB_TIME, Throughput,
+};
 use weigh_model::result::work_name::WorkName;
-use weigh_model::role::SampleRole;
 use weigh_model::samples::{Point, RowSamples, Totals, Usage};
 use weigh_model::workload::metric::{Metric, Percentile};
 
@@ -26,7 +27,7 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
     }
     let cpus = stored.header.machine.cpus_online as f64;
     let is_ramp = |points: &Vec<(usize, &RowSamples)>| {
-        points.len() > 1 || points.iter().any(|(_, row)| row.points.iter().any(is_fresh))
+        points.len() > 1 || points.iter().any(|(_, row)| row.has_rounds())
     };
     let ramps = mixes.into_iter().filter(|(_, points)| is_ramp(points));
     ramps.map(|(mix, points)| answers(mix, points, cpus)).collect()
@@ -36,9 +37,8 @@ fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, cpus: f64) -> LoadA
     points.sort_by_key(|(users, _)| *users);
     let ramp_samples = ramp_samples(&points);
     let measured = points.into_iter().filter_map(|(users, row)| {
-        let has_fresh = row.points.iter().any(is_fresh);
-        let counts = |point: &Point| !has_fresh || is_fresh(point);
-        load_point(users, row, row.baseline.as_ref(), &counts, cpus)
+        let found = load_point(users, row, row.counted_totals(), &row.counted(), cpus)?;
+        Some(LoadPoint { in_rounds: row.has_rounds(), ..found })
     });
     LoadAnswers::new(WorkName::from(mix), measured.collect(), &ramp_samples)
 }
@@ -46,7 +46,7 @@ fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, cpus: f64) -> LoadA
 /// All samples of a ramp in the order in which they were taken.
 fn ramp_samples(points: &[(usize, &RowSamples)]) -> Vec<RampSample> {
     let of_row = |(users, row): &(usize, &RowSamples)| {
-        let samples = samples_of(*users, row, |point| is_fresh(point).then_some(point.pair));
+        let samples = samples_of(*users, row, |point| point.is_in_round().then_some(point.pair));
         row.points.iter().map(|point| point.started_s).zip(samples).collect::<Vec<_>>()
     };
     let mut all: Vec<(f64, RampSample)> = points.iter().flat_map(of_row).collect();
@@ -74,10 +74,6 @@ pub fn samples_of(
     row.points.iter().enumerate().map(of_point).collect()
 }
 
-fn is_fresh(point: &Point) -> bool {
-    point.role == SampleRole::Remeasured
-}
-
 /// Returns the load point of the samples that count, all from one arm; `totals` are that arm's. At
 /// a peak, only samples taken after the choice of the peak count.
 pub fn load_point(
@@ -95,11 +91,12 @@ pub fn load_point(
         let cpu_ns = point.cpu_ns_per_op? * point.operations;
         Some(100.0 * cpu_ns / (point.elapsed_s * 1e9 * cpus))
     };
-    let further = |metric: Metric| {
+    let values = |metric: Metric| -> Vec<f64> {
         let of_points = row.points.iter().zip(&row.further).filter(|(point, _)| counts(point));
         let all = of_points.flat_map(|(_, further)| further).filter(|(other, _)| *other == metric);
-        median(&all.map(|(_, found)| found.value).collect::<Vec<_>>())
+        all.map(|(_, found)| found.value).collect()
     };
+    let further = |metric: Metric| median(&values(metric));
     let per_launch = |ns: fn(&Usage) -> Option<f64>| {
         let totals = totals?;
         Some(ns(&totals.usage)? / 1e9 / totals.launches as f64)
@@ -124,7 +121,8 @@ pub fn load_point(
         mean_job_ns: named(MEAN_JOB_TIME),
         job_timing_index: named("job_timing_index"),
         first_finish_s: named("first_finish").map(|ns| ns / 1e9),
-        driver_cpu_pct: named("driver_cpu"),
+        driver_cpu_pct: mean(&values(Metric::Named(DRIVER_READING.into()))),
+        in_rounds: false,
         jobs_per_min_low: interval.map(|found| found.low),
         jobs_per_min_high: interval.map(|found| found.high),
         machine: BusyMachine {
@@ -141,6 +139,11 @@ pub fn load_point(
     })
 }
 
+/// As the rows of a run have it of every reading: so table and sentence have one figure.
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::example;
@@ -148,6 +151,7 @@ mod tests {
     use super::*;
     use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
+    use weigh_model::role::SampleRole;
 
     #[test]
     fn a_load_point_that_failed_after_a_sample_is_none() {

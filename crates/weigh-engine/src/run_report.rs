@@ -122,3 +122,67 @@ fn is_asked_for(stored: &Stored, suite: &Suite) -> bool {
     let names = stored.header.asked_for.iter().filter_map(|label| WorkName::parse(label).ok());
     names.flatten().any(|name| name.name == suite.name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use crate::request::{LoadRamp, Plan};
+    use weigh_model::record::StoredWork;
+    use weigh_model::role::SampleRole;
+    use weigh_model::samples::{CustomReadingMean, Kept, Point, Totals};
+
+    /// A load point whose three samples that chose it are a tenth above its eight in rounds.
+    fn chosen_by_luck(work: usize, rate: f64) -> RowSamples {
+        let mut row = RowSamples::default();
+        for number in 0..11 {
+            let (role, luck) = match number {
+                0..3 => (SampleRole::Compared, 1.1),
+                _ => (SampleRole::Remeasured, 1.0),
+            };
+            let driver = CustomReadingMean { unit: "%".into(), sum: 10.0 * luck, launches: 1 };
+            row.add(Kept {
+                row: (work, 0),
+                point: Point { role, ..example::point(number, rate * luck + number as f64) },
+                copy_rates: Vec::new(),
+                further: None,
+                totals: Totals {
+                    launches: 1,
+                    told: [("driver_cpu".to_owned(), driver)].into(),
+                    ..Totals::default()
+                },
+            });
+        }
+        row
+    }
+
+    #[test]
+    fn table_and_sentence_have_one_figure_for_a_load_point() {
+        let name = |users| WorkName::of_users("load:x", users);
+        let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
+        let plan = Plan::Ramp(LoadRamp::default());
+        let mut stored = example::stored(plan, [1, 2, 4].map(work));
+        // One user was told apart before the rounds.
+        let mut alone = chosen_by_luck(0, 500.0);
+        alone.points.truncate(3);
+        alone.in_rounds = None;
+        stored.samples.extend([
+            ((0, 0), alone),
+            ((1, 0), chosen_by_luck(1, 1000.0)),
+            ((2, 0), chosen_by_luck(2, 990.0)),
+        ]);
+        let report = report(&stored);
+        let (load, rows) = (&report.loads[0], &report.results);
+        for (point, row) in load.points.iter().zip(rows) {
+            let of_point = (point.jobs_per_min, point.spread_pct, point.samples);
+            assert_eq!((row.rate, Some(row.spread_pct), row.samples), of_point, "{point:?}");
+        }
+        assert_eq!(rows.iter().map(|row| row.samples).collect::<Vec<_>>(), [3, 8, 8]);
+        assert_eq!(load.points.iter().map(|at| at.in_rounds).collect::<Vec<_>>(), [false, true, true]);
+        let best = load.best().unwrap();
+        assert_eq!((best.users, best.throughput.jobs_per_min), (2, rows[1].rate));
+        assert_eq!((rows[1].lowest, rows[1].highest), (1003.0, 1010.0));
+        // The driver's share is of the same samples.
+        assert_eq!((rows[1].readings[0].mean, rows[1].readings[0].samples), (10.0, 8));
+    }
+}

@@ -17,8 +17,10 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
         return None;
     }
     // A run has one arm, which is held against none.
-    let RowSamples { points, baseline, copy_rates, .. } = stored.samples.get(&(work, 0))?;
-    let unit = baseline.as_ref().and_then(|totals| totals.unit.as_ref());
+    let of_row = stored.samples.get(&(work, 0))?;
+    let (counts, totals) = (of_row.counted(), of_row.counted_totals());
+    let points: Vec<&Point> = of_row.points.iter().filter(|point| counts(point)).collect();
+    let unit = totals.and_then(|totals| totals.unit.as_ref());
     let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
     let middle = median(&rates)?;
     let rate = if is_classic {
@@ -26,7 +28,7 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
     } else {
         middle
     };
-    let moved = moved(stored.samples.get(&(work, 0))?);
+    let moved = moved(of_row, &counts);
     let most = stored.header.machine.disk.as_ref().map(DiskSpeed::most_bytes_per_s);
     let is_cached = moved.per_s.zip(most).is_some_and(|(moved, most)| moved > most);
     Some(RunRow {
@@ -44,8 +46,8 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
         // A fixture's files may be on another device.
         is_cached: is_cached && stored.facts.iter().all(Vec::is_empty),
         efficiency_pct: None,
-        copies: copies(copy_rates),
-        readings: baseline.as_ref().map_or(Vec::new(), readings),
+        copies: copies(&of_row.copy_rates),
+        readings: totals.map_or(Vec::new(), readings),
     })
 }
 
@@ -67,7 +69,7 @@ struct Moved {
     per_s: Option<f64>,
 }
 
-fn moved(row: &RowSamples) -> Moved {
+fn moved(row: &RowSamples, counts: &dyn Fn(&Point) -> bool) -> Moved {
     let of = |name: &str, point: usize| {
         let further = row.further.get(point)?.iter();
         let mut named = further.filter(|(metric, _)| metric.name() == name);
@@ -78,7 +80,8 @@ fn moved(row: &RowSamples) -> Moved {
         Some(of(FILES, point)? * operations / elapsed_s)
     };
     let middle = |of_point: &dyn Fn(usize) -> Option<f64>| {
-        median(&(0..row.points.len()).filter_map(of_point).collect::<Vec<_>>())
+        let counted = (0..row.points.len()).filter(|point| counts(&row.points[*point]));
+        median(&counted.filter_map(of_point).collect::<Vec<_>>())
     };
     Moved {
         of_files: middle(&|point| of(FILES, point)),

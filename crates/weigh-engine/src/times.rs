@@ -13,7 +13,7 @@ pub fn of_run(stored: &Stored) -> Vec<TimesRow> {
     let of_work = |(work, about): (usize, &StoredWork)| {
         let has_failed = stored.failures.iter().any(|failure| failure.workload == about.name);
         let of_row = stored.samples.get(&(work, 0)).filter(|_| !has_failed);
-        let totals = of_row?.baseline.as_ref()?;
+        let totals = of_row?.counted_totals()?;
         Some(of_arm(&about.name, None, totals, cpus))
     };
     stored.header.works.iter().enumerate().filter_map(of_work).flatten().collect()

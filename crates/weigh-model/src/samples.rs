@@ -29,6 +29,8 @@ pub struct RowSamples {
     /// All launches of the baseline arm together, and those of the treatment's; `None` of no launch.
     pub baseline: Option<Totals>,
     pub treated: Option<Totals>,
+    /// The launches of a ramp's rounds together; they are in the two above, too.
+    pub in_rounds: Option<Totals>,
 }
 
 /// A sample, without what only its arm's totals need.
@@ -131,6 +133,13 @@ pub struct Usage {
     pub major_faults: Option<f64>,
 }
 
+impl Point {
+    /// Returns true if it was taken in a round of a ramp.
+    pub fn is_in_round(&self) -> bool {
+        self.role == SampleRole::Remeasured
+    }
+}
+
 impl RowSamples {
     /// Whole pairs in the order measured, each with the number of its first sample, and both. They are next
     /// to each other, the one with the treatment and the other without.
@@ -145,8 +154,30 @@ impl RowSamples {
         })
     }
 
+    /// Returns true if some of its samples were taken in the rounds of a ramp.
+    pub fn has_rounds(&self) -> bool {
+        self.points.iter().any(Point::is_in_round)
+    }
+
+    /// Returns which samples the figures of a run are of: with rounds, those alone. The samples before them
+    /// chose the load points, and the highest of several noisy rates is too high.
+    pub fn counted(&self) -> impl Fn(&Point) -> bool + use<> {
+        let has_rounds = self.has_rounds();
+        move |point| !has_rounds || point.is_in_round()
+    }
+
+    /// Returns the totals of these samples of a run.
+    pub fn counted_totals(&self) -> Option<&Totals> {
+        self.in_rounds.as_ref().or(self.baseline.as_ref())
+    }
+
     /// Adds the next sample.
     pub fn add(&mut self, kept: Kept) {
+        match &mut self.in_rounds {
+            Some(totals) if kept.point.is_in_round() => totals.add(kept.totals.clone()),
+            None if kept.point.is_in_round() => self.in_rounds = Some(kept.totals.clone()),
+            _ => {}
+        }
         self.points.push(kept.point);
         if !kept.copy_rates.is_empty() {
             self.copy_rates.push(kept.copy_rates);

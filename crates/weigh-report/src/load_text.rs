@@ -13,7 +13,7 @@ const WAITING_PCT: f64 = 50.0;
 pub fn sentences(answers: &LoadAnswers) -> Vec<String> {
     let peak = peak(answers).or_else(|| best_without_interval(answers));
     let all = [peak, at_peak(answers), saturation(answers), knee(answers), crossover(answers)];
-    all.into_iter().chain([device(answers)]).flatten().collect()
+    all.into_iter().chain([device(answers), basis(answers)]).flatten().collect()
 }
 
 fn peak(answers: &LoadAnswers) -> Option<String> {
@@ -152,6 +152,18 @@ fn device(answers: &LoadAnswers) -> Option<String> {
     ))
 }
 
+/// Which samples the figures are of, where load points differ in that.
+fn basis(answers: &LoadAnswers) -> Option<String> {
+    let in_rounds = answers.points.iter().filter(|point| point.in_rounds);
+    let users: Vec<String> = in_rounds.map(|point| point.users.to_string()).collect();
+    (1..answers.points.len()).contains(&users.len()).then(|| {
+        format!(
+            "Samples: with {} users, only those in rounds count; with other numbers, all count.",
+            users.join(", ")
+        )
+    })
+}
+
 fn crossover(answers: &LoadAnswers) -> Option<String> {
     let last = answers.points.last()?;
     let per_user = format!("{CROSSOVER_JOBS} jobs/min per user");
@@ -231,6 +243,20 @@ mod tests {
         let text = text(&[(1, 600.0), (2, 1000.0), (4, 900.0)], 3);
         assert!(text.contains("did best with 2 users: about 1,000"), "{text}");
         assert!(!text.contains('[') && text.contains("--budget"), "{text}");
+    }
+
+    #[test]
+    fn it_is_said_which_samples_count_where_points_differ_in_that() {
+        let mut found = answers(&[(1, 600.0), (2, 1000.0), (4, 996.0)], 8);
+        let said = |found: &LoadAnswers| sentences(found).join(" ");
+        assert!(!said(&found).contains("Samples:"), "{}", said(&found));
+        found.points[1].in_rounds = true;
+        found.points[2].in_rounds = true;
+        let wanted =
+            "Samples: with 2, 4 users, only those in rounds count; with other numbers, all count.";
+        assert!(said(&found).contains(wanted), "{}", said(&found));
+        found.points[0].in_rounds = true;
+        assert!(!said(&found).contains("Samples:"), "all are of one kind");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub const DISK_READINGS: [&str; 2] = ["file_bytes", "device_bytes"];
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadPoint {
     pub users: usize,
-    /// Median of all samples there.
+    /// Median of its samples: of those in rounds alone, where it had rounds.
     pub jobs_per_min: f64,
     /// How far they scatter: 1.4826 · MAD over the median, in per cent.
     pub spread_pct: Option<f64>,
@@ -100,6 +100,9 @@ pub struct LoadPoint {
     pub jobs_per_min_low: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs_per_min_high: Option<f64>,
+    /// True if all its figures are of samples in rounds, which were taken after the points were chosen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_rounds: bool,
     /// Load of the machine meanwhile.
     #[serde(default, flatten)]
     pub machine: BusyMachine,
