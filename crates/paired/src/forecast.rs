@@ -19,18 +19,33 @@ const LEAST_HORIZON: usize = 100;
 /// Forecast for an undecided row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast {
-    /// For each of [`FUTURES`], how many more pairs until the row has a verdict; `None` for more than
-    /// `horizon`. Empty where nothing is known: with fewer pairs than a verdict needs.
-    pub futures: Vec<Option<usize>>,
+    /// For each of [`FUTURES`], the verdict; `None` where that takes more pairs than `horizon`. Empty where
+    /// nothing is known: with fewer pairs than a verdict needs.
+    pub futures: Vec<Option<FutureVerdict>>,
     /// How far the futures were followed, in pairs.
     pub horizon: usize,
 }
 
+/// The verdict of a row in one of its futures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FutureVerdict {
+    /// After how many more pairs.
+    pub pairs: usize,
+    /// True for equivalent and faster, which further checks may have to confirm.
+    pub is_favourable: bool,
+}
+
 impl Forecast {
+    /// The forecast of a row whose number of pairs is known.
+    pub fn of_pairs(pairs: usize, is_favourable: bool) -> Forecast {
+        let futures = vec![Some(FutureVerdict { pairs, is_favourable }); FUTURES];
+        Forecast { futures, horizon: pairs }
+    }
+
     /// The number of pairs that a `share` of the futures does not exceed; `None` where that is beyond the
     /// horizon, or nothing is known.
     pub fn quantile(&self, share: f64) -> Option<usize> {
-        let mut sorted: Vec<usize> = self.futures.iter().copied().flatten().collect();
+        let mut sorted: Vec<usize> = self.futures.iter().flatten().map(|one| one.pairs).collect();
         sorted.sort_unstable();
         let rank = (self.futures.len() as f64 * share).ceil() as usize;
         sorted.get(rank.max(1) - 1).copied()
@@ -38,17 +53,22 @@ impl Forecast {
 }
 
 /// Draws the futures of an undecided row, one of `rows` such; `level` is what the correction for many rows
-/// asks of its p-value.
+/// asks of its p-value. Before it has `least_favourable` pairs, it is neither equivalent nor faster.
 ///
 /// Each future first draws as many of the row's pairs, with replacement, as there are: what the row might
 /// have shown instead. Its pairs to come are drawn from these. So the futures differ as much as so few pairs
 /// leave open.
-pub fn forecast(row: &Betting, level: f64, rows: usize, design: &Design) -> Forecast {
+pub fn forecast(
+    row: &Betting,
+    level: f64,
+    rows: usize,
+    design: &Design,
+    least_favourable: usize,
+) -> Forecast {
     let pairs = row.pairs();
     if let Some(fixed) = design.fixed_pairs {
         let left = fixed.checked_sub(pairs).filter(|left| *left > 0);
-        let futures = left.map(|left| vec![Some(left); FUTURES]).unwrap_or_default();
-        return Forecast { futures, horizon: fixed };
+        return left.map_or_else(Forecast::default, |left| Forecast::of_pairs(left, false));
     }
     if pairs < MIN_PAIRS {
         return Forecast::default();
@@ -59,20 +79,21 @@ pub fn forecast(row: &Betting, level: f64, rows: usize, design: &Design) -> Fore
         .map(|_| {
             let mut any = || random.random_range(0..pairs);
             let world: Vec<usize> = (0..pairs).map(|_| any()).collect();
-            first_verdict(row, level, design, horizon, || world[any()])
+            let draw = || world[any()];
+            first_verdict(row, (level, least_favourable), design, horizon, draw)
         })
         .collect();
     Forecast { futures, horizon }
 }
 
-/// After how many of its pairs, whose places `draw` gives, the row has a verdict.
+/// The verdict of a row, and after how many of its pairs, whose places `draw` gives.
 fn first_verdict(
     row: &Betting,
-    level: f64,
+    (level, least_favourable): (f64, usize),
     design: &Design,
     horizon: usize,
     mut draw: impl FnMut() -> usize,
-) -> Option<usize> {
+) -> Option<FutureVerdict> {
     let mut future = row.clone();
     let margin = design.margin;
     let bets = [(-margin, 1.0), (margin, -1.0), (0.0, 1.0)];
@@ -80,7 +101,7 @@ fn first_verdict(
     let mut clean = bets.map(|(theta, sign)| row.clean_wealth(theta, sign));
     let to_confirm = row.turns().filter(|_| !row.is_interleaved());
     let refuted = (1.0 / design.alpha).ln();
-    (1..=horizon).find(|_| {
+    (1..=horizon).find_map(|pairs| {
         let place = draw();
         let (d, scale) = (row.values()[place], future.next_scale());
         let is_clean = to_confirm.is_some_and(|turns| turns[place].is_clean());
@@ -95,8 +116,11 @@ fn first_verdict(
         let confirms = |which: usize, needed| to_confirm.is_none() || clean[which].log() >= needed;
         let is_equivalent = (0..2).all(|one| all[one].log() >= refuted && confirms(one, refuted));
         let differs = future.p_zero() <= level && future.leaves_zero_out(design.alpha);
-        let is_slower = all[2].log() < 0.0;
-        is_equivalent || differs && (is_slower || confirms(2, -level.ln()))
+        let is_slower = differs && all[2].log() < 0.0;
+        let is_faster = differs && confirms(2, -level.ln());
+        let is_favourable =
+            !is_slower && (is_equivalent || is_faster) && future.pairs() >= least_favourable;
+        (is_slower || is_favourable).then_some(FutureVerdict { pairs, is_favourable })
     })
 }
 
@@ -143,7 +167,7 @@ mod tests {
                         continue;
                     }
                     // As if there were 25 such rows, so that each is followed for 400 pairs.
-                    let forecast = forecast(&row, ALPHA, 25, &Design::default());
+                    let forecast = forecast(&row, ALPHA, 25, &Design::default(), 0);
                     let real = truth(&row, &mut machine, effect, forecast.horizon);
                     let low = forecast.quantile(0.1).unwrap_or(forecast.horizon);
                     let high = forecast.quantile(0.9);
@@ -164,13 +188,27 @@ mod tests {
     fn nothing_is_known_of_few_pairs_and_a_fixed_number_is_what_it_is() {
         let design = Design::default();
         let few = white_row(0.0, MIN_PAIRS - 1, 1);
-        assert_eq!(forecast(&few, ALPHA, 1, &design).quantile(0.5), None);
+        assert_eq!(forecast(&few, ALPHA, 1, &design, 0).quantile(0.5), None);
         let fixed = Design { fixed_pairs: Some(20), ..design };
         let range = |pairs| {
-            let forecast = forecast(&white_row(0.0, pairs, 1), ALPHA, 1, &fixed);
+            let forecast = forecast(&white_row(0.0, pairs, 1), ALPHA, 1, &fixed, 0);
             [0.1, 0.9].map(|share| forecast.quantile(share))
         };
         assert_eq!((range(6), range(20)), ([Some(14); 2], [None; 2]));
+    }
+
+    #[test]
+    fn favourable_verdicts_wait_for_their_pairs_and_slower_does_not() {
+        let design = Design::default();
+        let range = |effect: f64, least| {
+            let found = forecast(&white_row(effect, 12, 3), ALPHA / 100.0, 1, &design, least);
+            let pairs = found.futures.iter().flatten().map(|one| one.pairs);
+            (pairs.min(), found.futures.iter().flatten().all(|one| one.is_favourable))
+        };
+        assert_eq!(range(0.05, 24), (Some(12), true));
+        assert!(range(0.05, 0).0 < Some(12));
+        let (soonest, is_favourable) = range(-0.05, 24);
+        assert!(soonest < Some(12) && !is_favourable, "{soonest:?}");
     }
 
     #[test]
@@ -178,7 +216,7 @@ mod tests {
         // Nothing is ever equivalent within that.
         let design = Design { margin: 1e-6, ..Design::default() };
         let middle = |row: &Betting, level| {
-            let forecast = forecast(row, level, 1, &design);
+            let forecast = forecast(row, level, 1, &design, 0);
             forecast.quantile(0.5).unwrap_or(forecast.horizon)
         };
         let quiet = white_row(-0.007, 12, 3);
@@ -192,8 +230,8 @@ mod tests {
     fn the_same_row_has_the_same_forecast_and_many_rows_are_not_followed_as_far() {
         let row = white_row(0.0, 10, 4);
         let design = Design::default();
-        assert_eq!(forecast(&row, ALPHA, 3, &design), forecast(&row, ALPHA, 3, &design));
-        let near = forecast(&row, ALPHA, 1000, &design);
+        assert_eq!(forecast(&row, ALPHA, 3, &design, 0), forecast(&row, ALPHA, 3, &design, 0));
+        let near = forecast(&row, ALPHA, 1000, &design, 0);
         assert_eq!(near.horizon, LEAST_HORIZON);
     }
 }

@@ -102,7 +102,7 @@ pub fn planned_pairs(
         .flat_map(|stored| gather(stored).into_iter().map(move |row| (stored, row)))
         .filter_map(|(stored, row)| {
             let name = stored.header.works[row.work].name.clone();
-            Some((name, row.schedule.main(), pair_s(&row)?))
+            Some((name, row.schedule.main(), row.pair_s()?))
         })
         .collect();
     let can_interleave = request.metrics().contains(&Metric::OverallRate);
@@ -126,16 +126,6 @@ pub fn planned_pairs(
         request.common.arms.len().checked_sub(1).filter(|treatments| *treatments > 0)?;
     let pairs = request.common.budget.as_secs_f64() / (round_s * treatments as f64);
     (request.plan.design().fixed_pairs.is_none() && pairs.is_finite()).then(|| pairs.max(1.0))
-}
-
-/// Returns the time of a pair of a calibrated row, launches included. For interleaved pairs, only
-/// the timed parts are known.
-fn pair_s(row: &Measurements) -> Option<f64> {
-    let launches_s = match row.schedule.main() {
-        Scheme::Sequential => 0.0,
-        Scheme::Interleaved => 2e-3 * LAUNCH_MS as f64,
-    };
-    Some(row.pair_s()? + launches_s)
 }
 
 /// How pairs scatter, as a standard deviation of log-ratios.
@@ -227,7 +217,7 @@ impl Outcome {
             workload: stored.header.works[row.work].name.clone(),
             scheme: row.schedule.main(),
             deviation: deviation(&row.series),
-            pair_s: pair_s(row),
+            pair_s: row.pair_s(),
             pairs: row.series.len(),
             alarmed: judge_rows([betting], &alone).iter().any(differs),
             cpu_time_alarmed: judges_cpu_time.then(|| {

@@ -67,7 +67,7 @@ mod tests {
                 cpu_ns_per_op: None,
                 further: Vec::new(),
                 started_s: number as f64,
-                first_s: 0.5,
+                lasted_s: 1.0,
                 baseline_rate: rate(0.0),
                 treated_rate: rate(effect),
                 baseline_first: true,

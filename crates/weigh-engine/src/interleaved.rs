@@ -15,6 +15,11 @@ use weigh_model::result::scheme::Scheme;
 /// Least number of pairs: 24 find 92 to 100 % of four planted costs outside the median slice, 16 find 62 to
 /// 100 % (docs/evidence/statistics-interleaving.md).
 pub const LEAST_PAIRS: usize = 24;
+/// Returns how many pairs a row of this scheme needs before it is equivalent or faster.
+pub fn least_favourable(scheme: Scheme) -> usize {
+    if scheme == Scheme::Interleaved { LEAST_PAIRS } else { 0 }
+}
+
 /// Largest distance between claims (ln 1.03) before they contradict each other. CPU time and the rate of one
 /// effect differ by what a slice's clock takes.
 const MOST_APART: f64 = 0.029_558_802_241_544_4;

@@ -31,6 +31,13 @@ pub struct Late {
 }
 
 impl Late {
+    /// How long the first old pair takes, besides the time of a young one; nothing if the row takes none or
+    /// has one.
+    pub fn time_left_s(&self) -> f64 {
+        let lacks_one = self.is_wanted && self.log_ratios.is_empty();
+        if lacks_one { 2.0 * AGE.as_secs_f64() } else { 0.0 }
+    }
+
     /// With what its young pairs, and the margin, allow.
     pub fn beside(&mut self, young: &[f64], margin: f64) {
         self.tolerance = margin + DEVIATIONS * deviation(young);

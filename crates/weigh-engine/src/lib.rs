@@ -36,6 +36,8 @@ pub mod evidence;
 #[cfg(test)]
 mod example;
 mod family;
+#[cfg(test)]
+mod forecast_simulation;
 mod further_readings;
 mod gate;
 pub mod hooks;

@@ -63,15 +63,21 @@ pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Ve
 /// The time that the open rows will probably take, or what is left of the budget.
 pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option<Duration> {
     let open = rows.iter().filter(|row| !row.is_done(design));
-    let needed = open.map(RowState::time_left).fold(Duration::ZERO, Duration::saturating_add);
+    let needed = open.map(|row| row.time_left(design));
+    let needed = needed.fold(Duration::ZERO, Duration::saturating_add);
     Some(needed.min(budget))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interleaved::LEAST_PAIRS;
+    use crate::late::AGE;
     use crate::row::RowKey;
+    use crate::schedule::Schedule;
+    use paired::doubt::{Doubt, Withheld};
     use paired::simulated::white_row;
+    use weigh_model::result::scheme::Scheme;
 
     /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
     fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
@@ -93,6 +99,36 @@ mod tests {
         assert_eq!(within(2.5), [1]);
         assert_eq!(within(0.5), [0, 1, 2], "none is in reach");
         assert_eq!(within(500.0), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_row_that_pairs_alone_do_not_decide_takes_all_the_time_there_is() {
+        let (design, budget) = (Design::default(), Duration::from_secs(90));
+        let left = |row: RowState| time_left(&[row, undecided(10, 30)], &design, budget);
+        let withheld = |because, pairs_needed| {
+            let mut row = undecided(0, 20);
+            row.judgement.withheld = Some(Withheld { verdict: Verdict::Faster, because });
+            row.judgement.pairs_needed = pairs_needed;
+            row
+        };
+        // Pairs of 100 ms; those of the second row are 30.
+        assert_eq!(left(undecided(20, 20)), Some(Duration::from_secs(5)));
+        assert_eq!(left(withheld(Doubt::CpuTime, Some(20))), Some(Duration::from_secs(5)));
+        assert_eq!(left(withheld(Doubt::CarryOver, None)), Some(budget));
+    }
+
+    #[test]
+    fn the_old_pair_and_the_least_number_of_interleaved_ones_are_in_the_time_left() {
+        let (design, budget) = (Design::default(), Duration::from_secs(90));
+        let left = |row: RowState| time_left(&[row], &design, budget).unwrap().as_secs_f64();
+        let old_s = 2.0 * AGE.as_secs_f64();
+        assert_eq!(left(undecided(10, 10).with_old_pairs(true)), 1.0 + old_s);
+        let mut slower = undecided(10, 10).with_old_pairs(true);
+        slower.judgement.estimate = -0.05;
+        assert_eq!(left(slower), 1.0);
+        let mut interleaved = undecided(10, 10);
+        interleaved.schedule = Schedule::Fixed(Scheme::Interleaved);
+        assert_eq!(left(interleaved), 0.1 * (LEAST_PAIRS - MIN_PAIRS) as f64);
     }
 
     #[test]

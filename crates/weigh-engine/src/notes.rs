@@ -181,7 +181,7 @@ mod tests {
             cpu_ns_per_op: known.then_some([1.0, 2.0]),
             further: Vec::new(),
             started_s: 0.0,
-            first_s: 0.5,
+            lasted_s: 1.0,
             baseline_rate: 1000.0,
             treated_rate: 1000.0,
             baseline_first: true,

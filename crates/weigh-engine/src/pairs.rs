@@ -11,7 +11,7 @@ use paired::estimate::median;
 use weigh_model::record::{Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
-use weigh_model::samples::{Point, RowSamples, Totals};
+use weigh_model::samples::{Point, RowSamples, Samples, Totals};
 use weigh_model::workload::metric::{Metric, MetricValue};
 
 /// A workload under a treatment, with all that was measured of it.
@@ -31,17 +31,10 @@ pub struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
-    /// Returns the time of a pair, in seconds. Only the time of a pair's first sample is known. So
-    /// the medians of both arms are added, each from the pairs that the arm began.
+    /// Returns the time that a further pair takes of an experiment, in seconds. It is a median, as a
+    /// pair lasts long if a session or a detail pass came between it and the next one.
     pub fn pair_s(&self) -> Option<f64> {
-        let of_arm = |baseline_first: bool| {
-            let begun = self.series.iter().filter(|pair| pair.baseline_first == baseline_first);
-            median(&begun.map(|pair| pair.first_s).collect::<Vec<_>>())
-        };
-        match (of_arm(true), of_arm(false)) {
-            (Some(baseline), Some(treated)) => Some(baseline + treated),
-            (one, other) => one.or(other).map(|seconds| 2.0 * seconds),
-        }
+        median(&self.series.iter().map(|pair| pair.lasted_s).collect::<Vec<_>>())
     }
 
     /// Returns the log-ratios of all whole pairs that can be evidence.
@@ -75,7 +68,7 @@ impl Measurements<'_> {
 
 /// Only whole pairs, of workloads that did not fail: a failed one has no result.
 pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
-    let arms = &stored.header.arms;
+    let (arms, starts) = (&stored.header.arms, Starts::of(&stored.samples));
     let mut all = Vec::new();
     for (&(work, arm), of_row) in &stored.samples {
         let (Some(StoredWork { name, start_scale, sample_ms, .. }), 1.., Some(label), Some(totals)) =
@@ -89,7 +82,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
             .any(|failure| failure.workload == *name && [&arms[0], label].contains(&&failure.arm));
         let PairsByRole { counted, schedule, outside, old } =
             sort(of_row, stored.header.pilot_chooses_scheme);
-        let [series, old] = [counted, old].map(|taken| pairs(of_row, &taken));
+        let [series, old] = [counted, old].map(|taken| pairs(of_row, &taken, &starts));
         let late = Late {
             is_wanted: stored.header.takes_old_pairs && sample_ms.is_some(),
             log_ratios: old.iter().map(Pair::log_ratio).filter(|d| d.is_finite()).collect(),
@@ -109,7 +102,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     all
 }
 
-fn pairs(of_row: &RowSamples, taken: &[MeasuredPair]) -> Vec<Pair> {
+fn pairs(of_row: &RowSamples, taken: &[MeasuredPair], starts: &Starts) -> Vec<Pair> {
     let judge = disturbed::Judge::new(&of_row.points);
     taken
         .iter()
@@ -120,7 +113,7 @@ fn pairs(of_row: &RowSamples, taken: &[MeasuredPair]) -> Vec<Pair> {
                 if baseline_first { (both[0], both[1]) } else { (both[1], both[0]) };
             Pair {
                 started_s: both[0].started_s,
-                first_s: first_s(both, taken.scheme()),
+                lasted_s: starts.lasted_s(both),
                 baseline_rate: baseline.rate,
                 treated_rate: treated.rate,
                 rates_over_all: [baseline.rate_over_all, treated.rate_over_all],
@@ -138,11 +131,25 @@ fn pairs(of_row: &RowSamples, taken: &[MeasuredPair]) -> Vec<Pair> {
         .collect()
 }
 
-/// How long its first sample took. For an interleaved pair, that is half of what both were timed for.
-fn first_s([first, second]: [&Point; 2], scheme: Scheme) -> f64 {
-    match scheme {
-        Scheme::Interleaved => (first.elapsed_s + second.elapsed_s) / 2.0,
-        Scheme::Sequential => second.started_s - first.started_s,
+/// When each sample of an experiment began, and in which set, in the order of time.
+struct Starts(Vec<(f64, usize)>);
+
+impl Starts {
+    fn of(samples: &Samples) -> Starts {
+        let points = samples.values().flat_map(|of_row| &of_row.points);
+        let mut starts: Vec<(f64, usize)> =
+            points.map(|point| (point.started_s, point.set)).collect();
+        starts.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Starts(starts)
+    }
+
+    /// How long a pair kept other samples from being measured. Both processes of an interleaved pair begin
+    /// at the same time.
+    fn lasted_s(&self, [first, second]: [&Point; 2]) -> f64 {
+        let next = self.0.partition_point(|(start_s, _)| *start_s <= second.started_s);
+        let next = self.0.get(next).filter(|(_, set)| *set == second.set);
+        let end_s = next.map_or(second.started_s + second.elapsed_s, |(start_s, _)| *start_s);
+        end_s - first.started_s
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::family::ClaimWeights;
 use super::gate;
-use super::interleaved::{self, Claims};
+use super::interleaved::{self, Claims, LEAST_PAIRS};
 use super::late::{self, AGE, Late};
 use super::outside::OutsideUse;
 use super::prior_row::PriorRow;
@@ -19,6 +19,10 @@ use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::workload::metric::Metric;
+
+/// Of so many sequential pairs, one is clean: the coins of this pair and of the one before decide that. Clean
+/// pairs have to confirm a favourable verdict.
+const PAIRS_PER_CLEAN: usize = 4;
 
 /// A workload under a treatment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -419,8 +423,36 @@ impl RowState {
         judgements.filter(|judgement| judgement.verdict == Verdict::Inconclusive)
     }
 
-    /// The time that it will probably take until it needs no more pairs.
-    pub(super) fn time_left(&self) -> Duration {
+    /// The time that it will probably take until it needs no more pairs: without end if its verdict is
+    /// withheld for a reason that pairs alone do not take away, as such a row is measured to the end of the
+    /// budget.
+    pub(super) fn time_left(&self, design: &Design) -> Duration {
+        let Judgement { verdict, withheld, pairs_needed, estimate, .. } = self.judgement;
+        if withheld.is_some() && pairs_needed.is_none() {
+            return Duration::MAX;
+        }
+        // A difference from 0 of more than half the margin is found sooner than equivalence.
+        let will_be = withheld.map_or(verdict, |withheld| withheld.verdict);
+        let seems_slower = will_be == Verdict::Inconclusive && estimate < -design.margin / 2.0;
+        let waits = verdict == Verdict::Inconclusive && will_be != Verdict::Slower && !seems_slower;
+        if !waits || design.fixed_pairs.is_some() {
+            return self.time_of_pairs();
+        }
+        let pairs = self.betting.pairs();
+        let least = match self.schedule.main() {
+            Scheme::Interleaved => LEAST_PAIRS,
+            // As many clean pairs as the evidence needs pairs.
+            Scheme::Sequential if withheld.is_none() && self.betting.turns().is_some() => {
+                PAIRS_PER_CLEAN * (pairs + pairs_needed.unwrap_or(0))
+            }
+            Scheme::Sequential => 0,
+        };
+        let old = Duration::from_secs_f64(self.late.time_left_s());
+        self.time_of_pairs().max(self.time_of(least.saturating_sub(pairs))).saturating_add(old)
+    }
+
+    /// The time of the pairs that the evidence seems to need.
+    fn time_of_pairs(&self) -> Duration {
         let wanted = self.open_wanted().filter_map(|judgement| judgement.pairs_needed);
         self.time_of(wanted.fold(self.judgement.pairs_left, usize::max))
     }
@@ -443,7 +475,7 @@ impl RowState {
         let needed = match self.judgement.verdict {
             Verdict::Inconclusive if self.has_verdict() => self.judgement.pairs_needed,
             Verdict::Inconclusive => self.judgements().filter_map(|one| one.pairs_needed).min(),
-            _ => return self.time_left(),
+            _ => return self.time_of_pairs(),
         };
         self.time_of(needed.unwrap_or(usize::MAX))
     }

@@ -136,7 +136,7 @@ mod tests {
                 cpu_ns_per_op: None,
                 further: Vec::new(),
                 started_s: 0.0,
-                first_s: 0.1,
+                lasted_s: 0.2,
                 baseline_rate: 1.0,
                 treated_rate: d.exp(),
                 baseline_first: true,

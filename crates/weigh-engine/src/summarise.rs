@@ -5,6 +5,7 @@ use super::disturbed;
 use super::evidence;
 use super::family;
 use super::gate;
+use super::interleaved::least_favourable;
 use super::load_compared::{compared_loads, on_curve};
 use super::log_ratio::{bound, percent, preliminary};
 use super::metrics;
@@ -21,7 +22,7 @@ use super::times;
 use paired::betting::Betting;
 use paired::design::Design;
 use paired::estimate::median;
-use paired::forecast::{Forecast, forecast};
+use paired::forecast::{Forecast, FutureVerdict, forecast};
 use paired::judge::{Judgement, judge_claims};
 use paired::parallel::map_rows;
 use paired::stalls;
@@ -156,13 +157,14 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         .zip(&sets)
         .map(|(whole, sets)| sets::reconcile(whole, sets))
         .collect();
-    let forecasts = forecasts(stored, &bettings, &judgements, &pooled);
+    let forecasts = forecasts(stored, &measurements, (&bettings, &judgements), &pooled);
     let extra = forecasts.into_iter().zip(sets.into_iter().zip(of_sets)).zip(readings);
     let rows = map_rows(
         measurements.into_iter().zip(bettings.iter().zip(judgements)).zip(extra),
         |((of_row, _), _)| of_row.series.len(),
         |((of_row, (betting, judgement)), ((forecast, (sets, notes)), readings))| {
-            let (pair_s, (row_work, row_arm)) = (of_row.pair_s(), (of_row.work, of_row.arm));
+            let (row_work, row_arm) = (of_row.work, of_row.arm);
+            let times = PairTimes { pair_s: of_row.pair_s(), old_s: of_row.late.time_left_s() };
             let mut row = row(stored, of_row, betting, &judgement, &design);
             row.sets = sets.iter().map(Set::effect).collect();
             if sets::differ(&sets) {
@@ -170,7 +172,7 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
                 row.cost_at_most_pct =
                     row.low_pct.map(|low| -low).filter(|_| row.cost_at_most_pct.is_some());
             } else {
-                add_forecast(&mut row, &forecast, pair_s);
+                add_forecast(&mut row, &forecast, &times);
             }
             row.readings = readings;
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
@@ -329,42 +331,65 @@ fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
     Some(format!("no verdict on `{}`: {why}", metric.name()))
 }
 
-/// Forecasts the outcome of each row. Rows with a verdict have no forecast, nor does an experiment
+/// Forecasts the outcome of each row. Rows with a verdict have no forecast, nor has an experiment
 /// that failed.
 fn forecasts(
     stored: &Stored,
-    rows: &[Betting],
-    judgements: &[Judgement],
+    measurements: &[Measurements],
+    (rows, judgements): (&[Betting], &[Judgement]),
     design: &Design,
 ) -> Vec<Forecast> {
     let open = judgements.iter().filter(|row| row.verdict == Verdict::Inconclusive).count();
-    let of_row = |(row, judgement): (&Betting, &Judgement)| {
-        // More pairs do not take a doubt away, but they confirm.
-        let confirms = |withheld: &Withheld| withheld.because == Doubt::NotYetConfirmed;
-        let is_open = judgement.verdict == Verdict::Inconclusive
-            && judgement.withheld.as_ref().is_none_or(confirms)
-            && stored.state != State::Failed;
-        if is_open { forecast(row, judgement.level, open, design) } else { Forecast::default() }
+    let of_row = |(measured, (row, judgement)): (&Measurements, (&Betting, &Judgement))| {
+        if judgement.verdict != Verdict::Inconclusive || stored.state == State::Failed {
+            return Forecast::default();
+        }
+        let least = least_favourable(measured.schedule.main());
+        match judgement.withheld {
+            None | Some(Withheld { because: Doubt::NotYetConfirmed, .. }) => {
+                forecast(row, judgement.level, open, design, least)
+            }
+            // Whoever withheld the verdict knows how many pairs it takes, if that is a matter of pairs.
+            Some(Withheld { verdict, .. }) => {
+                let is_favourable = verdict != Verdict::Slower;
+                let known = judgement.pairs_needed;
+                known.map_or_else(Forecast::default, |pairs| Forecast::of_pairs(pairs, is_favourable))
+            }
+        }
     };
-    rows.iter().zip(judgements).map(of_row).collect()
+    measurements.iter().zip(rows.iter().zip(judgements)).map(of_row).collect()
 }
 
-fn add_forecast(row: &mut Row, forecast: &Forecast, pair_s: Option<f64>) {
+/// Times that further pairs of a row take.
+struct PairTimes {
+    pair_s: Option<f64>,
+    /// What the old pair takes besides, before a favourable verdict.
+    old_s: f64,
+}
+
+impl PairTimes {
+    fn future(&self, forecast: &Forecast, verdict: Option<FutureVerdict>) -> Future {
+        let pairs = verdict.map_or(forecast.horizon, |verdict| verdict.pairs);
+        let is_favourable = verdict.is_some_and(|verdict| verdict.is_favourable);
+        let old_s = if is_favourable { self.old_s } else { 0.0 };
+        let seconds = pairs as f64 * self.pair_s.unwrap_or(0.0) + old_s;
+        Future { seconds, is_at_least: verdict.is_none() }
+    }
+}
+
+fn add_forecast(row: &mut Row, forecast: &Forecast, times: &PairTimes) {
     if forecast.futures.is_empty() {
         return;
     }
+    let futures = forecast.futures.iter();
+    row.futures = futures.map(|verdict| times.future(forecast, *verdict)).collect();
+    let mut seconds: Vec<f64> = row.futures.iter().map(|future| future.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
     row.pairs_needed = forecast.quantile(0.5);
     row.pairs_needed_low = Some(forecast.quantile(0.1).unwrap_or(forecast.horizon));
     row.pairs_needed_high = forecast.quantile(0.9);
-    row.seconds_needed = row.pairs_needed.and_then(|pairs| Some(pairs as f64 * pair_s?));
-    row.futures = forecast
-        .futures
-        .iter()
-        .map(|pairs| Future {
-            seconds: pairs.unwrap_or(forecast.horizon) as f64 * pair_s.unwrap_or(0.0),
-            is_at_least: pairs.is_none(),
-        })
-        .collect();
+    let middle = seconds[(seconds.len() - 1) / 2];
+    row.seconds_needed = row.pairs_needed.and(times.pair_s).map(|_| middle);
 }
 
 /// The design for the pairs of all sets together: a number of pairs that was fixed in advance is

@@ -478,7 +478,7 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
         rates_over_all: [1.0, 1.0],
         cpu_ns_per_op: None,
         further: Vec::new(),
-        first_s: 0.1,
+        lasted_s: 0.2,
         started_s,
         baseline_rate: baseline * drift * (1.0 + 0.006 * jitter(1)),
         treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),

@@ -23,7 +23,22 @@ pub(super) fn of(rows: &[&Row]) -> String {
     if unknown > 0 {
         parts.push(too_little_time(rows));
     }
+    parts.extend(without_forecast(rows));
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+}
+
+/// Says how many of `rows` have no forecast, as their verdict is withheld for a reason that no known number of
+/// pairs takes away.
+fn without_forecast(rows: &[&Row]) -> Option<String> {
+    let is_it =
+        |row: &&&Row| row.withheld.is_some() && row.futures.is_empty() && !row.has_few_pairs();
+    match rows.iter().filter(is_it).count() {
+        0 => None,
+        1 if rows.len() == 1 => Some("no forecast, as its verdict is withheld".to_owned()),
+        some => {
+            Some(format!("no forecast for {} with a withheld verdict", format::plural(some, "row")))
+        }
+    }
 }
 
 /// Says that some of `rows` have fewer pairs than a verdict needs, how many they have, and what to type.
@@ -94,6 +109,8 @@ fn time(futures: &[Future]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paired::Verdict;
+    use paired::doubt::{Doubt, Withheld};
     use weigh_model::example;
 
     /// A row whose futures take a second for each of these pairs.
@@ -120,6 +137,24 @@ mod tests {
         assert_eq!(of(&[&far]), " (needs at least 100 more pairs, at least 1 min 40 s)");
         let short = row(1..=100, false);
         assert_eq!(of(&[&far, &short]), " (2 rows together need at least 1 min 50 s more)");
+    }
+
+    #[test]
+    fn rows_with_a_withheld_verdict_are_counted() {
+        let withheld = |futures: Vec<Future>| {
+            let mut row = row(1..=100, false);
+            let because = Doubt::CarryOver;
+            row.withheld = Some(Withheld { verdict: Verdict::Faster, because });
+            row.futures = futures;
+            row
+        };
+        let (open, short) = (withheld(Vec::new()), row(1..=100, false));
+        assert_eq!(of(&[&open]), " (no forecast, as its verdict is withheld)");
+        let said = of(&[&open, &short]);
+        assert!(said.ends_with("30 s; no forecast for 1 row with a withheld verdict)"), "{said}");
+        let known = withheld(vec![Future { seconds: 60.0, is_at_least: false }; 100]);
+        let said = of(&[&known, &short]);
+        assert_eq!(said, " (1 min 10 s to 2 min 30 s more for all of them together)");
     }
 
     #[test]

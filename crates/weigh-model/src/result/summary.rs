@@ -302,8 +302,9 @@ pub struct SetEffect {
 pub struct Pair {
     /// Seconds from the start of the experiment to the start of the pair.
     pub started_s: f64,
-    /// From the start of its first sample to that of its second.
-    pub first_s: f64,
+    /// From its start to the start of the next sample of the set, of whatever row: with launches, and all
+    /// that `weigh` does between samples. Of the last pair of a set, to its own end.
+    pub lasted_s: f64,
     pub baseline_rate: f64,
     pub treated_rate: f64,
     /// Rates of both samples over all of their time; of interleaved pairs, the two above are those of the
