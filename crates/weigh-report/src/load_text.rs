@@ -27,10 +27,16 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
         format::unsigned(100.0 * best.throughput.half_width()),
         best.throughput.samples
     );
-    let beyond = match best.is_at_the_end {
-        true => " The ramp ended there, so the real peak may be higher.",
-        false => "",
-    };
+    let most = answers.points.last().filter(|_| best.is_at_the_end);
+    let beyond = most.map_or_else(String::new, |most| {
+        let end = match most.users == best.users {
+            true => "there".to_owned(),
+            false => {
+                format!("at {} (not told apart from that)", format::plural(most.users, "user"))
+            }
+        };
+        format!(" The ramp ended {end}, so the real peak may be higher.")
+    });
     let mix = &answers.mix;
     Some(match answers.no_peak {
         Some(_) => format!(
@@ -263,7 +269,13 @@ mod tests {
     fn a_peak_at_the_end_is_said_to_be_one() {
         let text = text(&[(1, 600.0), (2, 1000.0)], 8);
         assert!(
-            text.contains("may be higher") && text.contains("not reached with 2 users"),
+            text.contains("The ramp ended there, so the real peak may be higher")
+                && text.contains("not reached with 2 users"),
+            "{text}"
+        );
+        let text = self::text(&[(1, 600.0), (2, 1000.0), (4, 996.0)], 8);
+        assert!(
+            text.contains("The ramp ended at 4 users (not told apart from that), so"),
             "{text}"
         );
     }

@@ -65,13 +65,36 @@ fn users(load: &ComparedLoad) -> String {
             format!("not significantly worse: {without} in the baseline, {with} treated")
         }
     };
-    let beyond = match (baseline.is_at_the_end, treated.is_at_the_end) {
-        (false, false) => "",
-        (true, true) => "; both ramps ended there, so the real peaks may be higher",
-        (true, false) => "; the baseline's ramp ended there, so its real peak may be higher",
-        (false, true) => "; the treated ramp ended there, so its real peak may be higher",
-    };
-    format!("{moved} ({ranges}){beyond}.")
+    format!("{moved} ({ranges}).{}", beyond(load))
+}
+
+/// Says that the peaks may be higher with more users than were measured, with a space before it.
+fn beyond(ComparedLoad { baseline, treated, .. }: &ComparedLoad) -> String {
+    match (end(baseline), end(treated)) {
+        (None, None) => String::new(),
+        (Some(end), Some(other)) if end == other => {
+            format!(" The ramp ended {end} in both arms, so the real peaks may be higher.")
+        }
+        (Some(end), Some(other)) => format!(
+            " The ramp ended {end} in the baseline and {other} treated, so the real peaks may be higher."
+        ),
+        (Some(end), None) => {
+            format!(" The ramp ended {end} in the baseline, so its real peak may be higher.")
+        }
+        (None, Some(end)) => {
+            format!(" The ramp ended {end} treated, so its real peak may be higher.")
+        }
+    }
+}
+
+/// Where the ramp of an arm ended, if its peak may be there. That is often another point than the one at
+/// which the peak was measured.
+fn end(curve: &LoadCurve) -> Option<String> {
+    let most = curve.points.last().filter(|_| curve.is_at_the_end)?.users;
+    Some(match most == curve.peak_users {
+        true => "at the peak".to_owned(),
+        false => format!("at {} (not told apart from the peak)", format::plural(most, "user")),
+    })
 }
 
 #[cfg(test)]
@@ -101,5 +124,25 @@ mod tests {
         s.loads[0].treated.peak_users = 4;
         assert!(said(&s).contains("The peak is at 4 users in both arms"));
         assert!(is_peak(&s, &s.results[0]) && !is_peak(&s, &s.results[1]));
+    }
+
+    #[test]
+    fn only_the_point_where_the_ramp_ended_is_said_to_be_its_end() {
+        let mut s = example::load();
+        let said = |s: &Summary| sentences(s).join(" ");
+        assert!(!said(&s).contains("ended"), "{}", said(&s));
+        // The eight users are not told apart from the four at which the peak was measured.
+        let baseline = &mut s.loads[0].baseline;
+        (baseline.peak_as_good, baseline.is_at_the_end) = (vec![4, 8], true);
+        let text = said(&s);
+        let wanted = "The ramp ended at 8 users (not told apart from the peak) in the baseline, so its \
+                      real peak may be higher.";
+        assert!(text.ends_with(wanted) && !text.contains("the most"), "{text}");
+        let treated = &mut s.loads[0].treated;
+        (treated.peak_users, treated.peak_as_good, treated.is_at_the_end) = (8, vec![8], true);
+        let wanted = "in the baseline and at the peak treated, so the real peaks may be higher.";
+        assert!(said(&s).ends_with(wanted), "{}", said(&s));
+        s.loads[0].baseline.peak_users = 8;
+        assert!(said(&s).contains("The ramp ended at the peak in both arms"), "{}", said(&s));
     }
 }

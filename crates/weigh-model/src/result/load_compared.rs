@@ -29,7 +29,8 @@ pub struct LoadCurve {
     pub peak_as_good: Vec<usize>,
     pub peak_users_low: usize,
     pub peak_users_high: usize,
-    /// True if these are the most users that were measured: then a higher peak may lie beyond.
+    /// True if the peak may be at the largest number of users that was measured: that is in `peak_as_good`.
+    /// Then a higher peak may lie beyond.
     pub is_at_the_end: bool,
     /// Where each user gets ten jobs a minute or fewer; absent where no point had so many users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +50,7 @@ impl LoadCurve {
             peak_users,
             peak_users_low: fewest.unwrap_or(peak_users),
             peak_users_high: most.unwrap_or(peak_users),
-            is_at_the_end: points.last().map(|last| last.users) <= most,
+            is_at_the_end: points.last().is_some_and(|last| as_good.contains(&last.users)),
             peak_as_good: as_good,
             crossover: Crossover::of(&points, CROSSOVER_JOBS),
             points,
@@ -114,6 +115,21 @@ impl ComparedLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::alike::rounds;
+
+    #[test]
+    fn a_peak_is_at_the_end_if_the_last_point_may_be_it() {
+        let point =
+            |(users, jobs_per_min)| LoadPoint { users, jobs_per_min, ..LoadPoint::default() };
+        let curve = |rates: &[(usize, f64)]| {
+            let samples = rounds(rates, 8);
+            LoadCurve::new(rates.iter().copied().map(point).collect(), 2, &samples)
+        };
+        assert!(!curve(&[(1, 500.0), (2, 1000.0), (4, 900.0)]).is_at_the_end);
+        let at_end = curve(&[(1, 500.0), (2, 1000.0), (4, 999.0)]);
+        assert_eq!((at_end.is_at_the_end, &*at_end.peak_as_good), (true, &[2, 4][..]));
+        assert!(!curve(&[]).is_at_the_end, "of no point");
+    }
 
     #[test]
     fn both_arms_are_in_each_chart_with_their_marks() {
