@@ -10,6 +10,9 @@ use weigh_model::result::load::LoadPoint;
 use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
 use weigh_model::result::summary::Summary;
 
+/// Mark of a load point that may be the peak as well as the one at which the peak was measured.
+const MAY_BE: &str = "peak?";
+
 /// The charts of all mixes whose peak was searched for, with an empty line before each.
 pub fn lines(s: &Summary, width: usize, colour: bool) -> Vec<String> {
     s.loads.iter().flat_map(|load| of_load(load, &s.baseline, width, colour)).collect()
@@ -52,13 +55,19 @@ fn of_load(load: &ComparedLoad, baseline: &str, width: usize, colour: bool) -> V
     };
     let mut text = vec![String::new()];
     text.extend(lines_with_bars(&title, &columns, &rows, width, colour));
-    text.extend(wrap("█ both, ░ only without, ▒ only with", width, 2));
+    let may_be = |curve: &LoadCurve| curve.peak_as_good.iter().any(|at| *at != curve.peak_users);
+    let marks = match may_be(without) || may_be(with) {
+        true => format!("; {MAY_BE} not told apart from the peak"),
+        false => String::new(),
+    };
+    text.extend(wrap(&format!("█ both, ░ only without, ▒ only with{marks}"), width, 2));
     text
 }
 
 /// Returns the mark for this number of users.
 fn mark(load: &ComparedLoad, users: usize) -> String {
     let is_peak = |curve: &LoadCurve| curve.peak_users == users;
+    let may_be = |curve: &LoadCurve| !is_peak(curve) && curve.peak_as_good.contains(&users);
     let is_crossover =
         |curve: &LoadCurve| curve.crossover.is_some_and(|crossover| crossover.users == users);
     let of_arms = |what: &str, is_there: &dyn Fn(&LoadCurve) -> bool| match (
@@ -70,7 +79,8 @@ fn mark(load: &ComparedLoad, users: usize) -> String {
         (false, true) => Some(format!("{what} with")),
         (false, false) => None,
     };
-    let marks = [of_arms("peak", &is_peak), of_arms("crossover", &is_crossover)];
+    let marks =
+        [of_arms("peak", &is_peak), of_arms(MAY_BE, &may_be), of_arms("crossover", &is_crossover)];
     marks.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -89,5 +99,19 @@ mod tests {
         assert!(row("2 ").contains("peak with ") && row("4 ").contains("peak without"));
         assert!(row("4 ").contains('█') && row("4 ").contains('░'), "{lines:#?}");
         assert!(row("1 ").contains("12.0 ms"), "{lines:#?}");
+        assert!(!lines.concat().contains(MAY_BE), "{lines:#?}");
+    }
+
+    #[test]
+    fn points_that_may_be_the_peak_are_marked() {
+        let mut s = example::load();
+        s.loads[0].baseline.peak_as_good = vec![4, 8];
+        let lines = lines(&s, 80, false);
+        let row = |users: &str| lines.iter().find(|line| line.trim_start().starts_with(users));
+        assert!(row("8 ").unwrap().contains("peak? without"), "{lines:#?}");
+        assert!(
+            lines.last().unwrap().ends_with("peak? not told apart from the peak"),
+            "{lines:#?}"
+        );
     }
 }

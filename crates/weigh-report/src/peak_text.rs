@@ -4,6 +4,7 @@
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::format::quoted;
+use weigh_model::result::load::or_with;
 use weigh_model::result::load_compared::{ComparedLoad, LoadCurve};
 use weigh_model::result::summary::{Row, Summary};
 
@@ -47,25 +48,38 @@ fn verdict(load: &ComparedLoad, row: &Row, margin_pct: f64) -> String {
     }
 }
 
-/// By how much the users of the peak moved.
+/// Where the peak is in each arm, with the points that cannot be told apart from it. It moved only if no
+/// point may be the peak of both arms.
 fn users(load: &ComparedLoad) -> String {
     let ComparedLoad { baseline, treated, .. } = load;
-    let (from, to) = (baseline.peak_users, treated.peak_users);
-    let moved = match from == to {
-        true => format!("The peak is at {} in both arms", format::plural(from, "user")),
-        false => format!("The peak moves from {from} to {}", format::plural(to, "user")),
+    let (from, to) = (place(baseline), place(treated));
+    let may_be = |curve: &LoadCurve, users: usize| {
+        users == curve.peak_users || curve.peak_as_good.contains(&users)
     };
-    let alike = |curve: &LoadCurve| {
-        let users: Vec<String> = curve.peak_as_good.iter().map(usize::to_string).collect();
-        users.join(", ")
+    let may_be_both = baseline
+        .points
+        .iter()
+        .any(|point| may_be(baseline, point.users) && may_be(treated, point.users));
+    let is_one = baseline.peak_users == treated.peak_users;
+    let places = match (is_one, may_be_both) {
+        (true, _) if from == to => format!("The peak is at {from} in both arms."),
+        (true, _) => format!("The peak is at {from} in the baseline, and at {to} treated."),
+        (false, false) => format!("The peak moves from {from} to {to}."),
+        (false, true) => format!(
+            "The peak is at {from} in the baseline, and at {to} treated; whether it moves is not shown."
+        ),
     };
-    let ranges = match (alike(baseline), alike(treated)) {
-        (same, other) if same == other => format!("not significantly worse: {same}"),
-        (without, with) => {
-            format!("not significantly worse: {without} in the baseline, {with} treated")
-        }
-    };
-    format!("{moved} ({ranges}).{}", beyond(load))
+    places + &beyond(load)
+}
+
+/// The users at which the peak of an arm was measured, and the points that may be the peak as well.
+fn place(curve: &LoadCurve) -> String {
+    let LoadCurve { points, peak_users, peak_as_good, .. } = curve;
+    let users = format::plural(*peak_users, "user");
+    match points.len() > 1 && peak_as_good.len() == points.len() {
+        true => format!("{users} (not told apart from any other point)"),
+        false => users + &or_with(*peak_users, peak_as_good),
+    }
 }
 
 /// Says that the peaks may be higher with more users than were measured, with a space before it.
@@ -111,7 +125,7 @@ mod tests {
             "`audit` lowers the peak of `load:shared` by 38.0 % [−40.0, −36.0]",
             "3,400 jobs/min with 4 users",
             "with 2 users",
-            "The peak moves from 4 to 2 users",
+            "The peak moves from 4 users to 2 users.",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -122,8 +136,28 @@ mod tests {
         s.results[0].verdict = Verdict::Equivalent;
         assert!(said(&s).contains("equally high under `audit`, to within"));
         s.loads[0].treated.peak_users = 4;
-        assert!(said(&s).contains("The peak is at 4 users in both arms"));
+        s.loads[0].treated.peak_as_good = vec![4];
+        assert!(said(&s).contains("The peak is at 4 users in both arms."));
         assert!(is_peak(&s, &s.results[0]) && !is_peak(&s, &s.results[1]));
+    }
+
+    #[test]
+    fn a_peak_is_named_with_all_points_that_may_be_it() {
+        let mut s = example::load();
+        let said = |s: &Summary| sentences(s).join(" ");
+        s.loads[0].baseline.peak_as_good = vec![4, 8];
+        let wanted = "The peak moves from 4 users (not told apart from 8) to 2 users.";
+        assert!(said(&s).contains(wanted), "{}", said(&s));
+        // Both may peak at four users.
+        s.loads[0].treated.peak_as_good = vec![2, 4];
+        let wanted = "The peak is at 4 users (not told apart from 8) in the baseline, and at 2 users (not told \
+                      apart from 4) treated; whether it moves is not shown.";
+        assert!(said(&s).contains(wanted), "{}", said(&s));
+        let treated = &mut s.loads[0].treated;
+        (treated.peak_users, treated.peak_as_good) = (4, vec![1, 2, 4, 8]);
+        let wanted = "The peak is at 4 users (not told apart from 8) in the baseline, and at 4 users (not told \
+                      apart from any other point) treated.";
+        assert!(said(&s).contains(wanted), "{}", said(&s));
     }
 
     #[test]
