@@ -120,8 +120,30 @@ fn what_fails_hangs_or_is_killed_has_no_result_and_the_others_have() {
 fn a_baseline_that_fails_leaves_nothing_to_compare_with() {
     let _turn = Turn::share();
     let home = Home::new();
-    let outcome = home.run(&["versus", "echo no >&2; exit 4", QUICK, SLOW]);
-    outcome.assert_error(&["there is no result", "it exited with status 4: no"]);
+    let failing = "echo no >&2; exit 4";
+    // Whether it fails in the first pair, or before when it is tried.
+    for more in [&[][..], &["--warmup", "1"]] {
+        let outcome = home.run(&[&["versus", failing, QUICK, SLOW][..], more].concat());
+        let nothing = "the first command gave no result, so there is nothing to compare with it";
+        outcome.assert_error(&["there is no result", "it exited with status 4: no", nothing]);
+        assert_eq!(home.json()["state"], "failed");
+    }
+}
+
+#[test]
+fn all_commands_that_fail_are_told_with_their_reasons() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let failing = ["exit 3", "exit 4", "exit 5", "exit 6", "exit 3 # again"];
+    let outcome = home.run(&[&["versus", QUICK][..], &failing].concat());
+    outcome.assert_error(&["no other command gave a result to compare with the first"]);
+    for reason in ["status 3", "status 4", "status 5", "status 6"] {
+        outcome.assert_says(&[&format!("it exited with {reason}")]);
+    }
+    // Of two in one sentence, the first is the one that failed first.
+    let said = &outcome.stdout;
+    let orders = ["exit 3, exit 3 # again: it", "exit 3 # again, exit 3: it"];
+    assert!(orders.iter().any(|order| said.contains(order)), "{said}");
 }
 
 /// Once, and before anything is measured or stored.

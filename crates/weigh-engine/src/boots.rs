@@ -119,7 +119,7 @@ impl Session<'_> {
         }
         let stored = self.store.load(self.id)?;
         if Halves::of(&stored).works.is_empty() {
-            return Err(Stop::Failed("every workload failed; see the failures".into()));
+            return Err(Stop::Failed("every workload failed".into()));
         }
         match due(&stored, state.elapsed()).map_err(Stop::Failed)? {
             Some(_) => Err(Stop::NextBoot),

@@ -66,8 +66,10 @@ pub fn run_set(
                 effects::judge(&mut rows, design);
                 return (rows, Err(stop));
             }
-            spread_failure(&mut rows, row);
             observer.pair(row, &rows[row], platform.elapsed());
+            for other in spread_failure(&mut rows, row) {
+                observer.pair(other, &rows[other], platform.elapsed());
+            }
         }
     }
 }
@@ -84,15 +86,19 @@ fn is_due(pairs: usize, judged_pairs: usize) -> bool {
     pairs > judged_pairs + judged_pairs / 50
 }
 
-/// A workload that fails without a treatment has nothing that any treatment could be held against.
-fn spread_failure(rows: &mut [RowState], failed: usize) {
+/// A workload that fails without a treatment has nothing that any treatment could be held against. Gives the
+/// rows that have failed with it.
+fn spread_failure(rows: &mut [RowState], failed: usize) -> Vec<usize> {
     let Some(reason) = rows[failed].failure.clone().filter(|_| rows[failed].failed_alone) else {
-        return;
+        return Vec::new();
     };
     let work = rows[failed].unit.work;
-    for other in rows.iter_mut().filter(|row| row.unit.work == work && row.failure.is_none()) {
-        other.failure = Some(reason.clone());
+    let is_its = |row: &RowState| row.unit.work == work && row.failure.is_none();
+    let others: Vec<usize> = (0..rows.len()).filter(|row| is_its(&rows[*row])).collect();
+    for &other in &others {
+        rows[other].failure = Some(reason.clone());
     }
+    others
 }
 
 /// Plans a row whose number of pairs could not be known before its first one: as many more as the time left
@@ -472,6 +478,36 @@ mod tests {
             assert_eq!(rows[1].failure.as_deref(), Some(said));
             assert_eq!(rows[2].judgement.verdict, Verdict::Slower);
         }
+    }
+
+    /// The state of each row as it was last told.
+    struct States(Vec<Option<String>>);
+
+    impl Observer for States {
+        fn pair(&mut self, row: usize, state: &RowState, _: Duration) {
+            self.0[row].clone_from(&state.failure);
+        }
+
+        fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
+    }
+
+    #[test]
+    fn rows_that_fail_with_their_baseline_are_all_told() {
+        let units = (1..=3).map(|treated_arm| RowKey {
+            work: 0,
+            treated_arm,
+            start_scale: DEFAULT_SCALE.into(),
+        });
+        let rows = fresh_rows(&units.collect::<Vec<_>>(), &Design::default());
+        let mut fake = Fake { fails: Some((0, 0)), ..Fake::new(0.5) };
+        let (coins, mut told) = (Coins::new(42, 0, 0), States(vec![None; 3]));
+        let budget = Duration::from_secs(600);
+        let (design, end) = (Design::default(), |_: &[RowState]| budget);
+        let (rows, _) = run_set(rows, &design, coins, 0, &end, &mut fake, &mut told);
+        let reason = Some("the baseline failed: it broke".to_owned());
+        assert!(rows.iter().all(|row| row.failure == reason));
+        assert_eq!(told.0, vec![reason; 3]);
+        assert_eq!(fake.failures, ["0 it broke"], "it is stored once");
     }
 
     #[test]

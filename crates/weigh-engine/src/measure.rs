@@ -242,11 +242,7 @@ impl Session<'_> {
             of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
         let compares = matches!(self.request.plan, Plan::Compare(_));
         if works.is_empty() || (compares && units.is_empty()) {
-            let what = match self.request.plan.contest() {
-                Some(_) => "no command has a result to compare",
-                None => "every workload failed",
-            };
-            return Err(Stop::Failed(format!("{what}; see the failures")));
+            return Err(self.without_result(!broken.contains(&(0, 0))));
         }
         match &self.request.plan {
             Plan::Compare(comparison) => self.compare(host, comparison, units, set, progress_sink),
@@ -320,7 +316,7 @@ impl Session<'_> {
         self.schedules.extend(rows.iter().map(by_row));
         let plan = |row: &RowState| Some(((row.unit.work, row.unit.treated_arm), row.planned()?));
         self.plans.extend(rows.iter().filter_map(plan));
-        result?;
+        result.and_then(|()| self.check_results(&rows))?;
         if has_detail {
             run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)?;
         }
@@ -329,6 +325,23 @@ impl Session<'_> {
             true => self.profile(host, &compared, progress_sink),
             false => Ok(()),
         }
+    }
+
+    /// Workloads may fail in their first pair or before, when they are tried: one outcome has one state.
+    ///
+    /// # Errors
+    /// Where no row has a result.
+    fn check_results(&self, rows: &[RowState]) -> Result<(), Stop> {
+        match rows.iter().all(|row| row.failure.is_some()) {
+            true => Err(self.without_result(!rows.iter().any(|row| row.failed_alone))),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends an experiment in which nothing has a result; `has_first` where the first command did not fail.
+    fn without_result(&self, has_first: bool) -> Stop {
+        let is_contest = self.request.plan.contest().is_some();
+        Stop::Failed(nothing_to_compare(is_contest, has_first).to_owned())
     }
 
     /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
@@ -509,5 +522,14 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Why an experiment fails in which nothing has a result. The reasons are those of the failures.
+fn nothing_to_compare(is_contest: bool, has_first: bool) -> &'static str {
+    match (is_contest, has_first) {
+        (false, _) => "every workload failed",
+        (true, false) => "the first command gave no result, so there is nothing to compare with it",
+        (true, true) => "no other command gave a result to compare with the first",
     }
 }

@@ -65,16 +65,12 @@ impl Page {
         }
     }
 
-    /// Adds a list of items that must be readable to the end, in as many lines as they take.
-    pub fn whole_list(&mut self, title: &str, items: &[String], most: usize) {
-        let shown = if items.len() <= most { items.len() } else { most - 1 };
-        for item in &items[..shown] {
+    /// Adds a list of items that must be readable to the end: all of them, in as many lines as they take.
+    pub fn whole_list(&mut self, title: &str, items: &[String]) {
+        for item in items {
             let text = wrap(&format!("{title}: {}", format::label(item)), self.width, 2).join("\n");
             let rest = text.strip_prefix(title).unwrap_or(&text);
             self.lines.push(paint(title, WARNING, self.colour) + rest);
-        }
-        if items.len() > shown {
-            self.lines.push(format!("{title}: {} more", items.len() - shown));
         }
     }
 

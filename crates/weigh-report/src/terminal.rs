@@ -126,7 +126,7 @@ fn brief(page: &mut Page, s: &Summary) {
     if let Some(storage) = evidence::storage(s) {
         page.say(&format!("Storage: {storage}"));
     }
-    page.whole_list("No result", &failures(s), MOST_REMARKS);
+    page.whole_list("No result", &failures(s));
     page.brief_list("Note", &notes(s), MOST_REMARKS);
     // What is of this experiment comes before what is of any on this machine, which may be only counted.
     let mut warnings: Vec<&String> = s.warnings.iter().collect();
@@ -244,6 +244,7 @@ mod tests {
     use super::*;
     use weigh_model::example;
     use weigh_model::result::summary::State;
+    use weigh_model::result::versus::WORK;
 
     /// Lines that are wider than asked for, but for the command to copy.
     fn too_wide(text: &str, width: usize) -> Vec<&str> {
@@ -296,6 +297,22 @@ mod tests {
         s.warnings = (0..9).map(|i| format!("Number {i}. And what to do.")).collect();
         let text = screen(&s, &Screen { width: 80, ..Screen::default() });
         assert!(text.contains("\nWarning: Number 1.\nWarning: 7 more\n"), "{text}");
+    }
+
+    #[test]
+    fn the_reason_of_each_failure_is_on_the_screen() {
+        let mut s = example::versus();
+        let failure = |status: usize| Failure {
+            workload: WORK.into(),
+            arm: format!("exit {status}"),
+            reason: format!("it exited with status {status}"),
+        };
+        s.failures = (1..=9).map(failure).collect();
+        let text = screen(&s, &Screen { width: 80, ..Screen::default() });
+        for status in 1..=9 {
+            let wanted = format!("No result: exit {status}: it exited with status {status}\n");
+            assert!(text.contains(&wanted), "{text}");
+        }
     }
 
     #[test]

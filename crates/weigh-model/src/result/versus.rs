@@ -66,12 +66,50 @@ impl Versus {
         let run_ms =
             self.ranking.iter().filter_map(|ranked| Some((ranked.run_ms?, &ranked.command)));
         let (run_ms, command) = run_ms.min_by(|one, other| one.0.total_cmp(&other.0))?;
-        (start_ms >= run_ms * MOST_OF_IT).then(|| {
-            format!(
-                "Starting `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms of a run of `{command}`, so \
-                 the commands themselves differ by a larger share than is shown. Use -N to execute them \
-                 without a shell."
-            )
-        })
+        // The start is measured on its own, so it may exceed a run that contains a start.
+        let share = match start_ms {
+            _ if start_ms < run_ms * MOST_OF_IT => return None,
+            _ if start_ms < run_ms => format!(
+                "Starting `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms of a run of `{command}`"
+            ),
+            _ => format!(
+                "A run of `{command}` takes {run_ms:.2} ms, and starting `{shell}` alone took {start_ms:.2} ms"
+            ),
+        };
+        Some(format!(
+            "{share}, so the commands themselves differ by a larger share than is shown. Use -N to execute \
+             them without a shell."
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_a_part_of_a_run_only_where_it_is_shorter() {
+        let warning = |start_ms: f64| {
+            let ranked = |command: &str, run_ms| Ranked {
+                command: command.to_owned(),
+                run_ms: Some(run_ms),
+                times: 1.0,
+                times_low: None,
+                times_high: None,
+                verdict: None,
+            };
+            let versus = Versus {
+                shell: Some("/bin/sh -c".into()),
+                shell_start_ms: Some(start_ms),
+                ranking: vec![ranked(":", 0.69), ranked("sleep 1", 1000.0)],
+            };
+            versus.warning()
+        };
+        assert_eq!(warning(0.3), None);
+        let part = warning(0.5).unwrap();
+        assert!(part.starts_with("Starting `/bin/sh -c` takes 0.50 ms of the 0.69 ms of a run"), "{part}");
+        let longer = warning(3.14).unwrap();
+        let wanted = "A run of `:` takes 0.69 ms, and starting `/bin/sh -c` alone took 3.14 ms, so";
+        assert!(longer.starts_with(wanted) && longer.contains("Use -N"), "{longer}");
     }
 }
