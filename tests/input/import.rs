@@ -31,7 +31,8 @@ fn an_import_says_so_everywhere() {
         assert_eq!((&row["verdict"], &row["low_pct"]), (&"inconclusive".into(), &Value::Null));
     }
     home.run(&["export", &id, "--csv"]).assert_error(&["has no pairs", "--json"]);
-    home.run(&["diff", &id, &id])
+    import(&home, &["redhat-4.1.txt", "lunar-4.1.txt"], &[]);
+    home.run(&["diff", &id, "latest"])
         .assert_error(&["results of a different program", "`weigh import A B`"]);
     home.run("show --as nitzberg").assert_error(&["two sets"]);
     home.run("show --as byte").assert_error(&["lmbench, nitzberg, reaim, reaim-csv, smalley"]);

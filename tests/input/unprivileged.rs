@@ -153,7 +153,7 @@ fn a_database_that_can_only_be_read_is_shown() {
     }
     let id = run(&home, &["history"]).stdout.split_whitespace().next().unwrap().to_owned();
     assert_eq!(run(&home, &["export", &id, "--json"]).json()["id"], id.as_str());
-    assert_eq!(run(&home, &["diff", &id, &id]).code, Some(0));
+    run(&home, &["diff", &id, "latest"]).assert_error(&["are both the experiment"]);
     run(&home, &compare).assert_error(&["weigh.db", "--database FILE"]);
     assert_eq!(fs::read(home.database()).unwrap(), before);
     assert_eq!(

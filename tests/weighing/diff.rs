@@ -116,6 +116,8 @@ fn what_cannot_be_held_against_each_other_is_refused() {
     let run = run["id"].as_str().unwrap();
     diff(&home, [stat, run], &[]).assert_error(&["use two experiments of the same command"]);
     diff(&home, [stat, "zzzzzz"], &[]).assert_error(&["no experiment `zzzzzz`"]);
+    diff(&home, [stat, stat], &[]).assert_error(&["was given twice", "`weigh history`"]);
+    diff(&home, [run, "latest"], &[]).assert_error(&["are both the experiment"]);
 }
 
 #[test]
@@ -130,5 +132,6 @@ fn rows_of_different_schemes_are_not_compared() {
     let (before, after) = (measure("--interleave=on"), measure("--interleave=off"));
     let outcome = diff(&home, [&before, &after], &[]);
     outcome.assert_error(&["getppid", "were interleaved", "were sequential", "--interleave=on"]);
-    assert_eq!(diff(&home, [&before, &before], &[]).code, Some(0));
+    let again = measure("--interleave=on");
+    assert_eq!(diff(&home, [&before, &again], &[]).code, Some(0));
 }

@@ -62,11 +62,11 @@ pub struct DiffArgs {
 impl DiffArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         let store = context.read_store()?;
-        let load = |id: &str| {
-            let id = store.find(Some(id)).map_err(|error| error.to_string())?;
-            store.load(&id).map_err(|error| error.to_string())
-        };
-        let (before, after) = (load(&self.before)?, load(&self.after)?);
+        let find = |named: &str| store.find(Some(named)).map_err(|error| error.to_string());
+        let ids = [find(&self.before)?, find(&self.after)?];
+        refuse_one([&self.before, &self.after], &ids)?;
+        let load = |id: &str| store.load(id).map_err(|error| error.to_string());
+        let (before, after) = (load(&ids[0])?, load(&ids[1])?);
         let diff = of_stored(&store, &before, &after)?;
         if self.json {
             output::print_json(
@@ -78,6 +78,22 @@ impl DiffArgs {
         }
         Ok(self.fail_above.map_or(0, |limit| exit_code(&diff, limit * 100.0)))
     }
+}
+
+/// Refuses to compare an experiment with itself: nothing can differ, so a gate would always pass.
+fn refuse_one(named: [&str; 2], ids: &[String; 2]) -> Result<(), String> {
+    let [before, after] = ids;
+    if before != after {
+        return Ok(());
+    }
+    let both = match named[0] == named[1] {
+        true => format!("`{}` was given twice", named[0]),
+        false => format!("`{}` and `{}` are both the experiment {before}", named[0], named[1]),
+    };
+    Err(format!(
+        "{both}: name two experiments; `weigh history` lists them, and `weigh diff latest~1 latest` compares \
+         the last two"
+    ))
 }
 
 /// Compares two experiments by their samples, or, if one was imported, by their reports.
@@ -120,5 +136,23 @@ fn exit_code(diff: &Diff, limit_pct: f64) -> u8 {
         true => ABOVE_LIMIT,
         false if !open.is_empty() => ERROR,
         false => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_is_not_compared_with_itself() {
+        let refused = |named: [&str; 2], ids: [&str; 2]| refuse_one(named, &ids.map(str::to_owned));
+        assert_eq!(refused(["k3f", "latest"], ["k3f9qx", "m2abcd"]), Ok(()));
+        let twice = refused(["latest", "latest"], ["k3f9qx", "k3f9qx"]).unwrap_err();
+        assert!(twice.starts_with("`latest` was given twice: name two experiments"), "{twice}");
+        let two_names = refused(["k3f", "latest"], ["k3f9qx", "k3f9qx"]).unwrap_err();
+        assert!(
+            two_names.starts_with("`k3f` and `latest` are both the experiment k3f9qx:"),
+            "{two_names}"
+        );
     }
 }
