@@ -24,14 +24,12 @@ impl HowTaken {
     /// # Errors
     /// A sentence, if the request cannot be read: without it, samples of one start could get a verdict.
     pub fn of(stored: &Stored) -> Result<Option<HowTaken>, String> {
-        if stored.header.origin.is_none() {
-            return Ok(None);
-        }
-        let origin = Provenance::stored(stored).map_err(|problem| {
+        let origin = Provenance::kept(stored).map_err(|problem| {
             format!("{} cannot be compared: {problem}; measure it again", stored.id)
         })?;
-        let Request { plan, .. } = origin.request;
-        Ok(Some(HowTaken { pace: plan.pace(), plan }))
+        let how_taken =
+            |Provenance { request: Request { plan, .. }, .. }| HowTaken { pace: plan.pace(), plan };
+        Ok(origin.map(how_taken))
     }
 
     /// Returns true if samples of this work measure equal things in both experiments.

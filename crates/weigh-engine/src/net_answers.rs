@@ -33,8 +33,8 @@ pub struct FoundCell {
 
 /// Where an experiment measured a grid.
 pub fn net_answers(stored: &Stored) -> Option<NetAnswers> {
-    let text = stored.header.origin.as_ref()?;
-    let origin: Provenance = serde_json::from_str(text).ok()?;
+    // The report warns of one that cannot be read.
+    let origin = Provenance::kept(stored).ok()??;
     let Plan::Net(Sweeps { grid, .. }) = origin.request.plan else { return None };
     let cells = grid.cells();
     let sweeps = sweeps(stored, cells.len());

@@ -125,6 +125,17 @@ impl Provenance {
         Ok(origin)
     }
 
+    /// As it was stored, for a report; `None` if none was stored, as by an earlier version.
+    ///
+    /// # Errors
+    /// A sentence, if it cannot be read: what it says is not known then, and nothing may stand in for it.
+    pub fn kept(stored: &Stored) -> Result<Option<Provenance>, String> {
+        match stored.header.origin {
+            Some(_) => Provenance::stored(stored).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// As it was stored, whether or not it can be continued.
     ///
     /// # Errors

@@ -7,14 +7,12 @@ use weigh_model::result::summary::Row;
 use weigh_model::result::versus::{Ranked, SHELL_START_NS, Versus};
 use weigh_model::shell::command_line;
 
-/// Returns further results of commands compared with each other.
-pub fn versus(stored: &Stored, results: &[Row]) -> Option<Versus> {
+/// Returns further results of commands compared with each other, as `origin` requested them.
+pub fn versus(stored: &Stored, origin: Option<&Provenance>, results: &[Row]) -> Option<Versus> {
     if stored.header.kind != ExperimentKind::Versus {
         return None;
     }
-    let origin: Option<Provenance> =
-        stored.header.origin.as_ref().and_then(|text| serde_json::from_str(text).ok());
-    let contest = origin.as_ref().and_then(|origin| origin.request.plan.contest());
+    let contest = origin.and_then(|origin| origin.request.plan.contest());
     let shell = contest.map(|contest| &contest.shell).filter(|words| !words.is_empty());
     let start_ns = |startup: &Startup| startup.evidence.amounts.number(SHELL_START_NS);
     Some(Versus {

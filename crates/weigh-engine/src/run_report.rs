@@ -3,6 +3,7 @@
 
 use super::load_answers::load_answers;
 use super::net_answers::net_answers;
+use super::provenance::Provenance;
 use super::run_row::{add_efficiency, row};
 use super::times;
 use weigh_model::record::Stored;
@@ -54,9 +55,18 @@ pub fn report(stored: &Stored) -> RunReport {
         loads: load_answers(stored),
         net: net_answers(stored),
         failures: stored.failures.clone(),
-        warnings: stored.warnings.clone(),
+        warnings: stored.warnings.iter().cloned().chain(unread(stored)).collect(),
         series: series(stored),
     }
+}
+
+/// Says what the report lacks if the stored request cannot be read.
+fn unread(stored: &Stored) -> Option<String> {
+    let problem = Provenance::kept(stored).err()?;
+    Some(format!(
+        "If a grid was measured, this report lacks its scores: {problem}. Use the version of weigh that \
+         measured it."
+    ))
 }
 
 fn series(stored: &Stored) -> Vec<RunSeries> {
@@ -157,6 +167,16 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_cannot_be_read_is_a_warning() {
+        let plan = Plan::Ramp(LoadRamp::default());
+        let mut stored = example::stored(plan, [example::work("stat", "ops/s")]);
+        assert!(report(&stored).warnings.is_empty());
+        stored.header.origin = Some("{}".into());
+        let warnings = report(&stored).warnings;
+        assert!(warnings.len() == 1 && warnings[0].contains("cannot be read"), "{warnings:?}");
+    }
+
+    #[test]
     fn table_and_sentence_have_one_figure_for_a_load_point() {
         let name = |users| WorkName::of_users("load:x", users);
         let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
@@ -178,7 +198,10 @@ mod tests {
             assert_eq!((row.rate, Some(row.spread_pct), row.samples), of_point, "{point:?}");
         }
         assert_eq!(rows.iter().map(|row| row.samples).collect::<Vec<_>>(), [3, 8, 8]);
-        assert_eq!(load.points.iter().map(|at| at.in_rounds).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(
+            load.points.iter().map(|at| at.in_rounds).collect::<Vec<_>>(),
+            [false, true, true]
+        );
         let best = load.best().unwrap();
         assert_eq!((best.users, best.throughput.jobs_per_min), (2, rows[1].rate));
         assert_eq!((rows[1].lowest, rows[1].highest), (1003.0, 1010.0));

@@ -50,14 +50,19 @@ const NOT_TIME: &str = "These are path lengths, not times: operations per thousa
 pub fn summarise(stored: &Stored) -> Summary {
     let header = &stored.header;
     let (results, effects) = rows(stored);
-    let of_servers = request_of_servers(stored);
+    let (origin, unread) = match Provenance::kept(stored) {
+        Ok(origin) => (origin, None),
+        Err(problem) => (None, Some(unread(&problem))),
+    };
     let mut warnings = stored.warnings.clone();
+    warnings.extend(unread);
     if results.iter().any(|row| row.metric == PATH_LENGTH) {
         warnings.insert(0, NOT_TIME.into());
     } else {
         warnings.extend(disturbed::warning(&results));
     }
-    let versus = ranking::versus(stored, &results);
+    let versus = ranking::versus(stored, origin.as_ref(), &results);
+    let of_servers = origin.and_then(|origin| of_servers(stored, origin.request));
     warnings.extend(versus.as_ref().and_then(Versus::warning));
     let gate = stored.fail_above.map(|limit| {
         let design = design(stored);
@@ -105,10 +110,17 @@ pub fn summarise(stored: &Stored) -> Summary {
     }
 }
 
+/// Says what a report lacks whose request cannot be read.
+fn unread(problem: &str) -> String {
+    format!(
+        "This report lacks the shell of commands, and for workloads that send requests to a server the \
+         treated side and the place of the clients: {problem}. Use the version of weigh that measured it."
+    )
+}
+
 /// Returns the request if a workload sends requests to a server. It has the treated side and the
 /// client's place.
-fn request_of_servers(stored: &Stored) -> Option<Request> {
-    let Provenance { request, .. } = Provenance::stored(stored).ok()?;
+fn of_servers(stored: &Stored, request: Request) -> Option<Request> {
     let surroundings = request.surroundings();
     let asks = |work: &StoredWork| surroundings.is_server_asked(&work.name.name);
     stored.header.works.iter().any(asks).then_some(request)
@@ -353,7 +365,9 @@ fn forecasts(
             Some(Withheld { verdict, .. }) => {
                 let is_favourable = verdict != Verdict::Slower;
                 let known = judgement.pairs_needed;
-                known.map_or_else(Forecast::default, |pairs| Forecast::of_pairs(pairs, is_favourable))
+                known.map_or_else(Forecast::default, |pairs| {
+                    Forecast::of_pairs(pairs, is_favourable)
+                })
             }
         }
     };
@@ -439,4 +453,31 @@ fn stalls(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<Sta
         treated: found.treated,
         treated_at_most_pct: 100.0 * found.treated_at_most(design.alpha),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use crate::request::{Comparison, Plan};
+
+    #[test]
+    fn a_request_that_cannot_be_read_is_a_warning_and_not_a_default() {
+        let compared = |origin: Option<&str>| {
+            let work = example::work("app:db.point-read@mariadb", "ops/s");
+            let mut stored = example::stored(Plan::Compare(Comparison::default()), [work]);
+            stored.header.kind = ExperimentKind::Compare;
+            if let Some(origin) = origin {
+                stored.header.origin = Some(origin.to_owned());
+            }
+            summarise(&stored)
+        };
+        let known = compared(None);
+        assert!(known.treat.is_some() && known.warnings.is_empty(), "{:?}", known.warnings);
+        let unread = compared(Some(r#"{"request":{"plan":"of a later version"}}"#));
+        assert_eq!(unread.treat, None);
+        let [warning] = &unread.warnings[..] else { panic!("{:?}", unread.warnings) };
+        assert!(warning.contains("the request that is stored with it cannot be read"), "{warning}");
+        assert!(warning.contains("treated side"), "{warning}");
+    }
 }
