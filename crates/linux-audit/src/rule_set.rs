@@ -227,7 +227,7 @@ mod tests {
             };
             assert!(parse(line(6143).as_bytes()).is_ok(), "{beginning}");
             let (number, said) = parse(format!("-w /a\n{}", line(6144)).as_bytes()).unwrap_err();
-            assert!(number == Some(2) && said.contains("split it into several"), "{said}");
+            assert!(number == Some(2) && said.contains("rule into several"), "{said}");
         }
     }
 

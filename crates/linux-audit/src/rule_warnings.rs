@@ -129,7 +129,7 @@ mod tests {
         assert!(said[1].starts_with("the directory does not exist"), "{said:?}");
         assert_eq!(said[2], "the program does not exist");
         assert_eq!(said[3], "");
-        assert!(said[4].contains("that is `dir=`"), "{said:?}");
+        assert!(said[4].contains("use `dir=`"), "{said:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use weigh_model::workload::clock::PATH_LENGTH;
 pub(super) fn found(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
     let said = verdicts(treatment, rows, margin_pct);
     match rows.iter().any(|row| row.metric == PATH_LENGTH) {
-        true => format!("{said} Instructions are counted here, not time."),
+        true => format!("{said} Instructions were counted instead of time."),
         false => said,
     }
 }
@@ -219,7 +219,7 @@ mod tests {
         let mut s = example::audit();
         assert!(!said(&s, "vm:selinux").contains("Instructions"));
         s.results[0].metric = PATH_LENGTH.into();
-        assert!(said(&s, "vm:selinux").ends_with(". Instructions are counted here, not time."));
+        assert!(said(&s, "vm:selinux").ends_with(". Instructions were counted instead of time."));
     }
 
     #[test]

@@ -223,6 +223,6 @@ impl Testbed {
 fn unexpected(answer: TestbedAnswer) -> TestbedError {
     match answer {
         TestbedAnswer::Error(problem) => TestbedError::Refused(brief(&problem)),
-        _ => TestbedError::Failed("it sent an unexpected answer".into()),
+        _ => TestbedError::Failed("the answer was unexpected".into()),
     }
 }

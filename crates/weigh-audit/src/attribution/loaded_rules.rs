@@ -106,7 +106,7 @@ impl LoadedRules {
 fn interfered(error: std::io::Error) -> TreatmentError {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EEXIST) => TreatmentError::NotInForce(
-            "the audit rules were changed by another program during the measurement".into(),
+            "the audit rules were changed by a different program during the measurement".into(),
         ),
         _ => needs(error),
     }

@@ -54,7 +54,7 @@ pub fn screen(
         if begun.elapsed() > allowed {
             break;
         }
-        progress("each rule by itself", 0.5 + 0.2 * done as f64 / rules as f64);
+        progress("each rule separately", 0.5 + 0.2 * done as f64 / rules as f64);
         let without = question.without(rule);
         let mut with = without.clone();
         with.push(rule);

@@ -39,7 +39,7 @@ impl Prober {
         match helper.lines.receive(interrupted, Instant::now() + TIMEOUT) {
             Ok(Reply::Ready(pid)) => Ok(Prober { helper, pid }),
             Ok(Reply::Error(problem)) => Err(system(problem)),
-            Ok(Reply::Amounts(_)) => Err(system("the prober answers before it was asked")),
+            Ok(Reply::Amounts(_)) => Err(system("the prober answered before any request")),
             Err(error) => Err(stop(error)),
         }
     }

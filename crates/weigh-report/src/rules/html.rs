@@ -252,7 +252,8 @@ mod tests {
     #[test]
     fn operations_are_timed_by_the_clock_too() {
         let text = page(&sample::nginx()).expect("the template renders");
-        let (_, below) = text.split_once("The same in nanoseconds").expect("the table's caption");
+        let (_, below) =
+            text.split_once("In nanoseconds of wall-clock time").expect("the table's caption");
         let table = below.split("</table>").next().unwrap_or_default();
         assert_eq!(table.matches("<tr>").count(), 1 + sample::nginx().operations.len(), "{table}");
     }
@@ -284,7 +285,7 @@ mod tests {
         let mut r = sample::stig();
         r.lines.retain(|line| !matches!(line.fate, Fate::Loaded(_)));
         let text = page(&r).expect("the template renders");
-        assert!(text.contains("nothing to weigh") && !text.contains("class=\"bars\""));
+        assert!(text.contains("Nothing was measured") && !text.contains("class=\"bars\""));
         assert!(text.contains("Unknown field: obj_uid"));
     }
 }

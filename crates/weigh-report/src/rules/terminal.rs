@@ -221,7 +221,7 @@ mod tests {
         let text = show(&r, 5, 200, false).replace('\n', " ");
         assert!(
             text.contains(
-                "+4.11 % CPU [+3.80, +4.40] for evaluating the rules. Records come on top"
+                "+4.11 % CPU [+3.80, +4.40] for evaluating the rules. Records are not included"
             ),
             "{text}"
         );
@@ -281,18 +281,21 @@ mod tests {
         let mut r = sample::stig();
         r.total = CostInterval { value: 0.4, low: -1.2, high: 2.0 };
         let text = show(&r, 5, 200, false);
-        assert!(text.contains("is too small to detect: ≈ 0.40 ns [−1.20, 2.00]."), "{text}");
+        assert!(
+            text.contains("no detectable cost to a system call that no rule matches: ≈ 0.40"),
+            "{text}"
+        );
         // Nor is there a share of it.
         r.sum_of_lines = r.total;
         r.classes.iter_mut().for_each(|class| class.share_pct = None);
         let text = show(&r, 5, 200, false);
-        for shares in ["comes from", "% of all lines", "of the rest"] {
+        for shares in ["comes from", "% of all lines", "of the difference"] {
             assert!(!text.contains(shares), "{shares}: {text}");
         }
         r.lines.retain(|line| !matches!(line.fate, Fate::Loaded(_)));
         let text = show(&r, 5, 200, false);
         assert!(
-            text.starts_with("No rule of 50 lines was loaded, so there is nothing to weigh."),
+            text.starts_with("Nothing was measured: no rule was loaded from 50 lines."),
             "{text}"
         );
         assert!(!text.contains("most expensive"), "{text}");
