@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(exempt_calls(std::slice::from_ref(&named), &[], &hot), None);
         let proposal = exempt_calls(&[every, named], &[], &hot).unwrap();
         assert_eq!(proposal.with, ["-A never,exit -F arch=b64 -S read"]);
-        assert!(proposal.gives_up.unwrap().contains("(1 of them)"));
+        assert!(proposal.gives_up.unwrap().contains("for 1 rule on every system call"));
     }
 
     #[test]
@@ -328,7 +328,11 @@ mod tests {
         assert_eq!(exempt_calls(&[watch.clone(), without_perm.clone()], &[], &hot), None);
         let gives_up = |rules: &[Decoded]| exempt_calls(rules, &[], &hot).unwrap().gives_up;
         assert_eq!(gives_up(&[directory.clone(), watch]), None);
-        assert!(gives_up(&[directory, without_perm]).unwrap().contains("(1 of them)"));
+        assert!(
+            gives_up(&[directory, without_perm])
+                .unwrap()
+                .contains("for 1 rule on every system call")
+        );
     }
 
     #[test]
@@ -354,7 +358,7 @@ mod tests {
         let spared = exemption(&lines, std::slice::from_ref(&sendto)).unwrap();
         assert_eq!(spared.with, ["-A never,exit -F arch=b64 -S read"]);
         let besides = exemption(&lines, &[sendto, Rule::always_exit(8, "k")]).unwrap();
-        assert!(besides.gives_up.unwrap().contains("(2 of them)"));
+        assert!(besides.gives_up.unwrap().contains("for 2 rules on every system call"));
         assert_eq!(exemption(&lines[1..], &[Rule::always_exit(8, "k")]), None);
     }
 }

@@ -39,7 +39,7 @@ impl RuleWords {
                     true => "a rule begins with `-a`, `-A` or `-w`".into(),
                     false => {
                         format!(
-                            "a rule has only one of `-a`, `-A` and `-w`: remove the second `{option}`"
+                            "a rule has only one of `-a`, `-A` and `-w`: remove the last `{option}`"
                         )
                     }
                 });
@@ -245,8 +245,8 @@ mod tests {
             ("-w /etc -tD", "`-tD` is not valid in a rule"),
             ("-w /etc -k", "`-k` needs a value"),
             ("-w", "`-w` needs a value"),
-            ("-w /etc -w /usr", "again"),
-            ("-w /etc -a never,task", "again"),
+            ("-w /etc -w /usr", "remove the last `-w`"),
+            ("-w /etc -a never,task", "remove the last `-a`"),
             ("-aD", "not `D`"),
             ("-a always", "not `always`"),
             ("-a always,exit,-D", "not `always,exit,-D`"),

@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn what_is_no_grid_is_said_with_its_line() {
-        assert!(Grid::find("nonesuch").unwrap_err().contains("there are 1996, btu-quick"));
+        assert!(Grid::find("nonesuch").unwrap_err().contains("known: 1996, btu-quick"));
         let text = EMBEDDED.iter().find(|(name, _)| *name == "quick").unwrap().1;
         let broken = |from: &str, to: &str| parse("x.toml", &text.replace(from, to)).unwrap_err();
         assert!(broken("least_ms = 40", "least_ms = 0").contains("from 1 to 60000"));

@@ -195,7 +195,7 @@ mod tests {
             assert!(matches!(error, PatternError::Range(_)), "{text}: {error}");
         }
         let error = "3@4%4+1@1%8".parse::<Patterns>().unwrap_err();
-        assert!(error.to_string().starts_with("`3@4%4` and `1@1%8` mean"), "{error}");
+        assert!(error.to_string().starts_with("`3@4%4` and `1@1%8` choose"), "{error}");
     }
 
     proptest! {
