@@ -193,6 +193,6 @@ mod tests {
         let refused = |label: &str| parse(label).err().unwrap();
         assert!(refused("env").contains("env:NAME=VALUE"));
         assert!(refused("env:A").contains("takes NAME=VALUE"));
-        assert!(refused("env:WEIGH_PADDING=x").contains("weigh's own"));
+        assert!(refused("env:WEIGH_PADDING=x").contains("is reserved"));
     }
 }
