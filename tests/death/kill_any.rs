@@ -36,7 +36,10 @@ fn strike(home: &Home, chance: &mut ChaCha8Rng, arguments: &[&str], first_sample
         0 => running.pid(),
         count => processes[chance.random_range(0..count)],
     };
-    let is_kill = chance.random();
+    // Between fork and exec a child has the command line of its parent, which waits for the exec within one
+    // system call: nothing that stops the child there lets `weigh` hear of an interrupt.
+    let is_before_exec = victim != running.pid() && name_of(victim) == name_of(running.pid());
+    let is_kill = chance.random() || is_before_exec;
     let done = format!(
         "{arguments:?}: {} of {victim} `{}` after {moment:?}",
         if is_kill { "SIGKILL" } else { "SIGSTOP" },

@@ -1,5 +1,5 @@
 //! Rows that choose their scheme, on simulated machines whose interleaved pairs are hardly better
-//! than sequential ones, so that the choice hangs on what few pairs have shown: the promise is kept all the same.
+//! than sequential ones. So the choice depends on few pairs; the error rates hold all the same.
 
 use std::time::Duration;
 

@@ -141,7 +141,7 @@ fn stored(scheme: Scheme) -> Stored {
     stored
 }
 
-/// What was forecast of a row, and what came, in seconds.
+/// A row, its forecast and the time that it took, in seconds.
 struct Told {
     row: Row,
     /// Until it has a verdict, by the report.
@@ -199,7 +199,7 @@ fn told(scheme: Scheme, noise: f64, effect: f64, seed: u64) -> Option<Told> {
     })
 }
 
-/// Those of many experiments that are undecided by then.
+/// Returns the rows of many experiments that are undecided by then.
 fn many(scheme: Scheme, noise: f64, effect: f64) -> Vec<Told> {
     let often = repetitions(20, 200);
     let all: Vec<Told> = (0..often).filter_map(|seed| told(scheme, noise, effect, seed)).collect();

@@ -20,7 +20,7 @@ use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::workload::metric::Metric;
 
-/// Of so many sequential pairs, one is clean: the coins of this pair and of the one before decide that. Clean
+/// One of so many sequential pairs is clean: the coins of this pair and of the one before decide that. Clean
 /// pairs have to confirm a favourable verdict.
 const PAIRS_PER_CLEAN: usize = 4;
 

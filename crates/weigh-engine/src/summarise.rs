@@ -377,7 +377,7 @@ fn forecasts(
 /// Times that further pairs of a row take.
 struct PairTimes {
     pair_s: Option<f64>,
-    /// What the old pair takes besides, before a favourable verdict.
+    /// Time that the old pair takes besides, before a favourable verdict.
     old_s: f64,
 }
 
@@ -477,7 +477,7 @@ mod tests {
         let unread = compared(Some(r#"{"request":{"plan":"of a later version"}}"#));
         assert_eq!(unread.treat, None);
         let [warning] = &unread.warnings[..] else { panic!("{:?}", unread.warnings) };
-        assert!(warning.contains("the request that is stored with it cannot be read"), "{warning}");
+        assert!(warning.contains("its stored request cannot be read"), "{warning}");
         assert!(warning.contains("treated side"), "{warning}");
     }
 }

@@ -188,6 +188,7 @@ mod tests {
         let mut diff = diff();
         diff.results.truncate(1);
         (diff.only_in_one, diff.not_compared) = (Vec::new(), Vec::new());
+        diff.caveat = caveat(&diff.results);
         let text = text(&diff, 200, false);
         assert!(text.contains("1 of 1 rate changed by more than the noise."), "{text}");
         assert!(text.contains("\nRate\nworkload  before  after  unit"), "{text}");

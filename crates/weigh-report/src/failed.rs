@@ -7,8 +7,8 @@ use weigh_model::result::versus::WORK;
 /// So many are named; of more, the first.
 const MOST_NAMED: usize = 3;
 
-/// The names, as `name` has them, and the reason, in the order in which they failed. Each command is an arm of
-/// its own, so commands share a reason whatever their arm.
+/// Returns each reason with the names that `name` gives to its failures, in the order of the failures. Each
+/// command is an arm of its own, so commands share a reason whatever their arm.
 pub fn by_reason(failures: &[Failure], name: fn(&Failure) -> String) -> Vec<(String, String)> {
     let mut reasons: Vec<(&Failure, Vec<String>)> = Vec::new();
     for failure in failures {

@@ -27,8 +27,8 @@ pub(super) fn of(rows: &[&Row]) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
-/// Says how many of `rows` have no forecast, as their verdict is withheld for a reason that no known number of
-/// pairs takes away.
+/// States how many of `rows` have no forecast: their verdict is withheld, and no known number of pairs changes
+/// that.
 fn without_forecast(rows: &[&Row]) -> Option<String> {
     let is_it =
         |row: &&&Row| row.withheld.is_some() && row.futures.is_empty() && !row.has_few_pairs();
@@ -154,7 +154,7 @@ mod tests {
         assert!(said.ends_with("30 s; no forecast for 1 row with a withheld verdict)"), "{said}");
         let known = withheld(vec![Future { seconds: 60.0, is_at_least: false }; 100]);
         let said = of(&[&known, &short]);
-        assert_eq!(said, " (1 min 10 s to 2 min 30 s more for all of them together)");
+        assert_eq!(said, " (2 rows together need 1 min 10 s to 2 min 30 s more)");
     }
 
     #[test]

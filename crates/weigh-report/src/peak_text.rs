@@ -150,12 +150,13 @@ mod tests {
         assert!(said(&s).contains(wanted), "{}", said(&s));
         // Both may peak at four users.
         s.loads[0].treated.peak_as_good = vec![2, 4];
-        let wanted = "The peak is at 4 users (not told apart from 8) in the baseline, and at 2 users (not told \
-                      apart from 4) treated; whether it moves is not shown.";
+        let wanted = "The peak is at 4 users (not told apart from 8) in the baseline, and at 2 users (not \
+                      told apart from 4) treated; whether it moves is not shown.";
         assert!(said(&s).contains(wanted), "{}", said(&s));
         let treated = &mut s.loads[0].treated;
         (treated.peak_users, treated.peak_as_good) = (4, vec![1, 2, 4, 8]);
-        let wanted = "The peak is at 4 users (not told apart from 8) in the baseline, and at 4 users (not told \
+        let wanted = "The peak is at 4 users (not told apart from 8) in the baseline, and at 4 users (not \
+                      told \
                       apart from any other point) treated.";
         assert!(said(&s).contains(wanted), "{}", said(&s));
     }

@@ -96,8 +96,8 @@ impl Host<'_> {
             return Vec::new();
         }
         vec![format!(
-            "Pairs of {} were sequential: only workloads that stay on one CPU, without a background load, can \
-             be interleaved.",
+            "Pairs of {} were sequential: only workloads that stay on one CPU, without a background load, \
+             can be interleaved.",
             names.join(", ")
         )]
     }

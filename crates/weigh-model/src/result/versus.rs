@@ -73,7 +73,7 @@ impl Versus {
                 "Starting `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms of a run of `{command}`"
             ),
             _ => format!(
-                "A run of `{command}` takes {run_ms:.2} ms, and starting `{shell}` alone took {start_ms:.2} ms"
+                "A run of `{command}` takes {run_ms:.2} ms; starting `{shell}` alone took {start_ms:.2} ms"
             ),
         };
         Some(format!(
@@ -107,9 +107,12 @@ mod tests {
         };
         assert_eq!(warning(0.3), None);
         let part = warning(0.5).unwrap();
-        assert!(part.starts_with("Starting `/bin/sh -c` takes 0.50 ms of the 0.69 ms of a run"), "{part}");
+        assert!(
+            part.starts_with("Starting `/bin/sh -c` takes 0.50 ms of the 0.69 ms of a run"),
+            "{part}"
+        );
         let longer = warning(3.14).unwrap();
-        let wanted = "A run of `:` takes 0.69 ms, and starting `/bin/sh -c` alone took 3.14 ms, so";
+        let wanted = "A run of `:` takes 0.69 ms; starting `/bin/sh -c` alone took 3.14 ms, so";
         assert!(longer.starts_with(wanted) && longer.contains("Use -N"), "{longer}");
     }
 }

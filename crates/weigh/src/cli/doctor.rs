@@ -237,7 +237,7 @@ mod tests {
             "0 no check has a warning".to_owned(),
             format!("{WARNED} a check has a warning"),
             format!("{ERROR} error"),
-            "with a COMMAND that of the command".to_owned(),
+            "With a COMMAND: the exit\nstatus of the command".to_owned(),
         ] {
             assert!(statuses.contains(&status), "{status}: {statuses}");
         }

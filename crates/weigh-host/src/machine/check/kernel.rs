@@ -74,8 +74,8 @@ pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
         (Some(enabled), _) => found(
             Warning,
             format!("on{}, {daemon}", if enabled == 2 { " and locked" } else { "" }),
-            "Audit rules and contexts cost time in every sample. Only `weigh compare audit` exempts its \
-             baseline from them.",
+            "Audit rules and contexts cost time in every sample. Only `weigh compare audit` exempts \
+             samples from them: those without its treatment.",
         )
         .fix("List the rules: `auditctl -l`."),
     })
