@@ -34,10 +34,11 @@ fn without_forecast(rows: &[&Row]) -> Option<String> {
         |row: &&&Row| row.withheld.is_some() && row.futures.is_empty() && !row.has_few_pairs();
     match rows.iter().filter(is_it).count() {
         0 => None,
-        1 if rows.len() == 1 => Some("no forecast, as its verdict is withheld".to_owned()),
-        some => {
-            Some(format!("no forecast for {} with a withheld verdict", format::plural(some, "row")))
-        }
+        1 if rows.len() == 1 => Some("no forecast: its verdict is not reported yet".to_owned()),
+        some => Some(format!(
+            "no forecast for {} with a verdict that is not reported yet",
+            format::plural(some, "row")
+        )),
     }
 }
 
@@ -149,9 +150,12 @@ mod tests {
             row
         };
         let (open, short) = (withheld(Vec::new()), row(1..=100, false));
-        assert_eq!(of(&[&open]), " (no forecast, as its verdict is withheld)");
+        assert_eq!(of(&[&open]), " (no forecast: its verdict is not reported yet)");
         let said = of(&[&open, &short]);
-        assert!(said.ends_with("30 s; no forecast for 1 row with a withheld verdict)"), "{said}");
+        assert!(
+            said.ends_with("30 s; no forecast for 1 row with a verdict that is not reported yet)"),
+            "{said}"
+        );
         let known = withheld(vec![Future { seconds: 60.0, is_at_least: false }; 100]);
         let said = of(&[&known, &short]);
         assert_eq!(said, " (2 rows together need 1 min 10 s to 2 min 30 s more)");
