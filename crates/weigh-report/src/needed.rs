@@ -27,8 +27,8 @@ pub(super) fn of(rows: &[&Row]) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
-/// States how many of `rows` have no forecast: their verdict is withheld, and no known number of pairs changes
-/// that.
+/// Says how many of `rows` have no forecast: the verdict is withheld for a reason that no known number of
+/// pairs takes away.
 fn without_forecast(rows: &[&Row]) -> Option<String> {
     let is_it =
         |row: &&&Row| row.withheld.is_some() && row.futures.is_empty() && !row.has_few_pairs();

@@ -156,8 +156,7 @@ mod tests {
         let treated = &mut s.loads[0].treated;
         (treated.peak_users, treated.peak_as_good) = (4, vec![1, 2, 4, 8]);
         let wanted = "The peak is at 4 users (not told apart from 8) in the baseline, and at 4 users (not \
-                      told \
-                      apart from any other point) treated.";
+                      told apart from any other point) treated.";
         assert!(said(&s).contains(wanted), "{}", said(&s));
     }
 
