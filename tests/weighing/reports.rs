@@ -130,7 +130,7 @@ fn a_run_is_written_and_exported_in_every_format() {
     assert_eq!(csv.lines().count(), 4, "a head and a line per sample: {csv}");
 }
 
-/// The samples are kept and shown all the same.
+/// The samples are kept, and the usual report is shown.
 #[test]
 fn a_table_that_the_results_do_not_fit_is_an_error() {
     let _turn = Turn::share();

@@ -187,6 +187,7 @@ mod tests {
     fn two_runs_have_neither_baselines_nor_treatments() {
         let mut diff = diff();
         diff.results.truncate(1);
+        diff.caveat = caveat(&diff.results);
         (diff.only_in_one, diff.not_compared) = (Vec::new(), Vec::new());
         diff.caveat = caveat(&diff.results);
         let text = text(&diff, 200, false);
