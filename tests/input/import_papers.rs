@@ -210,8 +210,9 @@ fn the_tables_of_re_aim_follow_from_users_time_and_the_jobs_of_their_mix() {
         };
         for figure in figures {
             let test = figure["test"].as_str().unwrap();
-            let Some(users) = test.strip_suffix(" users, jobs per minute") else { continue };
-            let time_s = of(&format!("{users} users, parent time"));
+            let Some(with_noun) = test.strip_suffix(", jobs per minute") else { continue };
+            let Some((users, _)) = with_noun.split_once(" user") else { continue };
+            let time_s = of(&format!("{with_noun}, parent time"));
             let jobs =
                 figure["value"].as_f64().unwrap() * time_s / (60.0 * users.parse::<f64>().unwrap());
             assert!((jobs - jobs.round()).abs() < 0.01, "{label}, {users} users: {jobs}");

@@ -104,6 +104,51 @@ fn doc_comments_begin_with_a_noun_or_a_verb() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// These were seen behind a 1.
+const PLURALS: [&str; 6] = ["samples", "pairs", "rows", "cells", "packets", "workloads"];
+
+/// The lines in which a number that is not a constant stands before a noun in the plural, by number.
+/// `format::plural` has both forms.
+fn plurals(code: &str) -> Vec<usize> {
+    let is_slip = |(before, after): (&str, &str)| {
+        let placeholder = before.rsplit('{').next().unwrap_or_default();
+        let (name, form) = placeholder.split_once(':').unwrap_or((placeholder, ""));
+        let is_constant =
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        let noun = after.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        // A unit: jobs/min.
+        let is_unit = after[noun.len()..].starts_with('/');
+        PLURALS.contains(&noun) && !is_constant && !is_unit && form != "?"
+    };
+    let tested = code.split("#[cfg(test)]").next().unwrap_or_default();
+    let is_shown = |line: &str| {
+        !["//", "assert", "println!"].iter().any(|begin| line.trim_start().starts_with(begin))
+    };
+    let lines = tested.lines().enumerate().filter(|(_, line)| is_shown(line));
+    let has_slip = |line: &str| {
+        line.match_indices("} ").any(|(at, _)| is_slip((&line[..at], &line[at + 2..])))
+    };
+    lines.filter(|(_, line)| has_slip(line)).map(|(number, _)| number + 1).collect()
+}
+
+#[test]
+fn no_number_stands_before_a_plural() {
+    let mut problems = Vec::new();
+    let is_shipped = |name: &str| !name.ends_with("tests.rs") && !name.contains("/tests/");
+    for (name, code) in below(&["crates"], "rs").iter().filter(|(name, _)| is_shipped(name)) {
+        problems.extend(plurals(code).into_iter().map(|line| format!("{name}:{line}")));
+    }
+    assert!(problems.is_empty(), "use format::plural\n{}", problems.join("\n"));
+}
+
+#[test]
+fn plurals_are_found() {
+    let code =
+        "\"{:>6} samples  {}\"\n\"{MIN_PAIRS} pairs\"\n// {n} rows\n\"{} pairs/s, {n} rows\"\n";
+    assert_eq!(plurals(code), [1, 4]);
+    assert_eq!(plurals("#[cfg(test)]\n\"{} rows\""), [0; 0]);
+}
+
 #[test]
 fn unclear_comments_are_found() {
     let code = "/// Of it.\nfn a() {}\n    /// The number\n    /// Of arms.\n/// What it is.\n";

@@ -69,7 +69,8 @@ impl Session<'_> {
         failure.map_or(Ok(()), |reason| host.keep_failure(work, 0, &reason))?;
         if course.gone.is_none() {
             let (failed, all) = host.stop_servers();
-            let sentence = format!("{name}: {failed} of {all} servers did not exit when asked to.");
+            let all = format::plural(all, "server");
+            let sentence = format!("{name}: {failed} of {all} did not exit when asked to.");
             match failed {
                 0 => host.add_fact(sentence)?,
                 _ => self.warn(progress_sink, sentence)?,

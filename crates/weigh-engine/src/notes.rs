@@ -110,9 +110,9 @@ fn on_cpu_time(series: &[Pair]) -> Option<String> {
     let known = series.iter().filter(|pair| pair.cpu_ns_per_op.is_some()).count();
     (1..series.len()).contains(&known).then(|| {
         format!(
-            "CPU time is known for {known} of {} pairs. In the other pairs the kernel reported none, or more \
-             than the CPUs can provide, as its clock of CPU time was late.",
-            series.len()
+            "CPU time is known for {known} of {}. In the other pairs the kernel reported none, or more than \
+             the CPUs can provide, as its clock of CPU time was late.",
+            format::plural(series.len(), "pair")
         )
     })
 }

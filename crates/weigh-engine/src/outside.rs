@@ -9,6 +9,7 @@
 use std::fmt::{Display, Formatter, Result as FmtResult};
 
 use paired::estimate::median;
+use weigh_model::format;
 use weigh_model::workload::sample::Outside;
 
 /// Two equal processes differ by less in 44 of 45 pairs, at a load of 10
@@ -83,8 +84,9 @@ impl Display for Difference {
             }
             Difference::Tasks([baseline, treated]) => write!(
                 f,
-                "the treated process has {treated} tasks (threads and children), the baseline process has \
-                 {baseline}; an extra task may run in the slices of the other process"
+                "the treated process has {} (threads and children), the baseline process has {baseline}; an \
+                 extra task may run in the slices of the other process",
+                format::plural(*treated as usize, "task")
             ),
             Difference::Unknown => f.write_str(
                 "the tasks of a process could not be counted (is /proc mounted in both arms?)",

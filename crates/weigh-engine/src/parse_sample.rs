@@ -161,7 +161,8 @@ fn instead_of_a_result(launched: &Launched) -> String {
 /// Refuses a load of which not every user did every job.
 fn is_all_done(sample: Sample, load: &UserLoad, launched: &Launched) -> Result<Sample, String> {
     if !load.is_done(sample.operations) || sample.unit.as_deref() != Some(UserLoad::UNIT) {
-        return Err(format!("it reported {} of {} jobs", sample.operations, load.all_jobs()));
+        let (done, all) = (sample.operations, load.all_jobs());
+        return Err(format!("it reported {done} of the {all} jobs of all users"));
     }
     sample.hold_against_wall_time(launched.wall_ns)?;
     let rate = sample.operations * 60e9 / sample.elapsed_ns as f64;
@@ -258,10 +259,11 @@ fn hold_against_cpu_time(launched: &Launched) -> Result<bool, String> {
     }
     let ms = |ns: u64| ns as f64 / 1e6;
     Err(format!(
-        "it used {:.1} ms of CPU time in {:.1} ms, more than {cpus} CPUs can provide: its time was not \
-         measured correctly",
+        "it used {:.1} ms of CPU time in {:.1} ms, more than {} can provide: its time was not measured \
+         correctly",
         ms(launched.least_cpu_ns),
-        ms(launched.wall_ns)
+        ms(launched.wall_ns),
+        format::plural(cpus as usize, "CPU")
     ))
 }
 

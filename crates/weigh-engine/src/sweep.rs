@@ -144,16 +144,16 @@ impl Session<'_> {
                 Ok(more) => missed += more,
                 // What is scored is there already.
                 Err(reason) => {
-                    let sentence =
-                        format!("Tracing ended after {at} of {} cells: {reason}", works.len());
+                    let cells = format::plural(works.len(), "cell");
+                    let sentence = format!("Tracing ended after {at} of {cells}: {reason}");
                     return self.warn(progress_sink, sentence);
                 }
             }
         }
         let (cells, directory) = (format::plural(works.len(), "cell"), directory.display());
-        progress_sink.announce(&format!(
-            "The packets of {cells} are in {directory}; {missed} packets are missing."
-        ));
+        let missed = format::plural(missed as usize, "packet");
+        progress_sink
+            .announce(&format!("The packets of {cells} are in {directory}, without {missed}."));
         Ok(())
     }
 

@@ -23,9 +23,9 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
             .map(|rate| format::rate(rate, "jobs/min"));
     let users = format::plural(best.users, "user");
     let did = format!(
-        "{rate} jobs/min [{low}, {high}] in this run (±{} %, median of {} samples in rounds)",
+        "{rate} jobs/min [{low}, {high}] in this run (±{} %, median of {} in rounds)",
         format::unsigned(100.0 * best.throughput.half_width()),
-        best.throughput.samples
+        format::plural(best.throughput.samples, "sample")
     );
     let most = answers.points.last().filter(|_| best.is_at_the_end);
     let beyond = most.map_or_else(String::new, |most| {
@@ -40,9 +40,9 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
     let mix = &answers.mix;
     Some(match answers.no_peak {
         Some(_) => format!(
-            "No clear peak for `{mix}`: none of the {} load points differs significantly from the best. \
-             With {users}: {did}.{beyond}",
-            answers.points.len()
+            "No clear peak for `{mix}`: none of {} differs significantly from the best. With {users}: \
+             {did}.{beyond}",
+            format::plural(answers.points.len(), "load point")
         ),
         None => {
             let others = or_with(best.users, &best.as_good);
@@ -55,12 +55,12 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
 fn best_without_interval(answers: &LoadAnswers) -> Option<String> {
     let best = answers.best_point()?;
     Some(format!(
-        "`{}` did best with {}: about {} jobs/min. Not confirmed as the peak, which takes {} samples of each \
+        "`{}` did best with {}: about {} jobs/min. Not confirmed as the peak, which takes {} of each \
          candidate: use a longer --budget.",
         answers.mix,
         format::plural(best.users, "user"),
         format::rate(best.jobs_per_min, "jobs/min"),
-        looks::FIRST
+        format::plural(looks::FIRST, "sample")
     ))
 }
 
@@ -176,7 +176,8 @@ fn crossover(answers: &LoadAnswers) -> Option<String> {
     Some(match answers.crossover_users {
         Some(users) => {
             let there = job_time_with(answers, users);
-            format!("Crossover ({per_user}): at {users} users{there}.")
+            let users = format::plural(users, "user");
+            format!("Crossover ({per_user}): at {users}{there}.")
         }
         None => format!(
             "Crossover ({per_user}): not reached with {}, where each gets {} jobs/min.",

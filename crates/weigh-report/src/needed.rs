@@ -18,7 +18,8 @@ pub(super) fn of(rows: &[&Row]) -> String {
     if let [row] = known[..] {
         parts.push(one(row));
     } else if let Some(futures) = together(&known) {
-        parts.push(format!("{} rows together need {} more", known.len(), time(&futures)));
+        let rows = format::plural(known.len(), "row");
+        parts.push(format!("{rows} together need {} more", time(&futures)));
     }
     if unknown > 0 {
         parts.push(too_little_time(rows));

@@ -27,8 +27,8 @@ pub fn sentences(net: &NetAnswers) -> Vec<String> {
     }
     if net.lost_packets > 0.0 {
         sentences.push(format!(
-            "The links lost {} packets that the grid does not drop: the machine could not keep up.",
-            format::integer(net.lost_packets as u64)
+            "The links lost {} that the grid does not drop: the machine could not keep up.",
+            format::plural(net.lost_packets as usize, "packet")
         ));
     }
     sentences
@@ -38,18 +38,18 @@ fn score(net: &NetAnswers) -> String {
     let of = format!("grid {} ({})", net.grid, net.hash);
     match net.btu {
         Some(btu) => format!(
-            "Network throughput under load (BTU): {} {BITS}; {of}, {} of {} cells.",
+            "Network throughput under load (BTU): {} {BITS}; {of}, {} of {}.",
             interval(btu, &|value| format::rate(value, BITS)),
             format::plural(net.sweeps, "sweep"),
-            net.cells
+            format::plural(net.cells, "cell")
         ),
         None if net.missing.is_empty() => {
             format!("No BTU yet: no sweep over all cells is complete; {of}. Use a longer --budget.")
         }
         None => format!(
-            "No BTU: {} of {} cells without a result, such as {}; {of}.",
+            "No BTU: {} of {} without a result, such as {}; {of}.",
             net.missing.len(),
-            net.cells,
+            format::plural(net.cells, "cell"),
             net.missing[0]
         ),
     }

@@ -2,6 +2,7 @@
 //! infinite.
 
 use super::Error;
+use weigh_model::format::plural;
 use weigh_model::record::Stored;
 use weigh_model::result::plausible::is_moment;
 
@@ -20,9 +21,8 @@ pub(super) fn check(stored: &Stored) -> Result<(), Error> {
     let mut sets = stored.samples.values().flat_map(|of_row| &of_row.points).map(|point| point.set);
     let wrong = if let Some((work, arm)) = named.find(|(work, arm)| *work >= works || *arm >= arms)
     {
-        format!(
-            "it has {works} workloads and {arms} arms, but a sample of workload {work} in arm {arm}"
-        )
+        let (works, arms) = (plural(works, "workload"), plural(arms, "arm"));
+        format!("it has {works} and {arms}, but a sample of workload {work} in arm {arm}")
     } else if stored.header.sets > MOST_SETS || sets.any(|set| set >= MOST_SETS) {
         format!("it has more than {MOST_SETS} sets")
     } else if !is_moment(&stored.started) {

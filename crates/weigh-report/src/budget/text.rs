@@ -31,10 +31,9 @@ pub fn outline(report: &BudgetReport) -> Outline {
     }
     if let Some(backlog) = &report.backlog {
         let title = format!(
-            "A burst of {} {}s ({} records)",
-            format::integer(backlog.burst),
-            report.operation,
-            format::integer(backlog.burst_records as u64)
+            "A burst of {} ({})",
+            format::plural(backlog.burst as usize, &report.operation),
+            format::plural(backlog.burst_records as usize, "record")
         );
         let limits = limits(backlog, report.backlog_bytes_per_record);
         tables.push(OutlineTable::new(title, limits, BACKLOG));
@@ -73,8 +72,8 @@ fn sentences(report: &BudgetReport) -> Vec<String> {
     sentences.push(sentence(report));
     if report.per_operation.lost > 0 {
         sentences.push(format!(
-            "The kernel dropped {} records during the count, so the true numbers are higher.",
-            format::integer(report.per_operation.lost)
+            "The kernel dropped {} during the count, so the true numbers are higher.",
+            format::plural(report.per_operation.lost as usize, "record")
         ));
     }
     sentences
@@ -93,9 +92,12 @@ fn sentence(report: &BudgetReport) -> String {
     let made = &report.per_operation;
     if made.records <= 0.0 {
         return format!(
-            "Nothing matched: in {} launches of `{}`, no {} produced a record under `{}`. Try a workload or \
-             a command that the rules match.",
-            made.launches,
+            "Nothing matched: in {} of `{}`, no {} produced a record under `{}`. Try a workload or a command \
+             that the rules match.",
+            match made.launches {
+                1 => "one launch".to_owned(),
+                several => format!("{several} launches"),
+            },
             format::label(&report.workload),
             report.operation,
             format::label(&report.treatment),
@@ -121,9 +123,9 @@ fn sentence(report: &BudgetReport) -> String {
     };
     if let Some(Backlog { burst, burst_records, enough, .. }) = &report.backlog {
         let burst = format!(
-            "a burst of {} ({} records)",
+            "a burst of {} ({})",
             format::plural(*burst as usize, &report.operation),
-            format::integer(*burst_records as u64)
+            format::plural(*burst_records as usize, "record")
         );
         text += &match enough {
             Some(enough) => format!(

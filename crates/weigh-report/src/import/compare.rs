@@ -12,6 +12,7 @@ use paired::estimate::median;
 use paired::unpaired::{difference, median_interval};
 use paired::{Interval, Verdict};
 use weigh_model::facts::Facts;
+use weigh_model::format;
 use weigh_model::result::cost::AddedCost;
 use weigh_model::result::imported::{Figure, FigureKey, File, Imported};
 use weigh_model::result::metrics::Metrics;
@@ -141,9 +142,9 @@ fn compare(summary: &mut Summary, files: &[File]) -> Result<(), String> {
     for (treatment, treated) in treated {
         if treated.len() != base.len() {
             return Err(format!(
-                "{:?} has {} results and {treatment:?} has {}: give the same number of results per label",
+                "{:?} has {} and {treatment:?} has {}: give the same number of results per label",
                 summary.baseline,
-                base.len(),
+                format::plural(base.len(), "result"),
                 treated.len()
             ));
         }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::ImportedResults;
+use weigh_model::format;
 use weigh_model::result::imported::File;
 
 /// Labels that the user gives the results.
@@ -43,10 +44,10 @@ pub(super) fn name(
     }
     if !pattern.is_empty() && !results.len().is_multiple_of(pattern.len()) {
         return Err(format!(
-            "{} labels do not fit {} results: give --as one label per result, or a number of labels that \
-             divides the number of results",
-            pattern.len(),
-            results.len()
+            "{} do not fit {}: give --as one label per result, or a number of labels that divides the \
+             number of results",
+            format::plural(pattern.len(), "label"),
+            format::plural(results.len(), "result")
         ));
     }
     let stem = |file: &str| {

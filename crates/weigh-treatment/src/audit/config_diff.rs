@@ -31,9 +31,10 @@ pub fn rules(was: &[Rule], now: &[Rule]) -> Option<String> {
     if still.iter().copied().eq(was) {
         return None;
     }
-    Some(match was.len() - still.len() {
-        0 => "the rules are in a different order".into(),
-        gone => format!("{gone} of the {} rules are missing", was.len()),
+    Some(match (was.len() - still.len(), was.len()) {
+        (0, _) => "the rules are in a different order".into(),
+        (_, 1) => "the rule is missing".into(),
+        (gone, several) => format!("{gone} of the {several} rules are missing"),
     })
 }
 

@@ -83,7 +83,8 @@ impl Limits {
 
     /// In words.
     pub fn facts(self) -> Vec<String> {
-        let limit = format!("The backlog limit is {} records.", self.backlog);
+        let noun = if self.backlog == 1 { "record" } else { "records" };
+        let limit = format!("The backlog limit is {} {noun}.", self.backlog);
         let wait = match self.wait {
             0 => "No process blocks when the backlog is full (backlog wait time 0): the record is dropped."
                 .into(),

@@ -31,6 +31,7 @@ use linux_audit::rule_set::{LineOutcome, NO_RULE, RuleLine, RuleSet};
 use weigh_host::undo::claim;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_model::format;
 use weigh_model::label::Parameters;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_workload::setup::Setup;
@@ -290,12 +291,12 @@ fn rule_file_fact(path: &Path, lines: &[RuleLine]) -> String {
         lines.iter().filter(|line| wanted(&line.outcome)).count()
     };
     format!(
-        "{}: {} rules loaded, {} already present on this host, {} refused, {} lines skipped.",
+        "{}: {} loaded, {} already present on this host, {} refused, {} skipped.",
         path.display(),
-        count(|outcome| *outcome == LineOutcome::Loaded),
+        format::plural(count(|outcome| *outcome == LineOutcome::Loaded), "rule"),
         count(|outcome| *outcome == LineOutcome::Present),
         count(|outcome| matches!(outcome, LineOutcome::Refused(_))),
-        count(|outcome| matches!(outcome, LineOutcome::Skipped(_))),
+        format::plural(count(|outcome| matches!(outcome, LineOutcome::Skipped(_))), "line"),
     )
 }
 

@@ -11,6 +11,7 @@ use crate::{
 use weigh_archive::Packed;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_model::format;
 use weigh_model::label::Parameters;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
@@ -244,7 +245,9 @@ impl Elsewhere {
             RootForm::Host | RootForm::Directory | RootForm::ImageDirectory => String::new(),
             _ => format!(", SHA-256 {}", self.source.digest().unwrap_or("unknown")),
         };
-        let files = root.files.map_or(String::new(), |files| format!(", {files} files"));
+        let files = root
+            .files
+            .map_or(String::new(), |files| format!(", {}", format::plural(files as usize, "file")));
         let devices = match root.devices {
             0 => String::new(),
             number => format!(" {number} device nodes are left out."),

@@ -9,6 +9,7 @@ use crate::seccomp::bpf::{self, Instruction};
 use crate::seccomp::oci_profile::{self, Compiled};
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute};
 use weigh_model::evidence::Evidence;
+use weigh_model::format;
 use weigh_model::label::Parameters;
 use weigh_workload::launcher::status_number;
 use weigh_workload::setup::Setup;
@@ -143,7 +144,8 @@ impl Treatment for Filtering {
         let what = match &self.filter {
             Filter::Compares(compares) => format!(
                 "Every system call of the treated processes passes a filter that compares its first \
-                 argument {compares} times and allows it."
+                 argument {} and allows it.",
+                format::plural(*compares as usize, "time")
             ),
             Filter::Profile(compiled, path) => format!(
                 "Every system call of the treated processes passes the filter of {}: {}.",

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::bpf::{self, Comparison, Condition, Instruction};
 use super::host::HostFeatures;
 use trust::user_file;
+use weigh_model::format;
 
 /// Docker's profile has 12 KB.
 const LONGEST_FILE: u64 = 4 << 20;
@@ -103,9 +104,10 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
             bpf::MAX_INSTRUCTIONS
         ));
     }
-    let mut description = format!("{} system calls have rules", rules.len());
+    let mut description = format!("rules for {}", format::plural(rules.len(), "system call"));
     if unknown_names > 0 {
-        description += &format!("; {unknown_names} names belong to other architectures or kernels");
+        let names = format::plural(unknown_names, "name");
+        description += &format!("; {names} of other architectures or kernels");
     }
     Ok(Compiled { program, description })
 }

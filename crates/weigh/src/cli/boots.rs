@@ -154,10 +154,11 @@ fn plan(
     });
     let entries: String = entries.collect::<Result<_, String>>()?;
     let rounds = request.plan.design().fixed_pairs.unwrap_or(MIN_PAIRS);
+    let pairs = format::plural(rounds, "pair");
     let budget = format::clock(request.common.budget.as_secs_f64());
     Ok(format!(
         "This machine is to boot {}:\n{entries}\
-         Two boots are a pair, in an order by chance. A verdict takes {rounds} pairs or more, {} boots; \
+         Two boots are a pair, in an order by chance. A verdict takes {pairs} or more, {} boots; \
          after {budget} no other pair is begun. At the end the normal entry is booted.\n\
          After each boot {} has weigh go on; it is removed at the end.\n\
          A boot that panics resets the machine after 10 s, and the normal entry comes up. {} Where a boot \

@@ -129,15 +129,16 @@ pub fn line(entry: &Entry) -> String {
         State::Failed => "failed",
     };
     let started = entry.started.replace('T', " ").replace('Z', "");
+    let noun = if entry.samples == 1 { "sample" } else { "samples" };
+    let samples = format!("{:>6} {noun}", entry.samples);
     let name = entry.name.iter().cloned();
     let called: Vec<String> = name.chain(entry.tags.iter().map(|tag| format!("#{tag}"))).collect();
     let called =
         if called.is_empty() { String::new() } else { format!("[{}]  ", called.join(" ")) };
     format!(
-        "{}  {}  {state:<11}  {:>6} samples  {}{}\n",
+        "{}  {}  {state:<11}  {samples:<14}  {}{}\n",
         format::label(&entry.id),
         format::label(&started),
-        entry.samples,
         format::label(&called),
         format::label(&entry.command)
     )
@@ -146,6 +147,26 @@ pub fn line(entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_sample_is_no_samples() {
+        let entry = |samples| Entry {
+            id: "k3f9qx".into(),
+            name: None,
+            tags: Vec::new(),
+            kind: Some(ExperimentKind::Run),
+            started: "2026-11-21T20:15:04Z".into(),
+            state: State::Complete,
+            command: "weigh run".into(),
+            treatments: Vec::new(),
+            workloads: Vec::new(),
+            samples,
+        };
+        let [one, two] = [1, 2].map(|samples| line(&entry(samples)));
+        assert!(one.contains("     1 sample  ") && two.contains("     2 samples  "), "{one}{two}");
+        // The command begins in the same column.
+        assert_eq!(one.find("weigh run"), two.find("weigh run"));
+    }
 
     #[test]
     fn since_is_a_day_a_time_or_how_long_ago() {

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::pipe::PIPE_BUF;
 
 use trust::owner;
+use weigh_model::format;
 use weigh_model::printable;
 use weigh_report::ReportFormat;
 
@@ -121,7 +122,8 @@ pub fn problem(text: &str) {
     }
     let left = lines.count();
     if left > 0 {
-        said += &format!("\nweigh:   … ({left} lines are not shown)");
+        let more = format::plural(left, "more line");
+        said += &format!("\nweigh:   … ({more})");
     }
     note(&said);
 }

@@ -91,7 +91,8 @@ impl ProgressSink for Terminal {
             return self.display.milestone(&line);
         }
         let left = format::clock(progress.left().as_secs_f64());
-        let line = format!("sweep {sweep}: {samples} of {of_samples} cells, about {left} left");
+        let cells = format::plural(of_samples, "cell");
+        let line = format!("sweep {sweep}: {samples} of {cells}, about {left} left");
         self.display.progress(&line);
     }
 
@@ -110,13 +111,13 @@ impl ProgressSink for Terminal {
     fn sampled(&mut self, sample: &Sampled) {
         let Sampled { work, pass, passes, progress } = sample;
         if pass == passes {
-            return self.display.milestone(&format!("{work}: {passes} passes"));
+            let noun = if *passes == 1 { "pass" } else { "passes" };
+            return self.display.milestone(&format!("{work}: {passes} {noun}"));
         }
         let (samples, of_samples) = (progress.samples, progress.of_samples);
         let left = format::clock(progress.left().as_secs_f64());
-        let line = format!(
-            "{samples} of {of_samples} samples, about {left} left · {work} {pass}/{passes}"
-        );
+        let of_samples = format::plural(of_samples, "sample");
+        let line = format!("{samples} of {of_samples}, about {left} left · {work} {pass}/{passes}");
         self.display.progress(&line);
     }
 }

@@ -3,6 +3,7 @@
 use crate::machine::check::CheckInput;
 use weigh_model::finding::Finding;
 use weigh_model::finding::Severity::{Good, Note, Warning};
+use weigh_model::format;
 
 /// Clocks that are read by a slow access to a device, and not in user space.
 const SLOW_CLOCKS: [&str; 4] = ["hpet", "acpi_pm", "refined-jiffies", "jiffies"];
@@ -90,7 +91,7 @@ pub(super) fn throttling(seen: &CheckInput) -> Option<Finding> {
         0 => found(Good, "never throttled since the boot".into(), "Heat has not slowed the CPUs."),
         times => found(
             Note,
-            format!("throttled {times} times since the boot"),
+            format!("throttled {} since the boot", format::plural(times as usize, "time")),
             "A CPU that is too hot lowers its clock rate: samples get slow for seconds.",
         )
         .fix("Improve the cooling, and check whether the number grows while you measure."),

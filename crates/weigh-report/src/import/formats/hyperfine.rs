@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure};
 use paired::estimate::median;
+use weigh_model::format;
 use weigh_model::result::imported::Figure;
 
 pub static IMPORT: ForeignFormat = ForeignFormat {
@@ -43,11 +44,11 @@ impl TimedCommand {
             None => "ended by a signal".into(),
         };
         Some(format!(
-            "{:?} failed in {} of {} runs ({how}), so its times are not valid: leave the command out, or \
-             time one that exits with 0",
+            "{:?} failed in {} of {} ({how}), so its times are not valid: leave the command out, or time \
+             one that exits with 0",
             self.command,
             failed.len(),
-            codes.len()
+            format::plural(codes.len(), "run")
         ))
     }
 }

@@ -181,8 +181,9 @@ impl Loads {
         differs
             .map(|(users, jobs, _)| {
                 format!(
-                    "{label}{users} users: jobs per minute and time give {jobs:.2} jobs per user, but most \
-                     rows give {usual}."
+                    "{label}{}: jobs per minute and time give {jobs:.2} jobs per user, but most rows give \
+                     {usual}.",
+                    with_noun(*users)
                 )
             })
             .collect()
@@ -194,7 +195,7 @@ impl Loads {
             let is_shown = |(column, _): &&(&str, f64)| !column.is_empty() && *column != USERS;
             let figure = |(column, value): &(&str, f64)| {
                 let unit = if column.ends_with("time") { "s" } else { "jobs/min" };
-                figure(&format!("{users} users, {column}"), *value, unit)
+                figure(&format!("{}, {column}", with_noun(users)), *value, unit)
             };
             row.iter().filter(is_shown).map(figure).collect()
         };
@@ -209,6 +210,11 @@ impl Loads {
 
 fn of(row: &[(&str, f64)], column: &str) -> Option<f64> {
     row.iter().find(|(name, _)| *name == column).map(|(_, value)| *value)
+}
+
+/// A number of users as the names of rows have it, without grouped digits.
+fn with_noun(users: f64) -> String {
+    format!("{users} {}", if users == 1.0 { "user" } else { "users" })
 }
 
 #[cfg(test)]

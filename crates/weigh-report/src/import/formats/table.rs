@@ -8,6 +8,7 @@ use crate::import::{
     Document, ForeignFormat, ImportedResults, MOST_FIGURES, Problem, figure, number,
     too_many_figures, words,
 };
+use weigh_model::format;
 
 pub static IMPORT: ForeignFormat = ForeignFormat {
     name: "table",
@@ -61,7 +62,8 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
         let cells = split(line);
         if cells.len() != columns.len() + 2 {
             let wanted = columns.len() + 2;
-            return Err(said(format!("{} cells, but the first line has {wanted}", cells.len())));
+            let cells = format::plural(cells.len(), "cell");
+            return Err(said(format!("{cells}, but the first line has {wanted}")));
         }
         for (place, (column, cell)) in columns.iter_mut().zip(&cells[2..]).enumerate() {
             if cell.is_empty() || cell.eq_ignore_ascii_case("n/a") {

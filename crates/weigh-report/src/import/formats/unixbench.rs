@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure, number, words};
+use weigh_model::format;
 use weigh_model::result::imported::Figure;
 use weigh_model::result::unixbench_index::Formula;
 use weigh_model::result::work_name::WorkName;
@@ -169,8 +170,8 @@ impl Report {
         });
         if (found - printed).abs() > most - found + ROUNDING {
             self.warnings.push(format!(
-                "The file prints the final index {printed}, but its {} lines give {found:.1}.",
-                self.indices.len()
+                "The file prints the final index {printed}, but its {} give {found:.1}.",
+                format::plural(self.indices.len(), "line")
             ));
         }
         self.in_index = false;
@@ -212,7 +213,8 @@ pub fn read_csv(text: &str) -> Result<Vec<ImportedResults>, Problem> {
             .ok_or_else(|| said("a line begins with the number of copies".into()))?;
         let values: Vec<&str> = cells.collect();
         if values.len() != titles.len() {
-            let problem = format!("{} scores for {} tests", values.len(), titles.len());
+            let scores = format::plural(values.len(), "score");
+            let problem = format!("{scores} for {}", format::plural(titles.len(), "test"));
             return Err(said(problem));
         }
         for (title, value) in titles.iter().zip(values) {

@@ -99,7 +99,7 @@ impl PrivateMount {
         }
         match ext4_errors(&self.target) {
             Ok(None | Some(0)) => {}
-            Ok(Some(errors)) => return Some(format!("ext4 counted {errors} errors")),
+            Ok(Some(errors)) => return Some(format!("ext4 counted errors: {errors}")),
             Err(error) => return Some(format!("cannot read its number of errors: {error}")),
         }
         let is_asked_for = self.options.split(',').any(|option| option == "ro");
