@@ -8,10 +8,7 @@ use paired::design::margin_from_percent;
 use paired::{Design, Verdict};
 use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
-use weigh_engine::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
-    one_after_the_other,
-};
+use weigh_engine::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use weigh_engine::row::{RowKey, RowState};
 
 /// Runs a program once and gives its rate.
@@ -109,12 +106,10 @@ impl Platform for Bench<'_, '_> {
         self.started.elapsed()
     }
 
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         let contest = &mut self.contests[slot.unit.work];
-        one_after_the_other(slot, |slot| {
-            let run = if slot.arm == 0 { &mut contest.theirs } else { &mut contest.ours };
-            run().map(Readings::of_rate).map_err(SampleError::Workload)
-        })
+        let run = if slot.arm == 0 { &mut contest.theirs } else { &mut contest.ours };
+        run().map(Readings::of_rate).map_err(SampleError::Workload)
     }
 
     fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {

@@ -8,9 +8,7 @@ use paired::design::margin_from_percent;
 use paired::{Design, Verdict};
 use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
-use weigh_engine::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop, one_after_the_other,
-};
+use weigh_engine::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use weigh_engine::row::{RowKey, RowState};
 
 use crate::machine::Machine;
@@ -84,13 +82,11 @@ impl Platform for Bench<'_> {
         Duration::from_secs_f64(self.elapsed_s)
     }
 
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        one_after_the_other(slot, |slot| {
-            let machine = &mut self.machines[slot.unit.work];
-            self.elapsed_s += machine.sample_s();
-            let factor = if slot.arm == 0 { 1.0 } else { self.effect.exp() };
-            Ok(Readings::of_rate(factor * machine.rate()))
-        })
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        let machine = &mut self.machines[slot.unit.work];
+        self.elapsed_s += machine.sample_s();
+        let factor = if slot.arm == 0 { 1.0 } else { self.effect.exp() };
+        Ok(Readings::of_rate(factor * machine.rate()))
     }
 
     fn failed(&mut self, _: &SampleSlot, _: &str) -> Result<(), Stop> {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
-use super::platform::{Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop};
+use super::platform::{
+    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+};
 use super::row::{RowKey, RowState};
 use super::schedule::{Schedule, SchemePilot};
 use needs::repetitions;
@@ -31,6 +33,10 @@ struct TwoSchemes {
 impl Platform for TwoSchemes {
     fn elapsed(&self) -> Duration {
         self.now
+    }
+
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        unreachable!("{slot:?} is in no pair");
     }
 
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {

@@ -129,9 +129,7 @@ mod tests {
 
     use super::super::engine::{fresh_rows, run_set};
     use super::super::order::Coins;
-    use super::super::platform::{
-        Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop, one_after_the_other,
-    };
+    use super::super::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
     use super::super::row::RowKey;
     use super::*;
     use needs::repetitions;
@@ -154,12 +152,12 @@ mod tests {
             self.now
         }
 
-        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-            self.pairs.push(slot.unit.treated_arm);
-            one_after_the_other(slot, |slot: &SampleSlot| {
-                self.now += SAMPLE;
-                Ok(Readings::of_rate((self.machine.sample() + self.of_arms[slot.arm]).exp()))
-            })
+        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+            if slot.position == 0 {
+                self.pairs.push(slot.unit.treated_arm);
+            }
+            self.now += SAMPLE;
+            Ok(Readings::of_rate((self.machine.sample() + self.of_arms[slot.arm]).exp()))
         }
 
         fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {

@@ -246,7 +246,7 @@ fn count(
 #[cfg(test)]
 mod tests {
     use super::super::outside::OutsideUse;
-    use super::super::platform::{SampleError, SampleSlot, one_after_the_other};
+    use super::super::platform::{SampleError, SampleSlot};
     use super::super::prior_row::PriorRow;
     use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
@@ -276,18 +276,7 @@ mod tests {
             self.now
         }
 
-        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-            one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
-        }
-
-        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-            self.failures.push(format!("{} {reason}", slot.unit.work));
-            Ok(())
-        }
-    }
-
-    impl Fake {
-        fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
+        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
             if self.stops_at == Some(self.slots.len()) {
                 return Err(SampleError::Stop(Stop::Interrupted));
             }
@@ -298,7 +287,13 @@ mod tests {
             }
             // A little noise: identical values are a case of their own.
             let wobble = 1.0 + (self.slots.len() * 7919 % 13) as f64 * 1e-4;
-            Ok(if slot.arm == 0 { 100.0 } else { 100.0 * self.ratio } * wobble)
+            let rate = if slot.arm == 0 { 100.0 } else { 100.0 * self.ratio };
+            Ok(Readings::of_rate(rate * wobble))
+        }
+
+        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
+            self.failures.push(format!("{} {reason}", slot.unit.work));
+            Ok(())
         }
     }
 
@@ -310,21 +305,16 @@ mod tests {
             self.0.elapsed()
         }
 
-        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-            one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
+        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+            let rate = self.0.sample(slot)?.rate;
+            let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
+            let swing = if slot.unit.work == 1 { 2.0 } else { 1.01 };
+            let rate = if hash >> 16 & 1 == 0 { rate * swing } else { rate / swing };
+            Ok(Readings::of_rate(rate))
         }
 
         fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
             self.0.failed(slot, reason)
-        }
-    }
-
-    impl Uneven {
-        fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
-            let rate = self.0.sample(slot)?;
-            let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
-            let swing = if slot.unit.work == 1 { 2.0 } else { 1.01 };
-            Ok(if hash >> 16 & 1 == 0 { rate * swing } else { rate / swing })
         }
     }
 
@@ -340,6 +330,10 @@ mod tests {
     impl Platform for Restless {
         fn elapsed(&self) -> Duration {
             self.fake.elapsed()
+        }
+
+        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+            self.fake.sample(slot)
         }
 
         fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {

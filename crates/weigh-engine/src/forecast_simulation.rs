@@ -8,7 +8,10 @@ use super::engine::run_set;
 use super::example;
 use super::late::AGE;
 use super::order::Coins;
-use super::platform::{Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop};
+use super::platform::{
+    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+    one_after_the_other,
+};
 use super::prior_sessions::PriorSessions;
 use super::request::{Comparison, Plan};
 use super::row::{RowKey, RowState};
@@ -80,19 +83,19 @@ impl Platform for Timed {
         self.now
     }
 
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        let effect = if slot.arm == 0 { 0.0 } else { self.effect };
+        let log = self.noise * self.machine.sample() + effect;
+        let logs = vec![(Metric::OverallRate, log), (Metric::CpuTime, log)];
+        let readings = Readings { logs, ..Readings::of_rate(log.exp()) };
+        let is_second = slot.scheme == Scheme::Sequential && slot.position == 1;
+        let started = self.now + if is_second { PAIR / 2 } else { Duration::ZERO };
+        self.keep(slot, started.as_secs_f64(), log.exp(), &readings);
+        Ok(readings)
+    }
+
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        let mut of_arms = [Readings::default(), Readings::default()];
-        let began = self.now;
-        for slot in slot.slots() {
-            let effect = if slot.arm == 0 { 0.0 } else { self.effect };
-            let log = self.noise * self.machine.sample() + effect;
-            let logs = vec![(Metric::OverallRate, log), (Metric::CpuTime, log)];
-            let readings = Readings { logs, ..Readings::of_rate(log.exp()) };
-            let is_second = slot.scheme == Scheme::Sequential && slot.position == 1;
-            let started = began + if is_second { PAIR / 2 } else { Duration::ZERO };
-            self.keep(&slot, started.as_secs_f64(), log.exp(), &readings);
-            of_arms[usize::from(slot.arm != 0)] = readings;
-        }
+        let of_arms = one_after_the_other(slot, |slot| self.sample(slot))?;
         self.now += PAIR;
         if slot.role == SampleRole::Aged {
             self.now += 2 * AGE;

@@ -270,6 +270,10 @@ impl Platform for Host<'_> {
         self.site.before + self.site.started.elapsed()
     }
 
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        self.measure(slot).map_err(|error| self.settle(error))
+    }
+
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         match self.site.works[slot.unit.work] {
             Work::Net(_) => self.pair_of_sweeps(slot),
@@ -313,14 +317,6 @@ impl Platform for Host<'_> {
 }
 
 impl Host<'_> {
-    /// Launches a workload once, proves that its arm's treatment was in force, and keeps the sample.
-    ///
-    /// # Errors
-    /// [`SampleError`]
-    pub fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-        self.measure(slot).map_err(|error| self.settle(error))
-    }
-
     /// Measures half of a pair whose other half comes from another boot. Both halves have launchers
     /// of equal age.
     ///

@@ -9,10 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
-use super::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
-    one_after_the_other,
-};
+use super::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use needs::repetitions;
 use paired::betting::DEFAULT_SCALE;
@@ -47,8 +44,12 @@ struct PlantedMachine {
     now: Duration,
 }
 
-impl PlantedMachine {
-    fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
+impl Platform for PlantedMachine {
+    fn elapsed(&self) -> Duration {
+        self.now
+    }
+
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         let is_treated = slot.arm != 0;
         let planted = &self.planted;
         let carried = if is_treated { planted.on_treated } else { planted.on_baseline };
@@ -65,17 +66,7 @@ impl PlantedMachine {
         }
         self.after_treated = is_treated;
         self.now += SAMPLE;
-        Ok(rate.exp())
-    }
-}
-
-impl Platform for PlantedMachine {
-    fn elapsed(&self) -> Duration {
-        self.now
-    }
-
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
+        Ok(Readings::of_rate(rate.exp()))
     }
 
     fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {

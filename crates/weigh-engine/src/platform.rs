@@ -161,12 +161,18 @@ pub enum Stop {
 pub trait Platform {
     /// Time since the experiment began.
     fn elapsed(&self) -> Duration;
-    /// Measures a workload in both arms of a pair, proves that each arm's treatment was in force, and keeps
-    /// the samples. Gives the readings of the baseline and of the treated arm.
+    /// Measures a workload once, proves that its arm's treatment was in force, and keeps the sample.
+    ///
+    /// # Errors
+    /// [`SampleError`]
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError>;
+    /// Measures a workload in both arms of a pair. Gives the readings of the baseline and of the treated arm.
     ///
     /// # Errors
     /// [`PairError`]
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError>;
+    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+        one_after_the_other(slot, |slot| self.sample(slot))
+    }
     /// Why the pairs of a row cannot be interleaved, where that is known by now.
     fn why_not_interleaved(&self, _unit: &RowKey) -> Option<String> {
         None

@@ -10,10 +10,7 @@ use needs::repetitions;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
-use super::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
-    one_after_the_other,
-};
+use super::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE};
@@ -72,8 +69,12 @@ impl Simulation {
     }
 }
 
-impl Simulation {
-    fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
+impl Platform for Simulation {
+    fn elapsed(&self) -> Duration {
+        self.now
+    }
+
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         if slot.position == 0 {
             let size = self.length.sqrt().recip();
             self.noise = [self.machine.sample(), self.machine.sample()].map(|noise| noise * size);
@@ -82,17 +83,7 @@ impl Simulation {
         let is_treated = (slot.arm != 0) != self.swapped;
         let change = noise + if is_treated { self.effect } else { 0.0 };
         self.now += SAMPLE.mul_f64(self.length * (-change).exp());
-        Ok((self.base + change).exp())
-    }
-}
-
-impl Platform for Simulation {
-    fn elapsed(&self) -> Duration {
-        self.now
-    }
-
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
+        Ok(Readings::of_rate((self.base + change).exp()))
     }
 
     /// The pilot of a host: from here on samples are of another length, and their noise of another
@@ -212,23 +203,17 @@ struct Several {
     now: Duration,
 }
 
-impl Several {
-    fn sample(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
-        let machine = &mut self.machines[slot.unit.work];
-        let before = machine.now;
-        let rate = machine.sample(slot)?;
-        self.now += machine.now - before;
-        Ok(rate)
-    }
-}
-
 impl Platform for Several {
     fn elapsed(&self) -> Duration {
         self.now
     }
 
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        one_after_the_other(slot, |slot| self.sample(slot).map(Readings::of_rate))
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        let machine = &mut self.machines[slot.unit.work];
+        let before = machine.now;
+        let readings = machine.sample(slot)?;
+        self.now += machine.now - before;
+        Ok(readings)
     }
 
     fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {

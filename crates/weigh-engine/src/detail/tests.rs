@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::{fresh_rows, run_set};
 use crate::order::Coins;
 use crate::outside::OutsideUse;
-use crate::platform::{PairError, PairSlot, Readings, one_after_the_other};
+use crate::platform::Readings;
 use crate::prior_row::PriorRow;
 use crate::schedule::Schedule;
 use paired::betting::DEFAULT_SCALE;
@@ -36,12 +36,9 @@ impl Platform for Fake {
         self.now
     }
 
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        let rate = |_: &SampleSlot| {
-            self.now += Duration::from_millis(100);
-            Ok(Readings::of_rate(100.0 + (slot.pair * 7919 % 13) as f64))
-        };
-        one_after_the_other(slot, rate)
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        self.now += Duration::from_millis(100);
+        Ok(Readings::of_rate(100.0 + (slot.pair * 7919 % 13) as f64))
     }
 
     fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
