@@ -271,6 +271,9 @@ impl Platform for Host<'_> {
     }
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        if self.arms.context.interrupted.load(Ordering::Relaxed) {
+            return Err(SampleError::Stop(Stop::Interrupted));
+        }
         self.measure(slot).map_err(|error| self.settle(error))
     }
 
@@ -287,12 +290,11 @@ impl Platform for Host<'_> {
     }
 
     fn left_turns(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
-        let warning = format!(
+        self.warn(&format!(
             "Pairs of `{}` under `{}` were sequential, not interleaved: {reason}.",
             self.site.works[unit.work].name(),
             self.arms.label(unit.treated_arm)
-        );
-        Ok(self.site.store.add_warning(self.site.id, &warning)?)
+        ))
     }
 
     fn choose_length(&mut self, unit: &RowKey, deviation: f64) -> Result<(), Stop> {
@@ -311,8 +313,11 @@ impl Platform for Host<'_> {
     }
 
     fn dropped(&mut self, reason: &str) -> Result<(), Stop> {
-        let warning = format!("A pair was dropped because {reason}.");
-        Ok(self.site.store.add_warning(self.site.id, &warning)?)
+        self.warn(&format!("A pair was dropped because {reason}."))
+    }
+
+    fn warn(&mut self, sentence: &str) -> Result<(), Stop> {
+        Ok(self.site.store.add_warning(self.site.id, sentence)?)
     }
 }
 

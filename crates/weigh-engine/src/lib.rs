@@ -7,6 +7,7 @@
 //! - [`request::Request`] is what to measure, and [`request::Plan`] how; [`resolve`] finds the workloads;
 //! - [`session`] begins and ends an experiment; [`measure`] goes through its sets;
 //! - [`engine`] chooses the next pair and asks a [`platform::Platform`] for it: this machine or a simulation;
+//! - [`plan`]: what is measured next where there are no pairs, and the loop that drives these plans;
 //! - [`row`], [`schedule`] and [`order`]: the state of a row, the scheme of its pairs, the coins;
 //! - [`summarise`] and [`run_report`] make the results, from stored samples alone.
 //!
@@ -67,6 +68,7 @@ pub mod parse_sample;
 mod peak_search;
 mod peaks;
 mod perf_report;
+pub mod plan;
 #[cfg(test)]
 mod planted;
 pub mod platform;

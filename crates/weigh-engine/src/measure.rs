@@ -14,12 +14,13 @@ use super::host::cells::NetBench;
 use super::host::{Host, MeasureConfig};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
-use super::platform::{Platform, SampleError, SampleSlot, Stop};
+use super::plan::drive;
+use super::plan::run::{RunPlanner, RunWork};
+use super::platform::{Platform, SampleError, Stop};
 use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
-use super::request::{Comparison, Passes, Plan, ProgressSink, Request, Run, Sampled};
+use super::request::{Comparison, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
-use super::run_progress::{Progress, SampleCosts};
 use super::schedule::Schedule;
 use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
@@ -458,8 +459,6 @@ impl Session<'_> {
         }
     }
 
-    /// Passes over the workloads, so that a drift of the machine reaches all of them. The first is always
-    /// taken; the others end with the budget, if there is one.
     fn samples(
         &self,
         host: &mut Host,
@@ -468,60 +467,14 @@ impl Session<'_> {
         sample_ms: impl Fn(&Work) -> u64,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
-        let most = works.iter().map(|&work| passes(&self.works[work])).max().unwrap_or(0);
-        let length_ms = |work: usize| {
-            let work = &self.works[work];
-            work.at_least(sample_ms(work))
+        let of_run = |&at: &usize| {
+            let (unit, work) = (self.unit(at, 0), &self.works[at]);
+            let (name, length_ms) = (work.name().to_string(), work.at_least(sample_ms(work)));
+            RunWork { unit, name, passes: passes(work), length_ms }
         };
-        let of_works = works.iter().map(|&work| (passes(&self.works[work]), length_ms(work)));
-        let mut progress = Progress::new(of_works);
+        let works = works.iter().map(of_run).collect();
         let budget = Some(self.request.common.budget).filter(|budget| !budget.is_zero());
-        if let Some(budget) = budget {
-            progress = progress.within(budget.saturating_sub(host.elapsed()));
-        } else if let Some(seconds) = progress.announced_s() {
-            progress_sink.announce(&format!(
-                "{} of {}: {} of measuring, plus some time for starting and calibrating.",
-                format::plural(progress.of_samples, "sample"),
-                format::plural(works.len(), "row"),
-                format::clock(seconds)
-            ));
-        }
-        let (mut failed, mut costs) = (vec![false; self.works.len()], SampleCosts::default());
-        for pass in 0..most {
-            for &work in works {
-                let wanted = passes(&self.works[work]);
-                if pass >= wanted || failed[work] {
-                    continue;
-                }
-                let (began, timed) = (host.elapsed(), Duration::from_millis(length_ms(work)));
-                let fits = |budget: Duration| costs.fits(work, timed, budget.saturating_sub(began));
-                if pass > 0 && !budget.is_none_or(fits) {
-                    let passed = format!("The budget ended in pass {} of {wanted}", pass + 1);
-                    return self.warn(progress_sink, format!("{passed}: give --budget more time."));
-                }
-                let unit = self.unit(work, 0);
-                let slot = SampleSlot::alone(unit, pass);
-                match self.take(|| host.sample(&slot))? {
-                    Ok(_) => {
-                        progress.took(length_ms(work));
-                        costs.took(work, host.elapsed().saturating_sub(began));
-                        let name = self.works[work].name().to_string();
-                        progress_sink.sampled(&Sampled {
-                            work: &name,
-                            pass: pass + 1,
-                            passes: wanted,
-                            progress: &progress,
-                        });
-                    }
-                    Err(reason) => {
-                        host.failed(&slot, &reason)?;
-                        failed[work] = true;
-                        progress.dropped(wanted - pass, length_ms(work));
-                    }
-                }
-            }
-        }
-        Ok(())
+        drive(&mut RunPlanner::new(works, budget, host.elapsed()), host, progress_sink)
     }
 }
 

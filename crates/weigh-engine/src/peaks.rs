@@ -9,7 +9,7 @@ use super::order::Coins;
 use super::peak_search::PeakSearch;
 use super::platform::{PairSlot, Platform, SampleSlot, Stop};
 use super::ramp::Ramp;
-use super::request::ProgressSink;
+use super::request::{ProgressSink, Taken};
 use super::work::LoadRole;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
@@ -138,7 +138,8 @@ impl Session<'_> {
                     None => search.ends_before(point, arm),
                 }
             }
-            progress_sink.searched(&self.works[candidates[point]].name(), found);
+            let name = self.works[candidates[point]].name();
+            progress_sink.took(&Taken::Searched { name, jobs_per_min: found });
         }
         for (point, work) in candidates.iter().enumerate() {
             let cost = costs.of_pair(point);

@@ -211,6 +211,13 @@ pub trait Platform {
     fn dropped(&mut self, _reason: &str) -> Result<(), Stop> {
         Ok(())
     }
+    /// Keeps a warning for the report.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    fn warn(&mut self, _sentence: &str) -> Result<(), Stop> {
+        Ok(())
+    }
 }
 
 /// Watcher of the measurements.

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::measure::Session;
 use super::platform::{Platform, SampleSlot, Stop};
 use super::ramp::{Ramp, RampPlan, RampStep};
-use super::request::ProgressSink;
+use super::request::{ProgressSink, Taken};
 use paired::looks;
 use weigh_model::format;
 use weigh_model::role::SampleRole;
@@ -85,11 +85,11 @@ impl Session<'_> {
                 Ok(readings) => {
                     taken[point] += 1;
                     costs[point] = Some(host.elapsed().saturating_sub(began));
-                    progress_sink.load_point(
-                        &self.works[work].name(),
-                        readings.rate,
-                        role == SampleRole::Remeasured,
-                    );
+                    progress_sink.took(&Taken::LoadPoint {
+                        name: self.works[work].name(),
+                        jobs_per_min: readings.rate,
+                        is_fresh: role == SampleRole::Remeasured,
+                    });
                     ramp.add(step, readings.rate);
                 }
                 Err(reason) => {

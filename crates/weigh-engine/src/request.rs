@@ -556,16 +556,8 @@ pub trait ProgressSink {
     ) -> Box<dyn Observer + '_>;
     /// Shows the output of a command, if it is to be shown.
     fn shows(&mut self, printed: &Printout);
-    /// A sample of a run without pairs.
-    fn sampled(&mut self, sample: &Sampled);
-    /// Cells of a sweep over a grid, the first of which is number 1.
-    fn swept(&mut self, sweep: usize, progress: &Progress);
-    /// A sample of a ramp, at this load: jobs per minute, and whether it was taken at the peak after that was
-    /// chosen.
-    fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool);
-    /// Samples by which a peak is chosen: jobs per minute without the treatment and with it, where both were
-    /// taken.
-    fn searched(&mut self, name: &WorkName, jobs_per_min: [Option<f64>; 2]);
+    /// Shows a sample that is no part of a judged pair.
+    fn took(&mut self, taken: &Taken);
 }
 
 /// Output of a command in a launch; only the end of a long output.
@@ -576,15 +568,17 @@ pub struct Printout {
     pub stderr: String,
 }
 
-/// A sample of a run.
-#[derive(Debug)]
-pub struct Sampled<'a> {
-    pub work: &'a str,
-    /// From 1, of `passes` over this work.
-    pub pass: usize,
-    pub passes: usize,
-    /// How far the whole run is.
-    pub progress: &'a Progress,
+/// What is shown of a sample that is no part of a judged pair.
+#[derive(Clone, Debug)]
+pub enum Taken {
+    /// A sample of a run: the pass counts from 1, of `passes` over this work.
+    Sample { work: String, pass: usize, passes: usize, progress: Progress },
+    /// A cell of a sweep over a grid. The first sweep is number 1.
+    Cell { sweep: usize, progress: Progress },
+    /// A sample of a ramp at this load; a fresh one was taken after a peak was chosen.
+    LoadPoint { name: WorkName, jobs_per_min: f64, is_fresh: bool },
+    /// Samples by which a peak is chosen, without the treatment and with it, as far as they were taken.
+    Searched { name: WorkName, jobs_per_min: [Option<f64>; 2] },
 }
 
 /// Makes the treatments of an experiment's arms, which all have these fixtures too.

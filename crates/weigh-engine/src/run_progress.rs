@@ -25,7 +25,7 @@ impl SampleCosts {
 const ANNOUNCED_MS: u64 = 10_000;
 
 /// The samples of a run, done and to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Progress {
     pub samples: usize,
     /// Without those of workloads that failed.

@@ -11,7 +11,7 @@ use super::measure::Session;
 use super::net_answers::net_answers;
 use super::order::Coins;
 use super::platform::{Platform, SampleSlot, Stop};
-use super::request::{ProgressSink, Sweeps};
+use super::request::{ProgressSink, Sweeps, Taken};
 use super::row::RowKey;
 use super::run_progress::Progress;
 use super::work::Work;
@@ -115,7 +115,7 @@ impl Session<'_> {
                     failed.push(work);
                 }
             }
-            progress_sink.swept(number + 1, &progress);
+            progress_sink.took(&Taken::Cell { sweep: number + 1, progress: progress.clone() });
         }
         Ok(failed)
     }

@@ -10,7 +10,7 @@ use super::output;
 use paired::Verdict;
 use weigh_engine::log_ratio::{bound, percent, preliminary};
 use weigh_engine::platform::Observer;
-use weigh_engine::request::{Printout, ProgressSink, Sampled};
+use weigh_engine::request::{Printout, ProgressSink, Taken};
 use weigh_engine::row::RowState;
 use weigh_engine::run_progress::Progress;
 use weigh_model::format;
@@ -84,41 +84,43 @@ impl ProgressSink for Terminal {
         }
     }
 
-    fn swept(&mut self, sweep: usize, progress: &Progress) {
-        let (samples, of_samples) = (progress.samples, progress.of_samples);
-        if samples == of_samples {
-            let line = format!("sweep {sweep}: {}", format::plural(samples, "cell"));
-            return self.display.milestone(&line);
+    fn took(&mut self, taken: &Taken) {
+        let left = |progress: &Progress| format::clock(progress.left().as_secs_f64());
+        match taken {
+            Taken::Sample { work, pass, passes, .. } if pass == passes => {
+                let noun = if *passes == 1 { "pass" } else { "passes" };
+                self.display.milestone(&format!("{work}: {passes} {noun}"));
+            }
+            Taken::Sample { work, pass, passes, progress } => {
+                let (samples, left) = (progress.samples, left(progress));
+                let of_samples = format::plural(progress.of_samples, "sample");
+                let line =
+                    format!("{samples} of {of_samples}, about {left} left · {work} {pass}/{passes}");
+                self.display.progress(&line);
+            }
+            Taken::Cell { sweep, progress } => {
+                let (samples, of_samples) = (progress.samples, progress.of_samples);
+                if samples == of_samples {
+                    let line = format!("sweep {sweep}: {}", format::plural(samples, "cell"));
+                    return self.display.milestone(&line);
+                }
+                let (left, cells) = (left(progress), format::plural(of_samples, "cell"));
+                let line =
+                    format!("sweep {sweep}: {samples} of {cells}, about {left} left");
+                self.display.progress(&line);
+            }
+            Taken::LoadPoint { name, jobs_per_min, is_fresh } => {
+                let after = if *is_fresh { ", in a round" } else { "" };
+                let line = format!("{}{}{after}", users(name), jobs(*jobs_per_min));
+                self.display.milestone(&line);
+            }
+            Taken::Searched { name, jobs_per_min } => {
+                let arms = jobs_per_min.iter().zip(["without", "with"]);
+                let said = arms.filter_map(|(rate, arm)| Some(format!("{} {arm}", jobs((*rate)?))));
+                let said: Vec<String> = said.collect();
+                self.display.milestone(&format!("{}{}", users(name), said.join(", ")));
+            }
         }
-        let left = format::clock(progress.left().as_secs_f64());
-        let cells = format::plural(of_samples, "cell");
-        let line = format!("sweep {sweep}: {samples} of {cells}, about {left} left");
-        self.display.progress(&line);
-    }
-
-    fn load_point(&mut self, name: &WorkName, jobs_per_min: f64, is_fresh: bool) {
-        let after = if is_fresh { ", in a round" } else { "" };
-        self.display.milestone(&format!("{}{}{after}", users(name), jobs(jobs_per_min)));
-    }
-
-    fn searched(&mut self, name: &WorkName, jobs_per_min: [Option<f64>; 2]) {
-        let arms = jobs_per_min.into_iter().zip(["without", "with"]);
-        let said = arms.filter_map(|(rate, arm)| Some(format!("{} {arm}", jobs(rate?))));
-        let said: Vec<String> = said.collect();
-        self.display.milestone(&format!("{}{}", users(name), said.join(", ")));
-    }
-
-    fn sampled(&mut self, sample: &Sampled) {
-        let Sampled { work, pass, passes, progress } = sample;
-        if pass == passes {
-            let noun = if *passes == 1 { "pass" } else { "passes" };
-            return self.display.milestone(&format!("{work}: {passes} {noun}"));
-        }
-        let (samples, of_samples) = (progress.samples, progress.of_samples);
-        let left = format::clock(progress.left().as_secs_f64());
-        let of_samples = format::plural(of_samples, "sample");
-        let line = format!("{samples} of {of_samples}, about {left} left · {work} {pass}/{passes}");
-        self.display.progress(&line);
     }
 }
 

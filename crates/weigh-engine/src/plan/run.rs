@@ -1,0 +1,164 @@
+//! A run without pairs: passes over the workloads, so that a drift of the machine reaches all of them. The
+//! first pass is always taken; the others end with the budget, if there is one.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Event, Planner, Step};
+use crate::platform::{Readings, SampleSlot};
+use crate::request::Taken;
+use crate::row::RowKey;
+use crate::run_progress::Progress;
+use weigh_model::format;
+
+/// A workload of a run.
+pub struct RunWork {
+    pub unit: RowKey,
+    pub name: String,
+    pub passes: usize,
+    /// Length of a sample.
+    pub length_ms: u64,
+}
+
+/// The samples of a run.
+pub struct RunPlanner {
+    works: Vec<RunWork>,
+    budget: Option<Duration>,
+    /// Number of the pass and index of the work, for each sample to come.
+    due: VecDeque<(usize, usize)>,
+    /// Index of the work that is measured.
+    at: usize,
+    progress: Progress,
+    /// How long the run takes, if it has no budget and takes long.
+    opening: Option<String>,
+}
+
+impl RunPlanner {
+    /// Plans a run that begins `now`, of which so much time may be used at most.
+    pub fn new(works: Vec<RunWork>, budget: Option<Duration>, now: Duration) -> RunPlanner {
+        let most = works.iter().map(|work| work.passes).max().unwrap_or(0);
+        let all = (0..most).flat_map(|pass| (0..works.len()).map(move |at| (pass, at)));
+        let due = all.filter(|(pass, at)| *pass < works[*at].passes).collect();
+        let progress = Progress::new(works.iter().map(|work| (work.passes, work.length_ms)));
+        let opening = progress.announced_s().filter(|_| budget.is_none()).map(|seconds| {
+            format!(
+                "{} of {}: {} of measuring, plus some time for starting and calibrating.",
+                format::plural(progress.of_samples, "sample"),
+                format::plural(works.len(), "row"),
+                format::clock(seconds)
+            )
+        });
+        let limit = budget.map_or(Duration::MAX, |budget| budget.saturating_sub(now));
+        let progress = progress.within(limit);
+        RunPlanner { works, budget, due, at: 0, progress, opening }
+    }
+}
+
+impl Planner for RunPlanner {
+    fn next(&mut self, now: Duration) -> Step {
+        if let Some(sentence) = self.opening.take() {
+            return Step::Report(Event::Note(sentence));
+        }
+        let Some((pass, at)) = self.due.pop_front() else { return Step::Done };
+        let RunWork { unit, passes, length_ms, .. } = self.works[at];
+        let ends = now + Duration::from_millis(length_ms);
+        if pass > 0 && self.budget.is_some_and(|budget| ends > budget) {
+            self.due.clear();
+            return Step::Report(Event::Warning(format!(
+                "The budget ended in pass {} of {passes}: give --budget more time.",
+                pass + 1
+            )));
+        }
+        self.at = at;
+        Step::Sample(SampleSlot::alone(unit, pass))
+    }
+
+    fn took(
+        &mut self,
+        slot: &SampleSlot,
+        found: Result<Readings, String>,
+        _: Duration,
+    ) -> Vec<Event> {
+        let RunWork { name, passes, length_ms, .. } = &self.works[self.at];
+        if let Err(reason) = found {
+            self.due.retain(|(_, at)| *at != self.at);
+            self.progress.dropped(passes - slot.pair, *length_ms);
+            return vec![Event::Failure(*slot, reason)];
+        }
+        self.progress.took(*length_ms);
+        vec![Event::Taken(Taken::Sample {
+            work: name.clone(),
+            pass: slot.pair + 1,
+            passes: *passes,
+            progress: self.progress.clone(),
+        })]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drive;
+    use super::super::simulated::{Simulated, Watcher, unit};
+    use super::*;
+    use crate::platform::SampleError;
+
+    /// A run of works with these passes of a second each, of which one may fail in a pass.
+    fn run(
+        passes: &[usize],
+        budget_s: Option<u64>,
+        fails: Option<(usize, usize)>,
+    ) -> (Vec<(usize, usize)>, Vec<String>, Watcher) {
+        let work = |(work, passes): (usize, &usize)| RunWork {
+            unit: unit(work, 0),
+            name: work.to_string(),
+            passes: *passes,
+            length_ms: 1000,
+        };
+        let works = passes.iter().enumerate().map(work).collect();
+        let mut machine = Simulated::new(|slot: &SampleSlot| match (slot.unit.work, slot.pair) {
+            sample if Some(sample) == fails => Err(SampleError::Workload("it broke".into())),
+            _ => Ok(100.0),
+        });
+        let mut watcher = Watcher::default();
+        let budget = budget_s.map(Duration::from_secs);
+        let mut plan = RunPlanner::new(works, budget, Duration::ZERO);
+        drive(&mut plan, &mut machine, &mut watcher).unwrap();
+        assert_eq!(machine.failures.len(), usize::from(fails.is_some()));
+        assert!(machine.warnings.iter().all(|warning| watcher.notes.contains(warning)));
+        let taken = machine.taken.iter().map(|(slot, _)| (slot.pair, slot.unit.work)).collect();
+        (taken, machine.warnings, watcher)
+    }
+
+    #[test]
+    fn each_pass_takes_all_works_that_have_it() {
+        let (taken, warnings, watcher) = run(&[3, 1, 2], None, None);
+        assert_eq!(taken, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0)]);
+        assert_eq!((warnings.len(), watcher.notes.len(), watcher.taken.len()), (0, 0, 6));
+        let (taken, _, watcher) = run(&[20], None, None);
+        assert_eq!(taken.len(), 20);
+        let said =
+            "20 samples of 1 row: 20 s of measuring, plus some time for starting and calibrating.";
+        assert_eq!(watcher.notes, [said]);
+        assert!(run(&[], None, None).0.is_empty());
+    }
+
+    #[test]
+    fn samples_stop_at_the_budget_but_the_first_pass_is_always_taken() {
+        for budget_s in 0..40 {
+            let (taken, warnings, _) = run(&[10, 10, 10], Some(budget_s), None);
+            assert_eq!(taken.len() as u64, budget_s.clamp(3, 30), "{budget_s}");
+            let ended = format!("The budget ended in pass {} of 10", taken.len() / 3 + 1);
+            assert_eq!(warnings.is_empty(), taken.len() == 30);
+            let is_told = |warning: &String| warning.starts_with(&ended);
+            assert!(warnings.iter().all(is_told), "{warnings:?}");
+        }
+    }
+
+    #[test]
+    fn a_workload_that_fails_is_left_out_of_later_passes() {
+        let (taken, _, watcher) = run(&[3, 3], None, Some((0, 1)));
+        assert_eq!(taken, [(0, 0), (0, 1), (1, 1), (2, 1)]);
+        let Some(Taken::Sample { progress, .. }) = watcher.taken.last() else { panic!() };
+        assert_eq!((progress.samples, progress.of_samples), (4, 4));
+    }
+}

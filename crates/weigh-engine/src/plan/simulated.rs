@@ -1,0 +1,103 @@
+//! A simulated machine for plans: each sample lasts as long as it is told, and has a rate with noise around
+//! a true one.
+
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
+use crate::request::{Printout, ProgressSink, Taken};
+use crate::row::RowKey;
+use paired::betting::DEFAULT_SCALE;
+
+/// A machine whose samples have this rate, or fail.
+pub struct Simulated<F> {
+    pub now: Duration,
+    pub lasts: Duration,
+    pub rate: F,
+    /// The samples that were asked for, with their rates.
+    pub taken: Vec<(SampleSlot, f64)>,
+    pub failures: Vec<(SampleSlot, String)>,
+    pub warnings: Vec<String>,
+}
+
+impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Simulated<F> {
+    /// Creates a machine on which a sample takes a second.
+    pub fn new(rate: F) -> Simulated<F> {
+        let (now, lasts) = (Duration::ZERO, Duration::from_secs(1));
+        let (taken, failures, warnings) = (Vec::new(), Vec::new(), Vec::new());
+        Simulated { now, lasts, rate, taken, failures, warnings }
+    }
+}
+
+impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for Simulated<F> {
+    fn elapsed(&self) -> Duration {
+        self.now
+    }
+
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        self.now += self.lasts;
+        let rate = (self.rate)(slot)?;
+        self.taken.push((*slot, rate));
+        Ok(Readings::of_rate(rate))
+    }
+
+    fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
+        self.failures.push((*slot, reason.to_owned()));
+        Ok(())
+    }
+
+    fn warn(&mut self, sentence: &str) -> Result<(), Stop> {
+        self.warnings.push(sentence.to_owned());
+        Ok(())
+    }
+}
+
+/// Watcher that keeps what it was shown.
+#[derive(Default)]
+pub struct Watcher {
+    pub notes: Vec<String>,
+    pub taken: Vec<Taken>,
+}
+
+impl ProgressSink for Watcher {
+    fn announce(&mut self, sentence: &str) {
+        self.notes.push(sentence.to_owned());
+    }
+
+    fn set_begins(
+        &mut self,
+        _: usize,
+        _: Duration,
+        _: &[(String, String, String)],
+    ) -> Box<dyn Observer + '_> {
+        unreachable!("these plans have no sets");
+    }
+
+    fn shows(&mut self, _: &Printout) {}
+
+    fn took(&mut self, taken: &Taken) {
+        self.taken.push(taken.clone());
+    }
+}
+
+/// Independent normal noise from a seed.
+pub struct NormalNoise(ChaCha8Rng);
+
+impl NormalNoise {
+    pub fn new(seed: u64) -> NormalNoise {
+        NormalNoise(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// A factor around 1, whose logarithm has this deviation.
+    pub fn factor(&mut self, deviation: f64) -> f64 {
+        let radius = (-2.0 * (1.0 - self.0.random::<f64>()).ln()).sqrt();
+        let normal = radius * (std::f64::consts::TAU * self.0.random::<f64>()).cos();
+        (deviation * normal).exp()
+    }
+}
+
+pub fn unit(work: usize, treated_arm: usize) -> RowKey {
+    RowKey { work, treated_arm, start_scale: DEFAULT_SCALE.into() }
+}
