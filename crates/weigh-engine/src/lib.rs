@@ -78,7 +78,6 @@ mod profiling;
 mod programs;
 pub mod provenance;
 pub mod ramp;
-mod ramp_runner;
 #[cfg(test)]
 mod ramp_simulation;
 mod ranking;

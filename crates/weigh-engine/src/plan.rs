@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::platform::{Platform, Readings, SampleSlot, Stop};
 use super::request::{ProgressSink, Taken};
 
+mod ramp;
 pub mod run;
 #[cfg(test)]
 pub mod simulated;

@@ -1,12 +1,12 @@
-//! Measuring a ramp: one launch per load point after the other, as `ramp` chooses them.
+//! Measuring a ramp: one launch per load point after the other, as `crate::ramp` chooses them.
 
 use std::time::Duration;
 
-use super::host::Host;
-use super::measure::Session;
-use super::platform::{Platform, SampleSlot, Stop};
-use super::ramp::{Ramp, RampPlan, RampStep};
-use super::request::{ProgressSink, Taken};
+use crate::host::Host;
+use crate::measure::Session;
+use crate::platform::{Platform, SampleSlot, Stop};
+use crate::ramp::{Ramp, RampPlan, RampStep};
+use crate::request::{ProgressSink, Taken};
 use paired::looks;
 use weigh_model::format;
 use weigh_model::role::SampleRole;
@@ -20,7 +20,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Where the experiment cannot go on, or the first point cannot be measured.
-    pub(super) fn climb(
+    pub(crate) fn climb(
         &self,
         host: &mut Host,
         works: &[usize],
@@ -126,7 +126,7 @@ impl Session<'_> {
     }
 
     /// Returns the load points among these works, and the users of each.
-    pub(super) fn load_points(&self, works: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    pub(crate) fn load_points(&self, works: &[usize]) -> (Vec<usize>, Vec<usize>) {
         let users = |work: &usize| Some((*work, self.works[*work].users()?.get()));
         works.iter().filter_map(users).unzip()
     }
