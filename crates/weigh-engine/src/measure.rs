@@ -14,11 +14,13 @@ use super::host::cells::NetBench;
 use super::host::{Host, MeasureConfig};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
-use super::plan::drive;
+use super::plan::ramp::RampPlanner;
 use super::plan::run::{RunPlanner, RunWork};
+use super::plan::{MixPoint, drive};
 use super::platform::{Platform, SampleError, Stop};
 use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
+use super::ramp::RampPlan;
 use super::request::{Comparison, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
 use super::schedule::Schedule;
@@ -457,6 +459,30 @@ impl Session<'_> {
             true => Err(Stop::Interrupted),
             false => sample().map_or_else(|error| error.reason().map(Err), |found| Ok(Ok(found))),
         }
+    }
+
+    /// Goes up the load points of one mix, which are `works` in this order.
+    fn climb(
+        &self,
+        host: &mut Host,
+        works: &[usize],
+        plan: RampPlan,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        let points = self.load_points(works, 0);
+        let mut ramp = RampPlanner::new(points, plan, self.request.common.budget);
+        drive(&mut ramp, host, progress_sink)?;
+        let best = ramp.best().map(|best| best.unit);
+        self.profile(host, best.as_slice(), progress_sink)
+    }
+
+    /// Returns the load points among these works.
+    pub(super) fn load_points(&self, works: &[usize], treated_arm: usize) -> Vec<MixPoint> {
+        let point = |&at: &usize| {
+            let (unit, work) = (self.unit(at, treated_arm), &self.works[at]);
+            Some(MixPoint { unit, name: work.name(), users: work.users()?.get() })
+        };
+        works.iter().filter_map(point).collect()
     }
 
     fn samples(

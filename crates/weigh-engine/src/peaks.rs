@@ -69,7 +69,9 @@ impl Session<'_> {
                     role(*work) == LoadRole::Candidate && works[*work].name().name == name
                 };
                 let its: Vec<usize> = (0..self.works.len()).filter(is_its).collect();
-                let (candidates, users) = self.load_points(&its);
+                let points = self.load_points(&its, treated_arm).into_iter();
+                let (candidates, users) =
+                    points.map(|point| (point.unit.work, point.users)).unzip();
                 let ends_at = host.elapsed() + time;
                 let sought = MixPeak { peak, treated_arm, candidates, users, ends_at, share };
                 progress_sink.announce(&format!(

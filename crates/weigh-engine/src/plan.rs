@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use super::platform::{Platform, Readings, SampleSlot, Stop};
 use super::request::{ProgressSink, Taken};
+use super::row::RowKey;
+use weigh_model::result::work_name::WorkName;
 
-mod ramp;
+pub mod ramp;
 pub mod run;
 #[cfg(test)]
 pub mod simulated;
@@ -46,6 +48,13 @@ pub enum Event {
     Taken(Taken),
     /// The experiment cannot go on.
     Stop(String),
+}
+
+/// A load point of a mix.
+pub struct MixPoint {
+    pub unit: RowKey,
+    pub name: WorkName,
+    pub users: usize,
 }
 
 /// Takes the samples that a plan asks for, until it is done.

@@ -200,12 +200,6 @@ impl Ramp {
         self.due.clone_from(&self.members);
     }
 
-    /// All samples so far, in the order in which they were taken.
-    #[cfg(test)]
-    pub fn samples(&self) -> &[RampSample] {
-        &self.ramp_samples
-    }
-
     /// In which round a fresh sample is.
     pub fn round(&self) -> usize {
         self.rounds

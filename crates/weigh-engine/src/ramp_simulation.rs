@@ -2,14 +2,21 @@
 //! best one have all in them that are as good, and how often the interval of its jobs per minute holds the
 //! truth. `cargo test --lib ramp_simulation -- --nocapture` prints the tables of docs/evidence/load.md.
 
+use std::time::Duration;
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::ramp::{Ramp, RampGoal, RampPlan, RampStep, default_points};
+use super::plan::drive;
+use super::plan::ramp::RampPlanner;
+use super::plan::simulated::{Simulated, Watcher, normal, points};
+use super::platform::{SampleError, SampleSlot, Stop};
+use super::ramp::{RampGoal, RampPlan, default_points};
 use needs::repetitions;
 use paired::estimate::median;
 use weigh_model::result::alike::{RampSample, THROUGHPUT};
 use weigh_model::result::load::{LoadAnswers, LoadPoint, Throughput};
+use weigh_model::role::SampleRole;
 
 /// How a machine differs from sample to sample, whatever is measured.
 #[derive(Clone, Copy, Debug)]
@@ -41,15 +48,13 @@ struct Ramped {
 }
 
 fn ramped(machine: RampMachine, curve: SimulatedCurve, seed: u64) -> Ramped {
+    let users = default_points(64);
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
-    let mut ramp = Ramp::new(
-        default_points(64),
-        RampPlan { seed, ..RampPlan::doubling(RampGoal::Peak, 0.05) },
-    );
     let mut state = normal(&mut chance);
     let mut is_fast = chance.random_bool(0.5);
-    let mut in_rounds = Vec::new();
-    while let step @ (RampStep::Explore(point) | RampStep::Fresh(point)) = ramp.next() {
+    let (mut in_rounds, mut left) = (Vec::new(), STEPS);
+    let mut platform = Simulated::new(|slot: &SampleSlot| {
+        left = left.checked_sub(1).ok_or(SampleError::Stop(Stop::Interrupted))?;
         // What it is at the moment, as a logarithm, and the deviation of what is independent.
         let (log, deviation) = match machine {
             RampMachine::White(deviation) => (0.0, deviation),
@@ -62,23 +67,28 @@ fn ramped(machine: RampMachine, curve: SimulatedCurve, seed: u64) -> Ramped {
                 (if is_fast { 0.1 } else { -0.1 }, 0.02)
             }
         };
-        if matches!(step, RampStep::Fresh(_)) {
+        if slot.role == SampleRole::Remeasured {
             in_rounds.push(log);
         }
-        let users = default_points(64)[point] as f64;
-        ramp.add(step, curve(users) * (log + deviation * normal(&mut chance)).exp());
-        if ramp.samples().len() == STEPS {
-            break;
+        let users = users[slot.unit.work] as f64;
+        Ok(curve(users) * (log + deviation * normal(&mut chance)).exp())
+    });
+    let plan = RampPlan { seed, ..RampPlan::doubling(RampGoal::Peak, 0.05) };
+    let mut ramp = RampPlanner::new(points(&users, 0), plan, Duration::MAX);
+    let ended = drive(&mut ramp, &mut platform, &mut Watcher::default());
+    assert!(matches!(ended, Ok(()) | Err(Stop::Interrupted)), "{ended:?}");
+    let sample = |(slot, jobs_per_min): &(SampleSlot, f64)| {
+        let round = (slot.role == SampleRole::Remeasured).then_some(slot.pair);
+        RampSample {
+            users: users[slot.unit.work],
+            jobs_per_min: *jobs_per_min,
+            job_ns: None,
+            round,
         }
-    }
-    let samples = ramp.samples();
+    };
+    let samples: Vec<RampSample> = platform.taken.iter().map(sample).collect();
     let in_rounds = (in_rounds.iter().sum::<f64>() / in_rounds.len() as f64).exp();
-    Ramped { answers: answers(samples), in_rounds, samples: samples.len() }
-}
-
-fn normal(chance: &mut ChaCha8Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - chance.random::<f64>()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * chance.random::<f64>()).cos()
+    Ramped { answers: answers(&samples), in_rounds, samples: samples.len() }
 }
 
 /// As `load_answers` has it from the store.

@@ -1,12 +1,12 @@
-//! Measuring a ramp: one launch per load point after the other, as `crate::ramp` chooses them.
+//! A ramp: one sample of a load point after the other, as `ramp` chooses them, until the goal is reached, the
+//! machine refuses, or no further point fits the budget.
 
 use std::time::Duration;
 
-use crate::host::Host;
-use crate::measure::Session;
-use crate::platform::{Platform, SampleSlot, Stop};
+use super::{Event, MixPoint, Planner, Step};
+use crate::platform::{Readings, SampleSlot};
 use crate::ramp::{Ramp, RampPlan, RampStep};
-use crate::request::{ProgressSink, Taken};
+use crate::request::Taken;
 use paired::looks;
 use weigh_model::format;
 use weigh_model::role::SampleRole;
@@ -14,143 +14,246 @@ use weigh_model::role::SampleRole;
 const POINTS_WIDE: &str = "The budget ended before the interval of every load point was narrow enough: give \
                            --budget more time.";
 
-impl Session<'_> {
-    /// Goes up the load points of one mix, which are `works` in this order, until the goal is reached, the
-    /// machine refuses, or no further point fits the budget.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on, or the first point cannot be measured.
-    pub(crate) fn climb(
-        &self,
-        host: &mut Host,
-        works: &[usize],
-        plan: RampPlan,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<(), Stop> {
-        let (works, users) = self.load_points(works);
-        let mut ramp = Ramp::new(users.clone(), plan);
-        self.go_up(host, (&works, &users), &mut ramp, progress_sink)?;
-        let best = ramp.best().map(|best| self.unit(works[best], 0));
-        self.profile(host, best.as_slice(), progress_sink)
+/// The samples of a ramp over the load points of one mix.
+pub struct RampPlanner {
+    points: Vec<MixPoint>,
+    ramp: Ramp,
+    budget: Duration,
+    /// Per point: number of its samples, and what the last one took.
+    taken: Vec<usize>,
+    costs: Vec<Option<Duration>>,
+    /// The step that is measured.
+    step: RampStep,
+    is_over: bool,
+}
+
+impl RampPlanner {
+    /// Plans a ramp over points that are ascending in users.
+    pub fn new(points: Vec<MixPoint>, plan: RampPlan, budget: Duration) -> RampPlanner {
+        let users = points.iter().map(|point| point.users).collect();
+        let (taken, costs) = (vec![0; points.len()], vec![None; points.len()]);
+        let (ramp, step) = (Ramp::new(users, plan), RampStep::Done);
+        RampPlanner { points, ramp, budget, taken, costs, step, is_over: false }
     }
 
-    fn go_up(
-        &self,
-        host: &mut Host,
-        (works, users): (&[usize], &[usize]),
-        ramp: &mut Ramp,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<(), Stop> {
-        let mut taken = vec![0; works.len()];
-        let mut costs: Vec<Option<Duration>> = vec![None; works.len()];
-        loop {
-            let step = ramp.next();
-            let (RampStep::Explore(point) | RampStep::Fresh(point)) = step else { return Ok(()) };
-            let work = works[point];
-            let launches = if costs[point].is_none() { ramp.launches_of_new_point() } else { 1 };
-            let forecast = forecast_of(users, &costs, point) * launches;
-            if let Some(best) = ramp.best().filter(|_| !ramp.has_peak()) {
-                // Of what is left, fresh samples at the best point tell more than further points.
-                let fresh = forecast_of(users, &costs, best) * looks::FIRST as u32;
-                let is_late = host.elapsed() + forecast + fresh > self.request.common.budget;
-                if costs[point].is_some() && (is_late || matches!(step, RampStep::Fresh(_))) {
-                    let left = self.request.common.budget.saturating_sub(host.elapsed());
-                    ramp.begin_rounds(left, |point| forecast_of(users, &costs, point));
-                    continue;
-                }
-            }
-            if host.elapsed() + forecast > self.request.common.budget {
-                if ramp.is_settled() {
-                    return match ramp.wants_all_narrow() {
-                        false => Ok(()),
-                        true => self.warn(progress_sink, POINTS_WIDE.into()),
-                    };
-                }
-                let is_known = costs[point].is_some();
-                let sentence = self.out_of_time(work, is_known, ramp.has_peak());
-                self.warn(progress_sink, sentence)?;
-                if is_known {
-                    return Ok(());
-                }
-                ramp.pass_over(point);
-                continue;
-            }
-            let (role, number) = match step {
-                RampStep::Fresh(_) => (SampleRole::Remeasured, ramp.round()),
-                _ => (SampleRole::Compared, taken[point]),
-            };
-            let slot = SampleSlot { role, ..SampleSlot::alone(self.unit(work, 0), number) };
-            let began = host.elapsed();
-            match self.take(|| host.sample(&slot))? {
-                Ok(readings) => {
-                    taken[point] += 1;
-                    costs[point] = Some(host.elapsed().saturating_sub(began));
-                    progress_sink.took(&Taken::LoadPoint {
-                        name: self.works[work].name(),
-                        jobs_per_min: readings.rate,
-                        is_fresh: role == SampleRole::Remeasured,
-                    });
-                    ramp.add(step, readings.rate);
-                }
-                Err(reason) => {
-                    ramp.ends_before(point);
-                    self.point_failed(host, &slot, &reason, ramp, progress_sink)?;
-                }
-            }
-        }
+    /// The point with the highest rate.
+    pub fn best(&self) -> Option<&MixPoint> {
+        self.ramp.best().map(|best| &self.points[best])
     }
 
-    /// Records that a point failed. Results with fewer users stand; without any, there is no
-    /// result. Samples of the point itself do not stand: it is stored as failed.
-    fn point_failed(
-        &self,
-        host: &mut Host,
-        slot: &SampleSlot,
-        reason: &str,
-        ramp: &Ramp,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<(), Stop> {
-        let name = self.works[slot.unit.work].name();
-        let stands = ramp.best().is_some();
-        let has_samples = slot.role == SampleRole::Remeasured || slot.pair > 0;
-        if has_samples || !stands {
-            host.failed(slot, reason)?;
-        }
-        match stands {
-            true => {
-                let sentence = format!("The ramp stopped at {name}, which failed: {reason}");
-                self.warn(progress_sink, sentence)
+    fn forecast(&self, point: usize) -> Duration {
+        forecast(&self.points, &self.costs, point)
+    }
+
+    /// Nothing is measured that does not fit the budget.
+    fn out_of_time(&mut self, point: usize) -> Step {
+        let is_known = self.costs[point].is_some();
+        let sentence = match (is_known, self.ramp.has_peak()) {
+            _ if self.ramp.is_settled() => {
+                self.is_over = true;
+                return match self.ramp.wants_all_narrow() {
+                    true => Step::Report(Event::Warning(POINTS_WIDE.into())),
+                    false => Step::Done,
+                };
             }
-            false => Err(Stop::Failed(format!("{name}: {reason}"))),
-        }
-    }
-
-    /// Returns the load points among these works, and the users of each.
-    pub(crate) fn load_points(&self, works: &[usize]) -> (Vec<usize>, Vec<usize>) {
-        let users = |work: &usize| Some((*work, self.works[*work].users()?.get()));
-        works.iter().filter_map(users).unzip()
-    }
-
-    /// Why nothing is measured that does not fit the budget.
-    fn out_of_time(&self, work: usize, is_known: bool, has_peak: bool) -> String {
-        let what = match (is_known, has_peak) {
             (false, _) => {
-                let budget = format::seconds(self.request.common.budget.as_secs_f64());
-                let name = self.works[work].name();
-                return format!(
-                    "{name} was not measured: the budget ({budget}) is too small. Give --budget more time."
-                );
+                self.ramp.pass_over(point);
+                let budget = format::seconds(self.budget.as_secs_f64());
+                let name = &self.points[point].name;
+                format!("{name} was not measured: the budget ({budget}) is too small. Give --budget more time.")
             }
-            (true, true) => "the interval at the peak was narrow enough",
-            (true, false) => "a peak was chosen",
+            (true, has_peak) => {
+                self.is_over = true;
+                let what = match has_peak {
+                    true => "the interval at the peak was narrow enough",
+                    false => "a peak was chosen",
+                };
+                format!("The budget ended before {what}: give --budget more time.")
+            }
         };
-        format!("The budget ended before {what}: give --budget more time.")
+        Step::Report(Event::Warning(sentence))
+    }
+
+    /// Results with fewer users than at a point that failed stand; without any, there is no result.
+    /// Samples of the point itself do not stand: it is stored as failed.
+    fn failed(&mut self, point: usize, slot: &SampleSlot, reason: &str) -> Vec<Event> {
+        self.ramp.ends_before(point);
+        let name = &self.points[point].name;
+        let stands = self.ramp.best().is_some();
+        let has_samples = slot.role == SampleRole::Remeasured || slot.pair > 0;
+        let failure = (has_samples || !stands).then(|| Event::Failure(*slot, reason.to_owned()));
+        let end = match stands {
+            true => Event::Warning(format!("The ramp stopped at {name}, which failed: {reason}")),
+            false => Event::Stop(format!("{name}: {reason}")),
+        };
+        failure.into_iter().chain([end]).collect()
+    }
+}
+
+impl Planner for RampPlanner {
+    fn next(&mut self, now: Duration) -> Step {
+        self.step = self.ramp.next();
+        let (RampStep::Explore(point) | RampStep::Fresh(point)) = self.step else {
+            return Step::Done;
+        };
+        if self.is_over {
+            return Step::Done;
+        }
+        let is_known = self.costs[point].is_some();
+        let launches = if is_known { 1 } else { self.ramp.launches_of_new_point() };
+        let ends = now + self.forecast(point) * launches;
+        if let Some(best) = self.ramp.best().filter(|_| is_known && !self.ramp.has_peak()) {
+            // Of what is left, fresh samples at the best point tell more than further points.
+            let is_late = ends + self.forecast(best) * looks::FIRST as u32 > self.budget;
+            if is_late || matches!(self.step, RampStep::Fresh(_)) {
+                let (points, costs) = (&self.points, &self.costs);
+                let left = self.budget.saturating_sub(now);
+                self.ramp.begin_rounds(left, |point| forecast(points, costs, point));
+                return self.next(now);
+            }
+        }
+        if ends > self.budget {
+            return self.out_of_time(point);
+        }
+        let (role, number) = match self.step {
+            RampStep::Fresh(_) => (SampleRole::Remeasured, self.ramp.round()),
+            _ => (SampleRole::Compared, self.taken[point]),
+        };
+        Step::Sample(SampleSlot { role, ..SampleSlot::alone(self.points[point].unit, number) })
+    }
+
+    fn took(
+        &mut self,
+        slot: &SampleSlot,
+        found: Result<Readings, String>,
+        cost: Duration,
+    ) -> Vec<Event> {
+        let (RampStep::Explore(point) | RampStep::Fresh(point)) = self.step else {
+            return Vec::new();
+        };
+        let jobs_per_min = match found {
+            Ok(readings) => readings.rate,
+            Err(reason) => return self.failed(point, slot, &reason),
+        };
+        self.taken[point] += 1;
+        self.costs[point] = Some(cost);
+        self.ramp.add(self.step, jobs_per_min);
+        let (name, is_fresh) =
+            (self.points[point].name.clone(), slot.role == SampleRole::Remeasured);
+        vec![Event::Taken(Taken::LoadPoint { name, jobs_per_min, is_fresh })]
     }
 }
 
 /// As long as it took before, or in proportion to the users of the nearest point below.
-fn forecast_of(users: &[usize], costs: &[Option<Duration>], point: usize) -> Duration {
+fn forecast(points: &[MixPoint], costs: &[Option<Duration>], point: usize) -> Duration {
     let below = (0..=point).rev().find_map(|below| Some((below, costs[below]?)));
-    let users = |point: usize| users[point] as f64;
+    let users = |point: usize| points[point].users as f64;
     below.map_or(Duration::ZERO, |(below, cost)| cost.mul_f64(users(point) / users(below)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::super::drive;
+    use super::super::simulated::{Simulated, Watcher, normal, points};
+    use super::*;
+    use crate::platform::{SampleError, Stop};
+    use crate::ramp::{RampGoal, RampStride, default_points};
+    use weigh_model::result::load::Throughput;
+
+    const BUDGET_S: u64 = 100;
+
+    fn plan(goal: RampGoal, seed: u64) -> RampPlan {
+        RampPlan { seed, ..RampPlan::doubling(goal, 0.05) }
+    }
+
+    /// Jobs per minute, which grow up to eight users and then fall.
+    fn eight(users: usize) -> f64 {
+        let users = users as f64;
+        1000.0 * users.min(8.0) * (1.0 - 0.05 * (users / 8.0).log2().max(0.0))
+    }
+
+    struct Outcome {
+        result: Result<(), Stop>,
+        /// Users, whether the sample is a fresh one, and jobs per minute.
+        taken: Vec<(usize, bool, f64)>,
+        failed: Vec<usize>,
+        warnings: Vec<String>,
+        lasted: Duration,
+    }
+
+    /// Drives a ramp over as many users as `default_points` has up to 64, which fails from some on.
+    fn ramped(plan: RampPlan, deviation: f64, fails_at: usize) -> Outcome {
+        let users = default_points(64);
+        let mut chance = ChaCha8Rng::seed_from_u64(plan.seed);
+        let mut machine = Simulated::new(|slot: &SampleSlot| match users[slot.unit.work] {
+            refused if refused >= fails_at => Err(SampleError::Workload("it broke".into())),
+            users => Ok(eight(users) * (deviation * normal(&mut chance)).exp()),
+        });
+        let mut ramp = RampPlanner::new(points(&users, 0), plan, Duration::from_secs(BUDGET_S));
+        let result = drive(&mut ramp, &mut machine, &mut Watcher::default());
+        let users = |slot: &SampleSlot| users[slot.unit.work];
+        let is_fresh = |slot: &SampleSlot| slot.role == SampleRole::Remeasured;
+        let taken = machine.taken.iter().map(|(slot, rate)| (users(slot), is_fresh(slot), *rate));
+        let failed = machine.failures.iter().map(|(slot, _)| users(slot));
+        Outcome {
+            result,
+            taken: taken.collect(),
+            failed: failed.collect(),
+            lasted: machine.now,
+            warnings: machine.warnings,
+        }
+    }
+
+    /// Of the fresh samples at the peak the interval has the true rate in it, whenever the budget ends.
+    #[test]
+    fn the_interval_at_the_peak_covers_the_true_rate() {
+        for deviation in [0.01, 0.05, 0.1] {
+            let (mut covered, mut as_good) = (0, 0);
+            for seed in 0..200 {
+                let Outcome { result, taken, lasted, .. } =
+                    ramped(plan(RampGoal::Peak, seed), deviation, usize::MAX);
+                assert_eq!(result, Ok(()));
+                assert!(lasted <= Duration::from_secs(BUDGET_S), "{lasted:?}");
+                let fresh = |users: usize| -> Vec<f64> {
+                    let its = taken.iter().filter(|one| one.0 == users && one.1);
+                    its.map(|(_, _, rate)| *rate).collect()
+                };
+                let found = default_points(64).into_iter();
+                let found = found.filter_map(|users| Some((users, Throughput::of(&fresh(users))?)));
+                let best = found.max_by(|(_, a), (_, b)| a.jobs_per_min.total_cmp(&b.jobs_per_min));
+                let (users, best) = best.expect("there is time for rounds");
+                covered += u32::from((best.low..=best.high).contains(&eight(users)));
+                as_good += u32::from(eight(users) >= eight(8) * (1.0 - deviation));
+            }
+            assert!(covered >= 186, "{deviation}: {covered} of 200");
+            assert!(as_good >= 190, "{deviation}: {as_good} of 200");
+        }
+    }
+
+    #[test]
+    fn what_a_machine_refuses_ends_the_ramp_and_fewer_users_stand() {
+        let Outcome { result, taken, failed, warnings, .. } =
+            ramped(plan(RampGoal::Peak, 1), 0.01, 16);
+        assert_eq!((result, failed.len()), (Ok(()), 0), "it had no sample");
+        assert!(taken.iter().any(|(users, is_fresh, _)| *users == 8 && *is_fresh));
+        let ended = |warning: &String| warning.starts_with("The ramp stopped at");
+        assert_eq!(warnings.iter().filter(|warning| ended(warning)).count(), 1, "{warnings:?}");
+        let Outcome { result, failed, .. } = ramped(plan(RampGoal::Peak, 1), 0.01, 1);
+        assert!(matches!(result, Err(Stop::Failed(reason)) if reason.ends_with("it broke")));
+        assert_eq!(failed, [1], "nothing stands, so it is stored as failed");
+    }
+
+    #[test]
+    fn a_ramp_without_time_says_what_it_lacks_and_ends_with_its_budget() {
+        let listed = plan(RampGoal::AllPoints, 1);
+        let listed = RampPlan { stride: RampStride::Each, ..listed };
+        let Outcome { result, taken, warnings, lasted, .. } = ramped(listed, 0.3, usize::MAX);
+        assert_eq!((result, lasted), (Ok(()), Duration::from_secs(BUDGET_S)));
+        assert!(default_points(64).iter().all(|users| taken.iter().any(|one| one.0 == *users)));
+        let lacks = "The budget ended before the interval at the peak was narrow enough: give --budget more time.";
+        assert_eq!(warnings, [lacks]);
+    }
 }

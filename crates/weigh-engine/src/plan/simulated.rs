@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::MixPoint;
 use crate::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use crate::request::{Printout, ProgressSink, Taken};
 use crate::row::RowKey;
@@ -82,22 +83,22 @@ impl ProgressSink for Watcher {
     }
 }
 
-/// Independent normal noise from a seed.
-pub struct NormalNoise(ChaCha8Rng);
-
-impl NormalNoise {
-    pub fn new(seed: u64) -> NormalNoise {
-        NormalNoise(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    /// A factor around 1, whose logarithm has this deviation.
-    pub fn factor(&mut self, deviation: f64) -> f64 {
-        let radius = (-2.0 * (1.0 - self.0.random::<f64>()).ln()).sqrt();
-        let normal = radius * (std::f64::consts::TAU * self.0.random::<f64>()).cos();
-        (deviation * normal).exp()
-    }
+/// Draws a number of the normal distribution.
+pub fn normal(chance: &mut ChaCha8Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - chance.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * chance.random::<f64>()).cos()
 }
 
 pub fn unit(work: usize, treated_arm: usize) -> RowKey {
     RowKey { work, treated_arm, start_scale: DEFAULT_SCALE.into() }
+}
+
+/// Load points with these users, of which the work of each is its index.
+pub fn points(users: &[usize], treated_arm: usize) -> Vec<MixPoint> {
+    let point = |(work, users): (usize, &usize)| MixPoint {
+        unit: unit(work, treated_arm),
+        name: format!("{users} users").as_str().into(),
+        users: *users,
+    };
+    users.iter().enumerate().map(point).collect()
 }
