@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use super::host::Host;
-use super::measure::Session;
-use super::order::Coins;
-use super::peak_search::PeakSearch;
-use super::platform::{PairSlot, Platform, SampleSlot, Stop};
-use super::ramp::Ramp;
-use super::request::{ProgressSink, Taken};
-use super::work::LoadRole;
+use crate::host::Host;
+use crate::measure::Session;
+use crate::order::Coins;
+use crate::peak_search::PeakSearch;
+use crate::platform::{PairSlot, Platform, SampleSlot, Stop};
+use crate::ramp::Ramp;
+use crate::request::{ProgressSink, Taken};
+use crate::work::LoadRole;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::record::ChosenPeak;
@@ -46,7 +46,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Where the experiment cannot go on.
-    pub(super) fn seek_peaks(
+    pub(crate) fn seek_peaks(
         &mut self,
         host: &mut Host,
         progress_sink: &mut dyn ProgressSink,
@@ -298,8 +298,8 @@ impl Costs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example;
     use super::*;
+    use crate::example;
 
     #[test]
     fn what_an_earlier_session_searched_is_not_measured_again() {
