@@ -66,6 +66,7 @@ mod pair_roles;
 pub mod pairs;
 pub mod parse_sample;
 mod peak_search;
+mod peaks;
 mod perf_report;
 pub mod plan;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::request::{ProgressSink, Taken};
 use super::row::RowKey;
 use weigh_model::result::work_name::WorkName;
 
-mod peak;
+pub mod peak;
 pub mod ramp;
 pub mod run;
 #[cfg(test)]

@@ -1,223 +1,164 @@
-//! Search for the peaks of mixes before they are compared: samples of both arms at more and more users, as
+//! Search for the peak of a mix before it is compared: samples of both arms at more and more users, as
 //! `peak_search` chooses them. They have a role of their own and are no evidence of an effect.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::host::Host;
-use crate::measure::Session;
+use super::{Event, MixPoint, Planner, Step};
 use crate::order::Coins;
 use crate::peak_search::PeakSearch;
-use crate::platform::{PairSlot, Platform, SampleSlot, Stop};
+use crate::platform::{PairSlot, Readings, SampleSlot};
 use crate::ramp::Ramp;
-use crate::request::{ProgressSink, Taken};
-use crate::work::LoadRole;
+use crate::request::Taken;
 use paired::judge::MIN_PAIRS;
-use weigh_model::format;
-use weigh_model::record::ChosenPeak;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::Point;
 
-/// So much of the budget the searches may take together.
-const SHARE: u32 = 3;
 /// Eight pairs are the fewest for a verdict; of several claims it takes one or two more.
 const PAIRS_OF_VERDICT: u32 = (MIN_PAIRS + 2) as u32;
 /// Number of samples that must fit the time before a new point is begun: it may be the peak.
 const SAMPLES_OF_NEW_POINT: u32 = (Ramp::TO_CHOOSE + MIN_PAIRS + 2) as u32;
 
-/// The coins of a search are a stream of their own, which no set has.
-const COINS_OF_SEARCH: usize = 255;
-
-/// One mix under one treatment.
-struct MixPeak {
-    peak: usize,
-    treated_arm: usize,
-    /// The works that may be it, ascending in users, and the users of each.
-    candidates: Vec<usize>,
-    users: Vec<usize>,
-    ends_at: Duration,
-    /// How many mixes the rest of the budget is for.
-    share: u32,
+/// The samples that choose the load points of one mix under one treatment.
+pub struct PeakPlanner<'a> {
+    /// Ascending in users.
+    pub points: Vec<MixPoint>,
+    /// Labels of the baseline and of the treated arm.
+    arms: [&'a str; 2],
+    /// When the search ends at the latest, and when the experiment does.
+    ends: [Duration; 2],
+    coins: &'a mut Coins,
+    pub search: PeakSearch,
+    /// Per point, the number of its next pair.
+    taken: Vec<usize>,
+    costs: Costs,
+    /// The point that is measured, the samples of it to come, and the rates of those that were taken.
+    point: usize,
+    due: VecDeque<SampleSlot>,
+    found: [Option<f64>; 2],
+    /// True if the very first sample failed: no point below it stands.
+    pub has_failed: bool,
+    is_very_first: bool,
 }
 
-impl Session<'_> {
-    /// Chooses the load points that are compared, where there are mixes whose peak is sought and that was not
-    /// done yet; tells the host.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on.
-    pub(crate) fn seek_peaks(
-        &mut self,
-        host: &mut Host,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<(), Stop> {
-        if self.peaks.is_empty() {
-            let works = self.works;
-            let role = |work: usize| works[work].role();
-            let peaks = (0..self.works.len()).filter(|work| role(*work) == LoadRole::Peak);
-            let arms = 1..self.request.common.arms.len();
-            let sought: Vec<(usize, usize)> =
-                peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
-            let share = sought.len().max(1) as u32;
-            let time = self.request.common.budget / SHARE / share;
-            let seed = self.request.common.seed;
-            let mut coins = Coins::new(seed, COINS_OF_SEARCH, self.earlier.sessions);
-            let mut found = Vec::new();
-            for (peak, treated_arm) in sought {
-                let name = works[peak].name().name;
-                let is_its = |work: &usize| {
-                    role(*work) == LoadRole::Candidate && works[*work].name().name == name
-                };
-                let its: Vec<usize> = (0..self.works.len()).filter(is_its).collect();
-                let points = self.load_points(&its, treated_arm).into_iter();
-                let (candidates, users) =
-                    points.map(|point| (point.unit.work, point.users)).unzip();
-                let ends_at = host.elapsed() + time;
-                let sought = MixPeak { peak, treated_arm, candidates, users, ends_at, share };
-                progress_sink.announce(&format!(
-                    "Searching for the peak of {name}, without and with `{}`: {} at most.",
-                    self.request.common.arms[treated_arm],
-                    format::seconds(time.as_secs_f64())
-                ));
-                found.extend(self.seek_peak(host, &sought, &mut coins, progress_sink)?);
-            }
-            if !found.is_empty() {
-                self.store.set_peaks(self.id, &found)?;
-            }
-            self.peaks = found;
+impl<'a> PeakPlanner<'a> {
+    /// Plans a search that goes on from the samples of earlier sessions at each point.
+    pub fn new(
+        points: Vec<MixPoint>,
+        arms: [&'a str; 2],
+        ends: [Duration; 2],
+        coins: &'a mut Coins,
+        earlier: &[&[Point]],
+    ) -> PeakPlanner<'a> {
+        let users = points.iter().map(|point| point.users).collect();
+        let (search, taken, costs) = begun(users, earlier);
+        PeakPlanner {
+            points,
+            arms,
+            ends,
+            coins,
+            search,
+            taken,
+            costs,
+            point: 0,
+            due: VecDeque::new(),
+            found: [None; 2],
+            has_failed: false,
+            is_very_first: false,
         }
-        let of_host = self.peaks.iter().map(|peak| ((peak.work, peak.treated_arm), peak.at));
-        host.peaks = of_host.collect();
-        Ok(())
     }
 
-    fn seek_peak(
-        &mut self,
-        host: &mut Host,
-        sought: &MixPeak,
-        coins: &mut Coins,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<Option<ChosenPeak>, Stop> {
-        let MixPeak { peak, treated_arm, candidates, users, .. } = sought;
-        let (mut search, mut taken, mut costs) = begun(users.clone(), &self.searched(sought));
-        while let Some((point, mut arms)) = search.next() {
-            let left = [sought.ends_at, self.earlier.elapsed + self.request.common.budget]
-                .map(|end| end.saturating_sub(host.elapsed()));
-            for (arm, is_wanted) in arms.iter_mut().enumerate() {
-                if *is_wanted && !costs.has_time(arm, point, left) {
-                    *is_wanted = false;
-                    search.pass_over(point, arm);
-                }
-            }
-            if arms == [false, false] {
-                if costs.is_known(point) {
-                    break;
-                }
-                continue;
-            }
-            let slot = PairSlot {
-                unit: self.unit(candidates[point], *treated_arm),
-                set: 0,
-                role: SampleRole::Search,
-                pair: taken[point],
-                baseline_first: coins.baseline_first(),
-                scheme: Scheme::Sequential,
-            };
-            taken[point] += 1;
-            let is_very_first = point == 0 && !costs.is_known(0);
-            let mut found = [None; 2];
-            let wanted = slot.slots().into_iter().filter(|slot| arms[arm_of(slot)]);
-            for (position, slot) in wanted.enumerate() {
-                let slot = SampleSlot { position, ..slot };
-                let arm = arm_of(&slot);
-                let began = host.elapsed();
-                found[arm] = self.search_sample(host, &slot, is_very_first, progress_sink)?;
-                costs.of_arms[arm][point] =
-                    found[arm].map(|_| host.elapsed().saturating_sub(began));
-                match found[arm] {
-                    Some(rate) => search.add(point, arm, rate),
-                    None if is_very_first => return Ok(None),
-                    None => search.ends_before(point, arm),
-                }
-            }
-            let name = self.works[candidates[point]].name();
-            progress_sink.took(&Taken::Searched { name, jobs_per_min: found });
-        }
-        for (point, work) in candidates.iter().enumerate() {
-            let cost = costs.of_pair(point);
-            self.pair_costs.extend(cost.map(|cost| ((*work, *treated_arm), cost)));
-        }
-        let at = self.choose(host, sought, (&search, &costs), progress_sink)?;
-        let Some(at) = at else { return Ok(None) };
-        let others = search.points().into_iter().filter(|point| at != [*point, *point]);
-        Ok(Some(ChosenPeak {
-            work: *peak,
-            treated_arm: *treated_arm,
-            at: at.map(|point| candidates[point]),
-            points: others.map(|point| candidates[point]).collect(),
-        }))
+    /// What a pair of each point took, where that is known.
+    pub fn pair_costs(&self) -> impl Iterator<Item = (&MixPoint, Duration)> {
+        let cost = |(at, point)| Some((point, self.costs.of_pair(at)?));
+        self.points.iter().enumerate().filter_map(cost)
     }
 
-    /// Where both arms are the best; or as near to it as there is time for a verdict, which is told.
-    fn choose(
-        &self,
-        host: &Host,
-        sought: &MixPeak,
-        (search, costs): (&PeakSearch, &Costs),
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<Option<[usize; 2]>, Stop> {
-        let left = self.earlier.elapsed + self.request.common.budget;
-        let left = left.saturating_sub(host.elapsed()) / sought.share;
-        let at = search.chosen(|at| costs.has_time_for_verdict(at, left));
-        let best = search.chosen(|_| true);
-        let (Some(at), Some(best)) = (at, best.filter(|best| at != Some(*best))) else {
-            return Ok(at);
+    /// The best point of each arm, or as near to it as `left` allows a verdict; and the best if that is
+    /// another.
+    pub fn chosen(&self, left: Duration) -> Option<([usize; 2], Option<[usize; 2]>)> {
+        let at = self.search.chosen(|at| self.costs.has_time_for_verdict(at, left))?;
+        Some((at, self.search.chosen(|_| true).filter(|best| *best != at)))
+    }
+
+    /// The arms that are measured at a point; the search passes over it in an arm that lacks the time.
+    fn affordable(&mut self, point: usize, mut arms: [bool; 2], now: Duration) -> [bool; 2] {
+        let left = self.ends.map(|end| end.saturating_sub(now));
+        for (arm, is_wanted) in arms.iter_mut().enumerate() {
+            if *is_wanted && !self.costs.has_time(arm, point, left) {
+                *is_wanted = false;
+                self.search.pass_over(point, arm);
+            }
+        }
+        arms
+    }
+
+    fn begin_pair(&mut self, point: usize, arms: [bool; 2]) {
+        let slot = PairSlot {
+            unit: self.points[point].unit,
+            set: 0,
+            role: SampleRole::Search,
+            pair: self.taken[point],
+            baseline_first: self.coins.baseline_first(),
+            scheme: Scheme::Sequential,
         };
-        let users = |point: usize| format::plural(costs.users[point], "user");
-        let sentence = format!(
-            "The budget is too small for a verdict on {} at its peaks ({} without `{}`, {} with the \
-             treatment), where samples take long, so it is compared at {}. Give --budget more time.",
-            self.works[sought.peak].name(),
-            users(best[0]),
-            self.request.common.arms[sought.treated_arm],
-            users(best[1]),
-            users(at[0])
-        );
-        self.warn(progress_sink, sentence)?;
-        Ok(Some(at))
+        self.taken[point] += 1;
+        self.point = point;
+        self.is_very_first = point == 0 && !self.costs.is_known(0);
+        self.found = [None; 2];
+        let wanted = slot.slots().into_iter().filter(|slot| arms[arm_of(slot)]);
+        let numbered = wanted.enumerate();
+        self.due = numbered.map(|(position, slot)| SampleSlot { position, ..slot }).collect();
+    }
+}
+
+impl Planner for PeakPlanner<'_> {
+    fn next(&mut self, now: Duration) -> Step {
+        while self.due.is_empty() && !self.has_failed {
+            let Some((point, arms)) = self.search.next() else { break };
+            match self.affordable(point, arms, now) {
+                [false, false] if self.costs.is_known(point) => break,
+                [false, false] => {}
+                arms => self.begin_pair(point, arms),
+            }
+        }
+        self.due.pop_front().map_or(Step::Done, Step::Sample)
     }
 
-    /// A sample of a load point, in jobs per minute; `None` where that failed. The very first one has no
-    /// point below it that stands: then the mix has failed.
-    fn search_sample(
-        &self,
-        host: &mut Host,
+    fn took(
+        &mut self,
         slot: &SampleSlot,
-        is_very_first: bool,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<Option<f64>, Stop> {
-        let reason = match self.take(|| host.sample(slot))? {
-            Ok(readings) => return Ok(Some(readings.rate)),
-            Err(reason) => reason,
-        };
-        if is_very_first {
-            host.failed(slot, &reason)?;
-            return Ok(None);
+        found: Result<Readings, String>,
+        cost: Duration,
+    ) -> Vec<Event> {
+        let (point, arm) = (self.point, arm_of(slot));
+        let name = &self.points[point].name;
+        let mut events = Vec::new();
+        self.costs.of_arms[arm][point] = found.is_ok().then_some(cost);
+        match found {
+            Ok(readings) => {
+                self.found[arm] = Some(readings.rate);
+                self.search.add(point, arm, readings.rate);
+            }
+            Err(reason) if self.is_very_first => {
+                self.has_failed = true;
+                self.due.clear();
+                return vec![Event::Failure(*slot, reason)];
+            }
+            Err(reason) => {
+                self.search.ends_before(point, arm);
+                events.push(Event::Warning(format!(
+                    "Under `{}`, the search for the peak stopped at {name}, which failed: {reason}",
+                    self.arms[arm]
+                )));
+            }
         }
-        let sentence = format!(
-            "Under `{}`, the search for the peak stopped at {}, which failed: {reason}",
-            self.request.common.arms[slot.arm],
-            self.works[slot.unit.work].name()
-        );
-        self.warn(progress_sink, sentence)?;
-        Ok(None)
-    }
-
-    /// Returns the points that earlier sessions measured for each candidate.
-    fn searched(&self, sought: &MixPeak) -> Vec<&[Point]> {
-        let key = |work: &usize| (*work, sought.treated_arm);
-        let of_work = |work| self.earlier.searched.get(&key(work)).map_or(&[][..], Vec::as_slice);
-        sought.candidates.iter().map(of_work).collect()
+        if self.due.is_empty() {
+            let (name, jobs_per_min) = (name.clone(), self.found);
+            events.push(Event::Taken(Taken::Searched { name, jobs_per_min }));
+        }
+        events
     }
 }
 
@@ -298,8 +239,15 @@ impl Costs {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::super::drive;
+    use super::super::simulated::{Simulated, Watcher, normal, points};
     use super::*;
     use crate::example;
+    use crate::platform::SampleError;
+    use crate::ramp::default_points;
 
     #[test]
     fn what_an_earlier_session_searched_is_not_measured_again() {
@@ -340,5 +288,81 @@ mod tests {
         assert!(costs.has_time_for_verdict([1, 0], seconds(30)), "ten pairs of two and one second");
         assert!(!costs.has_time_for_verdict([1, 0], seconds(29)));
         assert!(!costs.has_time(0, 2, [seconds(10), seconds(59)]), "and eight of the other arm");
+    }
+    const BUDGET_S: u64 = 300;
+
+    /// Drives a search on a machine whose arms have these throughputs, and which fails from so many users on
+    /// in each arm. Gives the users that are chosen, and the machine's warnings and failures.
+    fn searched(
+        seed: u64,
+        throughput: [fn(f64) -> f64; 2],
+        fails_at: [usize; 2],
+    ) -> (Option<[usize; 2]>, Vec<String>, Vec<usize>) {
+        let users = default_points(64);
+        let (mut chance, mut coins) = (ChaCha8Rng::seed_from_u64(seed), Coins::new(seed, 0, 0));
+        let mut machine = Simulated::new(|slot: &SampleSlot| match users[slot.unit.work] {
+            refused if refused >= fails_at[arm_of(slot)] => {
+                Err(SampleError::Workload("it broke".into()))
+            }
+            users => {
+                Ok(throughput[arm_of(slot)](users as f64) * (0.02 * normal(&mut chance)).exp())
+            }
+        });
+        let ends = [BUDGET_S / 3, BUDGET_S].map(Duration::from_secs);
+        let earlier = vec![&[][..]; users.len()];
+        let arms = ["none", "treated"];
+        let mut plan = PeakPlanner::new(points(&users, 1), arms, ends, &mut coins, &earlier);
+        drive(&mut plan, &mut machine, &mut Watcher::default()).unwrap();
+        // Each arm of a pair fits the time by itself.
+        assert!(machine.now <= ends[0] + machine.lasts, "{:?}", machine.now);
+        let pairs = machine.taken.iter().filter(|(slot, _)| slot.position == 0);
+        let orders: Vec<usize> = pairs.map(|(slot, _)| slot.arm).collect();
+        assert!(orders.is_empty() || (orders.contains(&0) && orders.contains(&1)), "{orders:?}");
+        let chosen = plan.chosen(ends[1].saturating_sub(machine.now));
+        let failures = machine.failures.iter().map(|(slot, _)| users[slot.unit.work]).collect();
+        let users = |(at, _): ([usize; 2], _)| at.map(|point: usize| users[point]);
+        (chosen.map(users).filter(|_| !plan.has_failed), machine.warnings, failures)
+    }
+
+    /// Returns the throughput of as many users as there are CPUs, which falls with more.
+    fn eight(users: f64) -> f64 {
+        1000.0 * users.min(8.0) * (1.0 - 0.05 * (users / 8.0).log2().max(0.0))
+    }
+
+    /// Returns the throughput behind a lock that lets two users through.
+    fn two(users: f64) -> f64 {
+        1000.0 * users.min(2.0) * (1.0 - 0.1 * (users / 2.0).log2().max(0.0)).max(0.1)
+    }
+
+    const NEVER: [usize; 2] = [usize::MAX; 2];
+
+    #[test]
+    fn the_true_peak_is_chosen_or_one_that_cannot_be_told_apart() {
+        for throughput in [[eight as fn(f64) -> f64, eight], [eight, two], [two, eight], [two, two]]
+        {
+            let is_good = |seed: &u64| {
+                let chosen = searched(*seed, throughput, NEVER).0.expect("nothing fails");
+                let is_best = |arm: usize| {
+                    let rates = default_points(64).into_iter().map(|users| users as f64);
+                    let highest = rates.map(throughput[arm]).fold(0.0, f64::max);
+                    // Within the deviation of a single sample.
+                    throughput[arm](chosen[arm] as f64) >= 0.98 * highest
+                };
+                is_best(0) && is_best(1)
+            };
+            let good = (0..200).filter(is_good).count();
+            assert!(good >= 190, "{good} of 200");
+        }
+    }
+
+    #[test]
+    fn an_arm_that_fails_ends_before_that_and_the_other_goes_on() {
+        let (chosen, warnings, failures) = searched(1, [eight, eight], [usize::MAX, 4]);
+        let [baseline, treated] = chosen.unwrap();
+        assert!(baseline >= 6 && treated < 4, "{chosen:?}");
+        assert!(warnings[0].starts_with("Under `treated`, the search for the peak stopped at"));
+        assert!(failures.is_empty(), "what failed may work with fewer users");
+        let (chosen, warnings, failures) = searched(1, [eight, eight], [1, 1]);
+        assert_eq!((chosen, warnings.len(), failures), (None, 0, vec![1]));
     }
 }

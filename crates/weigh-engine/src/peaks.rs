@@ -1,0 +1,129 @@
+//! Search for the peaks of mixes before they are compared, each for its share of the budget.
+
+use std::time::Duration;
+
+use super::host::Host;
+use super::measure::Session;
+use super::order::Coins;
+use super::plan::peak::PeakPlanner;
+use super::plan::{MixPoint, drive};
+use super::platform::{Platform, Stop};
+use super::request::ProgressSink;
+use super::work::LoadRole;
+use weigh_model::format;
+use weigh_model::record::ChosenPeak;
+use weigh_model::samples::Point;
+
+/// So much of the budget the searches may take together.
+const SHARE: u32 = 3;
+
+/// The coins of a search are a stream of their own, which no set has.
+const COINS_OF_SEARCH: usize = 255;
+
+/// One mix under one treatment.
+struct MixPeak {
+    peak: usize,
+    treated_arm: usize,
+    /// How long the search may take.
+    time: Duration,
+    /// How many mixes the rest of the budget is for.
+    share: u32,
+}
+
+impl Session<'_> {
+    /// Chooses the load points that are compared, where there are mixes whose peak is sought and that was not
+    /// done yet; tells the host.
+    ///
+    /// # Errors
+    /// Where the experiment cannot go on.
+    pub(super) fn seek_peaks(
+        &mut self,
+        host: &mut Host,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        if self.peaks.is_empty() {
+            let works = self.works;
+            let role = |work: usize| works[work].role();
+            let peaks = (0..self.works.len()).filter(|work| role(*work) == LoadRole::Peak);
+            let arms = 1..self.request.common.arms.len();
+            let sought: Vec<(usize, usize)> =
+                peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
+            let share = sought.len().max(1) as u32;
+            let time = self.request.common.budget / SHARE / share;
+            let seed = self.request.common.seed;
+            let mut coins = Coins::new(seed, COINS_OF_SEARCH, self.earlier.sessions);
+            let mut found = Vec::new();
+            for (peak, treated_arm) in sought {
+                let name = works[peak].name().name;
+                let is_its = |work: &usize| {
+                    role(*work) == LoadRole::Candidate && works[*work].name().name == name
+                };
+                let its: Vec<usize> = (0..self.works.len()).filter(is_its).collect();
+                progress_sink.announce(&format!(
+                    "Searching for the peak of {name}, without and with `{}`: {} at most.",
+                    self.request.common.arms[treated_arm],
+                    format::seconds(time.as_secs_f64())
+                ));
+                let points = self.load_points(&its, treated_arm);
+                let sought = MixPeak { peak, treated_arm, time, share };
+                found.extend(self.seek_peak(host, &sought, points, &mut coins, progress_sink)?);
+            }
+            if !found.is_empty() {
+                self.store.set_peaks(self.id, &found)?;
+            }
+            self.peaks = found;
+        }
+        let of_host = self.peaks.iter().map(|peak| ((peak.work, peak.treated_arm), peak.at));
+        host.peaks = of_host.collect();
+        Ok(())
+    }
+
+    /// Searches a peak among these points, and chooses where each arm is the best; or as near to it as
+    /// there is time for a verdict, which is told.
+    fn seek_peak(
+        &mut self,
+        host: &mut Host,
+        sought: &MixPeak,
+        points: Vec<MixPoint>,
+        coins: &mut Coins,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<Option<ChosenPeak>, Stop> {
+        let MixPeak { peak, treated_arm, time, share } = *sought;
+        let (common, searched) = (&self.request.common, &self.earlier.searched);
+        let arms = [0, treated_arm].map(|arm| &*common.arms[arm]);
+        let key = |point: &MixPoint| (point.unit.work, treated_arm);
+        let of_point = |point| searched.get(&key(point)).map_or(&[][..], Vec::as_slice);
+        let earlier: Vec<&[Point]> = points.iter().map(of_point).collect();
+        let end = self.earlier.elapsed + common.budget;
+        let ends = [host.elapsed() + time, end];
+        let mut plan = PeakPlanner::new(points, arms, ends, coins, &earlier);
+        drive(&mut plan, host, progress_sink)?;
+        if plan.has_failed {
+            return Ok(None);
+        }
+        self.pair_costs.extend(plan.pair_costs().map(|(point, cost)| (key(point), cost)));
+        let left = end.saturating_sub(host.elapsed()) / share;
+        let Some((at, better)) = plan.chosen(left) else { return Ok(None) };
+        if let Some(best) = better {
+            let users = |point: usize| format::plural(plan.points[point].users, "user");
+            let sentence = format!(
+                "The budget is too small for a verdict on {} at its peaks ({} without `{}`, {} with the \
+                 treatment), where samples take long, so it is compared at {}. Give --budget more time.",
+                self.works[peak].name(),
+                users(best[0]),
+                arms[1],
+                users(best[1]),
+                users(at[0])
+            );
+            self.warn(progress_sink, sentence)?;
+        }
+        let others = plan.search.points().into_iter().filter(|point| at != [*point, *point]);
+        let work = |point: usize| plan.points[point].unit.work;
+        Ok(Some(ChosenPeak {
+            work: peak,
+            treated_arm,
+            at: at.map(work),
+            points: others.map(work).collect(),
+        }))
+    }
+}
