@@ -274,7 +274,10 @@ impl Platform for Host<'_> {
         if self.arms.context.interrupted.load(Ordering::Relaxed) {
             return Err(SampleError::Stop(Stop::Interrupted));
         }
-        self.measure(slot).map_err(|error| self.settle(error))
+        match self.site.works[slot.unit.work] {
+            Work::Net(_) => self.cell(slot),
+            _ => self.measure(slot).map_err(|error| self.settle(error)),
+        }
     }
 
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {

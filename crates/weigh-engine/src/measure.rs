@@ -112,7 +112,11 @@ impl Session<'_> {
                 units: units.clone(),
                 around: self.request.plan.comparison().map(|comparison| &comparison.around),
                 has_profiler: self.request.plan.profiler().is_some(),
-                net: net.map(|site| NetBench { site, sizes: std::mem::take(&mut sizes) }),
+                net: net.map(|site| NetBench {
+                    site,
+                    sizes: std::mem::take(&mut sizes),
+                    sweep: None,
+                }),
             };
             let mut host = Host::set_up(site, arms)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.

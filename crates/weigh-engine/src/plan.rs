@@ -15,6 +15,7 @@ pub mod ramp;
 pub mod run;
 #[cfg(test)]
 pub mod simulated;
+pub mod sweep;
 
 /// Chooses the samples of an experiment, one after the other.
 pub trait Planner {

@@ -10,10 +10,11 @@ use super::host::sweeps::PairForecast;
 use super::measure::Session;
 use super::net_answers::net_answers;
 use super::order::Coins;
+use super::plan::drive;
+use super::plan::sweep::SweepPlanner;
 use super::platform::{Platform, SampleSlot, Stop};
-use super::request::{ProgressSink, Sweeps, Taken};
+use super::request::{ProgressSink, Sweeps};
 use super::row::RowKey;
-use super::run_progress::Progress;
 use super::work::Work;
 use paired::looks;
 use weigh_model::format;
@@ -74,50 +75,17 @@ impl Session<'_> {
             let has_turn =
                 |work: &&usize| is_scored(work) || **work % FURTHER_TURNS == done % FURTHER_TURNS;
             let due = works.iter().filter(has_turn).filter(|work| !without_result.contains(*work));
-            let due: Vec<usize> = due.copied().collect();
-            let failed = self.one_sweep(host, due, done, &mut coins, progress_sink)?;
+            let due: Vec<RowKey> = due.map(|work| self.unit(*work, 0)).collect();
+            let mut sweep = SweepPlanner::new(&due, done, &mut coins);
+            drive(&mut sweep, host, progress_sink)?;
             longest = longest.max(host.elapsed() - began);
             done += 1;
-            if failed.iter().any(is_scored) {
+            if sweep.failed.iter().any(is_scored) {
                 // There is no score, however often the others are measured.
                 return Ok(());
             }
-            without_result.extend(failed);
+            without_result.extend(sweep.failed);
         }
-    }
-
-    /// All that is due, once; which of it failed.
-    fn one_sweep(
-        &self,
-        host: &mut Host,
-        mut order: Vec<usize>,
-        number: usize,
-        coins: &mut Coins,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<Vec<usize>, Stop> {
-        coins.shuffle(&mut order, |_| 0);
-        let mut progress = Progress::new(order.iter().map(|_| (1, 1)));
-        let mut failed = Vec::new();
-        for (at, work) in order.into_iter().enumerate() {
-            let unit = self.unit(work, 0);
-            let slot = SampleSlot::alone(unit, number);
-            let cell = || {
-                if at == 0 {
-                    host.renew_for_sweep(&slot)?;
-                }
-                host.cell(&slot)
-            };
-            match self.take(cell)? {
-                Ok(_) => progress.took(1),
-                Err(reason) => {
-                    host.failed(&slot, &reason)?;
-                    progress.dropped(1, 1);
-                    failed.push(work);
-                }
-            }
-            progress_sink.took(&Taken::Cell { sweep: number + 1, progress: progress.clone() });
-        }
-        Ok(failed)
     }
 
     /// All cells once more, each with a file of what W_test's interfaces carried. None is scored, as that
@@ -134,13 +102,7 @@ impl Session<'_> {
             let unit = self.unit(work, 0);
             let slot = SampleSlot::alone(unit, number);
             let path = directory.join(trace_name(&cells[work]));
-            let cell = || {
-                if at == 0 {
-                    host.renew_for_sweep(&slot)?;
-                }
-                host.traced_cell(&slot, &path)
-            };
-            match self.take(cell)? {
+            match self.take(|| host.traced_cell(&slot, &path))? {
                 Ok(more) => missed += more,
                 // What is scored is there already.
                 Err(reason) => {

@@ -10,7 +10,7 @@ use crate::further_readings::LOST_PACKETS;
 use crate::net_work::{NetPart, NetWork};
 use crate::order::padding_bytes;
 use crate::parse_sample::cell_sample;
-use crate::platform::{Platform, SampleSlot, Stop};
+use crate::platform::{Platform, Readings, SampleSlot, Stop};
 use crate::work::Work;
 use trust::owner;
 use weigh_model::disturbance::Disturbance;
@@ -31,6 +31,8 @@ pub struct NetBench {
     pub site: NetSite,
     /// Sizes of the cells, equal for all arms, and for all sets of a session.
     pub sizes: SizesOfGrids,
+    /// Number of the sweep that has the present launcher.
+    pub sweep: Option<usize>,
 }
 
 /// Drops that are drawn, of a connection.
@@ -62,19 +64,18 @@ impl Host<'_> {
         self.site.net.as_ref().map_or(&[], |net| net.site.facts())
     }
 
-    /// A new launcher for a sweep over cells of one arm.
-    ///
-    /// # Errors
-    /// Where none starts.
-    pub fn renew_for_sweep(&mut self, slot: &SampleSlot) -> Result<(), SampleError> {
-        self.renew(slot)
+    /// Starts a new launcher with the first cell of each sweep.
+    fn renew_for_sweep(&mut self, slot: &SampleSlot) -> Result<(), SampleError> {
+        let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
+        match net.sweep.replace(slot.pair) == Some(slot.pair) {
+            true => Ok(()),
+            false => self.renew(slot),
+        }
     }
 
     /// Measures one cell and keeps it.
-    ///
-    /// # Errors
-    /// [`SampleError`]
-    pub fn cell(&mut self, slot: &SampleSlot) -> Result<f64, SampleError> {
+    pub(super) fn cell(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        self.renew_for_sweep(slot)?;
         let (measured, detail) = self.measured_cell(slot).map_err(|error| self.settle(error))?;
         let rate = measured.sample.rate();
         let (store, id) = (self.site.store, self.site.id);
@@ -85,7 +86,7 @@ impl Host<'_> {
             let detailed = Detailed { work, arm, treated_arm, pair, position, detail };
             store.add_detail(id, &detailed).map_err(|error| SampleError::Stop(error.into()))?;
         }
-        Ok(rate)
+        Ok(Readings { rate, ..Readings::default() })
     }
 
     fn measured_cell(
@@ -113,6 +114,7 @@ impl Host<'_> {
     /// # Errors
     /// [`SampleError`]
     pub fn traced_cell(&mut self, slot: &SampleSlot, path: &Path) -> Result<u64, SampleError> {
+        self.renew_for_sweep(slot)?;
         let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
         net.site.begin_trace()?;
         let measured = self.measured_cell(slot).map_err(|error| self.settle(error));
