@@ -1,7 +1,5 @@
 //! Search for the peaks of mixes before they are compared, each for its share of the budget.
 
-use std::time::Duration;
-
 use super::host::Host;
 use super::measure::Session;
 use super::order::Coins;
@@ -20,16 +18,6 @@ const SHARE: u32 = 3;
 /// The coins of a search are a stream of their own, which no set has.
 const COINS_OF_SEARCH: usize = 255;
 
-/// One mix under one treatment.
-struct MixPeak {
-    peak: usize,
-    treated_arm: usize,
-    /// How long the search may take.
-    time: Duration,
-    /// How many mixes the rest of the budget is for.
-    share: u32,
-}
-
 impl Session<'_> {
     /// Chooses the load points that are compared, where there are mixes whose peak is sought and that was not
     /// done yet; tells the host.
@@ -43,30 +31,16 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         if self.peaks.is_empty() {
             let works = self.works;
-            let role = |work: usize| works[work].role();
-            let peaks = (0..self.works.len()).filter(|work| role(*work) == LoadRole::Peak);
+            let peaks = (0..works.len()).filter(|work| works[*work].role() == LoadRole::Peak);
             let arms = 1..self.request.common.arms.len();
             let sought: Vec<(usize, usize)> =
                 peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
             let share = sought.len().max(1) as u32;
-            let time = self.request.common.budget / SHARE / share;
             let seed = self.request.common.seed;
             let mut coins = Coins::new(seed, COINS_OF_SEARCH, self.earlier.sessions);
             let mut found = Vec::new();
-            for (peak, treated_arm) in sought {
-                let name = works[peak].name().name;
-                let is_its = |work: &usize| {
-                    role(*work) == LoadRole::Candidate && works[*work].name().name == name
-                };
-                let its: Vec<usize> = (0..self.works.len()).filter(is_its).collect();
-                progress_sink.announce(&format!(
-                    "Searching for the peak of {name}, without and with `{}`: {} at most.",
-                    self.request.common.arms[treated_arm],
-                    format::seconds(time.as_secs_f64())
-                ));
-                let points = self.load_points(&its, treated_arm);
-                let sought = MixPeak { peak, treated_arm, time, share };
-                found.extend(self.seek_peak(host, &sought, points, &mut coins, progress_sink)?);
+            for sought in sought {
+                found.extend(self.seek_peak(host, sought, share, &mut coins, progress_sink)?);
             }
             if !found.is_empty() {
                 self.store.set_peaks(self.id, &found)?;
@@ -78,24 +52,36 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Searches a peak among these points, and chooses where each arm is the best; or as near to it as
-    /// there is time for a verdict, which is told.
+    /// Searches the peak of a mix under a treatment, and chooses where each arm is the best; or as near to it
+    /// as there is time for a verdict, which is told. So many searches share the budget.
     fn seek_peak(
         &mut self,
         host: &mut Host,
-        sought: &MixPeak,
-        points: Vec<MixPoint>,
+        (peak, treated_arm): (usize, usize),
+        share: u32,
         coins: &mut Coins,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<ChosenPeak>, Stop> {
-        let MixPeak { peak, treated_arm, time, share } = *sought;
+        let (works, name) = (self.works, self.works[peak].name());
+        let is_its = |work: &usize| {
+            works[*work].role() == LoadRole::Candidate && works[*work].name().name == name.name
+        };
+        let its: Vec<usize> = (0..works.len()).filter(is_its).collect();
+        let points = self.load_points(&its, treated_arm);
         let (common, searched) = (&self.request.common, &self.earlier.searched);
         let arms = [0, treated_arm].map(|arm| &*common.arms[arm]);
         let key = |point: &MixPoint| (point.unit.work, treated_arm);
         let of_point = |point| searched.get(&key(point)).map_or(&[][..], Vec::as_slice);
         let earlier: Vec<&[Point]> = points.iter().map(of_point).collect();
         let end = self.earlier.elapsed + common.budget;
+        let time = common.budget / SHARE / share;
         let ends = [host.elapsed() + time, end];
+        progress_sink.announce(&format!(
+            "Searching for the peak of {}, without and with `{}`: {} at most.",
+            name.name,
+            arms[1],
+            format::seconds(time.as_secs_f64())
+        ));
         let mut plan = PeakPlanner::new(points, arms, ends, coins, &earlier);
         drive(&mut plan, host, progress_sink)?;
         if plan.has_failed {
@@ -109,7 +95,7 @@ impl Session<'_> {
             let sentence = format!(
                 "The budget is too small for a verdict on {} at its peaks ({} without `{}`, {} with the \
                  treatment), where samples take long, so it is compared at {}. Give --budget more time.",
-                self.works[peak].name(),
+                name,
                 users(best[0]),
                 arms[1],
                 users(best[1]),

@@ -1,7 +1,7 @@
 //! What is measured next: the contract of plans, and the one loop that drives them.
 //!
-//! A plan gets the time and the readings, and returns values: the next sample, or an event. It knows
-//! neither the machine nor the store nor the terminal, so a simulated machine can drive each in tests.
+//! A plan gets the time and the readings, and gives values: the next sample, and events for the loop to
+//! deliver. It knows neither host nor store nor terminal, so a simulated machine drives it in tests.
 
 use std::time::Duration;
 
@@ -19,23 +19,19 @@ pub mod sweep;
 
 /// Chooses the samples of an experiment, one after the other.
 pub trait Planner {
-    /// Returns the next step. `now` is the time since the experiment began.
-    fn next(&mut self, now: Duration) -> Step;
-    /// Takes the result of a sample that `next` asked for, or why there is none, and the time it took.
-    fn took(
-        &mut self,
-        slot: &SampleSlot,
-        found: Result<Readings, String>,
-        cost: Duration,
-    ) -> Vec<Event>;
+    /// Returns the next sample, or `None` where the plan is done. `now` is the time since the experiment
+    /// began.
+    fn next(&mut self, now: Duration, events: &mut Vec<Event>) -> Option<SampleSlot>;
+    /// Takes the outcome of the sample that `next` asked for.
+    fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>);
 }
 
-/// Next step of a plan.
-pub enum Step {
-    Sample(SampleSlot),
-    /// Nothing is measured, and the plan is asked again.
-    Report(Event),
-    Done,
+/// Outcome of a sample.
+pub struct Outcome {
+    /// Its readings, or why it has none.
+    pub found: Result<Readings, String>,
+    /// How long it took.
+    pub cost: Duration,
 }
 
 /// What a plan reports besides its samples.
@@ -68,40 +64,38 @@ pub fn drive(
     platform: &mut impl Platform,
     progress_sink: &mut dyn ProgressSink,
 ) -> Result<(), Stop> {
+    let mut events = Vec::new();
     loop {
-        let events = match plan.next(platform.elapsed()) {
-            Step::Done => return Ok(()),
-            Step::Report(event) => vec![event],
-            Step::Sample(slot) => {
-                let began = platform.elapsed();
-                let found = match platform.sample(&slot) {
-                    Ok(readings) => Ok(readings),
-                    Err(error) => Err(error.reason()?),
-                };
-                let cost = platform.elapsed().saturating_sub(began);
-                plan.took(&slot, found, cost)
-            }
+        let next = plan.next(platform.elapsed(), &mut events);
+        deliver(&mut events, platform, progress_sink)?;
+        let Some(slot) = next else { return Ok(()) };
+        let began = platform.elapsed();
+        let found = match platform.sample(&slot) {
+            Ok(readings) => Ok(readings),
+            Err(error) => Err(error.reason()?),
         };
-        for event in events {
-            deliver(event, platform, progress_sink)?;
-        }
+        let cost = platform.elapsed().saturating_sub(began);
+        plan.took(&slot, Outcome { found, cost }, &mut events);
+        deliver(&mut events, platform, progress_sink)?;
     }
 }
 
 fn deliver(
-    event: Event,
+    events: &mut Vec<Event>,
     platform: &mut impl Platform,
     progress_sink: &mut dyn ProgressSink,
 ) -> Result<(), Stop> {
-    match event {
-        Event::Note(sentence) => progress_sink.announce(&sentence),
-        Event::Warning(sentence) => {
-            progress_sink.announce(&sentence);
-            platform.warn(&sentence)?;
+    for event in events.drain(..) {
+        match event {
+            Event::Note(sentence) => progress_sink.announce(&sentence),
+            Event::Warning(sentence) => {
+                progress_sink.announce(&sentence);
+                platform.warn(&sentence)?;
+            }
+            Event::Failure(slot, reason) => platform.failed(&slot, &reason)?,
+            Event::Taken(taken) => progress_sink.took(&taken),
+            Event::Stop(problem) => return Err(Stop::Failed(problem)),
         }
-        Event::Failure(slot, reason) => platform.failed(&slot, &reason)?,
-        Event::Taken(taken) => progress_sink.took(&taken),
-        Event::Stop(problem) => return Err(Stop::Failed(problem)),
     }
     Ok(())
 }

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Event, MixPoint, Planner, Step};
+use super::{Event, MixPoint, Outcome, Planner};
 use crate::order::Coins;
 use crate::peak_search::PeakSearch;
-use crate::platform::{PairSlot, Readings, SampleSlot};
+use crate::platform::{PairSlot, SampleSlot};
 use crate::ramp::Ramp;
 use crate::request::Taken;
 use paired::judge::MIN_PAIRS;
@@ -114,29 +114,23 @@ impl<'a> PeakPlanner<'a> {
 }
 
 impl Planner for PeakPlanner<'_> {
-    fn next(&mut self, now: Duration) -> Step {
+    fn next(&mut self, now: Duration, _: &mut Vec<Event>) -> Option<SampleSlot> {
         while self.due.is_empty() && !self.has_failed {
-            let Some((point, arms)) = self.search.next() else { break };
+            let (point, arms) = self.search.next()?;
             match self.affordable(point, arms, now) {
-                [false, false] if self.costs.is_known(point) => break,
+                [false, false] if self.costs.is_known(point) => return None,
                 [false, false] => {}
                 arms => self.begin_pair(point, arms),
             }
         }
-        self.due.pop_front().map_or(Step::Done, Step::Sample)
+        self.due.pop_front()
     }
 
-    fn took(
-        &mut self,
-        slot: &SampleSlot,
-        found: Result<Readings, String>,
-        cost: Duration,
-    ) -> Vec<Event> {
+    fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {
         let (point, arm) = (self.point, arm_of(slot));
         let name = &self.points[point].name;
-        let mut events = Vec::new();
-        self.costs.of_arms[arm][point] = found.is_ok().then_some(cost);
-        match found {
+        self.costs.of_arms[arm][point] = outcome.found.is_ok().then_some(outcome.cost);
+        match outcome.found {
             Ok(readings) => {
                 self.found[arm] = Some(readings.rate);
                 self.search.add(point, arm, readings.rate);
@@ -144,7 +138,7 @@ impl Planner for PeakPlanner<'_> {
             Err(reason) if self.is_very_first => {
                 self.has_failed = true;
                 self.due.clear();
-                return vec![Event::Failure(*slot, reason)];
+                return events.push(Event::Failure(*slot, reason));
             }
             Err(reason) => {
                 self.search.ends_before(point, arm);
@@ -158,7 +152,6 @@ impl Planner for PeakPlanner<'_> {
             let (name, jobs_per_min) = (name.clone(), self.found);
             events.push(Event::Taken(Taken::Searched { name, jobs_per_min }));
         }
-        events
     }
 }
 

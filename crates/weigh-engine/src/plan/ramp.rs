@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::{Event, MixPoint, Planner, Step};
-use crate::platform::{Readings, SampleSlot};
+use super::{Event, MixPoint, Outcome, Planner};
+use crate::platform::SampleSlot;
 use crate::ramp::{Ramp, RampPlan, RampStep};
 use crate::request::Taken;
 use paired::looks;
@@ -24,7 +24,6 @@ pub struct RampPlanner {
     costs: Vec<Option<Duration>>,
     /// The step that is measured.
     step: RampStep,
-    is_over: bool,
 }
 
 impl RampPlanner {
@@ -33,7 +32,7 @@ impl RampPlanner {
         let users = points.iter().map(|point| point.users).collect();
         let (taken, costs) = (vec![0; points.len()], vec![None; points.len()]);
         let (ramp, step) = (Ramp::new(users, plan), RampStep::Done);
-        RampPlanner { points, ramp, budget, taken, costs, step, is_over: false }
+        RampPlanner { points, ramp, budget, taken, costs, step }
     }
 
     /// The point with the highest rate.
@@ -41,106 +40,88 @@ impl RampPlanner {
         self.ramp.best().map(|best| &self.points[best])
     }
 
-    fn forecast(&self, point: usize) -> Duration {
-        forecast(&self.points, &self.costs, point)
-    }
-
-    /// Nothing is measured that does not fit the budget.
-    fn out_of_time(&mut self, point: usize) -> Step {
-        let is_known = self.costs[point].is_some();
-        let sentence = match (is_known, self.ramp.has_peak()) {
+    /// Why nothing is measured that does not fit the budget, if that lacks.
+    fn lacks_time(&self, point: usize) -> Option<String> {
+        let what = match (self.costs[point].is_some(), self.ramp.has_peak()) {
             _ if self.ramp.is_settled() => {
-                self.is_over = true;
-                return match self.ramp.wants_all_narrow() {
-                    true => Step::Report(Event::Warning(POINTS_WIDE.into())),
-                    false => Step::Done,
-                };
+                return self.ramp.wants_all_narrow().then(|| POINTS_WIDE.into());
             }
             (false, _) => {
-                self.ramp.pass_over(point);
                 let budget = format::seconds(self.budget.as_secs_f64());
                 let name = &self.points[point].name;
-                format!("{name} was not measured: the budget ({budget}) is too small. Give --budget more time.")
+                return Some(format!(
+                    "{name} was not measured: the budget ({budget}) is too small. Give --budget more time."
+                ));
             }
-            (true, has_peak) => {
-                self.is_over = true;
-                let what = match has_peak {
-                    true => "the interval at the peak was narrow enough",
-                    false => "a peak was chosen",
-                };
-                format!("The budget ended before {what}: give --budget more time.")
-            }
+            (true, true) => "the interval at the peak was narrow enough",
+            (true, false) => "a peak was chosen",
         };
-        Step::Report(Event::Warning(sentence))
+        Some(format!("The budget ended before {what}: give --budget more time."))
     }
 
     /// Results with fewer users than at a point that failed stand; without any, there is no result.
     /// Samples of the point itself do not stand: it is stored as failed.
-    fn failed(&mut self, point: usize, slot: &SampleSlot, reason: &str) -> Vec<Event> {
+    fn failed(&mut self, point: usize, slot: &SampleSlot, reason: String, events: &mut Vec<Event>) {
         self.ramp.ends_before(point);
         let name = &self.points[point].name;
         let stands = self.ramp.best().is_some();
         let has_samples = slot.role == SampleRole::Remeasured || slot.pair > 0;
-        let failure = (has_samples || !stands).then(|| Event::Failure(*slot, reason.to_owned()));
         let end = match stands {
             true => Event::Warning(format!("The ramp stopped at {name}, which failed: {reason}")),
             false => Event::Stop(format!("{name}: {reason}")),
         };
-        failure.into_iter().chain([end]).collect()
+        events.extend((has_samples || !stands).then_some(Event::Failure(*slot, reason)));
+        events.push(end);
     }
 }
 
 impl Planner for RampPlanner {
-    fn next(&mut self, now: Duration) -> Step {
-        self.step = self.ramp.next();
-        let (RampStep::Explore(point) | RampStep::Fresh(point)) = self.step else {
-            return Step::Done;
-        };
-        if self.is_over {
-            return Step::Done;
-        }
-        let is_known = self.costs[point].is_some();
-        let launches = if is_known { 1 } else { self.ramp.launches_of_new_point() };
-        let ends = now + self.forecast(point) * launches;
-        if let Some(best) = self.ramp.best().filter(|_| is_known && !self.ramp.has_peak()) {
-            // Of what is left, fresh samples at the best point tell more than further points.
-            let is_late = ends + self.forecast(best) * looks::FIRST as u32 > self.budget;
-            if is_late || matches!(self.step, RampStep::Fresh(_)) {
-                let (points, costs) = (&self.points, &self.costs);
-                let left = self.budget.saturating_sub(now);
-                self.ramp.begin_rounds(left, |point| forecast(points, costs, point));
-                return self.next(now);
+    fn next(&mut self, now: Duration, events: &mut Vec<Event>) -> Option<SampleSlot> {
+        loop {
+            let step = self.ramp.next();
+            let (RampStep::Explore(point) | RampStep::Fresh(point)) = step else { return None };
+            let is_known = self.costs[point].is_some();
+            let launches = if is_known { 1 } else { self.ramp.launches_of_new_point() };
+            let ends = now + forecast(&self.points, &self.costs, point) * launches;
+            if let Some(best) = self.ramp.best().filter(|_| is_known && !self.ramp.has_peak()) {
+                // Of what is left, fresh samples at the best point tell more than further points.
+                let cost = |point| forecast(&self.points, &self.costs, point);
+                let is_late = ends + cost(best) * looks::FIRST as u32 > self.budget;
+                if is_late || matches!(step, RampStep::Fresh(_)) {
+                    self.ramp.begin_rounds(self.budget.saturating_sub(now), cost);
+                    continue;
+                }
             }
+            if ends > self.budget {
+                events.extend(self.lacks_time(point).map(Event::Warning));
+                if is_known || self.ramp.is_settled() {
+                    return None;
+                }
+                self.ramp.pass_over(point);
+                continue;
+            }
+            let (role, number) = match step {
+                RampStep::Fresh(_) => (SampleRole::Remeasured, self.ramp.round()),
+                _ => (SampleRole::Compared, self.taken[point]),
+            };
+            self.step = step;
+            let unit = self.points[point].unit;
+            return Some(SampleSlot { role, ..SampleSlot::alone(unit, number) });
         }
-        if ends > self.budget {
-            return self.out_of_time(point);
-        }
-        let (role, number) = match self.step {
-            RampStep::Fresh(_) => (SampleRole::Remeasured, self.ramp.round()),
-            _ => (SampleRole::Compared, self.taken[point]),
-        };
-        Step::Sample(SampleSlot { role, ..SampleSlot::alone(self.points[point].unit, number) })
     }
 
-    fn took(
-        &mut self,
-        slot: &SampleSlot,
-        found: Result<Readings, String>,
-        cost: Duration,
-    ) -> Vec<Event> {
-        let (RampStep::Explore(point) | RampStep::Fresh(point)) = self.step else {
-            return Vec::new();
-        };
-        let jobs_per_min = match found {
+    fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {
+        let (RampStep::Explore(point) | RampStep::Fresh(point)) = self.step else { return };
+        let jobs_per_min = match outcome.found {
             Ok(readings) => readings.rate,
-            Err(reason) => return self.failed(point, slot, &reason),
+            Err(reason) => return self.failed(point, slot, reason, events),
         };
         self.taken[point] += 1;
-        self.costs[point] = Some(cost);
+        self.costs[point] = Some(outcome.cost);
         self.ramp.add(self.step, jobs_per_min);
-        let (name, is_fresh) =
-            (self.points[point].name.clone(), slot.role == SampleRole::Remeasured);
-        vec![Event::Taken(Taken::LoadPoint { name, jobs_per_min, is_fresh })]
+        let name = self.points[point].name.clone();
+        let is_fresh = slot.role == SampleRole::Remeasured;
+        events.push(Event::Taken(Taken::LoadPoint { name, jobs_per_min, is_fresh }));
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Event, Planner, Step};
-use crate::platform::{Readings, SampleSlot};
+use super::{Event, Outcome, Planner};
+use crate::platform::SampleSlot;
 use crate::request::Taken;
 use crate::row::RowKey;
 use crate::run_progress::Progress;
@@ -55,43 +55,34 @@ impl RunPlanner {
 }
 
 impl Planner for RunPlanner {
-    fn next(&mut self, now: Duration) -> Step {
-        if let Some(sentence) = self.opening.take() {
-            return Step::Report(Event::Note(sentence));
-        }
-        let Some((pass, at)) = self.due.pop_front() else { return Step::Done };
+    fn next(&mut self, now: Duration, events: &mut Vec<Event>) -> Option<SampleSlot> {
+        events.extend(self.opening.take().map(Event::Note));
+        let (pass, at) = self.due.pop_front()?;
         let RunWork { unit, passes, length_ms, .. } = self.works[at];
         let ends = now + Duration::from_millis(length_ms);
         if pass > 0 && self.budget.is_some_and(|budget| ends > budget) {
-            self.due.clear();
-            return Step::Report(Event::Warning(format!(
-                "The budget ended in pass {} of {passes}: give --budget more time.",
-                pass + 1
-            )));
+            let passed = format!("The budget ended in pass {} of {passes}", pass + 1);
+            events.push(Event::Warning(format!("{passed}: give --budget more time.")));
+            return None;
         }
         self.at = at;
-        Step::Sample(SampleSlot::alone(unit, pass))
+        Some(SampleSlot::alone(unit, pass))
     }
 
-    fn took(
-        &mut self,
-        slot: &SampleSlot,
-        found: Result<Readings, String>,
-        _: Duration,
-    ) -> Vec<Event> {
+    fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {
         let RunWork { name, passes, length_ms, .. } = &self.works[self.at];
-        if let Err(reason) = found {
+        if let Err(reason) = outcome.found {
             self.due.retain(|(_, at)| *at != self.at);
             self.progress.dropped(passes - slot.pair, *length_ms);
-            return vec![Event::Failure(*slot, reason)];
+            return events.push(Event::Failure(*slot, reason));
         }
         self.progress.took(*length_ms);
-        vec![Event::Taken(Taken::Sample {
+        events.push(Event::Taken(Taken::Sample {
             work: name.clone(),
             pass: slot.pair + 1,
             passes: *passes,
             progress: self.progress.clone(),
-        })]
+        }));
     }
 }
 

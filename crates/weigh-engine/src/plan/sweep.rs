@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Event, Planner, Step};
+use super::{Event, Outcome, Planner};
 use crate::order::Coins;
-use crate::platform::{Readings, SampleSlot};
+use crate::platform::SampleSlot;
 use crate::request::Taken;
 use crate::row::RowKey;
 use crate::run_progress::Progress;
@@ -30,18 +30,12 @@ impl SweepPlanner {
 }
 
 impl Planner for SweepPlanner {
-    fn next(&mut self, _: Duration) -> Step {
-        self.due.pop_front().map_or(Step::Done, Step::Sample)
+    fn next(&mut self, _: Duration, _: &mut Vec<Event>) -> Option<SampleSlot> {
+        self.due.pop_front()
     }
 
-    fn took(
-        &mut self,
-        slot: &SampleSlot,
-        found: Result<Readings, String>,
-        _: Duration,
-    ) -> Vec<Event> {
-        let mut events = Vec::new();
-        match found {
+    fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {
+        match outcome.found {
             Ok(_) => self.progress.took(1),
             Err(reason) => {
                 self.progress.dropped(1, 1);
@@ -51,7 +45,6 @@ impl Planner for SweepPlanner {
         }
         let progress = self.progress.clone();
         events.push(Event::Taken(Taken::Cell { sweep: slot.pair + 1, progress }));
-        events
     }
 }
 
