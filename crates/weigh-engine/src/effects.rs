@@ -129,7 +129,8 @@ mod tests {
 
     use super::super::engine::{fresh_rows, run_set};
     use super::super::order::Coins;
-    use super::super::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
+    use super::super::plan::simulated::Simulated;
+    use super::super::platform::{Observer, SampleSlot};
     use super::super::row::RowKey;
     use super::*;
     use needs::repetitions;
@@ -137,33 +138,6 @@ mod tests {
     use paired::simulated::{Machine, Noise};
 
     const SAMPLE: Duration = Duration::from_millis(20);
-
-    /// A noisy machine on which each arm has an effect on the log of the rate.
-    struct Planted {
-        machine: Machine,
-        of_arms: [f64; 4],
-        now: Duration,
-        /// The arm of each pair.
-        pairs: Vec<usize>,
-    }
-
-    impl Platform for Planted {
-        fn elapsed(&self) -> Duration {
-            self.now
-        }
-
-        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-            if slot.position == 0 {
-                self.pairs.push(slot.unit.treated_arm);
-            }
-            self.now += SAMPLE;
-            Ok(Readings::of_rate((self.machine.sample() + self.of_arms[slot.arm]).exp()))
-        }
-
-        fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
-            panic!("{reason}");
-        }
-    }
 
     /// Wrong claims about the effects, at the end of any round.
     struct Witness {
@@ -188,12 +162,12 @@ mod tests {
         }
     }
 
-    /// An experiment with these effects of A, of B, and of both beyond that.
+    /// An experiment with these effects of A, of B, and of both beyond that; and the arm of each pair.
     fn experiment(
         seed: u64,
         noise: Noise,
         [a, b, both]: [f64; 3],
-    ) -> (Vec<RowState>, Planted, Witness) {
+    ) -> (Vec<RowState>, Vec<usize>, Witness) {
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
         let design = Design::default();
         let units: Vec<RowKey> = (1..4)
@@ -201,12 +175,9 @@ mod tests {
             .collect();
         let mut rows = fresh_rows(&units, &design);
         attach(&mut rows, &labels, &design);
-        let mut platform = Planted {
-            machine: Machine::new(noise, seed),
-            of_arms: [0.0, a, b, a + b + both],
-            now: Duration::ZERO,
-            pairs: Vec::new(),
-        };
+        let (mut machine, of_arms) = (Machine::new(noise, seed), [0.0, a, b, a + b + both]);
+        let rate = |slot: &SampleSlot| Ok((machine.sample() + of_arms[slot.arm]).exp());
+        let mut platform = Simulated { lasts: SAMPLE, ..Simulated::new(rate) };
         // A main effect is the mean over both settings of the other factor.
         let truths = [a + both / 2.0, b + both / 2.0, both];
         let mut witness = Witness { truths, missed: [false; 3], alarmed: false };
@@ -215,14 +186,15 @@ mod tests {
         let (rows, result) =
             run_set(rows, &design, coins, 0, &deadline, &mut platform, &mut witness);
         result.expect("nothing stops a simulated machine");
-        (rows, platform, witness)
+        let pairs = platform.taken.chunks(2).map(|pair| pair[0].0.unit.treated_arm).collect();
+        (rows, pairs, witness)
     }
 
     #[test]
     fn planted_effects_come_back_and_all_arms_go_in_step() {
-        let (rows, platform, witness) = experiment(1, Noise::White, [-0.2, 0.1, -0.3]);
+        let (rows, pairs, witness) = experiment(1, Noise::White, [-0.2, 0.1, -0.3]);
         assert_eq!(witness.missed, [false; 3]);
-        for round in platform.pairs.chunks(3) {
+        for round in pairs.chunks(3) {
             let mut arms = round.to_vec();
             arms.sort_unstable();
             assert_eq!(arms, [1, 2, 3]);

@@ -246,6 +246,7 @@ fn count(
 #[cfg(test)]
 mod tests {
     use super::super::outside::OutsideUse;
+    use super::super::plan::simulated::Nobody;
     use super::super::platform::{SampleError, SampleSlot};
     use super::super::prior_row::PriorRow;
     use super::super::schedule::{Schedule, SchemePilot};
@@ -359,13 +360,6 @@ mod tests {
         fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
             self.fake.failed(slot, reason)
         }
-    }
-
-    struct Nobody;
-
-    impl Observer for Nobody {
-        fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
-        fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
     }
 
     fn units(works: usize) -> Vec<RowKey> {

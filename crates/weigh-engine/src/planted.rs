@@ -9,7 +9,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
-use super::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
+use super::plan::simulated::{Nobody, Simulated};
+use super::platform::SampleSlot;
 use super::row::{RowKey, RowState};
 use needs::repetitions;
 use paired::betting::DEFAULT_SCALE;
@@ -36,62 +37,31 @@ struct PlantedNoise {
     tail: f64,
 }
 
-struct PlantedMachine {
-    machine: Machine,
-    coins: ChaCha8Rng,
-    planted: PlantedNoise,
-    after_treated: bool,
-    now: Duration,
-}
-
-impl Platform for PlantedMachine {
-    fn elapsed(&self) -> Duration {
-        self.now
-    }
-
-    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-        let is_treated = slot.arm != 0;
-        let planted = &self.planted;
-        let carried = if is_treated { planted.on_treated } else { planted.on_baseline };
-        let mut rate = self.machine.sample();
-        rate += if self.after_treated { carried } else { 0.0 };
-        rate += if slot.position == 1 { planted.on_second } else { 0.0 };
-        if is_treated {
-            let is_stalled = self.coins.random_bool(planted.stalls);
-            let has_tail = self.coins.random_bool(planted.tail);
-            let tail = -0.2 * (1.0 - self.coins.random::<f64>()).ln();
-            rate += planted.effect;
-            rate -= if is_stalled { 3.0_f64.ln() } else { 0.0 };
-            rate -= if has_tail { tail.ln_1p() } else { 0.0 };
-        }
-        self.after_treated = is_treated;
-        self.now += SAMPLE;
-        Ok(Readings::of_rate(rate.exp()))
-    }
-
-    fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
-        panic!("a simulated machine does not fail: {reason}");
-    }
-}
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
-    fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
-}
-
 /// One experiment of one row under white noise of 1 % per sample, of at most so many pairs.
 fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
     let units = [RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
     let design = Design { planned_pairs: Some(f64::from(pairs)), ..Design::default() };
-    let mut simulation = PlantedMachine {
-        machine: Machine::new(Noise::White, seed),
-        coins: ChaCha8Rng::seed_from_u64(!seed),
-        planted,
-        after_treated: false,
-        now: Duration::ZERO,
+    let mut machine = Machine::new(Noise::White, seed);
+    let mut chance = ChaCha8Rng::seed_from_u64(!seed);
+    let mut after_treated = false;
+    let rate = |slot: &SampleSlot| {
+        let is_treated = slot.arm != 0;
+        let carried = if is_treated { planted.on_treated } else { planted.on_baseline };
+        let mut rate = machine.sample();
+        rate += if after_treated { carried } else { 0.0 };
+        rate += if slot.position == 1 { planted.on_second } else { 0.0 };
+        if is_treated {
+            let is_stalled = chance.random_bool(planted.stalls);
+            let has_tail = chance.random_bool(planted.tail);
+            let tail = -0.2 * (1.0 - chance.random::<f64>()).ln();
+            rate += planted.effect;
+            rate -= if is_stalled { 3.0_f64.ln() } else { 0.0 };
+            rate -= if has_tail { tail.ln_1p() } else { 0.0 };
+        }
+        after_treated = is_treated;
+        Ok(rate.exp())
     };
+    let mut simulation = Simulated { lasts: SAMPLE, ..Simulated::new(rate) };
     let budget = SAMPLE * 2 * pairs;
     let rows = fresh_rows(&units, &design);
     let coins = Coins::new(seed, 0, 0);

@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::{fresh_rows, run_set};
 use crate::order::Coins;
 use crate::outside::OutsideUse;
+use crate::plan::simulated::Nobody;
 use crate::platform::Readings;
 use crate::prior_row::PriorRow;
 use crate::schedule::Schedule;
@@ -63,13 +64,6 @@ impl DetailPlatform for Fake {
         self.given_up.push(slot.unit.work);
         Ok(())
     }
-}
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
-    fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
 }
 
 /// Eight pairs of samples for each of `works` under each of `treatments`, and then the pass.

@@ -1,5 +1,4 @@
-//! A simulated machine for plans: each sample lasts as long as it is told, and has a rate with noise around
-//! a true one.
+//! A simulated machine for the tests of plans: a function gives the rate of each sample.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::MixPoint;
 use crate::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use crate::request::{Printout, ProgressSink, Taken};
-use crate::row::RowKey;
+use crate::row::{RowKey, RowState};
 use paired::betting::DEFAULT_SCALE;
 
 /// A machine whose samples have this rate, or fail.
@@ -81,6 +80,14 @@ impl ProgressSink for Watcher {
     fn took(&mut self, taken: &Taken) {
         self.taken.push(taken.clone());
     }
+}
+
+/// Observer of pairs that shows nothing.
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
+    fn round(&mut self, _: &[RowState], _: Duration, _: Option<Duration>) {}
 }
 
 /// Draws a number of the normal distribution.
