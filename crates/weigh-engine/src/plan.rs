@@ -1,4 +1,4 @@
-//! What is measured next: the contract of plans, and the one loop that drives them.
+//! The contract of plans, which choose what is measured next, and the one loop that drives them.
 //!
 //! A plan gets the time and the readings, and gives values: the next sample, and events for the loop to
 //! deliver. It knows neither host nor store nor terminal, so a simulated machine drives it in tests.
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub cost: Duration,
 }
 
-/// What a plan reports besides its samples.
+/// A report of a plan besides its samples.
 pub enum Event {
     /// A sentence for the person at the terminal.
     Note(String),
@@ -42,7 +42,7 @@ pub enum Event {
     Warning(String),
     /// The workload of this sample has no result in its arm.
     Failure(SampleSlot, String),
-    /// What is shown after a sample.
+    /// A sample, to be shown.
     Taken(Taken),
     /// The experiment cannot go on.
     Stop(String),

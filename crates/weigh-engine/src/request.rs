@@ -568,7 +568,7 @@ pub struct Printout {
     pub stderr: String,
 }
 
-/// What is shown of a sample that is no part of a judged pair.
+/// A sample that is no part of a judged pair, as it is shown.
 #[derive(Clone, Debug)]
 pub enum Taken {
     /// A sample of a run: the pass counts from 1, of `passes` over this work.

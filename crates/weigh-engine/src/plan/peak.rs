@@ -69,7 +69,7 @@ impl<'a> PeakPlanner<'a> {
         }
     }
 
-    /// What a pair of each point took, where that is known.
+    /// Duration of a pair of each point, where that is known.
     pub fn pair_costs(&self) -> impl Iterator<Item = (&MixPoint, Duration)> {
         let cost = |(at, point)| Some((point, self.costs.of_pair(at)?));
         self.points.iter().enumerate().filter_map(cost)
