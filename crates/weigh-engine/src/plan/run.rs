@@ -8,7 +8,7 @@ use super::{Event, Outcome, Planner};
 use crate::platform::SampleSlot;
 use crate::request::Taken;
 use crate::row::RowKey;
-use crate::run_progress::Progress;
+use crate::run_progress::{Progress, SampleCosts};
 use weigh_model::format;
 
 /// A workload of a run.
@@ -29,6 +29,7 @@ pub struct RunPlanner {
     /// Index of the work that is measured.
     at: usize,
     progress: Progress,
+    costs: SampleCosts,
     /// How long the run takes, if it has no budget and takes long.
     opening: Option<String>,
 }
@@ -50,7 +51,7 @@ impl RunPlanner {
         });
         let limit = budget.map_or(Duration::MAX, |budget| budget.saturating_sub(now));
         let progress = progress.within(limit);
-        RunPlanner { works, budget, due, at: 0, progress, opening }
+        RunPlanner { works, budget, due, at: 0, progress, costs: SampleCosts::default(), opening }
     }
 }
 
@@ -59,8 +60,9 @@ impl Planner for RunPlanner {
         events.extend(self.opening.take().map(Event::Note));
         let (pass, at) = self.due.pop_front()?;
         let RunWork { unit, passes, length_ms, .. } = self.works[at];
-        let ends = now + Duration::from_millis(length_ms);
-        if pass > 0 && self.budget.is_some_and(|budget| ends > budget) {
+        let timed = Duration::from_millis(length_ms);
+        let fits = |budget: Duration| self.costs.fits(at, timed, budget.saturating_sub(now));
+        if pass > 0 && !self.budget.is_none_or(fits) {
             let passed = format!("The budget ended in pass {} of {passes}", pass + 1);
             events.push(Event::Warning(format!("{passed}: give --budget more time.")));
             return None;
@@ -77,6 +79,7 @@ impl Planner for RunPlanner {
             return events.push(Event::Failure(*slot, reason));
         }
         self.progress.took(*length_ms);
+        self.costs.took(self.at, outcome.cost);
         events.push(Event::Taken(Taken::Sample {
             work: name.clone(),
             pass: slot.pair + 1,

@@ -94,8 +94,9 @@ impl ProgressSink for Terminal {
             Taken::Sample { work, pass, passes, progress } => {
                 let (samples, left) = (progress.samples, left(progress));
                 let of_samples = format::plural(progress.of_samples, "sample");
-                let line =
-                    format!("{samples} of {of_samples}, about {left} left · {work} {pass}/{passes}");
+                let line = format!(
+                    "{samples} of {of_samples}, about {left} left · {work} {pass}/{passes}"
+                );
                 self.display.progress(&line);
             }
             Taken::Cell { sweep, progress } => {
@@ -105,8 +106,7 @@ impl ProgressSink for Terminal {
                     return self.display.milestone(&line);
                 }
                 let (left, cells) = (left(progress), format::plural(of_samples, "cell"));
-                let line =
-                    format!("sweep {sweep}: {samples} of {cells}, about {left} left");
+                let line = format!("sweep {sweep}: {samples} of {cells}, about {left} left");
                 self.display.progress(&line);
             }
             Taken::LoadPoint { name, jobs_per_min, is_fresh } => {
