@@ -147,7 +147,7 @@ fn a_rule_of_the_host_taken_away_meanwhile_fails_it() {
     Client::open().unwrap().delete_rule(gone).unwrap();
     running
         .finish()
-        .assert_error(&["audit rules were changed during the measurement", "no verdict"]);
+        .assert_error(&["audit rules were changed during the measurement", "No verdict"]);
     drop(host);
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());

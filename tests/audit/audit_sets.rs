@@ -121,7 +121,7 @@ fn a_rule_that_somebody_adds_or_takes_away_meanwhile_fails_it() {
         }
         let outcome = running.finish();
         let removed = if stays { client.delete_rule(&foreign) } else { Ok(()) };
-        outcome.assert_error(&["audit rules were changed during the measurement", "no verdict"]);
+        outcome.assert_error(&["audit rules were changed during the measurement", "No verdict"]);
         assert!(removed.is_ok(), "{removed:?}: {outcome:#?}");
         audit.assert_restored();
     }

@@ -321,8 +321,8 @@ fn the_files_of_the_review_are_refused_by_line() {
     let home = Home::new();
     let cut = format!("-w /etc/passwd -p wa -k{}-D", " ".repeat(6143 - 23));
     for (line, said) in [
-        ("-w /etc/passwd -p wa -k\t -f 0", "evil.rules:2: there is a tab"),
-        ("-w /etc/passwd -p wa -k\t -r 77", "evil.rules:2: there is a tab"),
+        ("-w /etc/passwd -p wa -k\t -f 0", "evil.rules:2: this line has a tab"),
+        ("-w /etc/passwd -p wa -k\t -r 77", "evil.rules:2: this line has a tab"),
         (&*cut, "evil.rules:2: this line has 6145 bytes"),
     ] {
         home.file(

@@ -63,7 +63,7 @@ fn a_process_that_is_made_less_nice() {
         ["os.getpriority(os.PRIO_PROCESS, pid) == 5", "os.setpriority(os.PRIO_PROCESS, pid, 7)"],
         &["nice:5"],
         &WORK,
-        &["the treated process should have had niceness 5, but when it was executed had 7"],
+        &["the treated process should have had niceness 5, but had 7 when it was executed"],
     );
 }
 
@@ -97,7 +97,7 @@ fn a_process_that_is_made_nicer_while_it_runs() {
         }) || running.has_ended()
     });
     assert!(changed);
-    let said = ["the treated process should have had niceness 5, but at its end had 9"];
+    let said = ["the treated process should have had niceness 5, but had 9 at its end"];
     assert_failed(&home, &running.finish(), &said);
 }
 
@@ -112,7 +112,7 @@ fn a_process_that_is_moved_to_another_cpu() {
         ["os.sched_getaffinity(pid) == {0}", "os.sched_setaffinity(pid, {1})"],
         &["cpus:0"],
         &WORK,
-        &["the treated process should have had the CPUs 0, but when it was executed had 1"],
+        &["the treated process should have had the CPUs 0, but had 1 when it was executed"],
     );
 }
 
@@ -258,6 +258,6 @@ fn a_library_that_is_kept_from_being_loaded() {
         ],
         &[&arm],
         &COMMAND,
-        &["was not loaded into the treated process, and should have been"],
+        &["was not loaded into the treated process, but should have been"],
     );
 }

@@ -176,7 +176,7 @@ fn a_rule_file_with_bad_lines_only_leaves_nothing_loaded() {
     let home = Home::new();
     home.file("bad.rules", "-a always,exit -S nosuch\n-a never\n-w relative -p wa\n");
     home.run("compare audit:rules=bad.rules -w getppid --pairs 8").assert_error(&[
-        "bad.rules could be loaded: Line 1 refused (Syscall name unknown: nosuch)",
+        "bad.rules: Line 1 refused (Syscall name unknown: nosuch)",
         "Line 3 refused (The path must start with '/')",
     ]);
     audit.assert_restored();

@@ -174,7 +174,7 @@ fn experiments_of_two_machines_are_set_beside_each_other() {
         "−20.0 %",
         "−60.0 %",
         "hostname: ",
-        "then another-vendor",
+        "→ another-vendor",
         "pipe under none",
         "Stored: `weigh show ",
     ]);

@@ -75,7 +75,7 @@ fn a_server_that_degrades_is_found_out_by_passes() {
     assert!(json["facts"].to_string().contains("pass 3 of 3"), "{json}");
     // Whether it stood still when it was asked to end is chance.
     let told = format!("{}{}", json["facts"], json["warnings"]);
-    assert!(told.contains("of 1 servers"), "{told}");
+    assert!(told.contains("of 1 server "), "{told}");
     assert_nothing_is_left(&home);
 }
 
@@ -243,7 +243,7 @@ fn a_wrong_page_gives_no_rate_however_fast_it_came() {
     let none = run_workload(&home, "app:web.page", "WEIGH_WEB", "fake:/no/such/socket");
     none.assert_says(&["cannot connect to the server at /no/such/socket"]);
     run_workload(&home, "app:db.point-read", "WEIGH_X", "x")
-        .assert_says(&["WEIGH_DATABASE names none"]);
+        .assert_says(&["set WEIGH_DATABASE to KIND:ADDRESS"]);
     fake_server(&home.path("garbage"), &[0xff; 64], Duration::ZERO);
     let garbage = format!("redis:{}", home.path("garbage").display());
     run_workload(&home, "app:kv.get-set", "WEIGH_STORE", &garbage).assert_says(&["was expected"]);
