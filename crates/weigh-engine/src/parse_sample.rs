@@ -528,7 +528,7 @@ mod tests {
         let late = command().read(&used(52_000_000)).unwrap();
         assert_eq!((late.user_ns, late.system_ns), (None, None));
         assert_eq!(late.rate(), right.rate());
-        assert!(command().read(&used(70_000_000)).unwrap_err().contains("more than 1 CPUs"));
+        assert!(command().read(&used(70_000_000)).unwrap_err().contains("more than 1 CPU can"));
     }
 
     #[test]

@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(run(&program, "ptrace", [0; 6]), ALLOW);
         assert_eq!(run(&program, "socket", [0; 6]), libc::SECCOMP_RET_ERRNO | 97);
         assert_eq!(bpf::tests::run(&program, 0x4000_0003, 0, [0; 6]), DENY);
-        assert!(description.contains("1 names"));
+        assert!(description.contains("1 name "));
     }
 
     #[test]

@@ -264,7 +264,7 @@ mod tests {
         let wrong = PRINTED.replace("2 4.00 1.00 3.00 2910.00", "2 4.00 1.00 3.00 3000.00");
         let warnings = read(&wrong).unwrap().warnings;
         assert!(
-            warnings.len() == 1 && warnings[0].contains("users: jobs per minute and time"),
+            warnings.len() == 1 && warnings[0].starts_with("1 user: jobs per minute and time"),
             "{warnings:?}"
         );
         assert_eq!(read(PRINTED).unwrap().warnings, Vec::<String>::new());
