@@ -65,7 +65,7 @@ impl Shipment {
         let (records, bytes) = (number(records), number(bytes));
         if (records, bytes) != (self.records, self.bytes) {
             return Err(io::Error::other(format!(
-                "{} records ({} bytes) were shipped, but {records} ({bytes} bytes) arrived",
+                "records shipped: {} ({} bytes), records that arrived: {records} ({bytes} bytes)",
                 self.records, self.bytes
             )));
         }
@@ -156,7 +156,7 @@ mod tests {
         shipment.send(b"lost").unwrap();
         receiver.write_all(&[0; 16]).unwrap();
         let problem = shipment.receipt().unwrap_err().to_string();
-        assert_eq!(problem, "1 records (4 bytes) were shipped, but 0 (0 bytes) arrived");
+        assert_eq!(problem, "records shipped: 1 (4 bytes), records that arrived: 0 (0 bytes)");
         drop(receiver);
         let problem = shipment.receipt().unwrap_err().to_string();
         assert!(problem.contains("is lost"), "{problem}");

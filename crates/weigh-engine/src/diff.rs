@@ -199,11 +199,11 @@ fn why_not_compared(
 /// An eighth of a millisecond at a time a process has another rate than alone, and so has the treated one.
 fn differ_in_scheme(before: (&Stored, &RowOfOne), after: (&Stored, &RowOfOne)) -> String {
     let of = |(stored, row): (&Stored, &RowOfOne)| match row.scheme {
-        Scheme::Interleaved => format!("its pairs were interleaved in {}", stored.id),
-        Scheme::Sequential => format!("its pairs were sequential in {}", stored.id),
+        Scheme::Interleaved => format!("interleaved in {}", stored.id),
+        Scheme::Sequential => format!("sequential in {}", stored.id),
     };
     format!(
-        "{}, {}; measure both with the same --interleave=on or --interleave=off",
+        "its pairs were {}, but {}; measure both with --interleave=on, or both with --interleave=off",
         of(before),
         of(after)
     )

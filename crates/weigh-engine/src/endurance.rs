@@ -70,10 +70,12 @@ impl Session<'_> {
         if course.gone.is_none() {
             let (failed, all) = host.stop_servers();
             let all = format::plural(all, "server");
-            let sentence = format!("{name}: {failed} of {all} did not exit when asked to.");
             match failed {
-                0 => host.add_fact(sentence)?,
-                _ => self.warn(progress_sink, sentence)?,
+                0 => host.add_fact(format!("{name}: {all} exited when weigh stopped them."))?,
+                _ => self.warn(
+                    progress_sink,
+                    format!("{name}: {failed} of {all} did not exit when weigh stopped them."),
+                )?,
             }
         }
         Ok(gone)
@@ -131,8 +133,8 @@ fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
     let held = &pass.held;
     let bytes = |bytes: u64| format::bytes(bytes as f64);
     format!(
-        "{name}, pass {number} of {passes}, started at {}: {rate}, {wrong}{}; {} server processes hold {} of \
-         memory and {} in open files ({} in deleted files).",
+        "{name}, pass {number} of {passes}, started at {}: {rate}, {wrong}{}; server processes: {}, \
+         with {} of memory and {} in open files ({} in deleted files).",
         format::clock(pass.started_s),
         p99.unwrap_or_default(),
         held.processes,

@@ -294,7 +294,7 @@ impl Platform for Host<'_> {
 
     fn left_turns(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
         self.warn(&format!(
-            "Pairs of `{}` under `{}` were sequential, not interleaved: {reason}.",
+            "`{}` under `{}` changed to sequential pairs, and only these count: {reason}.",
             self.site.works[unit.work].name(),
             self.arms.label(unit.treated_arm)
         ))

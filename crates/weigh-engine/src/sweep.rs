@@ -113,9 +113,13 @@ impl Session<'_> {
             }
         }
         let (cells, directory) = (format::plural(works.len(), "cell"), directory.display());
-        let missed = format::plural(missed as usize, "packet");
-        progress_sink
-            .announce(&format!("The packets of {cells} are in {directory}, without {missed}."));
+        let lacks = match missed {
+            0 => String::new(),
+            _ => {
+                format!(", without {} that were missed", format::plural(missed as usize, "packet"))
+            }
+        };
+        progress_sink.announce(&format!("The packets of {cells} are in {directory}{lacks}."));
         Ok(())
     }
 

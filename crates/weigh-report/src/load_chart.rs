@@ -60,7 +60,7 @@ fn of_load(load: &ComparedLoad, baseline: &str, width: usize, colour: bool) -> V
         true => format!("; {MAY_BE} not told apart from the peak"),
         false => String::new(),
     };
-    text.extend(wrap(&format!("█ both, ░ only without, ▒ only with{marks}"), width, 2));
+    text.extend(wrap(&format!("█ both arms, ░ only baseline, ▒ only treated{marks}"), width, 2));
     text
 }
 

@@ -46,8 +46,8 @@ pub fn outline(report: &ProfileReport) -> Outline {
 fn warnings(profile: &SyscallProfile) -> Vec<String> {
     let calls = format::integer(profile.other_abi_calls);
     let of_other_abi = format!(
-        "{calls} more system calls by 32-bit or x32 programs are not counted above. `weigh rules` cannot \
-         measure rules for them (arch=b32) with this profile."
+        "Not counted above: system calls by 32-bit or x32 programs ({calls}). `weigh rules` cannot measure \
+         rules for them (arch=b32) with this profile."
     );
     (profile.other_abi_calls > 0).then_some(of_other_abi).into_iter().collect()
 }

@@ -34,7 +34,7 @@ pub fn rules(was: &[Rule], now: &[Rule]) -> Option<String> {
     Some(match (was.len() - still.len(), was.len()) {
         (0, _) => "the rules are in a different order".into(),
         (_, 1) => "the rule is missing".into(),
-        (gone, several) => format!("{gone} of the {several} rules are missing"),
+        (gone, several) => format!("rules missing: {gone} of {several}"),
     })
 }
 
@@ -148,7 +148,7 @@ mod tests {
         let was = numbered(&[1, 2, 3]);
         let said = |now: &[u32]| rules(&was, &numbered(now));
         assert_eq!(said(&[9, 1, 8, 2, 3, 7]), None);
-        assert_eq!(said(&[9, 1, 3]).unwrap(), "1 of the 3 rules are missing");
+        assert_eq!(said(&[9, 1, 3]).unwrap(), "rules missing: 1 of 3");
         assert_eq!(said(&[1, 3, 2]).unwrap(), "the rules are in a different order");
     }
 

@@ -283,7 +283,7 @@ impl Snapshot {
         let left = rules.iter().filter(|rule| ours.contains(&hex(rule))).count();
         if left > 0 {
             return Err(format!(
-                "{left} of weigh's audit rules are still loaded: list them with `auditctl -l`, delete \
+                "audit rules of weigh that are still loaded: {left}. List them with `auditctl -l`, delete \
                  them with `auditctl -d`"
             ));
         }

@@ -250,7 +250,7 @@ impl Elsewhere {
             .map_or(String::new(), |files| format!(", {}", format::plural(files as usize, "file")));
         let devices = match root.devices {
             0 => String::new(),
-            number => format!(" {number} device nodes are left out."),
+            number => format!(" Device nodes left out: {number}."),
         };
         let lacks = root.lacks.as_ref().map(|why| format!(" Files are missing: {why}."));
         let name =

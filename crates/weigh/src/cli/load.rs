@@ -78,8 +78,8 @@ pub struct LoadArgs {
     #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
     /// Where to stop adding users: at the `peak`; at the `crossover`, re-aim's word for the point where each
-    /// user gets only 10 jobs a minute; at `quick`, 60 jobs a minute; at `classic`, as many users as jobs a
-    /// minute; or at a number of users, such as 500 (docs/load.md) [default: peak]
+    /// user gets only 10 jobs a minute; at `quick`, 60 jobs a minute; at `classic`, where each user gets
+    /// only 1 job a minute; or at a number of users, such as 500 (docs/load.md) [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
     /// Users to add per step, such as 10; `adaptive` uses re-aim's steps. With this option the peak is the

@@ -54,13 +54,16 @@ pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
     let daemon = daemon.unwrap_or_default();
     let reboot = "Reboot without switching auditing on.";
     Some(match (seen.probes.audit.map(|audit| audit.enabled), seen.probes.audit_contexts) {
-        (None, Some(true)) => found(Warning, "was on since the boot".into(), SLOW_CALLS).fix(reboot),
+        (None, Some(true)) => {
+            found(Warning, "was on since the boot".into(), SLOW_CALLS).fix(reboot)
+        }
         (None, _) => {
             let effect = "If auditing is on, or was since the boot, it costs time in every sample.";
             found(Note, "not visible without root".into(), effect)
         }
         (Some(0), Some(true)) => {
-            found(Warning, format!("off, {daemon}, but it was on since the boot"), SLOW_CALLS).fix(reboot)
+            found(Warning, format!("off, {daemon}, but it was on since the boot"), SLOW_CALLS)
+                .fix(reboot)
         }
         (Some(0), Some(false)) => {
             let now = format!("off since the boot, {daemon}");
@@ -74,8 +77,8 @@ pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
         (Some(enabled), _) => found(
             Warning,
             format!("on{}, {daemon}", if enabled == 2 { " and locked" } else { "" }),
-            "Audit rules and contexts cost time in every sample. Only `weigh compare audit` exempts \
-             samples from them: those without its treatment.",
+            "Audit rules and contexts cost time in every sample. Only `weigh compare audit` avoids \
+             this, for its samples without auditing.",
         )
         .fix("List the rules: `auditctl -l`."),
     })
