@@ -293,7 +293,8 @@ static void check_options(const struct options *options)
 		usage_error("--planted-every must divide %d", MAX_SLICES);
 	if (options->turns_file && (options->copies > 1 || options->operations || options->slices ||
 				   options->count_instructions || options->latencies))
-		usage_error("--turns excludes --copies, --operations, --slices, --count-instructions and --latencies");
+		usage_error("--turns excludes --copies, --operations, --slices, --count-instructions and "
+			    "--latencies");
 }
 
 static int run(int argc, char **argv)

@@ -596,7 +596,7 @@ pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Na
             let theirs = other.treatment.occupies();
             let excludes = |own: &Occupied| {
                 let same = theirs.iter().find(|their| their.what == own.what);
-                same.is_some_and(|their| !(their.can_interleave && own.can_interleave))
+                same.is_some_and(|their| !(their.can_alternate && own.can_alternate))
             };
             Some((other, one.treatment.occupies().into_iter().find(excludes)?.what))
         });

@@ -107,6 +107,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         warnings,
         gate,
         imported: None,
+        requested_metrics: header.metrics.iter().filter(|it| !it.is_implicit()).cloned().collect(),
     }
 }
 
@@ -353,7 +354,8 @@ fn forecasts(
 ) -> Vec<Forecast> {
     let open = judgements.iter().filter(|row| row.verdict == Verdict::Inconclusive).count();
     let of_row = |(measured, (row, judgement)): (&Measurements, (&Betting, &Judgement))| {
-        if judgement.verdict != Verdict::Inconclusive || stored.state == State::Failed {
+        let is_over = design.fixed_pairs.is_some_and(|pairs| row.pairs() >= pairs);
+        if judgement.verdict != Verdict::Inconclusive || stored.state == State::Failed || is_over {
             return Forecast::default();
         }
         let least = least_favourable(measured.schedule.main());

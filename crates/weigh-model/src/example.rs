@@ -65,6 +65,7 @@ pub fn audit() -> Summary {
         ],
         gate: None,
         imported: None,
+        requested_metrics: Vec::new(),
     }
 }
 

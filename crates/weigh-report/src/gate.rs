@@ -19,6 +19,11 @@ pub fn sentence(s: &Summary) -> Option<String> {
     };
     let names = |rows: &[Above]| rows.iter().map(name).collect::<Vec<_>>().join(", ");
     Some(match &gate.above[..] {
+        [] if gate.open.is_empty() => {
+            format!(
+                "UNDECIDED: a row has no result, so not every row is shown to cost less than {limit}."
+            )
+        }
         [] => format!(
             "UNDECIDED: these rows may cost more than {limit}: {}. Use a longer --budget, or --continue {}.",
             names(&gate.open),

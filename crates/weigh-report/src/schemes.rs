@@ -14,11 +14,11 @@ pub fn sentence(s: &Summary) -> Option<String> {
     Some(match (&interleaved[..], &sequential[..]) {
         ([], []) => return None,
         (_, []) => {
-            "All pairs were interleaved: baseline and treated process alternated on one CPU.".into()
+            "Method: baseline and treated process alternated on one CPU (interleaved pairs).".into()
         }
-        ([], _) => "All pairs were sequential.".into(),
+        ([], _) => "Method: one sample ran after the other (sequential pairs).".into(),
         _ => format!(
-            "Pairs of {} were interleaved on one CPU; pairs of {} were sequential.",
+            "Method: interleaved pairs on one CPU for {}; sequential pairs for {}.",
             named(&interleaved),
             named(&sequential)
         ),
@@ -56,11 +56,14 @@ mod tests {
         for row in &mut s.results {
             row.scheme = Some(Scheme::Sequential);
         }
-        assert_eq!(sentence(&s).unwrap(), "All pairs were sequential.");
+        assert_eq!(
+            sentence(&s).unwrap(),
+            "Method: one sample ran after the other (sequential pairs)."
+        );
         for row in &mut s.results {
             row.scheme = Some(Scheme::Interleaved);
         }
-        let all = "All pairs were interleaved: baseline and treated process alternated on one CPU.";
+        let all = "Method: baseline and treated process alternated on one CPU (interleaved pairs).";
         assert_eq!(sentence(&s).unwrap(), all);
         for row in &mut s.results {
             row.scheme = Some(Scheme::Sequential);
@@ -69,9 +72,11 @@ mod tests {
         let said = sentence(&s).unwrap();
         let first = quoted(&s.results[0].workload);
         assert!(
-            said.starts_with(&format!("Pairs of {first} were interleaved on one CPU; pairs of")),
+            said.starts_with(&format!(
+                "Method: interleaved pairs on one CPU for {first}; sequential"
+            )),
             "{said}"
         );
-        assert!(said.contains(" and 5 more were sequential"), "{said}");
+        assert!(said.contains(" and 5 more."), "{said}");
     }
 }

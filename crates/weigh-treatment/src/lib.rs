@@ -165,11 +165,12 @@ impl Role {
 
 /// Part of the kernel that exists once and that a treatment changes.
 ///
-/// Two treatments cannot both have it in one experiment, unless both take turns at it.
+/// Two treatments cannot both have it in one experiment, unless both can alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupied {
     pub what: &'static str,
-    pub can_interleave: bool,
+    /// True if arms can have it in turn, from sample to sample.
+    pub can_alternate: bool,
 }
 
 /// Extent of a treatment's effect.

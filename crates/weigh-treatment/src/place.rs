@@ -33,7 +33,9 @@ pub trait Place {
 }
 
 impl Named {
-    /// Returns where its arm is launched instead of `here`; after [`Treatment::apply`](crate::Treatment::apply).
+    /// Returns where its arm is launched instead of `here`.
+    ///
+    /// Called after [`Treatment::apply`](crate::Treatment::apply).
     pub fn launch_place(&mut self, here: LaunchPlace) -> LaunchPlace {
         self.treatment.places().into_iter().fold(here, |place, part| part.launch_place(place))
     }

@@ -136,7 +136,7 @@ impl Switched {
 
 impl Treatment for Switched {
     fn occupies(&self) -> Vec<Occupied> {
-        vec![Occupied { what: self.occupied, can_interleave: true }]
+        vec![Occupied { what: self.occupied, can_alternate: true }]
     }
 
     fn prepare(

@@ -94,7 +94,7 @@ mod tests {
     use super::super::drive;
     use super::super::simulated::{Simulated, Watcher, unit};
     use super::*;
-    use crate::platform::SampleError;
+    use crate::platform::{Platform, SampleError};
 
     /// A run of works with these passes of a second each, of which one may fail in a pass.
     fn run(
@@ -134,6 +134,18 @@ mod tests {
             "20 samples of 1 row: 20 s of measuring, plus some time for starting and calibrating.";
         assert_eq!(watcher.notes, [said]);
         assert!(run(&[], None, None).0.is_empty());
+    }
+
+    /// A sample is timed for a second, and takes four with its launch.
+    #[test]
+    fn a_launch_counts_when_the_budget_is_nearly_over() {
+        let work = RunWork { unit: unit(0, 0), name: "a".into(), passes: 10, length_ms: 1000 };
+        let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
+        machine.lasts = Duration::from_secs(4);
+        let budget = Duration::from_secs(10);
+        let mut plan = RunPlanner::new(vec![work], Some(budget), Duration::ZERO);
+        drive(&mut plan, &mut machine, &mut Watcher::default()).unwrap();
+        assert_eq!((machine.taken.len(), machine.elapsed()), (2, Duration::from_secs(8)));
     }
 
     #[test]

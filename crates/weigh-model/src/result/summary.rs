@@ -115,6 +115,9 @@ pub struct Summary {
     pub failures: Vec<Failure>,
     /// Warnings that a reader must know before believing the numbers; whole sentences.
     pub warnings: Vec<String>,
+    /// Metrics of `--metric`, each of which needs a verdict in every row.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub requested_metrics: Vec<Metric>,
     /// Result of `--fail-above`; absent without it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gate: Option<Gate>,
@@ -125,6 +128,18 @@ pub struct Summary {
 
 fn one() -> usize {
     1
+}
+
+impl Row {
+    /// Returns the first of the requested metrics on which this row has no verdict, whether or not any
+    /// sample has the metric.
+    pub fn open_metric<'a>(&self, requested: &'a [Metric]) -> Option<&'a Metric> {
+        let has_verdict = |metric: &Metric| {
+            let mut readings = self.readings.iter().filter(|reading| reading.metric == *metric);
+            readings.any(|reading| reading.verdict != Verdict::Inconclusive)
+        };
+        requested.iter().find(|metric| !has_verdict(metric))
+    }
 }
 
 /// Multiplicity of documents that do not state it.

@@ -263,9 +263,6 @@ impl RowOutcome {
         let is_gated = |is_it: fn(&Gate, &WorkName, &str) -> bool| {
             s.gate.as_ref().is_some_and(|gate| is_it(gate, &row.workload, &row.treatment))
         };
-        let open = row.readings.iter().find(|reading| {
-            !reading.metric.is_implicit() && reading.verdict == Verdict::Inconclusive
-        });
         match limit {
             Some(limit) if is_gated(Gate::is_above) => {
                 RowOutcome::Failed(format!("costs more than {limit}: {found}"))
@@ -274,8 +271,8 @@ impl RowOutcome {
                 RowOutcome::Skipped(format!("may cost more or less than {limit}: {found}"))
             }
             _ if row.verdict == Verdict::Inconclusive => RowOutcome::Skipped(found),
-            _ => open.map_or(RowOutcome::Passed, |reading| {
-                let metric = reading.metric.name();
+            _ => row.open_metric(&s.requested_metrics).map_or(RowOutcome::Passed, |metric| {
+                let metric = metric.name();
                 RowOutcome::Skipped(format!("no verdict on {metric}; the rate: {found}"))
             }),
         }
@@ -359,13 +356,16 @@ mod tests {
         assert!(text.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{text}");
         let reason = "name=\"execl\"><skipped message=\"may cost more or less than 0.5 %: −15.1 %";
         assert!(text.contains(reason), "{text}");
-        s.results[4].readings = vec![open_reading()];
+        // A requested metric needs a verdict in each row, whether or not any sample has it.
+        s.requested_metrics = vec![Metric::Named("peak_memory".into())];
+        for row in &mut s.results[1..] {
+            row.readings = vec![reading(Verdict::Equivalent)];
+        }
+        s.results[4].readings = vec![reading(Verdict::Inconclusive)];
         let text = (FORMAT.render)(&s.into()).unwrap();
-        assert!(text.contains("skipped=\"2\""), "{text}");
-        assert!(
-            text.contains("<skipped message=\"no verdict on peak_memory; the rate: "),
-            "{text}"
-        );
+        assert!(text.contains("skipped=\"3\""), "{text}");
+        let open = "<skipped message=\"no verdict on peak_memory; the rate: ";
+        assert_eq!(text.matches(open).count(), 2, "{text}");
     }
 
     #[test]
@@ -385,7 +385,7 @@ mod tests {
         }
     }
 
-    fn open_reading() -> Reading {
+    fn reading(verdict: Verdict) -> Reading {
         Reading {
             metric: Metric::Named("peak_memory".into()),
             unit: "B".into(),
@@ -395,7 +395,7 @@ mod tests {
             effect_pct: 0.0,
             low_pct: None,
             high_pct: None,
-            verdict: Verdict::Inconclusive,
+            verdict,
             withheld: None,
             within_margin: false,
             precise: false,

@@ -111,6 +111,7 @@ fn empty(baseline: String, warnings: Vec<String>) -> Summary {
         warnings,
         gate: None,
         imported: None,
+        requested_metrics: Vec::new(),
     }
 }
 

@@ -50,7 +50,7 @@ impl HostRules {
 
 impl Treatment for HostRules {
     fn occupies(&self) -> Vec<Occupied> {
-        vec![Occupied { what: claim::AUDIT, can_interleave: false }]
+        vec![Occupied { what: claim::AUDIT, can_alternate: false }]
     }
 
     fn sets_in_late(&self) -> bool {

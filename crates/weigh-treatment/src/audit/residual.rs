@@ -28,7 +28,7 @@ pub struct Residual {
 
 impl Treatment for Residual {
     fn occupies(&self) -> Vec<Occupied> {
-        vec![Occupied { what: claim::AUDIT, can_interleave: false }]
+        vec![Occupied { what: claim::AUDIT, can_alternate: false }]
     }
 
     fn prepare(

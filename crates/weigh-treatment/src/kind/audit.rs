@@ -137,7 +137,7 @@ impl Auditing {
 
 impl Treatment for Auditing {
     fn occupies(&self) -> Vec<Occupied> {
-        vec![Occupied { what: claim::AUDIT, can_interleave: true }]
+        vec![Occupied { what: claim::AUDIT, can_alternate: true }]
     }
 
     fn sets_in_late(&self) -> bool {

@@ -223,6 +223,11 @@ impl CompareArgs {
                         --json and its like out, and write it afterwards (weigh export)"
                 .into());
         }
+        if self.interleaving.interleave == Interleave::On {
+            return Err(
+                "--interleave=on: two boots of this machine cannot run at the same time".into()
+            );
+        }
         self.interleaving.interleave = Interleave::Off;
         self.no_detail = true;
         self.sample.get_or_insert(Duration::from_millis(SAMPLE_MS));

@@ -180,7 +180,7 @@ impl Pairing {
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = done.load(store)?;
         let summary = summarise(&stored);
-        let status = match exit_code(&summary, &stored.header.metrics) {
+        let status = match exit_code(&summary) {
             INCONCLUSIVE if self.inconclusive_ok => 0,
             status => status,
         };
@@ -192,16 +192,12 @@ impl Pairing {
 
 /// Returns the exit code. A requested metric without a verdict leaves a row open, even if no sample
 /// has it.
-fn exit_code(summary: &Summary, metrics: &[Metric]) -> u8 {
+fn exit_code(summary: &Summary) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.above.is_empty());
     let is_gate_open = summary.gate.as_ref().is_some_and(|gate| !gate.open.is_empty());
     let is_open = summary.results.iter().any(|row| {
-        let mut asked_for = metrics.iter().filter(|metric| !metric.is_implicit());
-        let has_verdict = |metric: &Metric| {
-            let mut readings = row.readings.iter().filter(|reading| reading.metric == *metric);
-            readings.any(|reading| reading.verdict != Verdict::Inconclusive)
-        };
-        row.verdict == Verdict::Inconclusive || asked_for.any(|metric| !has_verdict(metric))
+        row.verdict == Verdict::Inconclusive
+            || row.open_metric(&summary.requested_metrics).is_some()
     });
     match summary.state {
         State::Failed => super::ERROR,

@@ -114,13 +114,18 @@ impl ProfileArgs {
     /// Checks that the file can be written. As with every other command, a file that is named is
     /// overwritten; what nobody named is left alone.
     fn check_output(&self) -> Result<(), String> {
+        self.check_unnamed()?;
+        output::check_writable(self.output())
+    }
+
+    fn check_unnamed(&self) -> Result<(), String> {
         if self.output.is_none() && Path::new(DEFAULT_FILE).symlink_metadata().is_ok() {
             return Err(format!(
                 "{DEFAULT_FILE} exists already: -o {DEFAULT_FILE} overwrites it, and -o FILE writes another \
                  file"
             ));
         }
-        output::check_writable(self.output())
+        Ok(())
     }
 
     /// `None` where it was interrupted before anything was counted.
@@ -236,7 +241,8 @@ impl ProfileArgs {
                 .json()
                 .map_err(|error| error.to_string())
                 .and_then(|json| output::print_json(&json)),
-            false => file::write(&profile, self.output()),
+            // The command may have made the file meanwhile.
+            false => self.check_unnamed().and_then(|()| file::write(&profile, self.output())),
         };
         let report = ProfileReport {
             profile,
