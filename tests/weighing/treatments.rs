@@ -52,7 +52,7 @@ fn four_of_them_and_a_filter_in_one_arm_are_all_in_force() {
     let json = compare(&home, &[arm, "--base", "with:n=one"], &work);
     assert_eq!(json["treatments"][0]["label"], arm);
     let facts = json["treatments"][0]["facts"].to_string();
-    for fact in ["niceness 5", "on CPU 0 alone", "COLOUR=blue", "{n} is `eight`"] {
+    for fact in ["niceness 5", "on CPU 0 only", "COLOUR=blue", "{n} is `eight`"] {
         assert!(facts.contains(fact), "{facts}");
     }
     assert_eq!(json["treatments"][0]["differences"].as_array().unwrap().len(), 5);
