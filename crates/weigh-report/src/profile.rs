@@ -208,7 +208,7 @@ mod tests {
         less.counted.cpu.user = Duration::ZERO;
         assert!(said(&less).contains("are not corrected"));
         less.counts.other_abi_calls = 1200;
-        assert!(text(&report(&less, Vec::new()), 60, false).contains("programs (1,200)"));
+        assert!(text(&report(&less, Vec::new()), 60, false).contains("(1,200)"));
     }
 
     #[test]

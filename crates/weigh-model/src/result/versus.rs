@@ -111,8 +111,8 @@ mod tests {
             part.starts_with("Starting `/bin/sh -c` takes 0.50 ms of the 0.69 ms of a run"),
             "{part}"
         );
-        let longer = warning(3.14).unwrap();
-        let wanted = "A run of `:` takes 0.69 ms; starting `/bin/sh -c` alone took 3.14 ms, so";
+        let longer = warning(3.15).unwrap();
+        let wanted = "A run of `:` takes 0.69 ms; starting `/bin/sh -c` alone took 3.15 ms, so";
         assert!(longer.starts_with(wanted) && longer.contains("Use -N"), "{longer}");
     }
 }
