@@ -188,7 +188,7 @@ fn the_first_pairs_choose_the_scheme_of_a_row() {
     }
     assert_eq!(second, home.json());
     let said = home.run("show").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains(" sequential."), "{said}");
+    assert!(said.contains("sequential pairs for"), "{said}");
 }
 
 #[test]
