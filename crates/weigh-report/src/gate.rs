@@ -25,7 +25,7 @@ pub fn sentence(s: &Summary) -> Option<String> {
             )
         }
         [] => format!(
-            "UNDECIDED: these rows may cost more than {limit}: {}. Use a longer --budget, or --continue {}.",
+            "UNDECIDED: not shown to cost less than {limit}: {}. Use a longer --budget, or --continue {}.",
             names(&gate.open),
             s.id
         ),

@@ -125,7 +125,8 @@ const RULES: &str = "rules";
 const BUDGET: &str = "budget";
 
 fn run(report: &RunReport) -> Xml {
-    let title = std::iter::once(run_page::title(report) + ".");
+    let title = run_page::title(report);
+    let title = std::iter::once(format!("{}.", title.trim_end_matches('.')));
     let sentences: Vec<String> = title.chain(run_page::sentences(report)).collect();
     let measured = |row: &RunRow| {
         let rate = format!("{} {}", format::rate(row.rate, &row.unit), row.unit);
@@ -268,7 +269,7 @@ impl RowOutcome {
                 RowOutcome::Failed(format!("costs more than {limit}: {found}"))
             }
             Some(limit) if is_gated(Gate::is_open) => {
-                RowOutcome::Skipped(format!("may cost more or less than {limit}: {found}"))
+                RowOutcome::Skipped(format!("not shown to cost less than {limit}: {found}"))
             }
             _ if row.verdict == Verdict::Inconclusive => RowOutcome::Skipped(found),
             _ => row.open_metric(&s.requested_metrics).map_or(RowOutcome::Passed, |metric| {
@@ -354,7 +355,7 @@ mod tests {
         s.gate = Some(Gate { fail_above_pct: 0.5, passed, above, open: vec![open] });
         let text = (FORMAT.render)(&s.clone().into()).unwrap();
         assert!(text.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{text}");
-        let reason = "name=\"execl\"><skipped message=\"may cost more or less than 0.5 %: −15.1 %";
+        let reason = "name=\"execl\"><skipped message=\"not shown to cost less than 0.5 %: −15.1 %";
         assert!(text.contains(reason), "{text}");
         // A requested metric needs a verdict in each row, whether or not any sample has it.
         s.requested_metrics = vec![Metric::Named("peak_memory".into())];
