@@ -118,7 +118,7 @@ fn choosing_by_what_the_pairs_have_shown_breaks_no_promise() {
 }
 
 #[test]
-fn pairs_in_sequence_are_chosen_where_they_are_clearly_better() {
+fn sequential_pairs_are_chosen_where_they_are_clearly_better() {
     let (_, turned) = counted([Noise::White, Noise::Alternating], 0.0);
     assert!(turned > often() / 2, "{turned}");
 }

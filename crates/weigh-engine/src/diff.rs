@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::load_protocol::{HowTaken, is_of_mix};
+use super::load_protocol::{LoadProtocol, is_of_mix};
 use super::log_ratio::{bound, percent};
 use super::pairs;
 use super::run_report;
@@ -62,8 +62,8 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         ));
     }
     let (of_before, of_after) = (gather(before), gather(after));
-    let how = [HowTaken::of(before)?, HowTaken::of(after)?];
-    let is_of_one_start = how.iter().flatten().any(HowTaken::is_of_one_start);
+    let how = [LoadProtocol::of(before)?, LoadProtocol::of(after)?];
+    let is_of_one_start = how.iter().flatten().any(LoadProtocol::is_of_one_start);
     let (mut results, mut not_compared, mut not_judged) = (Vec::new(), Vec::new(), Vec::new());
     for row in &of_before {
         let Some(other) = of_after.iter().find(|other| other.is_same(row)) else { continue };
@@ -119,13 +119,13 @@ fn only_in<'a>(
 
 /// Returns true if a search for a peak chose this load point by itself: another search may choose
 /// other points.
-fn was_sought(row: &RowOfOne, how: Option<&HowTaken>, rows: &[RowOfOne]) -> bool {
+fn was_sought(row: &RowOfOne, how: Option<&LoadProtocol>, rows: &[RowOfOne]) -> bool {
     let is_peak = |other: &RowOfOne| {
         other.workload.name == row.workload.name && other.workload.load.is_none()
     };
     is_of_mix(&row.workload)
         && row.workload.load.is_some()
-        && (how.is_some_and(HowTaken::chooses_its_loads) || rows.iter().any(is_peak))
+        && (how.is_some_and(LoadProtocol::chooses_its_loads) || rows.iter().any(is_peak))
 }
 
 fn why_no_interval(before: &RowOfOne, after: &RowOfOne, is_of_one_start: bool) -> String {
@@ -180,13 +180,14 @@ impl RowOfOne {
 fn why_not_compared(
     before: (&Stored, &RowOfOne),
     after: (&Stored, &RowOfOne),
-    how: &[Option<HowTaken>; 2],
+    how: &[Option<LoadProtocol>; 2],
 ) -> Option<String> {
     if before.1.scheme != after.1.scheme {
         return Some(differ_in_scheme(before, after));
     }
     let ([Some(earlier), Some(later)], work) = (how, &before.1.workload) else { return None };
-    let words = |how: &HowTaken, stored: &Stored| format!("{} in {}", how.words(work), stored.id);
+    let words =
+        |how: &LoadProtocol, stored: &Stored| format!("{} in {}", how.words(work), stored.id);
     (!earlier.is_like(later, work)).then(|| {
         format!(
             "it was measured {}, but {}; measure both in the same way",

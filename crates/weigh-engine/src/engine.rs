@@ -199,9 +199,9 @@ fn leave_where_impossible(
     platform: &mut impl Platform,
 ) -> Result<bool, Stop> {
     let Some(reason) = platform.why_not_interleaved(&row.unit) else { return Ok(false) };
-    let has_left = row.leave_turns(design);
+    let has_left = row.leave_interleaving(design);
     if has_left {
-        platform.left_turns(&row.unit, &reason)?;
+        platform.left_interleaving(&row.unit, &reason)?;
     }
     Ok(has_left)
 }
@@ -217,8 +217,8 @@ fn leave_where_not_believed(
         return Ok(());
     }
     let Some(reason) = row.objection() else { return Ok(()) };
-    if row.leave_turns(design) {
-        return platform.left_turns(&row.unit, &reason);
+    if row.leave_interleaving(design) {
+        return platform.left_interleaving(&row.unit, &reason);
     }
     Ok(())
 }
@@ -352,7 +352,7 @@ mod tests {
             self.is_known.then(|| "it makes records".into())
         }
 
-        fn left_turns(&mut self, _: &RowKey, _: &str) -> Result<(), Stop> {
+        fn left_interleaving(&mut self, _: &RowKey, _: &str) -> Result<(), Stop> {
             self.left += 1;
             Ok(())
         }
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_records_in_turns_goes_over_to_sequence() {
+    fn rows_that_make_records_go_over_to_sequential_pairs() {
         let design = Design::default();
         let measured = |quiet| {
             let fake = Fake::new(0.5);

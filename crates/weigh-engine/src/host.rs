@@ -292,7 +292,7 @@ impl Platform for Host<'_> {
         self.not_interleaved.get(&(unit.work, unit.treated_arm)).cloned()
     }
 
-    fn left_turns(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
+    fn left_interleaving(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
         self.warn(&format!(
             "`{}` under `{}` changed to sequential pairs, and only these count: {reason}.",
             self.site.works[unit.work].name(),

@@ -12,28 +12,30 @@ use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::mix;
 use weigh_model::workload::mix::JobPace;
 
-pub struct HowTaken {
+pub struct LoadProtocol {
     plan: Plan,
     /// Pace of the jobs of a mix.
     pace: JobPace,
 }
 
-impl HowTaken {
+impl LoadProtocol {
     /// Reads it from the request of an experiment; `None` if no request is stored with it.
     ///
     /// # Errors
     /// A sentence, if the request cannot be read: without it, samples of one start could get a verdict.
-    pub fn of(stored: &Stored) -> Result<Option<HowTaken>, String> {
+    pub fn of(stored: &Stored) -> Result<Option<LoadProtocol>, String> {
         let origin = Provenance::kept(stored).map_err(|problem| {
             format!("{} cannot be compared: {problem}; measure it again", stored.id)
         })?;
-        let how_taken =
-            |Provenance { request: Request { plan, .. }, .. }| HowTaken { pace: plan.pace(), plan };
-        Ok(origin.map(how_taken))
+        let protocol = |Provenance { request: Request { plan, .. }, .. }| LoadProtocol {
+            pace: plan.pace(),
+            plan,
+        };
+        Ok(origin.map(protocol))
     }
 
     /// Returns true if samples of this work measure equal things in both experiments.
-    pub fn is_like(&self, other: &HowTaken, work: &WorkName) -> bool {
+    pub fn is_like(&self, other: &LoadProtocol, work: &WorkName) -> bool {
         let is_same_plan = match (&self.plan, &other.plan) {
             (Plan::Run(own), Plan::Run(other)) => are_alike(own.passes, other.passes),
             (Plan::Net(own), Plan::Net(other)) => own.grid.hash() == other.grid.hash(),

@@ -170,7 +170,7 @@ impl Session<'_> {
         let comparison = self.request.plan.comparison();
         let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
         let is_told = is_first && !pilot_chooses;
-        for sentence in host.about_turns().into_iter().filter(|_| is_told) {
+        for sentence in host.about_interleaving().into_iter().filter(|_| is_told) {
             self.warn(progress_sink, sentence)?;
         }
         Ok(())

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pilot_that_is_not_over_is_in_turns() {
+    fn a_pilot_that_is_not_over_is_interleaved() {
         for (pairs, counted) in [("ptt", 2), (&*with_pilot(""), 28)] {
             let (found, schedule) = sorted(&[pairs]);
             assert_eq!(found, counted);

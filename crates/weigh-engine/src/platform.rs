@@ -181,7 +181,7 @@ pub trait Platform {
     ///
     /// # Errors
     /// Where that cannot be stored.
-    fn left_turns(&mut self, _unit: &RowKey, _reason: &str) -> Result<(), Stop> {
+    fn left_interleaving(&mut self, _unit: &RowKey, _reason: &str) -> Result<(), Stop> {
         Ok(())
     }
     /// Told once of each row, after the least number of pairs for a verdict, how their log-ratios

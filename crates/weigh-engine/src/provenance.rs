@@ -125,7 +125,7 @@ impl Provenance {
         Ok(origin)
     }
 
-    /// As it was stored, for a report; `None` if none was stored, as by an earlier version.
+    /// As it was stored, for a report; `None` for an import, which has none.
     ///
     /// # Errors
     /// A sentence, if it cannot be read: what it says is not known then, and nothing may stand in for it.

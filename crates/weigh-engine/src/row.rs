@@ -266,7 +266,7 @@ impl RowState {
 
     /// Goes on with sequential pairs, as interleaved ones cannot be believed. Returns false where it has no
     /// choice. Before the first interleaved pair nothing is staked on those yet.
-    pub(super) fn leave_turns(&mut self, design: &Design) -> bool {
+    pub(super) fn leave_interleaving(&mut self, design: &Design) -> bool {
         let sequential = match &self.schedule {
             Schedule::Open(_) if self.betting.pairs() == 0 => Schedule::Fixed(Scheme::Sequential),
             Schedule::Open(_) | Schedule::Chosen(Scheme::Interleaved) => {

@@ -25,7 +25,7 @@ const SEQUENTIAL_EVERY: usize = 8;
 const CLEARLY_BETTER: f64 = 4.0;
 /// Stake on the interleaved pairs of a row that has a choice; the rest is on the sequential pairs.
 /// It is large enough for eight pairs to decide.
-const ON_TURNS: f64 = 0.95;
+const ON_INTERLEAVED: f64 = 0.95;
 /// The spread of interleaved pairs, expected before the first where no calibration tells: of
 /// six workloads beside other work it was 0.0004 to 0.02.
 pub const INTERLEAVED_SCALE: f64 = 0.002;
@@ -97,8 +97,8 @@ impl Schedule {
     pub fn capital(&self) -> f64 {
         match self {
             Schedule::Fixed(_) => 1.0,
-            Schedule::Open(_) | Schedule::Chosen(Scheme::Interleaved) => ON_TURNS,
-            Schedule::Chosen(Scheme::Sequential) => 1.0 - ON_TURNS,
+            Schedule::Open(_) | Schedule::Chosen(Scheme::Interleaved) => ON_INTERLEAVED,
+            Schedule::Chosen(Scheme::Sequential) => 1.0 - ON_INTERLEAVED,
         }
     }
 

@@ -52,7 +52,7 @@ impl Host<'_> {
     /// Returns true if the pairs of a row can be interleaved.
     pub fn can_interleave(&self, unit: &RowKey) -> bool {
         self.site.works[unit.work].can_interleave()
-            && self.arms_let_take_turns()
+            && self.arms_can_interleave()
             && self.fits_in_slices(unit.work)
     }
 
@@ -61,7 +61,7 @@ impl Host<'_> {
         self.site.sample_ms[work].is_none_or(|sample_ms| sample_ms <= LONGEST_SAMPLE_MS)
     }
 
-    fn arms_let_take_turns(&self) -> bool {
+    fn arms_can_interleave(&self) -> bool {
         let is_here = |arm| self.arms.place(arm).is_here();
         (0..self.arms.count()).all(is_here)
             && obstacle(self.arms.treatments()).is_none()
@@ -69,7 +69,7 @@ impl Host<'_> {
     }
 
     /// If interleaving was requested: what could not be interleaved, and why.
-    pub fn about_turns(&self) -> Vec<String> {
+    pub fn about_interleaving(&self) -> Vec<String> {
         if !self.site.metrics.contains(&Metric::OverallRate) {
             return Vec::new();
         }
@@ -80,7 +80,7 @@ impl Host<'_> {
                 named.label
             )];
         }
-        if !self.arms_let_take_turns() {
+        if !self.arms_can_interleave() {
             return vec!["No pair was interleaved: an arm is on a different machine.".into()];
         }
         if let Some(work) = (0..self.site.works.len()).find(|work| !self.fits_in_slices(*work)) {
@@ -127,7 +127,7 @@ impl Host<'_> {
         make_shared(file).map_err(|error| (0, SampleError::Stop(error)))?;
         let prepare = |slot: SampleSlot| {
             let warm_up_ms = if slot.role == SampleRole::Aged { AGE.as_millis() as u64 } else { 0 };
-            let length = Length { warm_up_ms, ..Length::of_ms(self.turns_ms(&slot)) };
+            let length = Length { warm_up_ms, ..Length::of_ms(self.interleaved_ms(&slot)) };
             let job = self.job(&slot, length);
             let (mut job, padding_bytes) =
                 job.map_err(|reason| (slot.position, SampleError::Workload(reason)))?;
@@ -239,7 +239,7 @@ impl Host<'_> {
         self.not_interleaved.entry(row).or_insert_with(|| reason.to_owned());
     }
 
-    fn turns_ms(&self, slot: &SampleSlot) -> u64 {
+    fn interleaved_ms(&self, slot: &SampleSlot) -> u64 {
         self.site.sample_ms[slot.unit.work].unwrap_or(TURNS_MS)
     }
 }

@@ -250,7 +250,7 @@ pub struct Row {
     pub seconds_needed: Option<f64>,
     /// How many of the pairs were disturbed: others took the CPU while a sample ran. They count like
     /// the others.
-    #[serde(default, alias = "spoilt_pairs")]
+    #[serde(default)]
     pub disturbed_pairs: usize,
     /// Findings of the pairs about rare long delays, and their limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
