@@ -142,7 +142,7 @@ fn auditing_that_was_on_since_the_boot_is_not_called_good() {
     set(1);
     assert_eq!(
         (&found()["severity"], &found()["now"]),
-        (&"warning".into(), &"on, no audit daemon".into())
+        (&"warning".into(), &"on; no audit daemon runs".into())
     );
     set(0);
     let now = found();

@@ -136,5 +136,14 @@ pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
 /// Returns the load's own message if it failed.
 pub fn read(launched: &Launched) -> Result<Paced, Stop> {
     serde_json::from_str(launched.stdout.trim())
-        .map_err(|_| Stop::Failed(format!("the load failed: {}", launched.stderr.trim())))
+        .map_err(|_| Stop::Failed(format!("the load failed: {}", reason(launched))))
+}
+
+fn reason(launched: &Launched) -> String {
+    let stderr = launched.stderr.trim();
+    match (launched.timed_out, launched.signal) {
+        (true, _) => "it did not end in time, so it was killed".into(),
+        (false, Some(signal)) => format!("signal {signal} ended it"),
+        (false, None) => stderr.into(),
+    }
 }

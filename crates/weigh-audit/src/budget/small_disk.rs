@@ -3,8 +3,11 @@
 
 use std::fs;
 use std::io;
+use std::net::Shutdown;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
 
 use trust::program;
 use trust::start::{self, Inherited};
@@ -19,9 +22,52 @@ pub struct SmallDisk {
     pub directory: PathBuf,
     /// `ext4` on a loop device, or `tmpfs` where there is no loop device.
     pub file_system: &'static str,
-    /// Socket for auditd's messages to the system's log, if we can put it in the place of the log's
-    /// own.
-    messages: Option<UnixDatagram>,
+    /// Absent where the socket of the system's log cannot be replaced.
+    syslog: Option<Syslog>,
+}
+
+/// What auditd tells the system's log.
+///
+/// A thread receives at any time. The socket holds `net.unix.max_dgram_qlen` messages, 10 by
+/// default; with more, auditd would wait in syslog(3), and the audited programs for auditd.
+struct Syslog {
+    socket: UnixDatagram,
+    messages: Receiver<String>,
+    receiver: Option<JoinHandle<()>>,
+}
+
+impl Syslog {
+    fn receive(socket: UnixDatagram) -> io::Result<Syslog> {
+        let ours = socket.try_clone()?;
+        let (sender, messages) = channel();
+        let receiver = thread::Builder::new().spawn(move || {
+            let mut buffer = [0u8; 4096];
+            // Nothing is received after `shutdown`.
+            while let Ok(length @ 1..) = ours.recv(&mut buffer) {
+                if sender.send(text_of_message(&buffer[..length])).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Syslog { socket, messages, receiver: Some(receiver) })
+    }
+}
+
+impl Drop for Syslog {
+    fn drop(&mut self) {
+        if self.socket.shutdown(Shutdown::Read).is_ok()
+            && let Some(receiver) = self.receiver.take()
+        {
+            let _ = receiver.join();
+        }
+    }
+}
+
+/// `<29>Nov 22 03:39:43 auditd[123]: text`
+fn text_of_message(datagram: &[u8]) -> String {
+    let message = String::from_utf8_lossy(datagram);
+    let message = message.split_once("]: ").map_or(&*message, |(_, text)| text);
+    message.trim_matches(['\0', '\n', ' ']).to_owned()
 }
 
 impl SmallDisk {
@@ -48,8 +94,8 @@ impl SmallDisk {
                 "tmpfs"
             }
         };
-        let messages = listen_for_messages(scratch);
-        let disk = SmallDisk { directory, file_system, messages };
+        let syslog = replace_syslog(scratch);
+        let disk = SmallDisk { directory, file_system, syslog };
         fs::write(disk.directory.join("ballast"), vec![0xa5; BALLAST_BYTES])
             .map_err(|error| say("its first file", error))?;
         Ok(disk)
@@ -86,13 +132,7 @@ impl SmallDisk {
     /// Returns the messages to the system's log since the last call, each message once.
     pub fn messages(&self) -> Vec<String> {
         let mut messages: Vec<String> = Vec::new();
-        let Some(socket) = &self.messages else { return messages };
-        let mut buffer = [0u8; 4096];
-        while let Ok(length) = socket.recv(&mut buffer) {
-            let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
-            // `<29>Nov 22 03:39:43 auditd[123]: text`
-            let message = message.split_once("]: ").map_or(&*message, |(_, text)| text);
-            let message = message.trim_matches(['\0', '\n', ' ']).to_owned();
+        for message in self.syslog.iter().flat_map(|syslog| syslog.messages.try_iter()) {
             if !messages.contains(&message) {
                 messages.push(message);
             }
@@ -119,7 +159,7 @@ fn mount_ext4(scratch: &Path, directory: &Path) -> Result<(), String> {
 }
 
 /// A copy of `/dev` that is written to elsewhere, with a socket of ours where syslog(3) sends to.
-fn listen_for_messages(scratch: &Path) -> Option<UnixDatagram> {
+fn replace_syslog(scratch: &Path) -> Option<Syslog> {
     let [upper, work] = ["dev-upper", "dev-work"].map(|name| scratch.join(name));
     fs::create_dir(&upper).ok()?;
     fs::create_dir(&work).ok()?;
@@ -127,8 +167,7 @@ fn listen_for_messages(scratch: &Path) -> Option<UnixDatagram> {
     run("mount", &["-t", "overlay", "-o", &options, "overlay", "/dev"]).ok()?;
     let _ = fs::remove_file("/dev/log");
     let socket = UnixDatagram::bind("/dev/log").ok()?;
-    socket.set_nonblocking(true).ok()?;
-    Some(socket)
+    Syslog::receive(socket).ok()
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
@@ -148,4 +187,22 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
 
 fn text(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_messages_than_the_socket_holds_block_nobody() {
+        let (auditd, socket) = UnixDatagram::pair().unwrap();
+        let syslog = Syslog::receive(socket).unwrap();
+        auditd.set_write_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        for number in 0..500 {
+            auditd.send(format!("<28>Nov 28 12:56:49 auditd[9]: {number}\n\0").as_bytes()).unwrap();
+        }
+        let received: Vec<String> = syslog.messages.iter().take(500).collect();
+        assert_eq!(received, (0..500).map(|number| number.to_string()).collect::<Vec<_>>());
+        drop(syslog); // ends its thread
+    }
 }

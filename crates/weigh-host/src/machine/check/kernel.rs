@@ -62,21 +62,21 @@ pub(super) fn audit(seen: &CheckInput) -> Option<Finding> {
             found(Note, "not visible without root".into(), effect)
         }
         (Some(0), Some(true)) => {
-            found(Warning, format!("off, {daemon}, but it was on since the boot"), SLOW_CALLS)
-                .fix(reboot)
+            let now = format!("off now, but it was on since the boot; {daemon} runs");
+            found(Warning, now, SLOW_CALLS).fix(reboot)
         }
         (Some(0), Some(false)) => {
-            let now = format!("off since the boot, {daemon}");
+            let now = format!("off since the boot; {daemon} runs");
             found(Good, now, "Auditing costs no time in any sample.")
         }
         (Some(0), None) => found(
             Note,
-            format!("off, {daemon}; unknown here whether it was on since the boot"),
+            format!("off now; unknown here whether it was on since the boot; {daemon} runs"),
             "If auditing was on, each system call takes longer.",
         ),
         (Some(enabled), _) => found(
             Warning,
-            format!("on{}, {daemon}", if enabled == 2 { " and locked" } else { "" }),
+            format!("on{}; {daemon} runs", if enabled == 2 { " and locked" } else { "" }),
             "Audit rules and contexts cost time in every sample. Only `weigh compare audit` avoids \
              this, for its samples without auditing.",
         )
@@ -167,7 +167,7 @@ mod tests {
             [Warning; 2]
         );
         assert_eq!([severity(None, None), severity(None, Some(true))], [Note, Warning]);
-        assert_eq!(audit(Some((2, 7)), None).now, "on and locked, an audit daemon");
+        assert_eq!(audit(Some((2, 7)), None).now, "on and locked; an audit daemon runs");
     }
 
     #[test]
