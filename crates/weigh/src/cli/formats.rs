@@ -76,12 +76,18 @@ impl Args for FormatFiles {
     }
 }
 
+/// Option `--csv` of a command, whose files have one line per `what`.
+pub fn csv_of(option: Arg, what: &str) -> Arg {
+    option.help(format!("Write one line of CSV per {what}; `-` is stdout"))
+}
+
 /// Help of `--as`, which names all tables.
 pub fn table_help(verb: &str) -> String {
     let names: Vec<&str> = dialect::names().collect();
     let names = names.join(", ");
     format!(
-        "{verb} the table of another benchmark or paper, without verdicts (docs/import.md): {names}"
+        "{verb} the table of another benchmark, or of a paper (named by its author), without verdicts \
+         (docs/import.md): {names}"
     )
 }
 
