@@ -40,9 +40,9 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Measure the noise of this machine and the smallest change that it can detect (A/A test)
 ///
-/// Compares every workload with itself, as `weigh compare none --no-detail` does. Every verdict `slower` or
-/// `faster` is a false alarm. Combines all calibrations of the same machine (host name, CPU, kernel). The
-/// next `weigh compare` starts from the noise that they measured.
+/// Compares every workload with itself, as `weigh compare none` does, but without latencies. Every verdict
+/// `slower` or `faster` is a false alarm. Combines all calibrations of the same machine (host name, CPU,
+/// kernel). The next `weigh compare` starts from the noise that they measured.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("budget", |budget| budget.help("Time of each experiment").default_value("60s")))]
@@ -58,8 +58,9 @@ pub struct CalibrateArgs {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     repeat: u32,
-    /// After each experiment, run two more with a known cost in one arm: this much more work, such as 1%; and
-    /// 5% more work, all of it in every fifth time slice (docs/calibration.md)
+    /// After each experiment, run two more in which one of the two arms (sides) has a known cost. In the
+    /// first, it does this much more work, such as 1%. In the second, it always does 5% more work in total,
+    /// all of it in every fifth time slice (docs/calibration.md)
     #[arg(
         long,
         value_name = "PERCENT",
