@@ -14,7 +14,7 @@ pub enum Mechanism {
     /// The running kernel starts the next one, without firmware and boot loader
     #[default]
     Kexec,
-    /// The machine resets, and GRUB boots an entry of weigh's once
+    /// The machine resets, and GRUB boots weigh's own entry, for this one boot
     Grub,
 }
 

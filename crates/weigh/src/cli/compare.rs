@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::files::Files;
+use super::formats::csv_of;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
 use super::interleaving::{Interleave, Interleaving};
@@ -46,7 +47,7 @@ Examples:
   sudo weigh compare audit:rules=/etc/audit/audit.rules -w unixbench --budget 6m
       Measure your own rules with UnixBench's twelve workloads.
   weigh compare seccomp:profile=docker.json -- ./my-server-bench --quick
-      Run your own command under your own profile. If the command prints a line
+      Run your own command under your own profile. If its last line of output is
       {\"operations\":N,\"elapsed_ns\":N}, weigh compares that rate, otherwise the
       run time.
   weigh compare seccomp -w stat --fail-above 3% --github-summary
@@ -68,9 +69,8 @@ Examples:
       Compare two identical arms (an A/A test): any difference is a false alarm.
 
 Environment:
-  WEIGH_WORKLOADS=FILE  measure another build of the workloads, such as one by
-                        another compiler, not the embedded one
-                        (docs/workloads.md)
+  WEIGH_WORKLOADS=FILE  measure this file instead of the embedded workloads,
+                        such as a build by another compiler (docs/workloads.md)
 
 `weigh list treatments` and `weigh list workloads` list what you can name.
 
@@ -90,8 +90,10 @@ Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result,
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "pair")))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, TIMEOUTS)))]
 #[command(mut_arg("fixtures", |fixtures| also(fixtures, IN_ALL_ARMS)))]
+#[command(mut_arg("setup", |setup| also(setup, ". It has no treatment")))]
 #[command(mut_arg("beside", |beside| beside.conflicts_with("command")))]
 #[command(mut_arg("client", |client| client.conflicts_with("command")))]
 #[command(mut_arg("interleave", |interleave| interleave.conflicts_with("command")))]
@@ -116,8 +118,8 @@ pub struct CompareArgs {
     #[command(flatten)]
     beside: BesideOptions,
     /// Length of the timed part of a sample, such as 100ms [default: chosen from the first pairs, 10ms to
-    /// 250ms. Fixed lengths: 20ms with --pairs, but 70ms for audit, whose cost grows until its queue is full;
-    /// 70ms with --metric latency_…; 200ms with vm; 1s with boot]
+    /// 250ms (audit: 50ms to 250ms). Fixed lengths: 20ms with --pairs (audit: 70ms), 70ms with --metric
+    /// latency_…, 200ms with vm, 1s with boot]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command")]
     sample: Option<Duration>,
@@ -126,8 +128,8 @@ pub struct CompareArgs {
     #[command(flatten)]
     pairing: Pairing,
     /// Side that gets the treatment, for workloads that send requests to a server; the other side is
-    /// exempt. A treatment of the whole system, such as sysctl (but not audit), affects both sides in any
-    /// case
+    /// exempt. With --client it is the server. A treatment of the whole system, such as sysctl (but not
+    /// audit), affects both sides in any case
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
     treat: WhoIsTreated,
     /// Skip the last step: measuring the latency of single operations (p50, p99) after the pairs

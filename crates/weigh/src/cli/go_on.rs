@@ -14,7 +14,7 @@ use weigh_store::Store;
 /// `--continue`.
 #[derive(Debug, Args)]
 pub struct ContinueOption {
-    /// Continue this stored experiment for the time of --budget, and judge old and new pairs together
+    /// Continue this stored experiment for the time of --budget, and judge stored and new pairs together
     #[arg(long = "continue", value_name = "ID")]
     pub go_on: Option<String>,
 }

@@ -13,8 +13,8 @@ pub const AROUND: &str = "Around a command";
 #[derive(Debug, Args)]
 #[command(next_help_heading = AROUND)]
 pub struct HookArgs {
-    /// Run this with `sh` before the first run of each set (--sets), for example 'make config'. It is neither
-    /// timed nor treated. If it fails, there is no result
+    /// Run this with `sh` before the first run of each set (--sets), for example 'make config'. It is not
+    /// timed. If it fails, there is no result
     #[arg(long, value_name = "LINE", requires = "command")]
     setup: Option<String>,
     /// Run this with `sh` after the last run of each set, for example 'rm -rf out'. After Ctrl-C it runs as

@@ -61,8 +61,8 @@ pub struct Pairing {
 fn metric_help() -> String {
     let of_samples: Vec<&str> = SAMPLE_METRICS.iter().map(|metric| metric.name).collect();
     format!(
-        "Give this metric of the same samples a verdict as well; may be repeated. One of {}, {} (which time \
-         every operation by itself), or a reading that your program reports (docs/metrics.md). Each metric \
+        "Give this metric of the same samples a verdict as well; may be repeated. One of {}, {} (timing each \
+         operation of the samples), or a reading of a mix, a network or your program (docs/metrics.md). Each \
          counts as one more row, so name only those that you need",
         of_samples.join(", "),
         Percentile::ALL.map(Percentile::name).join(", ")
