@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::files::Files;
+use super::formats::csv_of;
 use super::measuring::{FixtureOption, Measuring, defaults_to};
 use super::mixes::Mixes;
 use super::profiler::ProfilerOption;
@@ -53,14 +54,15 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// Find out how many simulated users this machine can serve
 ///
 /// Each user is a process that does about a hundred jobs (small pieces of work, such as a file copy), in
-/// random order. A mix says which jobs, and how often, as in AIM's Suite VII and re-aim. A load point is the
-/// mix with one number of users.
+/// random order. A mix says which jobs, and how often, as in the benchmarks AIM Suite VII and re-aim. A load
+/// point is the mix with one number of users.
 ///
 /// Doubles the users until the throughput no longer grows. Then measures all load points that may be the
 /// peak, in rounds, until the interval of the best one is narrow. docs/load.md explains the report.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value("3m")))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "sample")))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus 10s per user")))]
 pub struct LoadArgs {
     /// Mix to measure, or a file with one: ./my.toml, or a workfile of re-aim [default: shared]
@@ -82,8 +84,9 @@ pub struct LoadArgs {
     /// only 1 job a minute; or at a number of users, such as 500 (docs/load.md) [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
-    /// Users to add per step, such as 10; `adaptive` uses re-aim's steps. With this option the peak is the
-    /// point where re-aim would stop (docs/load.md) [default: double the users]
+    /// Users to add per step, such as 10; `adaptive` uses re-aim's steps. With this option weigh stops adding
+    /// users where re-aim would stop; the peak is the best of all points (docs/load.md) [default: double the
+    /// users]
     #[arg(long, value_name = "N", value_parser = Increment::parse)]
     increment: Option<Increment>,
     /// Minimum number of samples of each load point

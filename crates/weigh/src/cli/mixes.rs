@@ -21,7 +21,8 @@ pub struct Mixes {
     #[arg(help_heading = MIXES, long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     jobs: Option<u32>,
-    /// Time for which each user of a mix repeats its jobs, such as 10s [default: each job once]
+    /// Time for which each user of a mix repeats its jobs, such as 10s [default: its list of jobs
+    /// once]
     #[arg(help_heading = MIXES, long, value_name = "TIME", value_parser = value::period)]
     period: Option<Duration>,
     /// Size of the file of each user for the disk jobs of a mix, such as 10k or 2m [default: as the mix
@@ -50,12 +51,12 @@ pub struct Mixes {
     /// nothing there [default: a tree that weigh makes]
     #[arg(help_heading = MIXES, long, value_name = "DIR", value_parser = directory)]
     disk_tree: Option<PathBuf>,
-    /// Make the file that the disk jobs of a mix read as large as this share of the memory, such as 150%. The
-    /// rows are called NAME@beyond-cache-150%
+    /// Size of the file that the disk jobs of a mix read, as a share of the memory, such as 150%. The rows
+    /// are called NAME@beyond-cache-150%
     #[arg(help_heading = MIXES, long, value_name = "SHARE", value_parser = share)]
     beyond_cache: Option<f64>,
-    /// Drop the input files from the page cache first: those of the disk jobs of a mix, or of a workload that
-    /// reads files, such as disk_brd. The rows are called NAME@cold
+    /// Before the jobs of each sample, drop their input files from the page cache: those of the disk jobs of
+    /// a mix, or of a workload that reads files, such as disk_brd. The rows are called NAME@cold
     #[arg(help_heading = MIXES, long)]
     cold: bool,
     /// Memory that each process keeps if the mix has the job `resident`, such as 64m [default: as the mix

@@ -5,13 +5,13 @@ use clap::Args;
 /// Option for the profiler, which looks at the processes of a launch.
 #[derive(Debug, Default, Args)]
 pub struct ProfilerOption {
-    /// After measuring, run each workload once more, in `compare` in each arm, and at the same time this line
-    /// with `sh`, such as 'perf record -p {pids}'. The report shows its output; for perf record, the kernel
+    /// After measuring, run this line with `sh` while each workload runs once more (in every arm, if arms are
+    /// compared), such as 'perf record -p {pids}'. The report shows its output; for perf record, the kernel
     /// functions that took most time.
     ///
     /// {pid} is the process of the workload, {pids} are all its processes, separated by commas; for a mix
-    /// they are the driver and the users. The line gets SIGINT when the workload ends; if it continues for
-    /// 20 s, it is killed.
+    /// they are the driver, the users, and a process that cleans up after them. The line gets SIGINT when the
+    /// workload ends; if it continues for 20 s, it is killed.
     #[arg(long, value_name = "LINE", value_parser = filled)]
     profiler: Option<String>,
 }
