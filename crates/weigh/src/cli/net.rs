@@ -8,6 +8,7 @@ use clap::{Arg, Args, Subcommand};
 use rustix::fs::{Access, access};
 
 use super::files::Files;
+use super::formats::csv_of;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::measuring::Measuring;
 use super::net_machines::NetMachines;
@@ -41,8 +42,8 @@ Examples:
   weigh net rank k3f9qx ./other.json
       Rank machines by their BTU, with intervals and ties.
   sudo weigh compare audit -w net:btu-quick
-      Verdicts with and without a treatment: on the BTU, on the penalty of the
-      host, and on the BTU of each payload size.
+      Compare with and without a treatment: give verdicts on the BTU, on the
+      penalty of the host, and on the BTU of each class.
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
@@ -50,8 +51,8 @@ const BUDGET_HELP: &str =
     "Stop measuring after this time, even if the interval is wider than --precision";
 const TIMEOUT_HELP: &str = "Kill the processes of a cell after this time, and report no BTU [default: 2m, \
                             and 500 round trips more for cells with a delay]";
-const CONTINUE_HELP: &str = "Continue this stored experiment for the time of --budget, and judge old and new \
-                             sweeps (passes over all cells) together";
+const CONTINUE_HELP: &str = "Continue this stored experiment for the time of --budget, and judge stored and \
+                             new sweeps (passes over all cells) together";
 
 /// Measure how much load slows the network of this host, and how much traffic slows the load
 ///
@@ -59,16 +60,19 @@ const CONTINUE_HELP: &str = "Continue this stored experiment for the time of --b
 /// W_active takes part in every transfer; W_passive joins in those with two connections. No traffic leaves
 /// the machine without --active and --passive.
 ///
-/// A component is a kind of TCP transfer: send, receive, both at once, over a link with delay, or one that
-/// drops packets. An activity is the work that keeps the host busy: arithmetic, file copies or FTP. A cell
-/// is one transfer: a component, a payload class (bytes per write, 100 to 65536) and an activity, or none.
+/// A component is a kind of TCP transfer: sending, receiving, both at once, sending or receiving over a link
+/// with delay, or sending over a link that drops packets. An activity is the work that keeps the host busy:
+/// arithmetic, file copies or FTP. A cell is one transfer: a component, a class (bytes per write, 100 to
+/// 65536), and an activity or no activity.
 ///
-/// BTU (bits to the user) is the geometric mean of the rates of all cells with an activity, in Mb/s. A
-/// penalty is the extra time that a transfer takes alongside an activity, or an activity alongside a
-/// transfer. The method is that of Maly, Gupta and Mynam (1996); docs/net.md explains it.
+/// BTU (bits to the user) is the geometric mean of the rates of the cells with an activity, in Mb/s; each
+/// component counts once, with the mean over its delays or drops. A penalty is the extra time that a transfer
+/// takes alongside an activity, or an activity alongside a transfer. The method is that of Maly, Gupta and
+/// Mynam (1996); docs/net.md explains it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value("4m")))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "sample (one cell in one sweep)")))]
 #[command(mut_arg("timeout", |timeout| timeout.help(TIMEOUT_HELP)))]
 #[command(mut_arg("go_on", |go_on| go_on.help(CONTINUE_HELP)))]
 #[command(mut_args(settled_by_continue), mut_args(without_spec))]

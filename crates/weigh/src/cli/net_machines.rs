@@ -7,15 +7,16 @@ use weigh_net::far_host::FarHosts;
 /// Machines of both black boxes. Without these options both run on this machine.
 #[derive(Debug, Args)]
 pub struct NetMachines {
-    /// For network cells: run W_active, the peer in every transfer, on USER@HOST [default: this machine]
+    /// For the network (weigh net, -w net:GRID): run W_active, the peer in every transfer, on USER@HOST
+    /// [default: this machine]
     ///
-    /// USER must be root. weigh connects by ssh and copies itself there. It makes a network namespace on the
-    /// interface of ssh, and removes both at the end (docs/net-machines.md). Append options as in
-    /// root@10.1.0.2,port=2222,identity=FILE,known_hosts=FILE.
+    /// USER must be root. weigh connects by ssh, copies itself there, and makes a network namespace on the
+    /// interface that ssh uses. At the end it removes the namespace and its copy (docs/net-machines.md).
+    /// Append options as in root@10.1.0.2,port=2222,identity=FILE,known_hosts=FILE.
     #[arg(long, value_name = "USER@HOST", requires = "passive", help_heading = "Three machines")]
     active: Option<String>,
-    /// For network cells: run W_passive, the peer of the second connection, on USER@HOST, as --active does
-    /// [default: this machine]
+    /// For the network: run W_passive, the second peer, on USER@HOST, as --active does [default: this
+    /// machine]
     #[arg(long, value_name = "USER@HOST", requires = "active", help_heading = "Three machines")]
     passive: Option<String>,
 }
