@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::files::Files;
+use super::formats::csv_of;
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use weigh_audit::attribution::{RulesRequest, measure_rules};
 use weigh_audit::profile::file as profile_file;
@@ -29,10 +30,11 @@ Exit status: 0 done, 2 error, 130 interrupted.";
 /// Measure what each audit rule costs
 ///
 /// Loads the rules with auditctl and reads them back from the kernel. Then adds and removes single rules,
-/// and groups of rules with the same conditions (kinds), while a process of weigh makes system calls. The
+/// and kinds of rules (groups with the same conditions), while a process of weigh makes system calls. The
 /// rules of this host stay in force, and weigh restores everything at the end. See docs/guide-rules.md.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "audit rule")))]
 pub struct RulesArgs {
     /// Rule files, or directories with `*.rules` files, such as /etc/audit/rules.d
     #[arg(required = true, value_name = "FILE|DIR")]
@@ -50,9 +52,9 @@ pub struct RulesArgs {
     /// FILE [default: a fixed mix of calls]
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// Approximate time for measuring the cost of each rule; more time makes intervals narrower. Loading
-    /// the rules, finding which of them match, and trying cheaper ways to write them take additional time
-    /// [default: 15s if a PMU counts instructions, otherwise 50s]
+    /// Approximate total time for measuring the costs of all rules; more time makes intervals narrower.
+    /// Loading the rules, finding which of them match, and trying cheaper ways to write them take additional
+    /// time [default: 15s if the CPU's hardware counters (PMU) can be read, otherwise 50s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
