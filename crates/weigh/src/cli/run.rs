@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::copies::{self, Copies};
 use super::files::Files;
+use super::formats::csv_of;
 use super::measuring::{BesideOptions, FixtureOption, Measuring, also, defaults_to};
 use super::mixes::Mixes;
 use super::progress_sink::Terminal;
@@ -43,7 +44,7 @@ const OTHER_ENDS: [&str; 3] = ["lasting", "capacity", "classic"];
 const EXAMPLES: &str = "\
 Examples:
   weigh run
-      Measure the suite quick; with --budget 20s with fewer samples.
+      Measure the suite quick. Add --budget 20s to stop earlier, with fewer samples.
   weigh run unixbench
       Show UnixBench's index, for one copy and for one copy per CPU.
   weigh run unixbench --classic
@@ -61,9 +62,8 @@ Examples:
       How many requests per second can it answer, 99 of 100 within 50 ms?
 
 Environment:
-  WEIGH_WORKLOADS=FILE  measure another build of the workloads, such as one by
-                        another compiler, not the embedded one
-                        (docs/workloads.md)
+  WEIGH_WORKLOADS=FILE  measure this file instead of the embedded workloads,
+                        such as a build by another compiler (docs/workloads.md)
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
@@ -75,6 +75,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).conflicts_with_all(OTHER_ENDS)))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "sample")))]
 #[command(mut_arg("rate", |rate| also(rate, RATE_OF_CLIENTS)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus twice the sample length")))]
 pub struct RunArgs {
@@ -88,8 +89,8 @@ pub struct RunArgs {
     /// Length of the timed part of a sample, such as 100ms [default: 70ms; 2s with --capacity]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
-    /// Test endurance: send requests to the same server for this time, in passes, such as 2h. Wrong answers
-    /// and hangs are counted; they do not end the test. For workloads that send requests to a server
+    /// Test endurance: send requests to the same server for this time, such as 2h, divided into passes. Wrong
+    /// answers and hangs are counted; they do not end the test. For workloads that send requests to a server
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
           conflicts_with_all = ["samples", "sample", "classic"])]
     lasting: Option<Duration>,
