@@ -36,7 +36,7 @@ Examples:
   sudo weigh doctor --fix
       Do the same until Ctrl-C, while you work in another terminal.
   weigh doctor --disk
-      Measure the disk below $TMPDIR; --disk=DIR measures another one.
+      Measure the disk that holds $TMPDIR; --disk=DIR measures another one.
   sudo weigh doctor --install apps
       Install the servers that `weigh run app` measures; asks first.
   sudo weigh doctor --install vm
@@ -55,13 +55,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Check whether this machine is fit to measure, and temporarily reduce noise
 ///
-/// Prints warnings about disturbances, and facts worth knowing, which only limit how far a result applies.
-/// The report of every experiment repeats the warnings; its JSON and HTML also contain the facts
-/// (docs/doctor.md).
+/// Prints warnings (something disturbs measuring) and facts (these disturb nothing, but limit to which
+/// machines a result applies). The report of every experiment repeats the warnings; its JSON and HTML also
+/// contain the facts (docs/doctor.md).
 ///
-/// Changes nothing without --fix. With --fix, sets the governor of the CPUs to performance, turns boost off,
-/// and restores both when COMMAND ends. If weigh is killed, a guard process restores them. If the guard is
-/// killed too, `weigh restore` does it.
+/// Without --fix, --install or --disk, changes nothing. With --fix, sets the governor of the CPUs to
+/// performance, turns boost off, and restores both when COMMAND ends. If weigh is killed, a guard process
+/// restores them. If the guard is killed too, `weigh restore` does it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
@@ -72,11 +72,11 @@ pub struct DoctorArgs {
     #[arg(long)]
     fix: bool,
     /// Install missing programs with apt-get (Debian, Ubuntu), and start none of them; needs root and asks
-    /// first. Elsewhere weigh prints the names of the packages in Debian
+    /// first. On other distributions, weigh only prints Debian's names of the packages
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fix", "json"])]
     install: Option<install::Installable>,
-    /// Measure the speed of the device below DIR without the page cache, and store it for later reports.
-    /// Writes a file of 128 MiB there for about five seconds [default: $TMPDIR, or /tmp]
+    /// Measure the speed of the device that holds DIR, bypassing the page cache, and store it for later
+    /// reports. Writes a file of 128 MiB to DIR for about five seconds [default: $TMPDIR, or /tmp]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     #[arg(conflicts_with_all = ["fix", "install"])]
     disk: Option<Option<PathBuf>>,
