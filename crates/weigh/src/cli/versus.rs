@@ -31,8 +31,8 @@ Examples:
   weigh versus --continue k3f9qx --budget 5m
       Continue an experiment that has no verdict yet.
 
-The time of a command includes its start, and the start of the shell. If a
-command prints a line {\"operations\":N,\"elapsed_ns\":N}, weigh compares that
+The time of a command includes its start, and the start of the shell. If its
+last line of output is {\"operations\":N,\"elapsed_ns\":N}, weigh compares that
 rate instead.
 
 Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
@@ -41,7 +41,7 @@ Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 const BUDGET_HELP: &str = "Stop measuring after this time, even if commands have no verdict yet [default: \
                            2m; at least 8s for each command after the first]";
 
-/// Compare the time of commands with the first of them, the baseline
+/// Compare the run time of each command with that of the first one, the baseline
 ///
 /// Runs each command in pairs with the first one, in random order. Stops when each has a verdict (slower,
 /// faster, or equivalent within the margin) and a narrow interval, or when the budget is spent. Write each
