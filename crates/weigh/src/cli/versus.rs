@@ -41,6 +41,9 @@ Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 const BUDGET_HELP: &str = "Stop measuring after this time, even if commands have no verdict yet [default: \
                            2m; at least 8s for each command after the first]";
 
+const MARGIN_HELP: &str =
+    "Difference of the rates (runs per second) below which two commands count as equivalent";
+
 /// Compare the run time of each command with that of the first one, the baseline
 ///
 /// Runs each command in pairs with the first one, in random order. Stops when each has a verdict (slower,
@@ -51,6 +54,7 @@ const BUDGET_HELP: &str = "Stop measuring after this time, even if commands have
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "24h")))]
+#[command(mut_arg("margin", |margin| margin.help(MARGIN_HELP)))]
 #[command(mut_args(settled_by_continue))]
 pub struct VersusArgs {
     /// Commands, each in quotes: the baseline, and one or more to compare with it
