@@ -26,7 +26,7 @@ pub struct SmallDisk {
     syslog: Option<Syslog>,
 }
 
-/// What auditd tells the system's log.
+/// Messages of auditd to the system's log.
 ///
 /// A thread receives at any time. The socket holds `net.unix.max_dgram_qlen` messages, 10 by
 /// default; with more, auditd would wait in syslog(3), and the audited programs for auditd.
