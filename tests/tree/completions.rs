@@ -4,44 +4,118 @@ use std::process::Command;
 
 use crate::support::{Home, program, skip};
 
-/// Returns the completions that bash offers for the last of these words.
-fn complete(home: &Home, words: &[&str]) -> Vec<String> {
-    let script = "source <(\"$1\" completions bash); COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
-                  _weigh_with_names \"$1\" \"${!#}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let mut command = home.command("bash");
-    command.args(["-c", script, "bash"]).arg(program()).args(words);
+/// Runs a script in a shell that finds the program as `weigh`, and returns what it prints.
+fn in_shell(home: &Home, shell: &[&str], script: &str) -> Vec<String> {
+    let mut command = home.command(shell[0]);
+    let directory = program().parent().unwrap().display().to_string();
+    let path = std::env::var("PATH").unwrap();
+    command.args(&shell[1..]).args(["-c", script]).env("PATH", format!("{directory}:{path}"));
     let outcome = home.start(command).finish();
-    assert_eq!(outcome.stderr, "", "{words:?}");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{script}");
     outcome.stdout.lines().map(String::from).collect()
 }
 
-#[test]
-fn bash_knows_workloads_suites_treatments_and_experiments() {
+/// Returns what bash would insert for the last word of a line: bash splits words at `:`, `=` and `@`, too.
+fn in_bash(home: &Home, line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for character in line.chars() {
+        match character {
+            ' ' => words.push(String::new()),
+            ':' | '=' | '@' => words.extend([character.to_string(), String::new()]),
+            other => words.last_mut().unwrap().push(other),
+        }
+    }
+    let last = words.len() - 1;
+    let is_part = |(at, word): (usize, String)| (at == last || !word.is_empty()).then_some(word);
+    let words: Vec<String> = words.into_iter().enumerate().filter_map(is_part).collect();
+    let script = format!(
+        "source <(weigh completions bash); COMP_LINE='{line}' COMP_POINT={}; COMP_WORDS=({}); \
+         COMP_CWORD={}; _weigh weigh; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        line.len(),
+        words.iter().map(|word| format!("'{word}' ")).collect::<String>(),
+        words.len() - 1,
+    );
+    in_shell(home, &["bash", "--norc"], &script)
+}
+
+fn in_zsh(home: &Home, line: &str) -> Vec<String> {
+    let (words, last) = line.rsplit_once(' ').unwrap();
+    // In place of the functions that only a terminal has.
+    let script = format!(
+        "compdef() {{ :; }}; _files() {{ print -- '(files)'; }}; \
+         _describe() {{ print -rl -- ${{(P)3}}; }}; source <(weigh completions zsh); \
+         words=({words} '{last}'); CURRENT=${{#words}}; PREFIX='{last}'; _weigh"
+    );
+    let offered = in_shell(home, &["zsh", "-f"], &script);
+    offered.iter().map(|line| line.replace("\\:", "\0")).map(value_of_zsh).collect()
+}
+
+/// `_describe` takes `value:help`.
+fn value_of_zsh(line: String) -> String {
+    line.split(':').next().unwrap_or_default().replace('\0', ":")
+}
+
+fn in_fish(home: &Home, line: &str) -> Vec<String> {
+    let script = format!("source (weigh completions fish | psub); complete -C '{line}'");
+    let offered = in_shell(home, &["fish", "--no-config"], &script);
+    offered.iter().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+}
+
+type Complete = fn(&Home, &str) -> Vec<String>;
+
+/// Checks what a shell offers. One that splits words at some characters is offered the rest after the last
+/// of them in the typed word.
+fn check(complete: Complete, splits_at: &[char]) {
     let home = Home::new();
-    let offers = |words: &[&str], name: &str| {
-        let offered = complete(&home, words);
-        assert!(offered.iter().any(|offer| offer == name), "{words:?}: {offered:?}");
+    home.file("mine.rules", "");
+    let offers = |line: &str, word: &str| {
+        let typed = line.rsplit(' ').next().unwrap();
+        let rest = &word[typed.rfind(splits_at).map_or(0, |at| at + 1)..];
+        let offered = complete(&home, line);
+        assert!(offered.iter().any(|offer| offer == rest), "{line}: {offered:?}");
     };
-    offers(&["compare", "audit", "-w", "unixb"], "unixbench");
-    offers(&["compare", "-w", "getpp"], "getppid");
-    offers(&["run", "lat-pi"], "lat-pipe@same-cpu");
-    offers(&["compare", "sec"], "seccomp");
-    offers(&["compare", "--base", "no"], "none");
-    offers(&["compare", "-w", "load"], "load:shared");
-    offers(&["load", "sh"], "shared");
-    offers(&["show", "--as", "nitz"], "nitzberg");
-    offers(&["comp"], "compare");
-    offers(&["vers"], "versus");
-    offers(&["versus", "a", "b", "--same"], "--same-output");
-    offers(&["compare", "--fail"], "--fail-above");
+    offers("weigh compare audit -w unixb", "unixbench");
+    offers("weigh run lat-pi", "lat-pipe@same-cpu");
+    offers("weigh compare sec", "seccomp:");
+    offers("weigh compare seccomp:pro", "seccomp:profile=");
+    offers("weigh compare seccomp:", "seccomp:compares=");
+    offers("weigh compare audit:backlog=64,wai", "audit:backlog=64,wait=");
+    offers("weigh compare audit:rules=mi", "audit:rules=mine.rules");
+    offers("weigh compare -w load:sha", "load:shared");
+    offers("weigh compare --workload=unixbench-3", "--workload=unixbench-3.11");
+    offers("weigh compare seccomp -- sor", "sort");
+    offers("weigh comp", "compare");
+    offers("weigh versus a b --same", "--same-output");
+    assert!(!complete(&home, "weigh ").iter().any(|word| word.starts_with("__")));
     assert!(!home.database().exists(), "to look makes no database");
     home.file("t.csv", "test,unit,a,b\nx,us,1,2\n");
     home.succeed("import t.csv");
     let id = home.query_text("SELECT id FROM experiment");
     home.succeed(&["tag", &id, "--name", "first-one"]);
-    offers(&["show", &id[..2]], &id);
-    offers(&["diff", "latest", "fir"], "first-one");
-    offers(&["export", ""], "latest");
+    offers(&format!("weigh show {}", &id[..2]), &id);
+    offers("weigh diff latest fir", "first-one");
+    offers("weigh export ", "latest");
+}
+
+#[test]
+fn bash_completes_names_labels_and_files() {
+    check(in_bash, &[':', '=', '@']);
+}
+
+#[test]
+fn zsh_completes_names_labels_and_files() {
+    match Command::new("zsh").arg("--version").output() {
+        Ok(_) => check(in_zsh, &[]),
+        Err(_) => skip("zsh", "needs zsh"),
+    }
+}
+
+#[test]
+fn fish_completes_names_labels_and_files() {
+    match Command::new("fish").arg("--version").output() {
+        Ok(_) => check(in_fish, &[]),
+        Err(_) => skip("fish", "needs fish"),
+    }
 }
 
 #[test]

@@ -87,14 +87,18 @@ impl Grid {
                 .map_err(|error| format!("cannot read the grid {name}: {error}"))?;
             return parse(name, &text);
         }
-        let names: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
         match EMBEDDED.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => parse(&format!("suites/net/{name}.toml"), text),
             None => Err(format!(
                 "unknown grid `{name}`; known: {}; for a file, give its path (./{name}.toml)",
-                names.join(", ")
+                Self::names().collect::<Vec<_>>().join(", ")
             )),
         }
+    }
+
+    /// Returns the names of those that are built in.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        EMBEDDED.iter().map(|(name, _)| *name)
     }
 
     /// Finds the grid that a workload's label names, if there is one.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command};
-use clap_complete::Shell;
+use clap::{Args, Command, ValueEnum};
 
 use super::{man, output};
 
@@ -18,24 +17,24 @@ Examples:
   weigh man | man -l -                            read the page
   sudo weigh man --directory /usr/share/man/man1  write one page per command";
 
-/// Asks weigh for names first: workloads, suites, treatments, experiments. Where it knows none, what was
-/// generated offers options and files.
-const DYNAMIC: &str = r#"
-_weigh_with_names() {
-    local names
-    names=$("$1" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-    if [[ -n $names ]]; then
-        mapfile -t COMPREPLY <<<"$names"
-    else
-        _weigh "$@"
-    fi
+/// Functions that ask `weigh __complete`. Where it knows nothing, the shell completes files.
+const SCRIPTS: [(Shell, &str); 3] = [
+    (Shell::Bash, include_str!("completions/weigh.bash")),
+    (Shell::Zsh, include_str!("completions/weigh.zsh")),
+    (Shell::Fish, include_str!("completions/weigh.fish")),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
-complete -F _weigh_with_names -o bashdefault -o default weigh
-"#;
 
 /// Print the completions for a shell
 ///
-/// In bash, names of workloads, suites, mixes, treatments, fixtures and experiments are completed, too.
+/// Completes commands, options, files, and names: of workloads, suites, mixes, treatments with their
+/// parameters, fixtures and experiments.
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArgs {
@@ -53,14 +52,9 @@ pub struct ManArgs {
 }
 
 impl CompletionsArgs {
-    pub fn run(self, command: &mut Command) -> Result<u8, String> {
-        let mut text = Vec::new();
-        clap_complete::generate(self.shell, command, "weigh", &mut text);
-        let mut text = String::from_utf8_lossy(&text).into_owned();
-        if self.shell == Shell::Bash {
-            text += DYNAMIC;
-        }
-        output::print(&text)?;
+    pub fn run(self) -> Result<u8, String> {
+        let script = SCRIPTS.iter().find(|(shell, _)| *shell == self.shell);
+        output::print(script.map_or("", |(_, script)| script))?;
         Ok(0)
     }
 }

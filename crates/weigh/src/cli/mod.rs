@@ -250,8 +250,8 @@ fn run(cli: Cli, again: ReproduceCommand) -> ExitCode {
         Command::Rules(command) => command.run(&context),
         Command::Restore(command) => command.run(),
         Command::Boot(command) => command.run(&context),
-        Command::Complete(command) => command.run(&context, &Cli::command()),
-        Command::Completions(command) => command.run(&mut Cli::command()),
+        Command::Complete(command) => command.run(&context, Cli::command()),
+        Command::Completions(command) => command.run(),
         Command::Man(command) => command.run(&Cli::command()),
     };
     match result {
