@@ -10,6 +10,7 @@ use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
 use weigh_engine::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use weigh_engine::row::{RowKey, RowState};
+use weigh_model::ids::ArmId;
 
 /// Runs a program once and gives its rate.
 pub type Contestant<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
@@ -64,7 +65,7 @@ pub fn fight(
     seed: u64,
 ) -> Vec<Outcome> {
     let units: Vec<RowKey> = (0..contests.len())
-        .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+        .map(|work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() })
         .collect();
     let design = Design { margin: margin_from_percent(margin_pct), ..Design::default() };
     let mut bench = Bench { contests, started: Instant::now() };
@@ -108,7 +109,7 @@ impl Platform for Bench<'_, '_> {
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         let contest = &mut self.contests[slot.unit.work];
-        let run = if slot.arm == 0 { &mut contest.theirs } else { &mut contest.ours };
+        let run = if slot.arm.is_baseline() { &mut contest.theirs } else { &mut contest.ours };
         run().map(Readings::of_rate).map_err(SampleError::Workload)
     }
 

@@ -10,6 +10,7 @@ use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
 use weigh_engine::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use weigh_engine::row::{RowKey, RowState};
+use weigh_model::ids::ArmId;
 
 use crate::machine::Machine;
 
@@ -36,7 +37,7 @@ pub fn weigh(
     budget_s: f64,
 ) -> Vec<Outcome> {
     let units: Vec<RowKey> = (0..machines.len())
-        .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+        .map(|work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() })
         .collect();
     let usual = Design::default();
     let margin = match effect.abs() < 1.0 - (-usual.margin).exp() {
@@ -85,7 +86,7 @@ impl Platform for Bench<'_> {
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         let machine = &mut self.machines[slot.unit.work];
         self.elapsed_s += machine.sample_s();
-        let factor = if slot.arm == 0 { 1.0 } else { self.effect.exp() };
+        let factor = if slot.arm.is_baseline() { 1.0 } else { self.effect.exp() };
         Ok(Readings::of_rate(factor * machine.rate()))
     }
 

@@ -72,7 +72,7 @@ struct SeenSample {
 
 impl SeenSample {
     fn of(stored: &Stored, detailed: &Detailed) -> Option<SeenSample> {
-        let row = stored.samples.get(&(detailed.work, 0))?;
+        let row = stored.samples_of_run(detailed.work)?;
         let at = row.points.iter().position(|point| point.pair == detailed.pair)?;
         let readings: BTreeMap<&str, f64> = (row.further.get(at).into_iter().flatten())
             .map(|(metric, found): &(Metric, _)| (metric.name(), found.value))

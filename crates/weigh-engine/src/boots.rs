@@ -14,12 +14,13 @@ use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::request::{ProgressSink, Request};
 use super::session::{Done, conduct};
+use weigh_model::ids::ArmId;
 use weigh_model::record::Stored;
 use weigh_store::Store;
 use weigh_treatment::boot::{BootState, DueBoot};
 
-/// Against arm 0.
-const TREATED: usize = 1;
+/// Against the baseline.
+const TREATED: ArmId = ArmId(1);
 /// A boot takes a minute or more: so long is a sample of it, where nobody says otherwise.
 pub const SAMPLE_MS: u64 = 1000;
 
@@ -47,7 +48,7 @@ fn may_begin(rounds: usize, elapsed: Duration, budget: Duration) -> bool {
 /// A half of a pair: the coin says which arm boots first.
 fn half(seed: u64, round: usize, position: usize) -> DueBoot {
     let baseline_first = Coins::new(seed, 0, round).baseline_first();
-    let arm = if baseline_first == (position == 0) { 0 } else { TREATED };
+    let arm = if baseline_first == (position == 0) { ArmId::BASELINE } else { TREATED };
     DueBoot { round, arm, position }
 }
 
@@ -57,7 +58,7 @@ struct Halves {
     works: Vec<usize>,
     rounds: usize,
     /// Work, round, arm.
-    samples: BTreeSet<(usize, usize, usize)>,
+    samples: BTreeSet<(usize, usize, ArmId)>,
 }
 
 impl Halves {
@@ -66,9 +67,11 @@ impl Halves {
         let works = 0..stored.header.works.len();
         let works = works.filter(|work| !failed.contains(&(*work, TREATED))).collect();
         let of_rows = stored.samples.iter().flat_map(|((work, _), row)| {
-            row.points.iter().map(move |point| (*work, point.pair, usize::from(point.is_treated)))
+            row.points
+                .iter()
+                .map(move |point| (*work, point.pair, ArmId(usize::from(point.is_treated))))
         });
-        let samples: BTreeSet<(usize, usize, usize)> = of_rows.collect();
+        let samples: BTreeSet<(usize, usize, ArmId)> = of_rows.collect();
         let rounds = samples.iter().map(|(_, round, _)| round + 1).max().unwrap_or(0);
         Halves { works, rounds, samples }
     }
@@ -158,7 +161,7 @@ impl Session<'_> {
 mod tests {
     use super::*;
 
-    fn halves(works: &[usize], samples: &[(usize, usize, usize)]) -> Halves {
+    fn halves(works: &[usize], samples: &[(usize, usize, ArmId)]) -> Halves {
         let rounds = samples.iter().map(|(_, round, _)| round + 1).max().unwrap_or(0);
         Halves { works: works.to_vec(), rounds, samples: samples.iter().copied().collect() }
     }
@@ -168,24 +171,25 @@ mod tests {
     fn what_was_cut_off_is_measured_next_and_nothing_twice() {
         let first = half(5, 0, 0);
         let second = half(5, 0, 1);
-        assert_eq!((first.arm + second.arm, second.position), (1, 1));
+        assert_ne!(first.arm, second.arm);
+        assert_eq!(second.position, 1);
         assert_eq!(halves(&[0, 1], &[]).missing(5), None, "nothing was begun");
         let cut = halves(&[0, 1], &[(0, 0, first.arm)]);
         assert_eq!(cut.missing(5), Some(first));
         assert_eq!(cut.lacking(&first).collect::<Vec<_>>(), [1]);
         let half_way = halves(&[0, 1], &[(0, 0, first.arm), (1, 0, first.arm)]);
         assert_eq!(half_way.missing(5), Some(second));
-        let whole = [(0, 0, 0), (1, 0, 0), (0, 0, 1), (1, 0, 1)];
+        let whole = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(work, arm)| (work, 0, ArmId(arm)));
         assert_eq!(halves(&[0, 1], &whole).missing(5), None);
         // What failed in one arm is not waited for in the other.
-        assert_eq!(halves(&[0], &[(0, 0, 0), (0, 0, 1), (1, 0, first.arm)]).missing(5), None);
+        assert_eq!(halves(&[0], &[whole[0], whole[2], (1, 0, first.arm)]).missing(5), None);
     }
 
     #[test]
     fn both_orders_come_and_the_seed_gives_them_again() {
         let firsts = |seed| (0..64).map(|round| half(seed, round, 0).arm).collect::<Vec<_>>();
         assert_eq!(firsts(3), firsts(3));
-        let treated = firsts(3).iter().sum::<usize>();
+        let treated = firsts(3).iter().filter(|arm| **arm == TREATED).count();
         assert!((16..48).contains(&treated), "{treated}");
     }
 

@@ -18,6 +18,7 @@ use super::measure::Session;
 use super::platform::{SampleError, SampleSlot, Stop};
 use super::request::ProgressSink;
 use weigh_model::format;
+use weigh_model::ids::ArmId;
 use weigh_model::record::Measured;
 use weigh_workload::executable::Length;
 
@@ -117,7 +118,7 @@ impl Session<'_> {
             let name = self.works[work].name().to_string();
             let mut rates = Vec::new();
             for search in 0..SEARCHES {
-                let slot = SampleSlot::alone(self.unit(work, 0), search);
+                let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), search);
                 let number = format!("{name}, search {} of {SEARCHES}", search + 1);
                 match self.search(host, slot, (limit_ns, pass_ms), &number, progress_sink)? {
                     SearchFound::Bears(rate, measured) => {
@@ -126,7 +127,7 @@ impl Session<'_> {
                     }
                     SearchFound::Below => rates.push(0.0),
                     SearchFound::Failed(reason) => {
-                        host.keep_failure(work, 0, &reason)?;
+                        host.keep_failure(work, ArmId::BASELINE, &reason)?;
                         rates.clear();
                         break;
                     }
@@ -140,7 +141,7 @@ impl Session<'_> {
                     progress_sink.announce(&sentence);
                     host.add_fact(sentence)?;
                 }
-                Err(reason) => host.keep_failure(work, 0, &reason)?,
+                Err(reason) => host.keep_failure(work, ArmId::BASELINE, &reason)?,
             }
         }
         Ok(())

@@ -15,6 +15,7 @@ use paired::Verdict;
 use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
+use weigh_model::ids::ArmId;
 use weigh_model::result::scheme::Scheme;
 
 const PAIR: Duration = Duration::from_millis(100);
@@ -79,7 +80,7 @@ impl Observer for TruthWitness {
 fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
     // So narrow that no row is equivalent, and all go on beyond the choice.
     let design = &Design { margin: 1e-9, ..Design::default() };
-    let unit = RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
+    let unit = RowKey { work: 0, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() };
     let (mut wrong, mut turned) = (0, 0);
     for seed in 0..often() {
         let [sequential, interleaved] = [(0, noises[0]), (1, noises[1])]

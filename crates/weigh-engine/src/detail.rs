@@ -9,6 +9,7 @@ use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::judge::MIN_PAIRS;
+use weigh_model::ids::ArmId;
 
 /// The fewest of which Wilcoxon's exact interval exists at 95 %.
 pub const PAIRS: usize = 6;
@@ -182,12 +183,11 @@ fn affordable(looked: &[Looked], time: Duration) -> Vec<usize> {
 fn look_at_pair(
     state: &mut Looked,
     baseline_first: bool,
-    uncounted: &mut BTreeSet<usize>,
+    uncounted: &mut BTreeSet<ArmId>,
     platform: &mut impl DetailPlatform,
 ) -> Result<(), Stop> {
     let started = platform.elapsed();
-    let treated = state.unit.treated_arm;
-    let arms = if baseline_first { [0, treated] } else { [treated, 0] };
+    let arms = state.unit.arms(baseline_first);
     for look in [Look::Latencies, Look::Counters] {
         for (position, arm) in arms.into_iter().enumerate() {
             let is_uncounted = state.is_uncounted || arms.iter().any(|arm| uncounted.contains(arm));

@@ -321,6 +321,7 @@ mod tests {
     use super::*;
     use crate::example;
     use crate::request::{Passes, Plan, Run};
+    use weigh_model::ids::ArmId;
     use weigh_model::result::summary::Failure;
     use weigh_model::role::SampleRole;
 
@@ -328,7 +329,7 @@ mod tests {
     fn run(passes: Passes, names: &[&str], rate: f64) -> Stored {
         let points = (0..20).map(|pass| example::point(pass, rate + pass as f64 / 1000.0));
         let row = RowSamples { points: points.collect(), ..RowSamples::default() };
-        let samples = (0..names.len()).map(|work| ((work, 0), row.clone())).collect();
+        let samples = (0..names.len()).map(|work| ((work, ArmId::BASELINE), row.clone())).collect();
         let works = names.iter().map(|name| example::work(name, "ops/s"));
         let plan = Plan::Run(Run { passes, ..Run::default() });
         Stored { samples, ..example::stored(plan, works) }
@@ -389,7 +390,7 @@ mod tests {
         for (work, users) in [(0, 1), (1, 2)] {
             stored.header.works[work].name = WorkName::of_users("load:x", users);
             // The first five chose the point, by luck.
-            let points = &mut stored.samples.get_mut(&(work, 0)).unwrap().points;
+            let points = &mut stored.samples.get_mut(&(work, ArmId::BASELINE)).unwrap().points;
             points[..5].iter_mut().for_each(|point| point.rate *= 2.0);
             points[5..].iter_mut().for_each(|point| point.role = SampleRole::Remeasured);
         }

@@ -136,6 +136,7 @@ mod tests {
     use needs::repetitions;
     use paired::betting::DEFAULT_SCALE;
     use paired::simulated::{Machine, Noise};
+    use weigh_model::ids::ArmId;
 
     const SAMPLE: Duration = Duration::from_millis(20);
 
@@ -167,12 +168,14 @@ mod tests {
         seed: u64,
         noise: Noise,
         [a, b, both]: [f64; 3],
-    ) -> (Vec<RowState>, Vec<usize>, Witness) {
+    ) -> (Vec<RowState>, Vec<ArmId>, Witness) {
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
         let design = Design::default();
-        let units: Vec<RowKey> = (1..4)
-            .map(|treated_arm| RowKey { work: 0, treated_arm, start_scale: DEFAULT_SCALE.into() })
-            .collect();
+        let units = [1, 2, 3].map(ArmId).map(|treated_arm| RowKey {
+            work: 0,
+            treated_arm,
+            start_scale: DEFAULT_SCALE.into(),
+        });
         let mut rows = fresh_rows(&units, &design);
         attach(&mut rows, &labels, &design);
         let (mut machine, of_arms) = (Machine::new(noise, seed), [0.0, a, b, a + b + both]);
@@ -197,7 +200,7 @@ mod tests {
         for round in pairs.chunks(3) {
             let mut arms = round.to_vec();
             arms.sort_unstable();
-            assert_eq!(arms, [1, 2, 3]);
+            assert_eq!(arms, [1, 2, 3].map(ArmId));
         }
         let claims = &rows[2].effects;
         let verdicts: Vec<Verdict> = claims.iter().map(|claim| claim.judgement.verdict).collect();

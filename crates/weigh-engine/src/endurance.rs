@@ -7,6 +7,7 @@ use super::platform::{SampleSlot, Stop};
 use super::request::ProgressSink;
 use super::wrong_answers::{WrongAnswers, WrongKind};
 use weigh_model::format;
+use weigh_model::ids::ArmId;
 use weigh_workload::executable::Length;
 
 /// The kinds of a server that hangs or is gone (workloads/shared/http.h).
@@ -45,11 +46,11 @@ impl Session<'_> {
         let (mut firsts, mut course) = (Firsts::default(), Course::default());
         // The servers of the look at all workloads had another life.
         if let Err(reason) = self.take(|| host.begin_passes(work))? {
-            host.keep_failure(work, 0, &reason)?;
+            host.keep_failure(work, ArmId::BASELINE, &reason)?;
             return Ok(None);
         }
         for number in 0..passes {
-            let slot = SampleSlot::alone(self.unit(work, 0), number);
+            let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), number);
             let pass = self.take(|| host.pass(&slot, length))?.map_err(Stop::Failed)?;
             let line = line(&name, number + 1, passes, &pass);
             progress_sink.announce(&line);
@@ -66,7 +67,7 @@ impl Session<'_> {
             }
         }
         let (failure, gone) = course.ending();
-        failure.map_or(Ok(()), |reason| host.keep_failure(work, 0, &reason))?;
+        failure.map_or(Ok(()), |reason| host.keep_failure(work, ArmId::BASELINE, &reason))?;
         if course.gone.is_none() {
             let (failed, all) = host.stop_servers();
             let all = format::plural(all, "server");

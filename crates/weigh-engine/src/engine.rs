@@ -155,23 +155,23 @@ fn measure_pair(
         }
         Err(PairError::Workload { position, reason }) => {
             if position == 1 {
-                *after_treated = slots[0].arm != 0;
+                *after_treated = !slots[0].arm.is_baseline();
             }
             platform.failed(&slots[position], &reason)?;
-            row.failed_alone = slots[position].arm == 0;
+            row.failed_alone = slots[position].arm.is_baseline();
             // A row has the name of its treated arm.
             let of_baseline = if row.failed_alone { "the baseline failed: " } else { "" };
             row.failure = Some(format!("{of_baseline}{reason}"));
             return Ok(());
         }
     };
-    *after_treated = slots[1].arm != 0;
+    *after_treated = !slots[1].arm.is_baseline();
     let log_ratio = (treated.rate / baseline.rate).ln();
     let spent = platform.elapsed() - started;
     leave_where_impossible(row, design, platform)?;
     let counts = row.schedule.main() == scheme && !is_old;
     if counts && let Err(error) = count(row, [&baseline, &treated], (log_ratio, turn)) {
-        let of_treated = slots.into_iter().find(|slot| slot.arm != 0).unwrap_or(slots[1]);
+        let of_treated = slots.into_iter().find(|slot| !slot.arm.is_baseline()).unwrap_or(slots[1]);
         platform.failed(&of_treated, &error)?;
         row.failure = Some(error);
     }
@@ -253,6 +253,7 @@ mod tests {
     use super::*;
     use paired::Verdict;
     use paired::betting::DEFAULT_SCALE;
+    use weigh_model::ids::ArmId;
 
     /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
     struct Fake {
@@ -260,7 +261,7 @@ mod tests {
         ratio: f64,
         slots: Vec<SampleSlot>,
         /// A work and the arm in which it fails.
-        fails: Option<(usize, usize)>,
+        fails: Option<(usize, ArmId)>,
         stops_at: Option<usize>,
         failures: Vec<String>,
     }
@@ -288,7 +289,7 @@ mod tests {
             }
             // A little noise: identical values are a case of their own.
             let wobble = 1.0 + (self.slots.len() * 7919 % 13) as f64 * 1e-4;
-            let rate = if slot.arm == 0 { 100.0 } else { 100.0 * self.ratio };
+            let rate = if slot.arm.is_baseline() { 100.0 } else { 100.0 * self.ratio };
             Ok(Readings::of_rate(rate * wobble))
         }
 
@@ -364,7 +365,7 @@ mod tests {
 
     fn units(works: usize) -> Vec<RowKey> {
         (0..works)
-            .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+            .map(|work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() })
             .collect()
     }
 
@@ -389,7 +390,7 @@ mod tests {
             assert_ne!(pair[0].arm, pair[1].arm);
             assert_eq!((pair[0].position, pair[1].position), (0, 1));
         }
-        let baseline_first = fake.slots.chunks(2).filter(|pair| pair[0].arm == 0).count();
+        let baseline_first = fake.slots.chunks(2).filter(|pair| pair[0].arm.is_baseline()).count();
         assert!(baseline_first > 0 && baseline_first < fake.slots.len() / 2);
     }
 
@@ -459,7 +460,7 @@ mod tests {
     fn a_failing_workload_does_not_stop_the_others() {
         for (arm, said) in [(0, "the baseline failed: it broke"), (1, "it broke")] {
             let mut fake = Fake::new(0.5);
-            fake.fails = Some((1, arm));
+            fake.fails = Some((1, ArmId(arm)));
             let (rows, result) = run(&mut fake, 3, &Design::default(), 600);
             assert_eq!(result, Ok(()));
             assert_eq!(fake.failures, ["1 it broke"]);
@@ -481,13 +482,13 @@ mod tests {
 
     #[test]
     fn rows_that_fail_with_their_baseline_are_all_told() {
-        let units = (1..=3).map(|treated_arm| RowKey {
+        let units = (1..=3).map(|arm| RowKey {
             work: 0,
-            treated_arm,
+            treated_arm: ArmId(arm),
             start_scale: DEFAULT_SCALE.into(),
         });
         let rows = fresh_rows(&units.collect::<Vec<_>>(), &Design::default());
-        let mut fake = Fake { fails: Some((0, 0)), ..Fake::new(0.5) };
+        let mut fake = Fake { fails: Some((0, ArmId::BASELINE)), ..Fake::new(0.5) };
         let (coins, mut told) = (Coins::new(42, 0, 0), States(vec![None; 3]));
         let budget = Duration::from_secs(600);
         let (design, end) = (Design::default(), |_: &[RowState]| budget);

@@ -137,6 +137,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::ids::ArmId;
 
     #[test]
     fn the_least_share_lost_is_of_those_counted_and_those_that_arrived() {
@@ -177,7 +178,7 @@ mod tests {
         };
         let startup = Startup {
             work: 0,
-            arm: 1,
+            arm: ArmId(1),
             operations: 1.0,
             evidence: read(r#"{"lookups":53,"helper_s":1.0,"queue_s":0.0,"missed":0,"seen":0}"#),
         };

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use weigh_model::ids::ArmId;
+
 /// Lines for `/bin/sh`, in the directory of the command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -31,7 +33,7 @@ impl Hooks {
     }
 
     /// Returns the line to run before each launch in this arm.
-    pub fn prepare_of(&self, arm: usize) -> Option<&String> {
-        self.prepare_arms.get(arm).or(self.prepare.as_ref())
+    pub fn prepare_of(&self, arm: ArmId) -> Option<&String> {
+        self.prepare_arms.get(arm.0).or(self.prepare.as_ref())
     }
 }

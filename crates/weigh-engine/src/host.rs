@@ -35,6 +35,7 @@ use weigh_host::orphans::wait_until;
 use weigh_host::undo::guard::Guard;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::{ArmId, RowId};
 use weigh_model::record::{Measured, Startup};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
@@ -71,9 +72,9 @@ pub struct Host<'a> {
     /// Output of commands that is to be shown.
     pub shown: Vec<Printout>,
     /// Load points launched for each arm of the rows of peaks, by work and treated arm.
-    pub peaks: BTreeMap<(usize, usize), [usize; 2]>,
+    pub peaks: BTreeMap<RowId, [usize; 2]>,
     /// Why the pairs of a row cannot be interleaved, by work and treated arm.
-    not_interleaved: BTreeMap<(usize, usize), String>,
+    not_interleaved: BTreeMap<RowId, String>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
 }
@@ -137,7 +138,7 @@ impl<'a> Host<'a> {
 
     /// Returns true if all arms measure time.
     pub fn counts_time(&self) -> bool {
-        (0..self.arms.count()).all(|arm| self.arms.place(arm).clock == PlaceClock::Time)
+        self.arms.ids().all(|arm| self.arms.place(arm).clock == PlaceClock::Time)
     }
 
     /// From now on samples of this work are so long.
@@ -153,11 +154,11 @@ impl<'a> Host<'a> {
     /// Where the experiment cannot go on. Works that fail are given back with the arm.
     pub fn try_all(
         &mut self,
-        has_failed: impl Fn(usize, usize) -> bool,
-    ) -> Result<Vec<(usize, usize)>, Stop> {
+        has_failed: impl Fn(usize, ArmId) -> bool,
+    ) -> Result<Vec<RowId>, Stop> {
         let mut failed = Vec::new();
         for work in 0..self.site.works.len() {
-            for arm in (0..self.arms.count()).filter(|arm| !has_failed(work, *arm)) {
+            for arm in self.arms.ids().filter(|arm| !has_failed(work, *arm)) {
                 let job = self.site.works[work].startup_job(self.arms.place(arm));
                 let tried = match &job {
                     Some(job) => self.start_once(work, arm, job),
@@ -170,7 +171,7 @@ impl<'a> Host<'a> {
                     Err(SampleError::Workload(reason)) => {
                         self.keep_failure(work, arm, &reason)?;
                         failed.push((work, arm));
-                        if arm == 0 {
+                        if arm.is_baseline() {
                             break;
                         }
                     }
@@ -180,7 +181,7 @@ impl<'a> Host<'a> {
         Ok(failed)
     }
 
-    fn start_once(&mut self, work: usize, arm: usize, job: &Job) -> Result<(), SampleError> {
+    fn start_once(&mut self, work: usize, arm: ArmId, job: &Job) -> Result<(), SampleError> {
         self.arms.need(arm, &self.site.works[work].needs());
         let (mut launched, mut evidence, _) = self.launch(arm, arm, job)?;
         // All launches are held against what a start makes.
@@ -206,8 +207,8 @@ impl<'a> Host<'a> {
     /// Launches a job in an arm, for a pair with the treated one.
     fn launch(
         &mut self,
-        arm: usize,
-        treated_arm: usize,
+        arm: ArmId,
+        treated_arm: ArmId,
         job: &Job,
     ) -> Result<(Launched, Evidence, Disturbance), SampleError> {
         let job = self.limited(job);
@@ -223,7 +224,7 @@ impl<'a> Host<'a> {
     }
 
     /// Returns the disturbances of a launch in an arm.
-    fn disturbance(&mut self, arm: usize, launched: &Launched) -> Disturbance {
+    fn disturbance(&mut self, arm: ArmId, launched: &Launched) -> Disturbance {
         let Launched { began, ended, .. } = *launched;
         let mut disturbance = ended.since(began);
         // What `--prepare` does waits for itself.
@@ -246,7 +247,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    pub(super) fn keep_failure(&self, work: usize, arm: usize, reason: &str) -> Result<(), Stop> {
+    pub(super) fn keep_failure(&self, work: usize, arm: ArmId, reason: &str) -> Result<(), Stop> {
         let failure = Failure {
             workload: self.site.works[work].name(),
             arm: self.arms.label(arm).to_owned(),
@@ -340,7 +341,7 @@ impl Host<'_> {
     /// Which work is launched for it: for a peak, the load point that was chosen for this arm.
     fn launched_for(&self, slot: &SampleSlot) -> usize {
         let chosen = self.peaks.get(&(slot.unit.work, slot.unit.treated_arm));
-        chosen.map_or(slot.unit.work, |at| at[usize::from(slot.arm != 0)])
+        chosen.map_or(slot.unit.work, |at| at[slot.arm.side()])
     }
 
     fn measure(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {

@@ -20,7 +20,7 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
     let has_failed = |name: &WorkName| stored.failures.iter().any(|one| one.workload == *name);
     let works = stored.header.works.iter().enumerate();
     for (work, about) in works.filter(|(_, about)| !has_failed(&about.name)) {
-        let of_it = about.name.users().zip(stored.samples.get(&(work, 0)));
+        let of_it = about.name.users().zip(stored.samples_of_run(work));
         if let Some((users, row)) = of_it {
             mixes.entry(&about.name.name).or_default().push((users.get(), row));
         }
@@ -149,6 +149,7 @@ mod tests {
     use super::super::example;
     use super::super::request::{LoadRamp, Plan};
     use super::*;
+    use weigh_model::ids::ArmId;
     use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
     use weigh_model::role::SampleRole;
@@ -161,10 +162,10 @@ mod tests {
         let mut stored = example::stored(plan, [1, 2, 64].map(work));
         let of = |work: usize, row: usize| {
             let points = (0..3).map(|pair| example::point(pair, 100.0 * row as f64)).collect();
-            ((work, 0), RowSamples { points, ..RowSamples::default() })
+            ((work, ArmId::BASELINE), RowSamples { points, ..RowSamples::default() })
         };
         stored.samples.extend([of(0, 1), of(1, 2), of(2, 30)]);
-        for point in &mut stored.samples.get_mut(&(2, 0)).unwrap().points {
+        for point in &mut stored.samples.get_mut(&(2, ArmId::BASELINE)).unwrap().points {
             point.role = SampleRole::Remeasured;
         }
         let users = |stored: &Stored| -> Vec<usize> {

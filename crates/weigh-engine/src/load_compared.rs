@@ -3,6 +3,7 @@
 use std::num::NonZero;
 
 use super::load_answers::{load_point, samples_of};
+use weigh_model::ids::ArmId;
 use weigh_model::record::{ChosenPeak, Stored};
 use weigh_model::result::alike::RampSample;
 use weigh_model::result::curve::OnCurve;
@@ -17,7 +18,7 @@ pub fn compared_loads(stored: &Stored) -> Vec<ComparedLoad> {
 }
 
 /// Where the row of a peak is on the curve of the effects: at the users of both arms, where those agree.
-pub fn on_curve(stored: &Stored, work: usize, arm: usize) -> Option<OnCurve> {
+pub fn on_curve(stored: &Stored, work: usize, arm: ArmId) -> Option<OnCurve> {
     let of_row = |peak: &&ChosenPeak| (peak.work, peak.treated_arm) == (work, arm);
     let [baseline, treated] = stored.peaks.iter().find(of_row)?.at;
     let series = stored.header.works[work].name.name.clone();
@@ -28,7 +29,7 @@ pub fn on_curve(stored: &Stored, work: usize, arm: usize) -> Option<OnCurve> {
 fn compared(stored: &Stored, peak: &ChosenPeak) -> Option<ComparedLoad> {
     Some(ComparedLoad {
         mix: stored.header.works.get(peak.work)?.name.name.clone(),
-        treatment: stored.header.arms.get(peak.treated_arm)?.clone(),
+        treatment: stored.header.arms.get(peak.treated_arm.0)?.clone(),
         baseline: curve(stored, peak, false)?,
         treated: curve(stored, peak, true)?,
     })

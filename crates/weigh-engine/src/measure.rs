@@ -28,6 +28,7 @@ use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
 use paired::design::Design;
 use weigh_model::format;
+use weigh_model::ids::{ArmId, RowId};
 use weigh_model::record::{ChosenPeak, planned_rows};
 use weigh_net::site::NetSite;
 use weigh_station::Station;
@@ -54,12 +55,12 @@ pub struct Session<'a> {
     pub origin: &'a Provenance,
     /// Chosen peaks of mixes; empty until they were sought.
     pub peaks: Vec<ChosenPeak>,
-    /// By work and treated arm, how the pairs of a row are taken, as far as earlier ones tell.
-    pub schedules: BTreeMap<(usize, usize), Schedule>,
-    /// By work and treated arm, n* where it was known after the pilot alone.
-    pub plans: BTreeMap<(usize, usize), f64>,
-    /// By work and treated arm, what a pair of a load point took in the search.
-    pub pair_costs: BTreeMap<(usize, usize), Duration>,
+    /// How the pairs of a row are taken, as far as earlier ones tell.
+    pub schedules: BTreeMap<RowId, Schedule>,
+    /// n* of rows, where it was known after the pilot alone.
+    pub plans: BTreeMap<RowId, f64>,
+    /// Time that a pair of a load point took in the search.
+    pub pair_costs: BTreeMap<RowId, Duration>,
 }
 
 impl Session<'_> {
@@ -231,12 +232,14 @@ impl Session<'_> {
         for shown in host.shown.drain(..) {
             progress_sink.shows(&shown);
         }
-        let works: Vec<usize> =
-            (0..self.works.len()).filter(|work| !broken.contains(&(*work, 0))).collect();
+        let works: Vec<usize> = (0..self.works.len())
+            .filter(|work| !broken.contains(&(*work, ArmId::BASELINE)))
+            .collect();
         self.seek_peaks(host, progress_sink)?;
         let has_failed = |work, arm| self.has_failed(work, arm);
         // What one treatment breaks, another may leave alone.
         let named = (1..self.request.common.arms.len())
+            .map(ArmId)
             .flat_map(|arm| works.iter().map(move |&work| (work, arm)))
             .filter(|(work, _)| self.works[*work].role() == LoadRole::Named)
             .filter(|pair| !broken.contains(pair) && !has_failed(pair.0, pair.1));
@@ -249,7 +252,7 @@ impl Session<'_> {
             of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
         let compares = matches!(self.request.plan, Plan::Compare(_));
         if works.is_empty() || (compares && units.is_empty()) {
-            return Err(self.without_result(!broken.contains(&(0, 0))));
+            return Err(self.without_result(!broken.contains(&(0, ArmId::BASELINE))));
         }
         match &self.request.plan {
             Plan::Compare(comparison) => self.compare(host, comparison, units, set, progress_sink),
@@ -382,13 +385,13 @@ impl Session<'_> {
 
     /// Returns true if a work has failed in an arm, since an earlier session. For the baseline,
     /// returns true if the work has failed in every other arm.
-    fn has_failed(&self, work: usize, arm: usize) -> bool {
+    fn has_failed(&self, work: usize, arm: ArmId) -> bool {
         let failed = &self.earlier.failed;
-        let mut others = 1..self.request.common.arms.len();
+        let treated = 1..self.request.common.arms.len();
         failed.contains(&(work, arm))
-            || arm == 0
-                && !others.is_empty()
-                && others.all(|treated| failed.contains(&(work, treated)))
+            || arm.is_baseline()
+                && !treated.is_empty()
+                && treated.map(ArmId).all(|treated| failed.contains(&(work, treated)))
     }
 
     /// Per work.
@@ -422,7 +425,7 @@ impl Session<'_> {
         self.request.plan.sample_ms().or(by_design)
     }
 
-    pub(super) fn unit(&self, work: usize, treated_arm: usize) -> RowKey {
+    pub(super) fn unit(&self, work: usize, treated_arm: ArmId) -> RowKey {
         RowKey { work, treated_arm, start_scale: self.start_scales[work] }
     }
 
@@ -473,7 +476,7 @@ impl Session<'_> {
         plan: RampPlan,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
-        let points = self.load_points(works, 0);
+        let points = self.load_points(works, ArmId::BASELINE);
         let mut ramp = RampPlanner::new(points, plan, self.request.common.budget);
         drive(&mut ramp, host, progress_sink)?;
         let best = ramp.best().map(|best| best.unit);
@@ -481,7 +484,7 @@ impl Session<'_> {
     }
 
     /// Returns the load points among these works.
-    pub(super) fn load_points(&self, works: &[usize], treated_arm: usize) -> Vec<MixPoint> {
+    pub(super) fn load_points(&self, works: &[usize], treated_arm: ArmId) -> Vec<MixPoint> {
         let point = |&at: &usize| {
             let (unit, work) = (self.unit(at, treated_arm), &self.works[at]);
             Some(MixPoint { unit, name: work.name(), users: work.users()?.get() })
@@ -498,7 +501,7 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let of_run = |&at: &usize| {
-            let (unit, work) = (self.unit(at, 0), &self.works[at]);
+            let (unit, work) = (self.unit(at, ArmId::BASELINE), &self.works[at]);
             let (name, length_ms) = (work.name().to_string(), work.at_least(sample_ms(work)));
             RunWork { unit, name, passes: passes(work), length_ms }
         };

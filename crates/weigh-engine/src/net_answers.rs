@@ -100,7 +100,7 @@ fn sweeps(stored: &Stored, cells: usize) -> BTreeMap<usize, BTreeMap<usize, Foun
     let activity = Metric::Named(ACTIVITY_RATE.into());
     let mut sweeps: BTreeMap<usize, BTreeMap<usize, FoundCell>> = BTreeMap::new();
     for cell in 0..cells {
-        let Some(row) = stored.samples.get(&(cell, 0)) else { continue };
+        let Some(row) = stored.samples_of_run(cell) else { continue };
         for (at, point) in row.points.iter().enumerate() {
             let further = row.further.get(at).into_iter().flatten();
             let activity_rate = further.clone().find(|(metric, _)| *metric == activity);

@@ -50,7 +50,7 @@ pub fn failed_of_score<'a>(stored: &Stored, cells: &'a [Cell]) -> Option<&'a Cel
 /// Returns the cells that have a result, by number.
 pub fn measured(stored: &Stored, cells: &[Cell]) -> BTreeMap<usize, NetCell> {
     let of = |(number, cell): (usize, &Cell)| {
-        let row = stored.samples.get(&(number, 0)).filter(|_| !has_failed(stored, number))?;
+        let row = stored.samples_of_run(number).filter(|_| !has_failed(stored, number))?;
         let rates: Vec<f64> = row.points.iter().map(|point| point.rate).collect();
         let mut readings: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (metric, found) in row.further.iter().flatten() {

@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::platform::SampleSlot;
+use weigh_model::ids::ArmId;
 
 /// The experiment's source of chance. The same seed gives the same order, on every machine.
 pub struct Coins(ChaCha8Rng);
@@ -21,9 +22,9 @@ impl Coins {
     /// The rows in the order of one round, those of an arm together: what arms share of the kernel, as
     /// audit rules, then changes hands once per arm. Each pair has a baseline of its own beside it, so no
     /// comparison rests on the order of the rows.
-    pub fn shuffle(&mut self, rows: &mut [usize], arm_of: impl Fn(usize) -> usize) {
+    pub fn shuffle(&mut self, rows: &mut [usize], arm_of: impl Fn(usize) -> ArmId) {
         rows.shuffle(&mut self.0);
-        let arms: Vec<usize> = rows.iter().map(|row| arm_of(*row)).collect();
+        let arms: Vec<ArmId> = rows.iter().map(|row| arm_of(*row)).collect();
         rows.sort_by_key(|row| arms.iter().position(|arm| *arm == arm_of(*row)));
     }
 
@@ -44,7 +45,7 @@ const MAX_PADDING_BYTES: usize = 4096;
 pub fn padding_bytes(seed: u64, slot: &SampleSlot) -> usize {
     let mut generator = of_pair(!seed, slot);
     let of_pair: [usize; 2] = [0, 1].map(|_| generator.random_range(0..MAX_PADDING_BYTES));
-    of_pair[usize::from(slot.arm > 0)]
+    of_pair[slot.arm.side()]
 }
 
 /// So that it is another stream than those of the coins and of the padding.
@@ -66,7 +67,8 @@ pub fn cpu_chance(seed: u64, slot: &SampleSlot) -> u64 {
 /// A source of chance for the place of a pair in the experiment.
 fn of_pair(seed: u64, slot: &SampleSlot) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
-    let [set, work, treated] = [slot.set, slot.unit.work, slot.unit.treated_arm].map(|n| n as u64);
+    let [set, work, treated] =
+        [slot.set, slot.unit.work, slot.unit.treated_arm.0].map(|n| n as u64);
     let place = ((slot.role as u64) << 28) | slot.pair as u64;
     generator.set_stream((set << 56) | (work << 40) | (treated << 32) | place);
     generator
@@ -97,14 +99,18 @@ mod tests {
         let unit = |work, treated_arm| RowKey { work, treated_arm, start_scale: 0.01.into() };
         let mut sizes = BTreeMap::new();
         for (seed, set, work) in [(7, 0, 0), (8, 0, 0), (7, 1, 0), (7, 0, 1)] {
-            let slot =
-                |pair, arm| SampleSlot { arm, set, ..SampleSlot::alone(unit(work, 1), pair) };
-            let of_arm = |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, arm))).collect();
+            let slot = |pair, arm| SampleSlot {
+                arm,
+                set,
+                ..SampleSlot::alone(unit(work, ArmId(1)), pair)
+            };
+            let of_arm =
+                |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, ArmId(arm)))).collect();
             let of_both: [Vec<usize>; 2] = [0, 1].map(of_arm);
-            let swapped = SampleSlot { position: 1, ..slot(9, 1) };
+            let swapped = SampleSlot { position: 1, ..slot(9, ArmId(1)) };
             assert_eq!(padding_bytes(seed, &swapped), of_both[1][9], "the coin decides nothing");
-            assert_eq!(chance_of_pair(seed, &slot(9, 0)), chance_of_pair(seed, &swapped));
-            assert_ne!(chance_of_pair(seed, &slot(8, 0)), chance_of_pair(seed, &swapped));
+            assert_eq!(chance_of_pair(seed, &slot(9, ArmId(0))), chance_of_pair(seed, &swapped));
+            assert_ne!(chance_of_pair(seed, &slot(8, ArmId(0))), chance_of_pair(seed, &swapped));
             for (arm, sizes_of_arm) in of_both.into_iter().enumerate() {
                 let mean = sizes_of_arm.iter().sum::<usize>() / 64;
                 assert!((1500..2600).contains(&mean), "{mean}");
@@ -116,8 +122,12 @@ mod tests {
 
     #[test]
     fn both_arms_of_a_pair_have_one_order_and_pairs_differ() {
-        let unit = RowKey { work: 3, treated_arm: 1, start_scale: 0.01.into() };
-        let slot = |arm, pair| SampleSlot { arm, position: arm, ..SampleSlot::alone(unit, pair) };
+        let unit = RowKey { work: 3, treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let slot = |position, pair| SampleSlot {
+            arm: ArmId(position),
+            position,
+            ..SampleSlot::alone(unit, pair)
+        };
         let cpus = |arm| (0..200).map(move |pair| cpu_chance(7, &slot(arm, pair)) % 2);
         assert!(cpus(0).eq(cpus(1)), "one CPU for both arms");
         assert!((70..=130).contains(&cpus(0).sum::<u64>()), "each pair draws anew");
@@ -133,7 +143,7 @@ mod tests {
         let rounds: Vec<Vec<usize>> = (0..50)
             .map(|_| {
                 let mut rows: Vec<usize> = (0..12).collect();
-                coins.shuffle(&mut rows, |row| row % 3);
+                coins.shuffle(&mut rows, |row| ArmId(row % 3));
                 rows
             })
             .collect();

@@ -9,6 +9,7 @@ use super::platform::{Platform, Stop};
 use super::request::ProgressSink;
 use super::work::LoadRole;
 use weigh_model::format;
+use weigh_model::ids::{ArmId, RowId};
 use weigh_model::record::ChosenPeak;
 use weigh_model::samples::Point;
 
@@ -32,8 +33,8 @@ impl Session<'_> {
         if self.peaks.is_empty() {
             let works = self.works;
             let peaks = (0..works.len()).filter(|work| works[*work].role() == LoadRole::Peak);
-            let arms = 1..self.request.common.arms.len();
-            let sought: Vec<(usize, usize)> =
+            let arms = (1..self.request.common.arms.len()).map(ArmId);
+            let sought: Vec<RowId> =
                 peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
             let share = sought.len().max(1) as u32;
             let seed = self.request.common.seed;
@@ -57,7 +58,7 @@ impl Session<'_> {
     fn seek_peak(
         &mut self,
         host: &mut Host,
-        (peak, treated_arm): (usize, usize),
+        (peak, treated_arm): RowId,
         share: u32,
         coins: &mut Coins,
         progress_sink: &mut dyn ProgressSink,
@@ -69,7 +70,7 @@ impl Session<'_> {
         let its: Vec<usize> = (0..works.len()).filter(is_its).collect();
         let points = self.load_points(&its, treated_arm);
         let (common, searched) = (&self.request.common, &self.earlier.searched);
-        let arms = [0, treated_arm].map(|arm| &*common.arms[arm]);
+        let arms = [ArmId::BASELINE, treated_arm].map(|arm| &*common.arms[arm]);
         let key = |point: &MixPoint| (point.unit.work, treated_arm);
         let of_point = |point| searched.get(&key(point)).map_or(&[][..], Vec::as_slice);
         let earlier: Vec<&[Point]> = points.iter().map(of_point).collect();

@@ -18,6 +18,7 @@ use paired::design::Design;
 use paired::simulated::{Machine, Noise};
 use paired::stalls::Stalls;
 use paired::{Doubt, Verdict};
+use weigh_model::ids::ArmId;
 
 const SAMPLE: Duration = Duration::from_millis(10);
 
@@ -39,13 +40,13 @@ struct PlantedNoise {
 
 /// One experiment of one row under white noise of 1 % per sample, of at most so many pairs.
 fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
-    let units = [RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
+    let units = [RowKey { work: 0, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() }];
     let design = Design { planned_pairs: Some(f64::from(pairs)), ..Design::default() };
     let mut machine = Machine::new(Noise::White, seed);
     let mut chance = ChaCha8Rng::seed_from_u64(!seed);
     let mut after_treated = false;
     let rate = |slot: &SampleSlot| {
-        let is_treated = slot.arm != 0;
+        let is_treated = !slot.arm.is_baseline();
         let carried = if is_treated { planted.on_treated } else { planted.on_baseline };
         let mut rate = machine.sample();
         rate += if after_treated { carried } else { 0.0 };

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::row::{RowKey, RowState};
+use weigh_model::ids::ArmId;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
@@ -13,7 +14,7 @@ use weigh_model::workload::sample::Outside;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleSlot {
     pub unit: RowKey,
-    pub arm: usize,
+    pub arm: ArmId,
     pub role: SampleRole,
     pub scheme: Scheme,
     pub set: usize,
@@ -39,7 +40,7 @@ impl SampleSlot {
     pub fn alone(unit: RowKey, number: usize) -> SampleSlot {
         SampleSlot {
             unit,
-            arm: 0,
+            arm: ArmId::BASELINE,
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
             set: 0,
@@ -53,7 +54,7 @@ impl PairSlot {
     /// Its samples, one after the other.
     pub fn slots(&self) -> [SampleSlot; 2] {
         let PairSlot { unit, set, pair, baseline_first, role, scheme } = *self;
-        let arms = if baseline_first { [0, unit.treated_arm] } else { [unit.treated_arm, 0] };
+        let arms = unit.arms(baseline_first);
         let slot = |position: usize| {
             let arm = arms[position];
             SampleSlot { unit, arm, role, scheme, set, pair, position }
@@ -240,8 +241,7 @@ pub fn one_after_the_other(
 ) -> Result<[Readings; 2], PairError> {
     let mut of_arms = [Readings::default(), Readings::default()];
     for slot in slot.slots() {
-        of_arms[usize::from(slot.arm != 0)] =
-            sample(&slot).map_err(|error| error.of_pair(slot.position))?;
+        of_arms[slot.arm.side()] = sample(&slot).map_err(|error| error.of_pair(slot.position))?;
     }
     Ok(of_arms)
 }

@@ -18,15 +18,13 @@ use super::stored_design::design;
 use super::work::Work;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
+use weigh_model::ids::{ArmId, RowId};
 use weigh_model::record::{ChosenPeak, Detailed, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{Point, RowSamples};
 use weigh_model::workload::metric::Metric;
-
-/// A row: which of the works, under the treatment of which arm.
-type Key = (usize, usize);
 
 /// Measurements before this session; empty for a new experiment.
 #[derive(Debug, Default)]
@@ -37,9 +35,9 @@ pub struct PriorSessions {
     pub elapsed: Duration,
     /// The sets that this session measures. One that goes on has its rows in `rows`.
     pub sets: Range<usize>,
-    pub rows: BTreeMap<Key, PriorRow>,
+    pub rows: BTreeMap<RowId, PriorRow>,
     /// Rows that have no result, and will have none.
-    pub failed: BTreeSet<Key>,
+    pub failed: BTreeSet<RowId>,
     /// The unit of the samples of each work, by its number.
     pub units: BTreeMap<usize, String>,
     /// Per work: how long its samples are, where the first pairs have chosen it.
@@ -47,14 +45,14 @@ pub struct PriorSessions {
     /// Per arm: what its treatment said of itself.
     pub facts: Vec<Vec<String>>,
     /// How the pairs of a row are taken, where its first ones have chosen or shown that there is no choice.
-    pub schedules: BTreeMap<Key, Schedule>,
+    pub schedules: BTreeMap<RowId, Schedule>,
     /// n* of rows, where it was known after their pilot alone.
-    pub plans: BTreeMap<Key, f64>,
+    pub plans: BTreeMap<RowId, f64>,
     /// Peaks that were chosen, if any.
     pub peaks: Vec<ChosenPeak>,
     /// The samples by which they are chosen, in the order measured.
-    pub searched: BTreeMap<Key, Vec<Point>>,
-    details: BTreeMap<Key, DetailProgress>,
+    pub searched: BTreeMap<RowId, Vec<Point>>,
+    details: BTreeMap<RowId, DetailProgress>,
 }
 
 impl PriorSessions {
@@ -117,7 +115,7 @@ impl PriorSessions {
         let design = &Design { planned_pairs, rows, ..request.plan.design() };
         let comparison = request.plan.comparison();
         let limit = comparison.and_then(|comparison| comparison.fail_above).or(stored.fail_above);
-        let row = |(&(work, treated_arm), past): (&Key, &PriorRow)| {
+        let row = |(&(work, treated_arm), past): (&RowId, &PriorRow)| {
             let start_scale = stored.header.works[work].start_scale;
             let takes_old_pairs = comparison.is_some_and(|comparison| comparison.takes_old_pairs)
                 && stored.header.works[work].sample_ms.is_some();
@@ -125,7 +123,7 @@ impl PriorSessions {
                 .with_limit(limit)
                 .with_old_pairs(takes_old_pairs)
         };
-        let is_open = |row: &(&Key, &PriorRow)| !self.failed.contains(row.0);
+        let is_open = |row: &(&RowId, &PriorRow)| !self.failed.contains(row.0);
         let mut rows: Vec<RowState> = self.rows.iter().filter(is_open).map(row).collect();
         effects::attach(&mut rows, &request.common.arms, design);
         effects::judge(&mut rows, design);
@@ -134,7 +132,7 @@ impl PriorSessions {
 }
 
 fn units(stored: &Stored) -> BTreeMap<usize, String> {
-    let of_row = |(&(work, _), of_row): (&Key, &RowSamples)| {
+    let of_row = |(&(work, _), of_row): (&RowId, &RowSamples)| {
         let totals = of_row.baseline.as_ref().or(of_row.treated.as_ref())?;
         let usual = &stored.header.works.get(work)?.unit;
         Some((work, totals.unit.as_ref().unwrap_or(usual).clone()))
@@ -142,9 +140,9 @@ fn units(stored: &Stored) -> BTreeMap<usize, String> {
     stored.samples.iter().filter_map(of_row).collect()
 }
 
-fn rows(stored: &Stored) -> BTreeMap<Key, PriorRow> {
-    let mut rows: BTreeMap<Key, PriorRow> = BTreeMap::new();
-    for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| *arm > 0) {
+fn rows(stored: &Stored) -> BTreeMap<RowId, PriorRow> {
+    let mut rows: BTreeMap<RowId, PriorRow> = BTreeMap::new();
+    for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| !arm.is_baseline()) {
         let points = of_row.points.iter().filter(|point| point.role != SampleRole::Search);
         let next_pair = points.map(|point| point.pair + 1).max().unwrap_or(0);
         // One without a whole pair has none of these, and needs them all the same.
@@ -200,22 +198,22 @@ fn rows(stored: &Stored) -> BTreeMap<Key, PriorRow> {
     rows
 }
 
-fn schedules(stored: &Stored) -> BTreeMap<Key, Schedule> {
+fn schedules(stored: &Stored) -> BTreeMap<RowId, Schedule> {
     let rows = gather(stored).into_iter();
     let settled = rows.filter(|row| row.schedule.is_settled(row.series.len()));
     settled.map(|row| ((row.work, row.arm), row.schedule)).collect()
 }
 
-fn searched(stored: &Stored) -> BTreeMap<Key, Vec<Point>> {
+fn searched(stored: &Stored) -> BTreeMap<RowId, Vec<Point>> {
     let is_of_search = |point: &&Point| point.role == SampleRole::Search;
-    let of_row = |(key, of_row): (&Key, &RowSamples)| {
+    let of_row = |(key, of_row): (&RowId, &RowSamples)| {
         (*key, of_row.points.iter().filter(is_of_search).copied().collect())
     };
     stored.samples.iter().map(of_row).collect()
 }
 
 /// A workload that failed in the baseline's arm has no result under any treatment.
-fn failed(stored: &Stored) -> BTreeSet<Key> {
+fn failed(stored: &Stored) -> BTreeSet<RowId> {
     let header = &stored.header;
     let mut failed = BTreeSet::new();
     for (work, of_work) in header.works.iter().enumerate() {
@@ -224,7 +222,7 @@ fn failed(stored: &Stored) -> BTreeSet<Key> {
                 f.workload == of_work.name && (f.arm == *label || f.arm == header.arms[0])
             };
             if stored.failures.iter().any(is_this) {
-                failed.insert((work, arm));
+                failed.insert((work, ArmId(arm)));
             }
         }
     }
@@ -241,13 +239,13 @@ fn lengths(stored: &Stored) -> Vec<Option<u64>> {
     works.map(|(work, of_work)| of_work.sample_ms.filter(|_| has_pilot(work))).collect()
 }
 
-fn details(launches: &[Detailed]) -> BTreeMap<Key, DetailProgress> {
-    let mut arms: BTreeMap<(Key, usize), BTreeSet<usize>> = BTreeMap::new();
+fn details(launches: &[Detailed]) -> BTreeMap<RowId, DetailProgress> {
+    let mut arms: BTreeMap<(RowId, usize), BTreeSet<ArmId>> = BTreeMap::new();
     for launch in launches.iter().filter(|launch| launch.detail.latencies.is_some()) {
         let key = (launch.work, launch.treated_arm);
         arms.entry((key, launch.pair)).or_default().insert(launch.arm);
     }
-    let mut had: BTreeMap<Key, DetailProgress> = BTreeMap::new();
+    let mut had: BTreeMap<RowId, DetailProgress> = BTreeMap::new();
     for ((key, pair), arms) in arms {
         let of_row = had.entry(key).or_default();
         of_row.pairs += usize::from(arms.len() == 2);

@@ -37,12 +37,9 @@ impl Session<'_> {
             if !has_baseline {
                 found.push(Profiled { workload, arms: Vec::new() });
             }
-            let arms = if has_baseline || unit.treated_arm == 0 {
-                vec![unit.treated_arm]
-            } else {
-                vec![0, unit.treated_arm]
-            };
-            for arm in arms {
+            let [baseline, own] = unit.arms(true);
+            let lacks_baseline = !has_baseline && baseline != own;
+            for arm in lacks_baseline.then_some(baseline).into_iter().chain([own]) {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Stop::Interrupted);
                 }

@@ -15,6 +15,7 @@ use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
 use weigh_model::format;
+use weigh_model::ids::ArmId;
 use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{Scheme, StartScales};
@@ -28,13 +29,21 @@ const PAIRS_PER_CLEAN: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowKey {
     pub work: usize,
-    /// The arm that is held against arm 0.
-    pub treated_arm: usize,
+    /// The arm that is compared with the baseline.
+    pub treated_arm: ArmId,
     /// s₀: the spread of the pairs' log-ratios expected before the first, for [`Betting::new`].
     pub start_scale: StartScales,
 }
 
 impl RowKey {
+    /// The arms of a pair, in the order of its coin.
+    pub fn arms(&self, baseline_first: bool) -> [ArmId; 2] {
+        match baseline_first {
+            true => [ArmId::BASELINE, self.treated_arm],
+            false => [self.treated_arm, ArmId::BASELINE],
+        }
+    }
+
     /// How many pairs it will probably have, to be stored.
     pub fn plan(&self, pairs: f64) -> RowPlan {
         RowPlan { work: self.work, arm: self.treated_arm, pairs }
@@ -553,7 +562,7 @@ mod tests {
     fn what_nobody_asked_for_leaves_the_rates_most_of_the_promise() {
         let metrics = || vec![Metric::CpuTime, Metric::OverallRate];
         let design = Design { rows: 20, ..Design::default() };
-        let unit = RowKey { work: 0, treated_arm: 1, start_scale: 0.01.into() };
+        let unit = RowKey { work: 0, treated_arm: ArmId(1), start_scale: 0.01.into() };
         let new = || RowState::new(unit, &design).judging(metrics(), &design);
         let mut rows: Vec<RowState> = (0..20).map(|_| new()).collect();
         rows[0].betting = white_row(-0.5, 13, 1);

@@ -6,6 +6,7 @@ use super::net_answers::net_answers;
 use super::provenance::Provenance;
 use super::run_row::{add_efficiency, row};
 use super::times;
+use weigh_model::ids::RowId;
 use weigh_model::record::Stored;
 use weigh_model::result::run::{RunReport, RunRow, RunSample, RunSeries, SCHEMA, counts};
 use weigh_model::result::suite_index;
@@ -70,7 +71,7 @@ fn unread(stored: &Stored) -> Option<String> {
 }
 
 fn series(stored: &Stored) -> Vec<RunSeries> {
-    let of_work = |(&(work, _), row): (&(usize, usize), &RowSamples)| {
+    let of_work = |(&(work, _), row): (&RowId, &RowSamples)| {
         let work = &stored.header.works[work];
         let unit = row.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
         let samples = row.points.iter().map(|point| RunSample {
@@ -138,6 +139,7 @@ mod tests {
     use super::*;
     use crate::example;
     use crate::request::{LoadRamp, Plan};
+    use weigh_model::ids::ArmId;
     use weigh_model::record::StoredWork;
     use weigh_model::role::SampleRole;
     use weigh_model::samples::{CustomReadingMean, Kept, Point, Totals};
@@ -152,7 +154,7 @@ mod tests {
             };
             let driver = CustomReadingMean { unit: "%".into(), sum: 10.0 * luck, launches: 1 };
             row.add(Kept {
-                row: (work, 0),
+                row: (work, ArmId::BASELINE),
                 point: Point { role, ..example::point(number, rate * luck + number as f64) },
                 copy_rates: Vec::new(),
                 further: None,
@@ -187,9 +189,9 @@ mod tests {
         alone.points.truncate(3);
         alone.in_rounds = None;
         stored.samples.extend([
-            ((0, 0), alone),
-            ((1, 0), chosen_by_luck(1, 1000.0)),
-            ((2, 0), chosen_by_luck(2, 990.0)),
+            ((0, ArmId::BASELINE), alone),
+            ((1, ArmId::BASELINE), chosen_by_luck(1, 1000.0)),
+            ((2, ArmId::BASELINE), chosen_by_luck(2, 990.0)),
         ]);
         let report = report(&stored);
         let (load, rows) = (&report.loads[0], &report.results);

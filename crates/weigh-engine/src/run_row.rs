@@ -16,8 +16,7 @@ pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
     if stored.failures.iter().any(|failure| failure.workload == *name) {
         return None;
     }
-    // A run has one arm, which is held against none.
-    let of_row = stored.samples.get(&(work, 0))?;
+    let of_row = stored.samples_of_run(work)?;
     let (counts, totals) = (of_row.counted(), of_row.counted_totals());
     let points: Vec<&Point> = of_row.points.iter().filter(|point| counts(point)).collect();
     let unit = totals.and_then(|totals| totals.unit.as_ref());

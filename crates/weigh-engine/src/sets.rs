@@ -115,6 +115,7 @@ mod tests {
     use crate::outside::OutsideUse;
     use crate::schedule::Schedule;
     use paired::simulated::{Machine, Noise, white_pairs};
+    use weigh_model::ids::ArmId;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::Pair;
     use weigh_model::samples::Totals;
@@ -147,7 +148,7 @@ mod tests {
         }
         Measurements {
             work: 0,
-            arm: 1,
+            arm: ArmId(1),
             totals,
             series,
             outside: OutsideUse::default(),

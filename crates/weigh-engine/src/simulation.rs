@@ -18,6 +18,7 @@ use paired::design::Design;
 use paired::judge::judge_rows;
 use paired::multiplicity::Multiplicity;
 use paired::simulated::{Machine, Noise, allowed};
+use weigh_model::ids::ArmId;
 
 /// Simulated experiments per noise.
 fn often() -> u64 {
@@ -80,7 +81,7 @@ impl Platform for Simulation {
             self.noise = [self.machine.sample(), self.machine.sample()].map(|noise| noise * size);
         }
         let noise = self.noise[slot.position ^ usize::from(self.swapped)];
-        let is_treated = (slot.arm != 0) != self.swapped;
+        let is_treated = slot.arm.is_baseline() == self.swapped;
         let change = noise + if is_treated { self.effect } else { 0.0 };
         self.now += SAMPLE.mul_f64(self.length * (-change).exp());
         Ok(Readings::of_rate((self.base + change).exp()))
@@ -141,7 +142,7 @@ fn run(
 
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.
 fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (RowState, Witness) {
-    let units = [RowKey { work: 0, treated_arm: 1, start_scale: DEFAULT_SCALE.into() }];
+    let units = [RowKey { work: 0, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() }];
     let budget = SAMPLE * 2 * pairs;
     let mut witness = Witness { truth: simulation.effect, alarmed: false, missed: false };
     let (mut rows, result) =
@@ -233,7 +234,11 @@ fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
             let machines = (0..).zip(noises).map(machine).collect();
             let mut platform = Several { machines, now: Duration::ZERO };
             let units: Vec<RowKey> = (0..noises.len())
-                .map(|work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() })
+                .map(|work| RowKey {
+                    work,
+                    treated_arm: ArmId(1),
+                    start_scale: DEFAULT_SCALE.into(),
+                })
                 .collect();
             let mut witness = Witness { truth: 0.0, alarmed: false, missed: false };
             let budget = SAMPLE * 2 * 44;

@@ -27,6 +27,7 @@ use paired::judge::{Judgement, judge_claims};
 use paired::parallel::map_rows;
 use paired::stalls;
 use paired::{Doubt, Verdict, Withheld};
+use weigh_model::ids::ArmId;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::cost::{AddedCost, treated};
 use weigh_model::result::factorial::FactorialEffect;
@@ -88,6 +89,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         baseline_state: stored.baseline_state.clone(),
         baseline_facts: stored.facts.first().cloned().unwrap_or_default(),
         treatments: (1..header.arms.len())
+            .map(ArmId)
             .map(|arm| AppliedTreatment {
                 label: header.arms[arm].clone(),
                 differences: several_differences(header, arm),
@@ -128,7 +130,7 @@ fn of_servers(stored: &Stored, request: Request) -> Option<Request> {
 }
 
 /// One difference is the label itself. The labels of commands are none of treatments.
-fn several_differences(header: &Header, arm: usize) -> Vec<String> {
+fn several_differences(header: &Header, arm: ArmId) -> Vec<String> {
     if header.kind == ExperimentKind::Versus {
         return Vec::new();
     }

@@ -18,6 +18,7 @@ use super::row::RowKey;
 use super::work::Work;
 use paired::looks;
 use weigh_model::format;
+use weigh_model::ids::ArmId;
 use weigh_model::record::Stored;
 use weigh_model::samples::Point;
 use weigh_net::cell::Cell;
@@ -75,7 +76,7 @@ impl Session<'_> {
             let has_turn =
                 |work: &&usize| is_scored(work) || **work % FURTHER_TURNS == done % FURTHER_TURNS;
             let due = works.iter().filter(has_turn).filter(|work| !without_result.contains(*work));
-            let due: Vec<RowKey> = due.map(|work| self.unit(*work, 0)).collect();
+            let due: Vec<RowKey> = due.map(|work| self.unit(*work, ArmId::BASELINE)).collect();
             let mut sweep = SweepPlanner::new(&due, done, &mut coins);
             drive(&mut sweep, host, progress_sink)?;
             longest = longest.max(host.elapsed() - began);
@@ -99,7 +100,7 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let mut missed = 0;
         for (at, work) in works.iter().copied().enumerate() {
-            let unit = self.unit(work, 0);
+            let unit = self.unit(work, ArmId::BASELINE);
             let slot = SampleSlot::alone(unit, number);
             let path = directory.join(trace_name(&cells[work]));
             match self.take(|| host.traced_cell(&slot, &path))? {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use weigh_model::ids::ArmId;
 use weigh_model::record::{Stored, StoredWork};
 use weigh_model::result::times::TimesRow;
 use weigh_model::result::work_name::WorkName;
@@ -12,7 +13,7 @@ pub fn of_run(stored: &Stored) -> Vec<TimesRow> {
     let cpus = stored.header.machine.cpus_online;
     let of_work = |(work, about): (usize, &StoredWork)| {
         let has_failed = stored.failures.iter().any(|failure| failure.workload == about.name);
-        let of_row = stored.samples.get(&(work, 0)).filter(|_| !has_failed);
+        let of_row = stored.samples_of_run(work).filter(|_| !has_failed);
         let totals = of_row?.counted_totals()?;
         Some(of_arm(&about.name, None, totals, cpus))
     };
@@ -28,8 +29,8 @@ pub fn of_comparison(stored: &Stored) -> Vec<TimesRow> {
         if stored.failures.iter().any(|failure| failure.workload == *name) {
             continue;
         }
-        for (arm, totals) in [(0, &of_row.baseline), (*arm, &of_row.treated)] {
-            let treatment = stored.header.arms.get(arm).cloned();
+        for (arm, totals) in [(ArmId::BASELINE, &of_row.baseline), (*arm, &of_row.treated)] {
+            let treatment = stored.header.arms.get(arm.0).cloned();
             let times =
                 totals.iter().flat_map(|totals| of_arm(name, treatment.clone(), totals, cpus));
             rows.extend(times.collect::<Vec<_>>());

@@ -9,6 +9,7 @@ use super::detail::{self, Look};
 use super::net_work::NetWork;
 use weigh_fixture::Service;
 use weigh_model::format;
+use weigh_model::ids::ArmId;
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::versus::WORK;
 use weigh_model::result::work_name::{BESIDE, WorkName};
@@ -187,7 +188,7 @@ impl Work {
     /// A sentence, where it has no command line of its own: a testbed launches cells.
     pub fn job(
         &self,
-        arm: usize,
+        arm: ArmId,
         place: &LaunchPlace,
         length: Length,
         order: u64,
@@ -219,7 +220,7 @@ impl Work {
                 Work::whole(argv.clone(), &place.work_directory)
             }
             Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
-            Work::CommandComparison { argvs, directory, .. } => match argvs.get(arm) {
+            Work::CommandComparison { argvs, directory, .. } => match argvs.get(arm.0) {
                 Some(argv) => Work::whole(argv.clone(), directory),
                 None => return Err(format!("arm {arm} has no command")),
             },

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
+use crate::ids::ArmId;
 use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
@@ -13,7 +14,7 @@ use crate::result::scheme::{Scheme, StartScales};
 use crate::result::summary::{Failure, State};
 use crate::result::work_name::{APP, WorkName};
 use crate::role::SampleRole;
-use crate::samples::Samples;
+use crate::samples::{RowSamples, Samples};
 use crate::workload::detail::Detail;
 use crate::workload::metric::{Metric, Percentile};
 use crate::workload::mix;
@@ -206,7 +207,7 @@ impl Header {
 pub struct ChosenPeak {
     /// The row of the peak.
     pub work: usize,
-    pub treated_arm: usize,
+    pub treated_arm: ArmId,
     /// The load point that it is measured at, without the treatment and with it.
     pub at: [usize; 2],
     /// The other load points that are rows.
@@ -240,10 +241,9 @@ pub struct StoredWork {
 pub struct Measured {
     /// Which of [`Header::works`].
     pub work: usize,
-    /// Which of [`Header::arms`].
-    pub arm: usize,
+    pub arm: ArmId,
     /// The arm of the treatment that this pair weighs; 0 in a run without one.
-    pub treated_arm: usize,
+    pub treated_arm: ArmId,
     pub role: SampleRole,
     pub scheme: Scheme,
     pub set: usize,
@@ -267,7 +267,7 @@ pub struct Measured {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Startup {
     pub work: usize,
-    pub arm: usize,
+    pub arm: ArmId,
     pub operations: f64,
     pub evidence: Evidence,
 }
@@ -277,10 +277,9 @@ pub struct Startup {
 pub struct Detailed {
     /// Which of [`Header::works`].
     pub work: usize,
-    /// Which of [`Header::arms`].
-    pub arm: usize,
+    pub arm: ArmId,
     /// The arm of the treatment that this pair weighs.
-    pub treated_arm: usize,
+    pub treated_arm: ArmId,
     /// Counted from 0 within work and treatment.
     pub pair: usize,
     /// 0: the first of its pair.
@@ -293,8 +292,8 @@ pub struct Detailed {
 pub struct RowPlan {
     /// Which of [`Header::works`].
     pub work: usize,
-    /// Which of [`Header::arms`]: the treated one.
-    pub arm: usize,
+    /// The treated one.
+    pub arm: ArmId,
     pub pairs: f64,
 }
 
@@ -340,8 +339,13 @@ impl Stored {
         planned_rows(works, arms.len(), &self.peaks)
     }
 
+    /// The samples of a work in a run, which has one arm.
+    pub fn samples_of_run(&self, work: usize) -> Option<&RowSamples> {
+        self.samples.get(&(work, ArmId::BASELINE))
+    }
+
     /// n* of a row, where it was known after its pilot alone.
-    pub fn planned_after_pilot(&self, work: usize, arm: usize) -> Option<f64> {
+    pub fn planned_after_pilot(&self, work: usize, arm: ArmId) -> Option<f64> {
         let mut plans = self.plans.iter();
         plans.find(|plan| (plan.work, plan.arm) == (work, arm)).map(|plan| plan.pairs)
     }

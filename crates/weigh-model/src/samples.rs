@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
+use crate::ids::RowId;
 use crate::result::scheme::Scheme;
 use crate::role::SampleRole;
 use crate::workload::metric::{Metric, MetricValue};
@@ -12,9 +13,8 @@ use crate::workload::sample::{Outside, OwnReading, Sample};
 use crate::workload::times::Times;
 use paired::histogram::Histogram;
 
-/// The samples of an experiment, by which of `record::Header::works` and which treatment's arm
-/// they belong to.
-pub type Samples = BTreeMap<(usize, usize), RowSamples>;
+/// The samples of an experiment, by their rows.
+pub type Samples = BTreeMap<RowId, RowSamples>;
 
 /// The samples of a workload under a treatment, or in a run without one.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -216,7 +216,7 @@ impl Gatherer {
 /// Data kept of one sample.
 pub struct Kept {
     /// Its key in [`Samples`].
-    pub row: (usize, usize),
+    pub row: RowId,
     pub point: Point,
     pub copy_rates: Vec<f64>,
     /// `None` where nothing else is judged.

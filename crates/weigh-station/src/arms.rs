@@ -15,6 +15,7 @@ use weigh_fixture::is_server;
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::ArmId;
 use weigh_treatment::{
     ApplyContext, Launch, Named, PairDraw, Role, Treatment, TreatmentError, asked_of_servers,
     on_demand,
@@ -157,33 +158,33 @@ impl<'a> Arms<'a> {
 
     /// Sets the fixtures that the next launches in an arm need, chosen from the fixtures of
     /// [`Arms::raise`].
-    pub fn need(&mut self, arm: usize, labels: &[&str]) {
+    pub fn need(&mut self, arm: ArmId, labels: &[&str]) {
         self.arms[arm].need(labels);
     }
 
     /// The processes that workloads of an arm ask.
-    pub fn asked(&self, arm: usize) -> &[u32] {
+    pub fn asked(&self, arm: ArmId) -> &[u32] {
         self.arms[arm].asked()
     }
 
     /// Returns true if the launcher of an arm is running, with its members. A failure removes the
     /// launcher, and the next launch starts a new one.
-    pub fn is_raised(&self, arm: usize) -> bool {
+    pub fn is_raised(&self, arm: ArmId) -> bool {
         self.arms[arm].is_raised()
     }
 
     /// Returns true if processes of an arm live alongside its worker.
-    pub fn has_members(&self, arm: usize) -> bool {
+    pub fn has_members(&self, arm: ArmId) -> bool {
         self.arms[arm].has_members()
     }
 
     /// Lets the members of an arm go on.
-    pub fn thaw(&mut self, arm: usize) {
+    pub fn thaw(&mut self, arm: ArmId) {
         self.arms[arm].thaw();
     }
 
     /// Returns the facts that the servers started in an arm report about themselves.
-    pub fn server_facts(&self, arm: usize) -> Vec<String> {
+    pub fn server_facts(&self, arm: ArmId) -> Vec<String> {
         let servers = &self.arms[arm].servers;
         let facts = servers.iter().map(|(label, server)| (label, server.facts()));
         let known = facts.filter(|(_, facts)| !facts.is_empty());
@@ -206,23 +207,28 @@ impl<'a> Arms<'a> {
     }
 
     /// Returns true if a launch in an arm that gave this evidence made nothing that outlasts it.
-    pub fn left_no_async_work(&self, arm: usize, evidence: &Evidence) -> bool {
+    pub fn left_no_async_work(&self, arm: ArmId, evidence: &Evidence) -> bool {
         self.arms[arm].named.treatment.left_no_async_work(evidence)
     }
 
     /// Returns the label of an arm's treatment.
-    pub fn label(&self, arm: usize) -> &str {
+    pub fn label(&self, arm: ArmId) -> &str {
         &self.arms[arm].named.label
     }
 
     /// How the processes of an arm differ from others.
-    pub fn setup(&self, arm: usize) -> &Setup {
+    pub fn setup(&self, arm: ArmId) -> &Setup {
         self.arms[arm].setup()
     }
 
     /// Where an arm's processes are launched.
-    pub fn place(&self, arm: usize) -> &LaunchPlace {
+    pub fn place(&self, arm: ArmId) -> &LaunchPlace {
         self.arms[arm].place()
+    }
+
+    /// Their numbers, in order.
+    pub fn ids(&self) -> impl Iterator<Item = ArmId> + use<> {
+        (0..self.count()).map(ArmId)
     }
 
     /// How many there are.
@@ -237,8 +243,8 @@ impl<'a> Arms<'a> {
     /// Where one does not prove what it should, or the launcher fails.
     pub fn launch(
         &mut self,
-        arm: usize,
-        treated_arm: usize,
+        arm: ArmId,
+        treated_arm: ArmId,
         job: &Job,
     ) -> Result<Proved, ArmsError> {
         self.begin_sample(arm, treated_arm)?;
@@ -253,8 +259,8 @@ impl<'a> Arms<'a> {
     /// As [`Arms::launch`]; also if there are members, which would stand still.
     pub fn launch_watched(
         &mut self,
-        arm: usize,
-        treated_arm: usize,
+        arm: ArmId,
+        treated_arm: ArmId,
         job: &Job,
         meanwhile: &mut dyn FnMut(u32),
     ) -> Result<Proved, ArmsError> {
@@ -264,11 +270,11 @@ impl<'a> Arms<'a> {
     }
 
     /// Announces the next launch to the treatments, whose changes the guard watches.
-    fn begin_sample(&mut self, arm: usize, treated_arm: usize) -> Result<(), ArmsError> {
+    fn begin_sample(&mut self, arm: ArmId, treated_arm: ArmId) -> Result<(), ArmsError> {
         let guarded = self.context.running.check_undoing();
         guarded.map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
         for (index, one) in self.arms.iter_mut().enumerate() {
-            one.named.treatment.begin_sample(Role::of(index, arm, treated_arm))?;
+            one.named.treatment.begin_sample(Role::of(ArmId(index), arm, treated_arm))?;
         }
         Ok(())
     }
@@ -279,14 +285,14 @@ impl<'a> Arms<'a> {
     /// Where one does not prove what it should.
     pub fn prove(
         &mut self,
-        arm: usize,
+        arm: ArmId,
         launched: Launched,
         members: &[MemberDuring],
     ) -> Result<Proved, ArmsError> {
         let mut evidence = Evidence::default();
         let setup = self.arms[arm].setup().clone();
         for (index, one) in self.arms.iter_mut().enumerate() {
-            let is_treated = index == arm;
+            let is_treated = ArmId(index) == arm;
             let (setup, launched) = (&setup, &launched);
             // Exempt servers are none of its processes.
             let of_arm = if one.treated() == WhoIsTreated::Client { &[][..] } else { members };
@@ -310,12 +316,12 @@ impl<'a> Arms<'a> {
     /// Of the launch at that position.
     pub fn launch_both(
         &mut self,
-        arms: [usize; 2],
-        treated_arm: usize,
+        arms: [ArmId; 2],
+        treated_arm: ArmId,
         jobs: &[Job; 2],
     ) -> Result<[Option<Launched>; 2], LaunchOfPairError> {
         for (index, one) in self.arms.iter_mut().enumerate() {
-            let roles = arms.map(|arm| Role::of(index, arm, treated_arm));
+            let roles = arms.map(|arm| Role::of(ArmId(index), arm, treated_arm));
             let begun = one.named.treatment.begin_pair(roles);
             begun.map_err(|error| LaunchOfPairError { position: 0, error: error.into() })?;
         }
@@ -367,7 +373,7 @@ impl<'a> Arms<'a> {
     ///
     /// # Errors
     /// If the launcher fails.
-    pub fn launch_unproved(&mut self, arm: usize, job: &Job) -> Result<Launched, ArmsError> {
+    pub fn launch_unproved(&mut self, arm: ArmId, job: &Job) -> Result<Launched, ArmsError> {
         Ok(self.arms[arm].run(job, self.context.interrupted)?.0)
     }
 
@@ -377,7 +383,7 @@ impl<'a> Arms<'a> {
     ///
     /// # Errors
     /// Where it does not start.
-    pub fn renew(&mut self, arm: usize, draw: PairDraw) -> Result<(), ArmsError> {
+    pub fn renew(&mut self, arm: ArmId, draw: PairDraw) -> Result<(), ArmsError> {
         self.arms[arm].set_place(draw)?;
         self.arms[arm].renew(self.context.interrupted)
     }

@@ -1,6 +1,7 @@
 //! Where the two samples of a pair begin: on one CPU, which both arms may use.
 
 use super::arms::Arms;
+use weigh_model::ids::ArmId;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 use weigh_workload::setup::kind::control_group::ControlGroup;
@@ -12,7 +13,7 @@ impl Arms<'_> {
     ///
     /// The worker is not kept to that CPU if a treatment of the pair says on which CPUs it runs: that is its
     /// effect. Neither is it if other processes of its arm run beside it, which are not kept there.
-    pub fn start(&self, own: usize, other: usize, chance: u64, is_of_one_cpu: bool) -> StartCpu {
+    pub fn start(&self, own: ArmId, other: ArmId, chance: u64, is_of_one_cpu: bool) -> StartCpu {
         let [own_cpus, others_cpus] = [own, other].map(|arm| cpus_of(self.setup(arm)));
         let is_free = own_cpus.is_empty() && others_cpus.is_empty();
         let are_alone = !self.has_members(own) && !self.has_members(other);

@@ -5,6 +5,7 @@ use rusqlite::params;
 use super::read;
 use super::write;
 use super::{Error, Store};
+use weigh_model::ids::ArmId;
 use weigh_model::record::Detailed;
 
 impl Store {
@@ -19,8 +20,8 @@ impl Store {
             params![
                 id,
                 detailed.work,
-                detailed.arm,
-                detailed.treated_arm,
+                detailed.arm.0,
+                detailed.treated_arm.0,
                 detailed.pair,
                 detailed.position,
                 write::json(&detailed.detail),
@@ -46,8 +47,8 @@ impl Store {
         self.rows("SELECT * FROM detail WHERE experiment = ?1 ORDER BY number", [id], |row| {
             Ok(Detailed {
                 work: row.get("work")?,
-                arm: row.get("arm")?,
-                treated_arm: row.get("treated_arm")?,
+                arm: row.get("arm").map(ArmId)?,
+                treated_arm: row.get("treated_arm").map(ArmId)?,
                 pair: row.get("pair")?,
                 position: row.get("position")?,
                 detail: read::json(row, "detail")?,
@@ -64,7 +65,7 @@ mod tests {
     fn detailed(pair: usize) -> Detailed {
         let line = r#"{"operations":3,"latencies":{"clock_ns":20,"buckets":[[64,2],[70,1]]}}"#;
         let detail = serde_json::from_str(line).unwrap();
-        Detailed { work: 0, arm: 1, treated_arm: 1, pair, position: 0, detail }
+        Detailed { work: 0, arm: ArmId(1), treated_arm: ArmId(1), pair, position: 0, detail }
     }
 
     #[test]

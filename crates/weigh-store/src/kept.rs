@@ -2,6 +2,7 @@
 
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::ArmId;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{CustomReadingMean, Kept, Point, PooledTimes, Totals, Usage, Waits};
@@ -11,8 +12,8 @@ use weigh_model::workload::sample::Sample;
 /// The columns of a sample that are not JSON, as `record::Measured` has them.
 pub(super) struct SampleKey {
     pub work: usize,
-    pub arm: usize,
-    pub treated_arm: usize,
+    pub arm: ArmId,
+    pub treated_arm: ArmId,
     pub role: SampleRole,
     pub scheme: Scheme,
     pub set: usize,
@@ -34,7 +35,7 @@ pub(super) fn keep(
     // Of a million samples each byte is a megabyte, and shares are held against round limits.
     let share = |of: fn(Disturbance) -> Option<f64>| Some(of(disturbance?)? as f32);
     let point = Point {
-        is_treated: key.arm != 0,
+        is_treated: !key.arm.is_baseline(),
         is_first: key.position == 0,
         role: key.role,
         scheme: key.scheme,

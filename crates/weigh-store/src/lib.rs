@@ -139,6 +139,7 @@ pub use kept::keep_measured;
 mod tests {
     use super::kept::keep_measured;
     use super::*;
+    use weigh_model::ids::ArmId;
     use weigh_model::record::*;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::State;
@@ -196,8 +197,8 @@ mod tests {
     pub fn measured(pair: usize, arm: usize) -> Measured {
         Measured {
             work: 0,
-            arm,
-            treated_arm: 1,
+            arm: ArmId(arm),
+            treated_arm: ArmId(1),
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
             set: 0,

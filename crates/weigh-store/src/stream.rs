@@ -16,6 +16,7 @@ use super::database::Database;
 use super::evidence_column::ReadEvidence;
 use super::kept::{SampleKey, keep};
 use super::{Error, Store};
+use weigh_model::ids::{ArmId, RowId};
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Sample;
@@ -137,12 +138,12 @@ struct Known {
 fn kept(
     row: &Row<'_>,
     judged: &[Metric],
-    known: &mut BTreeMap<(usize, usize, usize), Known>,
+    known: &mut BTreeMap<(RowId, ArmId), Known>,
 ) -> rusqlite::Result<Kept> {
     let place = SampleKey {
         work: row.get(0)?,
-        arm: row.get(1)?,
-        treated_arm: row.get(2)?,
+        arm: row.get(1).map(ArmId)?,
+        treated_arm: row.get(2).map(ArmId)?,
         role: word(row, 3)?,
         scheme: word(row, 4)?,
         set: row.get(5)?,
@@ -150,7 +151,7 @@ fn kept(
         position: row.get(7)?,
         started_s: row.get(8)?,
     };
-    let known = known.entry((place.work, place.treated_arm, place.arm)).or_default();
+    let known = known.entry(((place.work, place.treated_arm), place.arm)).or_default();
     let mut sample: Sample = parse(row, 9, PhantomData)?;
     sample.unit = sample.unit.take_if(|_| !known.has_unit);
     known.has_unit |= sample.unit.is_some();
@@ -260,7 +261,7 @@ mod tests {
         // More than one batch, so that each must tell anew what it knows; sums that round.
         for number in 0..5 * BATCH as usize / 2 {
             let mut measured = measured(number / 2, number % 2);
-            measured.treated_arm = 1 + number / 2 % 3;
+            measured.treated_arm = ArmId(1 + number / 2 % 3);
             let sample = &mut measured.sample;
             sample.operations = 0.1 * number as f64;
             sample.total_operations = (number % 5 > 0).then_some(0.7 * number as f64);

@@ -19,7 +19,7 @@ pub(super) fn check(stored: &Stored) -> Result<(), Error> {
     let startups = stored.startups.iter().map(|startup| (startup.work, startup.arm));
     let mut named = samples.chain(startups);
     let mut sets = stored.samples.values().flat_map(|of_row| &of_row.points).map(|point| point.set);
-    let wrong = if let Some((work, arm)) = named.find(|(work, arm)| *work >= works || *arm >= arms)
+    let wrong = if let Some((work, arm)) = named.find(|(work, arm)| *work >= works || arm.0 >= arms)
     {
         let (works, arms) = (plural(works, "workload"), plural(arms, "arm"));
         format!("it has {works} and {arms}, but a sample of workload {work} in arm {arm}")

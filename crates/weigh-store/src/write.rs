@@ -7,6 +7,7 @@ use super::{Error, Store};
 use weigh_host::chance;
 use weigh_host::machine;
 use weigh_host::machine::process::process_start;
+use weigh_model::ids::ArmId;
 use weigh_model::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use weigh_model::result::profiled::Profiled;
 use weigh_model::result::quantity::EvidenceQuantity;
@@ -142,8 +143,8 @@ impl Store {
             params![
                 id,
                 measured.work,
-                measured.arm,
-                measured.treated_arm,
+                measured.arm.0,
+                measured.treated_arm.0,
                 word(measured.role),
                 word(measured.scheme),
                 measured.set,
@@ -166,7 +167,7 @@ impl Store {
     pub fn add_startup(&self, id: &str, startup: &Startup) -> Result<(), Error> {
         self.execute(
             "INSERT OR REPLACE INTO startup VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![id, startup.work, startup.arm, startup.operations, json(&startup.evidence)],
+            params![id, startup.work, startup.arm.0, startup.operations, json(&startup.evidence)],
         )
     }
 
@@ -207,13 +208,13 @@ impl Store {
     pub fn set_facts(
         &self,
         id: &str,
-        arm: usize,
+        arm: ArmId,
         facts: &[String],
         quantities: &[EvidenceQuantity],
     ) -> Result<(), Error> {
         self.execute(
             "UPDATE arm SET facts = ?3, quantities = ?4 WHERE experiment = ?1 AND number = ?2",
-            params![id, arm, json(&facts), json(&quantities)],
+            params![id, arm.0, json(&facts), json(&quantities)],
         )
     }
 

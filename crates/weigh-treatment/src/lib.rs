@@ -34,6 +34,7 @@ use weigh_host::undo::journal::{EntryOwner, Undoing};
 use weigh_host::undo::running::CurrentCommand;
 use weigh_host::undo::{no_daemons, scratch, settings, started, undo_command};
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::ArmId;
 use weigh_model::kind::check_parameters;
 pub use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label;
@@ -154,7 +155,7 @@ impl Role {
     /// Returns the role of a launch for the treatment of arm `own`.
     ///
     /// The launch is in `arm`, for a pair with `treated_arm`.
-    pub fn of(own: usize, arm: usize, treated_arm: usize) -> Role {
+    pub fn of(own: ArmId, arm: ArmId, treated_arm: ArmId) -> Role {
         match own {
             _ if own == arm => Role::Treated,
             _ if own == treated_arm => Role::Paired,

@@ -219,6 +219,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use weigh_model::ids::ArmId;
     use weigh_workload::launcher::Launched;
     use weigh_workload::setup::Setup;
 
@@ -249,17 +250,17 @@ mod tests {
     /// A launch in an arm, the baseline being 0; `during` is what happens meanwhile.
     fn launch(
         arms: &mut [Switched],
-        arm: usize,
-        treated: usize,
+        arm: ArmId,
+        treated: ArmId,
         during: impl Fn(),
     ) -> Result<(), TreatmentError> {
         for (index, one) in arms.iter_mut().enumerate() {
-            one.begin_sample(Role::of(index + 1, arm, treated))?;
+            one.begin_sample(Role::of(ArmId(index + 1), arm, treated))?;
         }
         during();
         let (setup, launched) = (Setup::default(), Launched::default());
         for (index, one) in arms.iter_mut().enumerate() {
-            let is_treated = index + 1 == arm;
+            let is_treated = ArmId(index + 1) == arm;
             one.verify_sample(&Launch::of_worker(is_treated, &setup, &launched))?;
         }
         Ok(())
@@ -281,7 +282,7 @@ mod tests {
             [(1, 1, "10"), (2, 2, "90"), (0, 2, "60"), (2, 2, "90"), (1, 1, "10"), (0, 1, "60")]
         {
             let see = || assert_eq!(read("a").trim(), wanted, "arm {arm} of {treated}");
-            launch(&mut arms, arm, treated, see).unwrap();
+            launch(&mut arms, ArmId(arm), ArmId(treated), see).unwrap();
             assert_eq!(read("b").trim(), if arm == 2 { "7 8 9" } else { "4 5\t6" });
         }
         assert_eq!(arms[0].facts(), ["a is 10 for each treated sample, and was 60 before."]);
@@ -293,10 +294,12 @@ mod tests {
         let change = || fs::write(file(root.path(), "a"), "33\n").unwrap();
         for (arm, wanted) in [(0, "60"), (1, "10")] {
             let mut arms = arms(root.path(), &[&[("a", "10")]]);
-            launch(&mut arms, arm, 1, || {}).unwrap();
-            let said = launch(&mut arms, arm, 1, change).unwrap_err().to_string();
+            let mut launch =
+                |arm, during: &dyn Fn()| launch(&mut arms, ArmId(arm), ArmId(1), during);
+            launch(arm, &|| {}).unwrap();
+            let said = launch(arm, &change).unwrap_err().to_string();
             assert!(said.contains(&format!("should be {wanted}, but is 33")), "{said}");
-            let said = launch(&mut arms, 1 - arm, 1, || {}).unwrap_err().to_string();
+            let said = launch(1 - arm, &|| {}).unwrap_err().to_string();
             assert!(said.contains("but is 33"), "{said}");
             fs::write(file(root.path(), "a"), "60\n").unwrap();
         }

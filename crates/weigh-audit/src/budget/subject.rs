@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::treated::Treated;
+use super::treated::{ARM, Treated};
 use weigh_engine::evidence::Sums;
 use weigh_engine::parse_sample::hold_unit;
 use weigh_engine::platform::Stop;
@@ -131,7 +131,7 @@ pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop>
 /// The launch of one sample.
 fn job(treated: &Treated, work: &Work) -> Result<Job, Stop> {
     let length = Length::settled(SAMPLE_MS);
-    work.job(0, treated.context().place, length, 0).map_err(Stop::Failed)
+    work.job(ARM, treated.context().place, length, 0).map_err(Stop::Failed)
 }
 
 /// Launches so many operations as fast as they come: in one process, of a command one run after the other.

@@ -7,6 +7,7 @@ use linux_audit::status::Status;
 use weigh_engine::platform::Stop;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::ArmId;
 use weigh_station::arms::{Arms, Proved, Serving};
 use weigh_treatment::audit::needs;
 use weigh_treatment::{ApplyContext, parse};
@@ -23,7 +24,7 @@ pub struct Treated<'a> {
 }
 
 /// The only one there is.
-const ARM: usize = 0;
+pub const ARM: ArmId = ArmId(0);
 
 impl<'a> Treated<'a> {
     /// Applies a treatment. `announce` is told what a person should know before that.

@@ -3,6 +3,7 @@
 use super::planted::planted_experiments;
 use super::*;
 use paired::simulated::{Machine, Noise};
+use weigh_model::ids::ArmId;
 use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
@@ -60,8 +61,8 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
         let sample = serde_json::from_str(&json).unwrap();
         let measured = Measured {
             work,
-            arm,
-            treated_arm: 1,
+            arm: ArmId(arm),
+            treated_arm: ArmId(1),
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
             set: 0,

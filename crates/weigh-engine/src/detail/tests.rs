@@ -75,8 +75,10 @@ fn run(
     deadline: Duration,
 ) -> Result<(), Stop> {
     let unit = |work, treated_arm| RowKey { work, treated_arm, start_scale: DEFAULT_SCALE.into() };
-    let units: Vec<RowKey> =
-        (1..=treatments).flat_map(|arm| (0..works).map(move |work| unit(work, arm))).collect();
+    let units: Vec<RowKey> = (1..=treatments)
+        .map(ArmId)
+        .flat_map(|arm| (0..works).map(move |work| unit(work, arm)))
+        .collect();
     let design = Design { fixed_pairs: Some(8), ..Design::default() };
     let (rows, result) = run_set(
         fresh_rows(&units, &design),
@@ -109,7 +111,7 @@ fn every_row_gets_its_pairs_with_both_arms_next_to_each_other() {
         assert_ne!(both[0].0.arm, both[1].0.arm);
         assert_eq!((both[0].0.position, both[1].0.position), (0, 1));
     }
-    let baseline_first = count(&fake, |(slot, _)| slot.position == 0 && slot.arm == 0);
+    let baseline_first = count(&fake, |(slot, _)| slot.position == 0 && slot.arm.is_baseline());
     assert!(baseline_first > 10 && baseline_first < 62, "{baseline_first} of 72");
 }
 
@@ -126,8 +128,9 @@ fn a_filter_that_forbids_counting_takes_it_from_its_own_arm_alone() {
     let mut fake = Fake::new(30, true);
     fake.has_pmu[2] = false;
     run(&mut fake, 3, 2, 42, LONG).unwrap();
-    let counted =
-        |arm| count(&fake, |(slot, look)| *look == Look::Counters && slot.unit.treated_arm == arm);
+    let counted = |arm| {
+        count(&fake, |(slot, look)| *look == Look::Counters && slot.unit.treated_arm.0 == arm)
+    };
     assert_eq!(counted(1), 3 * PAIRS * 2);
     assert!(counted(2) <= 2);
 }
@@ -183,7 +186,7 @@ fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
         spent,
         next_pair: pairs,
     };
-    let unit = |work| RowKey { work, treated_arm: 1, start_scale: DEFAULT_SCALE.into() };
+    let unit = |work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() };
     (0..count).map(|work| RowState::resumed(unit(work), &design, &past)).collect()
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Host, SampleError};
 use crate::platform::Stop;
+use weigh_model::ids::ArmId;
 use weigh_net::cell::{Cell, CellSize, FurtherKind};
 use weigh_net::grid::Grid;
 use weigh_net::link::GridLink;
@@ -128,7 +129,8 @@ impl Host<'_> {
     }
 
     fn seconds_of(&mut self, grid: &Grid, cell: &Cell, size: CellSize) -> Result<f64, SampleError> {
-        let done = self.run_cell((0, 0), grid, cell, size, (0, false))?;
+        let done =
+            self.run_cell((ArmId::BASELINE, ArmId::BASELINE), grid, cell, size, (0, false))?;
         Ok(done.sample.elapsed_ns as f64 / 1e9)
     }
 

@@ -15,6 +15,7 @@ use crate::work::Work;
 use trust::owner;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::ArmId;
 use weigh_model::record::{Detailed, Measured};
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::metric::Direction;
@@ -147,7 +148,7 @@ impl Host<'_> {
     /// Measures a cell. It has not failed if a machine was lost meanwhile: that ends the experiment.
     pub(super) fn run_cell(
         &mut self,
-        arms: (usize, usize),
+        arms: (ArmId, ArmId),
         grid: &Grid,
         cell: &Cell,
         size: CellSize,
@@ -162,7 +163,7 @@ impl Host<'_> {
 
     fn try_cell(
         &mut self,
-        (arm, treated_arm): (usize, usize),
+        (arm, treated_arm): (ArmId, ArmId),
         grid: &Grid,
         cell: &Cell,
         size: CellSize,

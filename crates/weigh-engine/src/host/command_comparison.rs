@@ -12,6 +12,7 @@ use crate::request::Printout;
 use crate::work::Work;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::ArmId;
 use weigh_model::record::Startup;
 use weigh_model::result::versus::SHELL_START_NS;
 use weigh_workload::launcher::{Job, LauncherError};
@@ -39,11 +40,11 @@ impl Host<'_> {
     }
 
     fn expected_output(&self) -> PathBuf {
-        self.arms.place(0).scratch.join("expected-output")
+        self.arms.place(ArmId::BASELINE).scratch.join("expected-output")
     }
 
     /// Launches a command once, where its output is compared or shown; it is no sample.
-    pub(super) fn try_contender(&mut self, work: usize, arm: usize) -> Result<(), SampleError> {
+    pub(super) fn try_contender(&mut self, work: usize, arm: ArmId) -> Result<(), SampleError> {
         let Some(contest) = self.site.works[work].contest() else { return Ok(()) };
         let (same_output, show_output) = (contest.same_output, contest.show_output);
         if !same_output && !show_output {
@@ -54,7 +55,7 @@ impl Host<'_> {
         let job = self.site.works[work].job(arm, self.arms.place(arm), length, 0);
         let mut job = job.map_err(SampleError::Workload)?;
         job.stdout = match arm {
-            0 if same_output => StdoutUse::SaveTo(self.expected_output()),
+            ArmId::BASELINE if same_output => StdoutUse::SaveTo(self.expected_output()),
             _ => self.stdout_of(work),
         };
         let (launched, ..) = self.launch(arm, arm, &job)?;
@@ -103,7 +104,7 @@ impl Host<'_> {
         }
         let mut evidence = Evidence::default();
         evidence.amounts.set(SHELL_START_NS, median(&times_ns).unwrap_or_default());
-        let startup = Startup { work: 0, arm: 0, operations: 1.0, evidence };
+        let startup = Startup { work: 0, arm: ArmId::BASELINE, operations: 1.0, evidence };
         Ok(self.site.store.add_startup(self.site.id, &startup)?)
     }
 }

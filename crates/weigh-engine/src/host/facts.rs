@@ -2,6 +2,7 @@
 
 use super::{Host, MeasureConfig, SampleError, Stop};
 use crate::request::ProgressSink;
+use weigh_model::ids::ArmId;
 use weigh_treatment::PairDraw;
 
 impl Host<'_> {
@@ -11,12 +12,12 @@ impl Host<'_> {
     /// Where that cannot be stored.
     pub fn store_facts(&self) -> Result<(), Stop> {
         let MeasureConfig { store, id, .. } = &self.site;
-        for (arm, named) in self.arms.treatments().enumerate() {
+        for (arm, named) in self.arms.ids().zip(self.arms.treatments()) {
             let facts = self.facts(arm);
             store.set_facts(id, arm, &facts, &named.treatment.quantities())?;
         }
-        let state = (self.arms.treatments().enumerate())
-            .find_map(|(index, named)| named.treatment.state(index == 0));
+        let state = (self.arms.ids().zip(self.arms.treatments()))
+            .find_map(|(arm, named)| named.treatment.state(arm.is_baseline()));
         Ok(store.set_baseline_state(id, state)?)
     }
 
@@ -40,8 +41,8 @@ impl Host<'_> {
     /// # Errors
     /// Where they do not start.
     pub fn begin_passes(&mut self, work: usize) -> Result<(), SampleError> {
-        self.arms.need(0, &self.site.works[work].needs());
-        Ok(self.arms.renew(0, PairDraw::default())?)
+        self.arms.need(ArmId::BASELINE, &self.site.works[work].needs());
+        Ok(self.arms.renew(ArmId::BASELINE, PairDraw::default())?)
     }
 
     /// Stores a sentence with what is said of the arm.
@@ -54,15 +55,15 @@ impl Host<'_> {
     }
 
     /// Returns the facts about an arm. Facts that all arms share come with the first arm.
-    pub(super) fn facts(&self, arm: usize) -> Vec<String> {
-        let of_treatment = self.arms.treatments().nth(arm).map(|named| named.treatment.facts());
+    pub(super) fn facts(&self, arm: ArmId) -> Vec<String> {
+        let of_treatment = self.arms.treatments().nth(arm.0).map(|named| named.treatment.facts());
         let mut facts = of_treatment.unwrap_or_default();
-        if arm == 0 {
+        if arm.is_baseline() {
             facts.extend(self.net_facts().iter().cloned());
             facts.extend(self.arms.server_facts(arm));
             facts.extend(self.found.iter().cloned());
         } else {
-            let common = self.arms.server_facts(0);
+            let common = self.arms.server_facts(ArmId::BASELINE);
             let own = self.arms.server_facts(arm).into_iter();
             facts.extend(own.filter(|fact| !common.contains(fact)));
         }

@@ -11,6 +11,7 @@ use crate::parse_sample::failure_of;
 use crate::platform::{SampleError, Stop};
 use crate::request::ProgressSink;
 use crate::work::Work;
+use weigh_model::ids::ArmId;
 use weigh_treatment::Named;
 use weigh_workload::launcher::Job;
 use weigh_workload::setup::Setup;
@@ -71,13 +72,13 @@ impl Host<'_> {
         self.site.around.is_some_and(Hooks::has_prepare)
     }
 
-    pub(super) fn prepare(&mut self, arm: usize) -> Result<(), SampleError> {
+    pub(super) fn prepare(&mut self, arm: ArmId) -> Result<(), SampleError> {
         let line = self.site.around.and_then(|around| around.prepare_of(arm)).cloned();
         self.run_line("--prepare", line)
     }
 
     /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
-    pub(super) fn warm_up(&mut self, work: usize, arm: usize) -> Result<(), SampleError> {
+    pub(super) fn warm_up(&mut self, work: usize, arm: ArmId) -> Result<(), SampleError> {
         self.try_contender(work, arm)?;
         for _ in 0..self.site.around.map_or(0, |around| around.warm_ups) {
             self.prepare(arm)?;

@@ -3,6 +3,7 @@
 use super::{ArmsError, Host, Stop};
 use crate::interpreters::{self, InterpreterBuild};
 use crate::request::ProgressSink;
+use weigh_model::ids::{ArmId, RowId};
 use weigh_workload::launcher::LauncherError;
 
 impl Host<'_> {
@@ -13,20 +14,21 @@ impl Host<'_> {
     /// Where a treatment was not in force, or nothing can be stored.
     pub fn ask_interpreters(
         &mut self,
-        broken: &[(usize, usize)],
+        broken: &[RowId],
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
-        let mut facts: Vec<Vec<String>> =
-            (0..self.arms.count()).map(|arm| self.facts(arm)).collect();
+        let mut facts: Vec<Vec<String>> = self.arms.ids().map(|arm| self.facts(arm)).collect();
         let works = self.site.works.iter().enumerate();
-        let works = works.filter(|(work, _)| !broken.contains(&(*work, 0))).map(|(_, work)| work);
+        let works = works
+            .filter(|(work, _)| !broken.contains(&(*work, ArmId::BASELINE)))
+            .map(|(_, work)| work);
         let languages = interpreters::languages(works);
         if languages.is_empty() {
             return Ok(());
         }
         for language in languages {
             let mut baseline: Option<InterpreterBuild> = None;
-            for (arm, facts) in facts.iter_mut().enumerate() {
+            for (arm, facts) in self.arms.ids().zip(&mut facts) {
                 self.arms.need(arm, &[]);
                 let job = interpreters::job(language, self.arms.place(arm));
                 let launched = match self.arms.launch(arm, arm, &job) {
@@ -53,7 +55,7 @@ impl Host<'_> {
                 }
             }
         }
-        for ((arm, named), facts) in self.arms.treatments().enumerate().zip(facts) {
+        for ((arm, named), facts) in self.arms.ids().zip(self.arms.treatments()).zip(facts) {
             self.site.store.set_facts(self.site.id, arm, &facts, &named.treatment.quantities())?;
         }
         Ok(())

@@ -10,6 +10,7 @@ use crate::wrong_answers::WrongAnswers;
 use weigh_host::machine::footprint::ProcessFootprint;
 use weigh_host::machine::process::process_start;
 use weigh_host::orphans::wait_until;
+use weigh_model::ids::ArmId;
 use weigh_model::record::Measured;
 use weigh_model::workload::metric::Direction;
 use weigh_model::workload::sample::OwnReading;
@@ -17,6 +18,8 @@ use weigh_workload::executable::Length;
 
 /// By which a process knows its visits from those of the passes before (workloads/web/cookie.c).
 const PASS: &str = "WEIGH_PASS";
+/// The arm of a run.
+const ONLY: ArmId = ArmId::BASELINE;
 /// A server that is asked to end gets so long.
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
@@ -69,12 +72,12 @@ impl Host<'_> {
     ) -> Result<(PassFound, Option<Measured>), SampleError> {
         let work = &self.site.works[slot.unit.work];
         let order = super::chance_of_pair(self.site.seed, slot);
-        let job = work.job(0, self.arms.place(0), length, order);
+        let job = work.job(ONLY, self.arms.place(ONLY), length, order);
         let mut job = job.map_err(SampleError::Workload)?;
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         job.environment.push((PASS.into(), (slot.pair + 1).to_string()));
-        self.arms.need(0, &work.needs());
+        self.arms.need(ONLY, &work.needs());
         let started_s = self.elapsed_s();
         let mut pass = PassFound {
             started_s,
@@ -86,16 +89,16 @@ impl Host<'_> {
             problem: None,
             are_there: true,
         };
-        let (launched, evidence, disturbance) = match self.launch(0, 0, &job) {
+        let (launched, evidence, disturbance) = match self.launch(ONLY, ONLY, &job) {
             Ok(launched) => launched,
             Err(SampleError::Workload(problem)) => {
                 pass.problem = Some(problem);
-                pass.are_there = self.arms.is_raised(0);
+                pass.are_there = self.arms.is_raised(ONLY);
                 return Ok((pass, None));
             }
             Err(other) => return Err(other),
         };
-        pass.held = ProcessFootprint::by(self.arms.asked(0));
+        pass.held = ProcessFootprint::by(self.arms.asked(ONLY));
         pass.wrong = WrongAnswers::parse(&launched.stdout);
         let work = &self.site.works[slot.unit.work];
         if pass.wrong.as_ref().is_some_and(|wrong| wrong.operations == 0) {
@@ -125,8 +128,8 @@ impl Host<'_> {
     /// Asks the servers to end as an administrator would, the last one that was started first; how many did
     /// not, and of how many.
     pub fn stop_servers(&mut self) -> (usize, usize) {
-        let asked = self.arms.asked(0).to_vec();
-        self.arms.thaw(0);
+        let asked = self.arms.asked(ONLY).to_vec();
+        self.arms.thaw(ONLY);
         // One that cannot be seen has not ended.
         let has_ended =
             |pid: u32, start: i64| process_start(pid).is_ok_and(|now| now != Some(start));

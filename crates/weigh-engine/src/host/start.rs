@@ -3,6 +3,7 @@
 use super::Host;
 use crate::order::{chance_of_pair, cpu_chance};
 use crate::platform::{SampleError, SampleSlot};
+use weigh_model::ids::ArmId;
 use weigh_model::role::SampleRole;
 use weigh_station::arms::ArmsError;
 use weigh_treatment::PairDraw;
@@ -29,19 +30,19 @@ impl Host<'_> {
     /// Where the worker of a sample begins; `None` for one of a run, which has no pairs.
     pub(super) fn start(&self, slot: &SampleSlot) -> Option<StartCpu> {
         let treated = slot.unit.treated_arm;
-        let other = if slot.arm == 0 { treated } else { 0 };
+        let other = if slot.arm.is_baseline() { treated } else { ArmId::BASELINE };
         let is_of_one_cpu = self.site.works[slot.unit.work].is_of_one_cpu();
         let chance = cpu_chance(self.site.seed, slot);
-        (treated != 0).then(|| self.arms.start(slot.arm, other, chance, is_of_one_cpu))
+        (!treated.is_baseline()).then(|| self.arms.start(slot.arm, other, chance, is_of_one_cpu))
     }
 }
 
 /// The arms of a pair, in the order in which their launchers are started: the arm that is measured first, and
 /// the coin chose that. A program that the younger of two launchers starts is slower (`exec` by 1 to
 /// 3 %), so a fixed order would look like an effect of the treatment.
-fn order_of_launchers(first: &SampleSlot) -> Vec<usize> {
+fn order_of_launchers(first: &SampleSlot) -> Vec<ArmId> {
     let treated = first.unit.treated_arm;
-    let other = if first.arm == 0 { treated } else { 0 };
+    let other = if first.arm.is_baseline() { treated } else { ArmId::BASELINE };
     let mut order = vec![first.arm, other];
     order.dedup();
     order
@@ -53,14 +54,14 @@ mod tests {
     use crate::row::RowKey;
 
     fn slot(arm: usize, treated_arm: usize) -> SampleSlot {
-        let unit = RowKey { work: 0, treated_arm, start_scale: 0.1.into() };
-        SampleSlot { arm, ..SampleSlot::alone(unit, 0) }
+        let unit = RowKey { work: 0, treated_arm: ArmId(treated_arm), start_scale: 0.1.into() };
+        SampleSlot { arm: ArmId(arm), ..SampleSlot::alone(unit, 0) }
     }
 
     #[test]
     fn the_launcher_of_the_arm_that_is_measured_first_is_started_first() {
-        assert_eq!(order_of_launchers(&slot(0, 2)), [0, 2]);
-        assert_eq!(order_of_launchers(&slot(2, 2)), [2, 0]);
-        assert_eq!(order_of_launchers(&slot(0, 0)), [0]);
+        assert_eq!(order_of_launchers(&slot(0, 2)), [0, 2].map(ArmId));
+        assert_eq!(order_of_launchers(&slot(2, 2)), [2, 0].map(ArmId));
+        assert_eq!(order_of_launchers(&slot(0, 0)), [ArmId(0)]);
     }
 }

@@ -111,8 +111,7 @@ impl Host<'_> {
                 .map_err(|reason| PairError::Workload { position, reason })?;
             let log = |metric: &Metric| Some((metric.clone(), sample.amount(metric)?.log()?));
             let logs = self.site.metrics.iter().filter_map(log).collect();
-            readings[usize::from(slot.arm != 0)] =
-                Readings { rate: sample.rate(), logs, outside: None };
+            readings[slot.arm.side()] = Readings { rate: sample.rate(), logs, outside: None };
             let (started_s, padding_bytes) = (started_s[position], padding_bytes[position]);
             let measured = measured(slot, started_s, padding_bytes, sample, (evidence, None));
             let stored = self.site.store.add_sample(self.site.id, &measured);

@@ -63,7 +63,7 @@ impl Host<'_> {
 
     fn arms_can_interleave(&self) -> bool {
         let is_here = |arm| self.arms.place(arm).is_here();
-        (0..self.arms.count()).all(is_here)
+        self.arms.ids().all(is_here)
             && obstacle(self.arms.treatments()).is_none()
             && !self.has_prepare()
     }
@@ -114,7 +114,7 @@ impl Host<'_> {
         let readings =
             measured.map_err(|(position, error)| self.settle(error).of_pair(position))?;
         let [first, second] = readings;
-        Ok(if slots[0].arm == 0 { [first, second] } else { [second, first] })
+        Ok(if slots[0].arm.is_baseline() { [first, second] } else { [second, first] })
     }
 
     /// The readings in the order of the slots.
@@ -288,7 +288,7 @@ fn log_ratio(slots: &[SampleSlot; 2], samples: &[Sample; 2]) -> Result<f64, Stri
     if first.len() != second.len() {
         return Err(format!("{} and {} slices", first.len(), second.len()));
     }
-    let sign = if slots[0].arm == 0 { 1.0 } else { -1.0 };
+    let sign = if slots[0].arm.is_baseline() { 1.0 } else { -1.0 };
     let ratios: Vec<f64> =
         first.iter().zip(&second).map(|(first, second)| sign * (second / first).ln()).collect();
     median(&ratios).filter(|d| d.is_finite()).ok_or_else(|| "no slice has a valid rate".to_owned())
@@ -299,7 +299,7 @@ fn log_ratio(slots: &[SampleSlot; 2], samples: &[Sample; 2]) -> Result<f64, Stri
 /// one stall would outweigh a cost that comes in every tenth slice. To swap the arms swaps the sign of both
 /// log-ratios.
 fn add_readings(slots: &[SampleSlot; 2], samples: &mut [Sample; 2], log_ratio: f64) {
-    let baseline = usize::from(slots[0].arm != 0);
+    let baseline = usize::from(!slots[0].arm.is_baseline());
     let rate = median(&samples[baseline].slice_rates()).unwrap_or_default();
     let all_ns: Vec<f64> = (samples.iter())
         .flat_map(|sample| sample.slices_ns.iter().flatten().map(|ns| *ns as f64))
@@ -307,7 +307,7 @@ fn add_readings(slots: &[SampleSlot; 2], samples: &mut [Sample; 2], log_ratio: f
     let longest_ns =
         CLIPPED_AT * median(&all_ns).expect("their ratio is known, so there are slices");
     for (slot, sample) in slots.iter().zip(samples) {
-        let by_median = if slot.arm == 0 { rate } else { rate * log_ratio.exp() };
+        let by_median = if slot.arm.is_baseline() { rate } else { rate * log_ratio.exp() };
         let readings = [(INTERLEAVED, by_median), (CLIPPED, sample.clipped_rate(longest_ns))];
         let unit = sample.unit.clone().unwrap_or_default();
         sample.readings.extend(readings.map(|(name, value)| OwnReading {

@@ -23,7 +23,7 @@ fn pairs<T>(launches: &[&Detailed], tell: impl Fn(&Detail) -> Option<T>) -> Vec<
         let is_partner =
             |(second, _): &(&Detailed, T)| second.pair == first.pair && second.arm != first.arm;
         if let Some((_, b)) = told.next_if(is_partner) {
-            pairs.push(if first.arm == 0 { [a, b] } else { [b, a] });
+            pairs.push(if first.arm.is_baseline() { [a, b] } else { [b, a] });
         }
     }
     pairs
@@ -141,10 +141,11 @@ fn hold(contrast: &mut Contrast, log_ratios: impl Iterator<Item = f64>, alpha: f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::ids::ArmId;
 
     fn launch(pair: usize, arm: usize, detail: Detail) -> Detailed {
         let position = (pair + arm) % 2;
-        Detailed { work: 0, arm, treated_arm: 1, pair, position, detail }
+        Detailed { work: 0, arm: ArmId(arm), treated_arm: ArmId(1), pair, position, detail }
     }
 
     /// A thousand operations of about `ns`, and of those of each thousand that are slow `slow`.

@@ -76,6 +76,7 @@ fn per_op(totals: &Totals) -> Used {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::ids::ArmId;
     use weigh_model::record::Measured;
     use weigh_model::role::SampleRole;
     use weigh_store::keep_measured;
@@ -85,8 +86,8 @@ mod tests {
         for &(pair, position, arm, sample) in samples {
             let measured = Measured {
                 work: 0,
-                arm,
-                treated_arm: 1,
+                arm: ArmId(arm),
+                treated_arm: ArmId(1),
                 role: SampleRole::Compared,
                 scheme: Scheme::Sequential,
                 set: 0,

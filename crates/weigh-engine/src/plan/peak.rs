@@ -183,7 +183,7 @@ fn begun(users: Vec<usize>, earlier: &[&[Point]]) -> (PeakSearch, Vec<usize>, Co
 }
 
 fn arm_of(slot: &SampleSlot) -> usize {
-    usize::from(slot.arm != 0)
+    slot.arm.side()
 }
 
 /// Cost of a sample of each point in each arm, as far as it is known.
@@ -241,6 +241,7 @@ mod tests {
     use crate::example;
     use crate::platform::SampleError;
     use crate::ramp::default_points;
+    use weigh_model::ids::ArmId;
 
     #[test]
     fn what_an_earlier_session_searched_is_not_measured_again() {
@@ -304,13 +305,16 @@ mod tests {
         let ends = [BUDGET_S / 3, BUDGET_S].map(Duration::from_secs);
         let earlier = vec![&[][..]; users.len()];
         let arms = ["none", "treated"];
-        let mut plan = PeakPlanner::new(points(&users, 1), arms, ends, &mut coins, &earlier);
+        let mut plan = PeakPlanner::new(points(&users, ArmId(1)), arms, ends, &mut coins, &earlier);
         drive(&mut plan, &mut machine, &mut Watcher::default()).unwrap();
         // Each arm of a pair fits the time by itself.
         assert!(machine.now <= ends[0] + machine.lasts, "{:?}", machine.now);
         let pairs = machine.taken.iter().filter(|(slot, _)| slot.position == 0);
-        let orders: Vec<usize> = pairs.map(|(slot, _)| slot.arm).collect();
-        assert!(orders.is_empty() || (orders.contains(&0) && orders.contains(&1)), "{orders:?}");
+        let orders: Vec<ArmId> = pairs.map(|(slot, _)| slot.arm).collect();
+        assert!(
+            orders.is_empty() || [0, 1].iter().all(|arm| orders.contains(&ArmId(*arm))),
+            "{orders:?}"
+        );
         let chosen = plan.chosen(ends[1].saturating_sub(machine.now));
         let failures = machine.failures.iter().map(|(slot, _)| users[slot.unit.work]).collect();
         let users = |(at, _): ([usize; 2], _)| at.map(|point: usize| users[point]);

@@ -95,6 +95,7 @@ mod tests {
     use super::super::simulated::{Simulated, Watcher, unit};
     use super::*;
     use crate::platform::{Platform, SampleError};
+    use weigh_model::ids::ArmId;
 
     /// A run of works with these passes of a second each, of which one may fail in a pass.
     fn run(
@@ -103,7 +104,7 @@ mod tests {
         fails: Option<(usize, usize)>,
     ) -> (Vec<(usize, usize)>, Vec<String>, Watcher) {
         let work = |(work, passes): (usize, &usize)| RunWork {
-            unit: unit(work, 0),
+            unit: unit(work, ArmId::BASELINE),
             name: work.to_string(),
             passes: *passes,
             length_ms: 1000,
@@ -139,7 +140,12 @@ mod tests {
     /// A sample is timed for a second, and takes four with its launch.
     #[test]
     fn a_launch_counts_when_the_budget_is_nearly_over() {
-        let work = RunWork { unit: unit(0, 0), name: "a".into(), passes: 10, length_ms: 1000 };
+        let work = RunWork {
+            unit: unit(0, ArmId::BASELINE),
+            name: "a".into(),
+            passes: 10,
+            length_ms: 1000,
+        };
         let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
         machine.lasts = Duration::from_secs(4);
         let budget = Duration::from_secs(10);

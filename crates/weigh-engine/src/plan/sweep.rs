@@ -9,6 +9,7 @@ use crate::platform::SampleSlot;
 use crate::request::Taken;
 use crate::row::RowKey;
 use crate::run_progress::Progress;
+use weigh_model::ids::ArmId;
 
 /// The samples of a sweep.
 pub struct SweepPlanner {
@@ -22,7 +23,7 @@ impl SweepPlanner {
     /// Plans the sweep of this number, counted from 0.
     pub fn new(cells: &[RowKey], number: usize, coins: &mut Coins) -> SweepPlanner {
         let mut order: Vec<usize> = (0..cells.len()).collect();
-        coins.shuffle(&mut order, |_| 0);
+        coins.shuffle(&mut order, |_| ArmId::BASELINE);
         let due = order.into_iter().map(|at| SampleSlot::alone(cells[at], number)).collect();
         let progress = Progress::new(cells.iter().map(|_| (1, 1)));
         SweepPlanner { due, progress, failed: Vec::new() }
@@ -59,8 +60,10 @@ mod tests {
 
     #[test]
     fn each_sweep_takes_every_cell_once_and_each_cell_comes_equally_early() {
-        let (cells, mut coins) =
-            ((3..15).map(|work| unit(work, 0)).collect::<Vec<_>>(), Coins::new(7, 0, 0));
+        let (cells, mut coins) = (
+            (3..15).map(|work| unit(work, ArmId::BASELINE)).collect::<Vec<_>>(),
+            Coins::new(7, 0, 0),
+        );
         let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
         for number in 0..200 {
             let mut sweep = SweepPlanner::new(&cells, number, &mut coins);
@@ -79,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_cell_that_fails_is_kept_as_failed_and_the_others_are_measured() {
-        let (cells, mut coins) = ([0, 1, 2].map(|work| unit(work, 0)), Coins::new(7, 0, 0));
+        let (cells, mut coins) =
+            ([0, 1, 2].map(|work| unit(work, ArmId::BASELINE)), Coins::new(7, 0, 0));
         let mut machine = Simulated::new(|slot: &SampleSlot| match slot.unit.work {
             1 => Err(SampleError::Workload("it broke".into())),
             _ => Ok(100.0),

@@ -5,6 +5,7 @@
 use super::super::table::{Align, Table};
 use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::{Sheet, SheetLine, format, lines, three_digits};
+use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
 use weigh_model::result::work_name::WorkName;
 
@@ -25,7 +26,7 @@ const MINUTE_S: f64 = 60.0;
 type OfTime = fn(f64) -> f64;
 
 /// The tables of which there is something.
-pub fn parts(sheet: &Sheet, systems: &[usize], difference: &str) -> Vec<String> {
+pub fn parts(sheet: &Sheet, systems: &[ArmId], difference: &str) -> Vec<String> {
     let rates = || sheet.lines.iter().map(|line| (&line.name, &line.rates));
     let inserts = sheet.inserts.iter().map(|(name, rates)| (name, rates));
     let titled = |title: &str, table: Option<Table>, note: &str| {
@@ -65,7 +66,7 @@ pub fn parts(sheet: &Sheet, systems: &[usize], difference: &str) -> Vec<String> 
 /// A line for each server, state of the table and number of clients; `None` where there is none.
 fn of_servers<'a>(
     sheet: &Sheet,
-    systems: &[usize],
+    systems: &[ArmId],
     workload: &str,
     lines: impl Iterator<Item = (&'a WorkName, &'a Vec<Option<f64>>)>,
 ) -> Option<Table> {
@@ -80,10 +81,10 @@ fn of_servers<'a>(
 
 /// Builds the table of random inserts: the time for all queries by the fastest and by the slowest
 /// sample.
-fn best_and_worst(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
+fn best_and_worst(sheet: &Sheet, systems: &[ArmId]) -> Option<Table> {
     let rows = sheet.lines.iter().filter_map(|line| {
         let title = WhoIsAsked::of(&line.name, RANDOM_INSERT)?.title();
-        let times = |arm: &usize| {
+        let times = |arm: &ArmId| {
             line.extremes[*arm].map(|rates| both(rates.map(|rate| three_digits(QUERIES / rate))))
         };
         let times: Vec<Option<String>> = systems.iter().map(times).collect();
@@ -100,11 +101,11 @@ fn best_and_worst(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
 
 /// As in his summary, a column for each number of clients: the time of all records, and the inserts and the
 /// queries in a second meanwhile. `None` where no server was measured at every fill.
-fn to_the_end(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
+fn to_the_end(sheet: &Sheet, systems: &[ArmId]) -> Option<Table> {
     let asked: Vec<(WhoIsAsked, &SheetLine)> = (sheet.lines.iter())
         .filter_map(|line| Some((WhoIsAsked::of(&line.name, RANDOM_INSERT)?, line)))
         .collect();
-    let seconds = |server: &str, clients: usize, arm: usize| {
+    let seconds = |server: &str, clients: usize, arm: ArmId| {
         let rates = |fill: u32| {
             let is_this = |asked: &WhoIsAsked| {
                 (asked.server, asked.clients, asked.state)
@@ -258,7 +259,7 @@ mod tests {
         ]);
         let inserts = vec![Some(300.0), Some(450.0)];
         sheet.inserts = vec![("app:db.random-insert-shared@mariadb".into(), inserts)];
-        let text = words(parts(&sheet, &[1, 0], "Difference: lunar over debian.\n"));
+        let text = words(parts(&sheet, &[ArmId(1), ArmId(0)], "Difference: lunar over debian.\n"));
         assert_has(
             &text,
             &[
@@ -280,7 +281,7 @@ mod tests {
     fn a_run_has_no_difference() {
         let mut sheet = sheet(&[("app:db.random-insert@sqlite".into(), 400.0, 800.0)]);
         sheet.arms.pop();
-        let text = words(parts(&sheet, &[0], ""));
+        let text = words(parts(&sheet, &[ArmId(0)], ""));
         let queries = "Benchmark debian sqlite, 1 client 400 Database - seconds";
         assert_has(&text, &[queries, "sqlite, 1 client 125 (500) Best"]);
         assert!(!text.contains("Difference"), "{text}");
@@ -307,7 +308,7 @@ mod tests {
         let mut rates: Vec<(WorkName, f64, f64)> =
             fills.iter().map(|fill| (of(fill, 1), 1000.0, 2000.0)).collect();
         rates.push((of("", 6), 1.0, 1.0));
-        let text = words(parts(&sheet(&rates), &[1, 0], ""));
+        let text = words(parts(&sheet(&rates), &[ArmId(1), ArmId(0)], ""));
         assert_has(
             &text,
             &[

@@ -10,6 +10,7 @@ use super::imported;
 use super::table::Table;
 use paired::estimate::median;
 use weigh_model::format;
+use weigh_model::ids::ArmId;
 use weigh_model::result::imported::{Figure, FigureKey, Imported};
 use weigh_model::result::load::LoadAnswers;
 use weigh_model::result::report::Report;
@@ -287,6 +288,11 @@ impl Sheet {
         }
     }
 
+    /// The numbers of its arms.
+    fn arm_ids(&self) -> impl Iterator<Item = ArmId> + use<> {
+        (0..self.arms.len()).map(ArmId)
+    }
+
     fn add_rows(&mut self, rows: &[Row], treatments: &[&str]) {
         let mut places: BTreeMap<&WorkName, usize> = BTreeMap::new();
         for row in rows {
@@ -328,9 +334,9 @@ impl SheetLine {
     }
 }
 
-/// The highest and the lowest rate of an arm's samples: 0 is the baseline, 1 the treated arm.
-fn extremes_of(row: &Row, arm: usize) -> Option<[f64; 2]> {
-    let rates = || row.series.iter().map(|pair| pair.rates_over_all[arm]);
+/// The highest and the lowest rate of an arm's samples, by its side ([`ArmId::side`]).
+fn extremes_of(row: &Row, side: usize) -> Option<[f64; 2]> {
+    let rates = || row.series.iter().map(|pair| pair.rates_over_all[side]);
     Some([rates().reduce(f64::max)?, rates().reduce(f64::min)?])
 }
 

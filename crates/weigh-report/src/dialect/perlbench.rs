@@ -4,6 +4,7 @@
 use super::super::table::{Align, Table};
 use super::{Sheet, SheetLine, lines, side_by_side, three_digits};
 use weigh_model::format;
+use weigh_model::ids::ArmId;
 
 const PREFIX: &str = "interp:perl.";
 
@@ -17,7 +18,7 @@ const HIS: [(&str, &str); 4] = [
 ];
 
 /// The table in points; `None` where none of perlbench's programs was measured.
-pub fn in_points(sheet: &Sheet, own: usize, other: usize) -> Option<String> {
+pub fn in_points(sheet: &Sheet, own: ArmId, other: ArmId) -> Option<String> {
     let mut points = Vec::new();
     let mut rows = Vec::new();
     for line in &sheet.lines {
@@ -41,12 +42,12 @@ pub fn in_points(sheet: &Sheet, own: usize, other: usize) -> Option<String> {
 }
 
 /// His own programs; `None` where none was measured.
-pub fn in_seconds(sheet: &Sheet, systems: &[usize]) -> Option<String> {
+pub fn in_seconds(sheet: &Sheet, systems: &[ArmId]) -> Option<String> {
     let row = |(title, name): &(&str, &str)| {
         let is_this = |line: &&SheetLine| name_of(line) == Some(name);
         let line = sheet.lines.iter().find(is_this)?;
         let seconds =
-            |arm: &usize| line.rates[*arm].map_or("n/a".into(), |r| three_digits(1.0 / r));
+            |arm: &ArmId| line.rates[*arm].map_or("n/a".into(), |r| three_digits(1.0 / r));
         let mut cells = vec![(*title).to_owned()];
         cells.extend(systems.iter().map(seconds));
         if let [own, other] = *systems {
@@ -79,7 +80,7 @@ fn perlbenchs_name(line: &SheetLine) -> Option<String> {
     name.contains('-').then(|| name.replacen('-', "/", 1))
 }
 
-fn both(line: &SheetLine, own: usize, other: usize) -> Option<(f64, f64)> {
+fn both(line: &SheetLine, own: ArmId, other: ArmId) -> Option<(f64, f64)> {
     line.rates[own].zip(line.rates[other])
 }
 
@@ -114,20 +115,20 @@ mod tests {
 
     #[test]
     fn the_first_has_100_points_and_the_average_is_of_perlbenchs_alone() {
-        let text = words(&in_points(&sheet(), 0, 1).unwrap());
+        let text = words(&in_points(&sheet(), ArmId(0), ArmId(1)).unwrap());
         let rows = "arith/mixed 100 79 loop/for-range-const 100 91 AVERAGE 100 85";
         assert!(text.contains(rows), "{text}");
         let mut sheet = sheet();
         sheet.lines[0].rates[1] = None;
-        let text = words(&in_points(&sheet, 0, 1).unwrap());
+        let text = words(&in_points(&sheet, ArmId(0), ArmId(1)).unwrap());
         assert!(text.contains("arith/mixed 100 n/a") && text.contains("AVERAGE 100 91"), "{text}");
         sheet.lines.drain(..2);
-        assert_eq!(in_points(&sheet, 0, 1), None);
+        assert_eq!(in_points(&sheet, ArmId(0), ArmId(1)), None);
     }
 
     #[test]
     fn his_programs_are_in_seconds_and_the_difference_is_a_ratio() {
-        let text = words(&in_seconds(&sheet(), &[0, 1]).unwrap());
+        let text = words(&in_seconds(&sheet(), &[ArmId(0), ArmId(1)]).unwrap());
         assert!(text.contains("fib 28 2.70 3.60 0.75"), "{text}");
         assert!(!text.contains("fib 32"), "{text}");
     }

@@ -2,6 +2,7 @@
 
 use super::super::table::{Align, Table};
 use super::{Sheet, whole_percent};
+use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
 
 pub const NOT_AVAILABLE: &str = "n/a";
@@ -25,7 +26,7 @@ pub fn row(
 }
 
 /// With a column for each system, and for the difference where there are two.
-pub fn table(sheet: &Sheet, systems: &[usize], title: &str, rows: Vec<Vec<String>>) -> Table {
+pub fn table(sheet: &Sheet, systems: &[ArmId], title: &str, rows: Vec<Vec<String>>) -> Table {
     let mut columns = vec![(title, Align::Left)];
     columns.extend(systems.iter().map(|arm| (&*sheet.arms[*arm], Align::Right)));
     if systems.len() > 1 {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::mechanism::Mechanism;
 use super::normal::NormalBoot;
 use weigh_host::undo::state_dir::StateDir;
+use weigh_model::ids::ArmId;
 
 const FILE: &str = "boot.json";
 /// The word on the command line that marks one boot of one experiment.
@@ -21,7 +22,7 @@ const MARK: &str = "weigh.boot=";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueBoot {
     pub round: usize,
-    pub arm: usize,
+    pub arm: ArmId,
     /// 0 for the first half of a pair.
     pub position: usize,
 }

@@ -210,6 +210,7 @@ mod tests {
     use super::*;
     use crate::parse;
     use weigh_host::undo::state_dir::StateDir;
+    use weigh_model::ids::ArmId;
     use weigh_workload::launcher::Launched;
     use weigh_workload::setup::Setup;
 
@@ -248,7 +249,7 @@ mod tests {
         let (setup, launched) = (Setup::default(), Launched::default());
         for (arm, treated) in [(1, 1), (0, 1), (2, 2), (1, 1), (2, 2), (0, 2), (0, 1)] {
             for (index, one) in arms.iter_mut().enumerate() {
-                one.begin_sample(Role::of(index + 1, arm, treated)).unwrap();
+                one.begin_sample(Role::of(ArmId(index + 1), ArmId(arm), ArmId(treated))).unwrap();
             }
             let found = std::fs::read_to_string(directory.path().join("it")).unwrap_or_default();
             assert_eq!(found.trim(), if arm == 0 { String::new() } else { arm.to_string() });

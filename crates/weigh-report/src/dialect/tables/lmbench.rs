@@ -6,6 +6,7 @@ use crate::dialect::lmbench_columns::{LmbenchColumn, SECTIONS, Section};
 use crate::dialect::{Dialect, Sheet, SheetLine, format, lines, three_digits};
 use crate::table::{Align, Table};
 use crate::text::wrap;
+use weigh_model::ids::ArmId;
 
 pub static TABLE: Dialect = Dialect { name: "lmbench", is_of_time: true, render, page: None };
 
@@ -61,16 +62,16 @@ fn about_overhead(sheet: &Sheet) -> Vec<String> {
 impl Section {
     /// `None` where no column has a workload.
     fn render(&self, sheet: &Sheet) -> Option<String> {
-        let arms: Vec<usize> = (0..sheet.arms.len()).collect();
+        let arms: Vec<ArmId> = sheet.arm_ids().collect();
         let table = in_two_lines(self.table(sheet, &arms, false)?);
         Some(format!("{}\n{}", self.title, lines(&table)))
     }
 
     /// A line per arm; with the last over the first as one more, where that is wanted.
-    pub(super) fn table(&self, sheet: &Sheet, arms: &[usize], has_ratio: bool) -> Option<Table> {
+    pub(super) fn table(&self, sheet: &Sheet, arms: &[ArmId], has_ratio: bool) -> Option<Table> {
         let titles = std::iter::once(("", Align::Left));
         let columns = titles.chain(self.columns.iter().map(|c| (c.title, Align::Right)));
-        let row = |arm: &usize| {
+        let row = |arm: &ArmId| {
             let cells = self.columns.iter().map(|column| self.cell(sheet, column, *arm));
             std::iter::once(format::label(&sheet.arms[*arm])).chain(cells).collect::<Vec<String>>()
         };
@@ -78,7 +79,7 @@ impl Section {
         let is_there = rows.iter().any(|row| row[1..].iter().any(|cell| !cell.is_empty()));
         if let (true, Some(first), Some(last)) = (has_ratio, arms.first(), arms.last()) {
             let ratio = |column: &LmbenchColumn| {
-                let of = |arm: usize| self.value(sheet, column, arm).flatten();
+                let of = |arm: ArmId| self.value(sheet, column, arm).flatten();
                 let ratio = of(*last).zip(of(*first)).map(|(last, first)| last / first);
                 ratio.map(|ratio| format!("{ratio:.4}")).unwrap_or_default()
             };
@@ -93,7 +94,7 @@ impl Section {
         single(sheet).find(|line| line.name.name == title)
     }
 
-    fn cell(&self, sheet: &Sheet, column: &LmbenchColumn, arm: usize) -> String {
+    fn cell(&self, sheet: &Sheet, column: &LmbenchColumn, arm: ArmId) -> String {
         match self.value(sheet, column, arm) {
             None => String::new(),
             // lmbench has nothing to say there either: the difference is within the noise of the two.
@@ -108,7 +109,7 @@ impl Section {
         &self,
         sheet: &Sheet,
         column: &LmbenchColumn,
-        arm: usize,
+        arm: ArmId,
     ) -> Option<Option<f64>> {
         let of = |names: &[&str]| mean(sheet, names, arm, |rate| self.scale.of(rate));
         if let Some(line) = self.imported(sheet, column) {
@@ -139,25 +140,26 @@ pub(super) fn in_two_lines(mut table: Table) -> Table {
 impl LmbenchColumn {
     /// Returns true if at least one arm has these workloads.
     fn is_there(&self, sheet: &Sheet) -> bool {
-        (0..sheet.arms.len()).any(|arm| has(sheet, self.names, arm))
+        sheet.arm_ids().any(|arm| has(sheet, self.names, arm))
     }
 
     /// Returns true if the times that lmbench subtracts were measured wherever the column was. Net
     /// and gross times in one column would look like a difference between the arms.
     fn is_net(&self, sheet: &Sheet) -> bool {
         !self.less.is_empty()
-            && (0..sheet.arms.len())
+            && sheet
+                .arm_ids()
                 .filter(|&arm| has(sheet, self.names, arm))
                 .all(|arm| has(sheet, self.less, arm) && has(sheet, self.more, arm))
     }
 }
 
-fn has(sheet: &Sheet, names: &[&str], arm: usize) -> bool {
+fn has(sheet: &Sheet, names: &[&str], arm: ArmId) -> bool {
     names.is_empty() || mean(sheet, names, arm, |rate| rate).is_some()
 }
 
 /// The mean over workloads, as lmbench's null I/O is that of read and write.
-fn mean(sheet: &Sheet, names: &[&str], arm: usize, value: impl Fn(f64) -> f64) -> Option<f64> {
+fn mean(sheet: &Sheet, names: &[&str], arm: ArmId, value: impl Fn(f64) -> f64) -> Option<f64> {
     let rate = |name: &&str| {
         // Two runs shall show the same, whichever placements they have.
         let on_one = format!("{name}@same-cpu");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::dialect::{Dialect, Sheet, SheetLine, format, lines};
 use crate::table::{Align, Table};
+use weigh_model::ids::ArmId;
 use weigh_model::result::unixbench_index::Formula;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{Member, Suite};
@@ -24,7 +25,7 @@ pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
         let of_it: Vec<&SheetLine> =
             sheet.lines.iter().filter(|line| line.name.copies() == copies).collect();
         let mut tests: Vec<Vec<String>> = Vec::new();
-        for (number, arm) in sheet.arms.iter().enumerate() {
+        for (number, arm) in sheet.arm_ids().zip(&sheet.arms) {
             let index = ArmIndex::new(sheet, &of_it, number, &suite);
             let table = index.table();
             let running = running(sheet, copies);
@@ -94,7 +95,7 @@ fn closest(suites: Vec<Suite>, measured: &BTreeSet<&str>) -> Result<Suite, Strin
 ///
 /// # Errors
 /// Where the suites cannot be read, which is our fault.
-pub(super) fn index_of_4_1(sheet: &Sheet, arm: usize) -> Result<ArmIndex, String> {
+pub(super) fn index_of_4_1(sheet: &Sheet, arm: ArmId) -> Result<ArmIndex, String> {
     let of_one: Vec<&SheetLine> =
         sheet.lines.iter().filter(|line| line.name.copies() == 1).collect();
     let suite = match sheet.version {
@@ -122,7 +123,7 @@ pub(super) struct IndexItem {
 }
 
 impl ArmIndex {
-    fn new(sheet: &Sheet, of_it: &[&SheetLine], arm: usize, suite: &Suite) -> ArmIndex {
+    fn new(sheet: &Sheet, of_it: &[&SheetLine], arm: ArmId, suite: &Suite) -> ArmIndex {
         let of_suite = suite.index.zip(suite.baseline_index);
         let formula = match (&sheet.version, of_suite) {
             (None, Some((mean, points))) => Formula { mean, points },

@@ -15,6 +15,7 @@ use crate::dialect::side_by_side::{NOT_AVAILABLE, row, table};
 use crate::dialect::{Dialect, Sheet, format, lines, three_digits};
 use crate::dialect::{asked_servers, perlbench};
 use crate::table::Table;
+use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
 
 pub static TABLE: Dialect = Dialect { name: "whitcher", is_of_time: true, render, page: None };
@@ -50,10 +51,10 @@ const TIMES: [(&str, &str, &str); 13] = [
 
 /// The arms in the order of the columns: the one that is of interest, and the other, which is the baseline.
 /// Of a run there is one.
-fn systems(sheet: &Sheet) -> Result<&'static [usize], String> {
+fn systems(sheet: &Sheet) -> Result<&'static [ArmId], String> {
     match sheet.arms.len() {
-        1 => Ok(&[0]),
-        2 => Ok(&[1, 0]),
+        1 => Ok(&[ArmId(0)]),
+        2 => Ok(&[ArmId(1), ArmId(0)]),
         _ => {
             Err("these tables show two systems side by side: compare one arm with one baseline"
                 .into())
@@ -110,7 +111,7 @@ fn render(sheet: &Sheet) -> Result<String, String> {
 }
 
 /// His tests, the others of the index by their own names, and the final score.
-fn indices(sheet: &Sheet, systems: &[usize]) -> Result<Option<Table>, String> {
+fn indices(sheet: &Sheet, systems: &[ArmId]) -> Result<Option<Table>, String> {
     let all: Vec<ArmIndex> =
         systems.iter().map(|arm| index_of_4_1(sheet, *arm)).collect::<Result<_, _>>()?;
     if all.iter().all(|of| of.items.is_empty()) {
@@ -148,8 +149,8 @@ fn is_test(name: &str, test: &str) -> bool {
 }
 
 /// `None` where none of his was measured.
-fn times(sheet: &Sheet, systems: &[usize]) -> Option<Table> {
-    let value = |title: &str, suffix: &str, arm: usize| {
+fn times(sheet: &Sheet, systems: &[ArmId]) -> Option<Table> {
+    let value = |title: &str, suffix: &str, arm: ArmId| {
         let of_section = |section: &Section| {
             let column = section.columns.iter().find(|column| column.title == title)?;
             section.value(sheet, column, arm)?
