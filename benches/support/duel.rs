@@ -10,7 +10,7 @@ use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
 use weigh_engine::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use weigh_engine::row::{RowKey, RowState};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 
 /// Runs a program once and gives its rate.
 pub type Contestant<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
@@ -65,6 +65,7 @@ pub fn fight(
     seed: u64,
 ) -> Vec<Outcome> {
     let units: Vec<RowKey> = (0..contests.len())
+        .map(WorkId)
         .map(|work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() })
         .collect();
     let design = Design { margin: margin_from_percent(margin_pct), ..Design::default() };

@@ -10,7 +10,7 @@ use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
 use weigh_engine::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use weigh_engine::row::{RowKey, RowState};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 
 use crate::machine::Machine;
 
@@ -37,6 +37,7 @@ pub fn weigh(
     budget_s: f64,
 ) -> Vec<Outcome> {
     let units: Vec<RowKey> = (0..machines.len())
+        .map(WorkId)
         .map(|work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() })
         .collect();
     let usual = Design::default();

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use paired::estimate::{deviation, median};
+use weigh_model::ids::WorkId;
 use weigh_model::record::{Detailed, Stored};
 use weigh_model::result::net_cells::Abnormal;
 use weigh_model::samples::Point;
@@ -23,7 +24,7 @@ pub const DROPPED_BY_QUEUE: &str = "queue_dropped_packets";
 pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
     let mut found: Vec<Abnormal> = watched(stored)
         .filter_map(|detailed| {
-            let (cell, watch) = (cells.get(detailed.work)?, detailed.detail.watch.clone()?);
+            let (cell, watch) = (cells.get(detailed.work.0)?, detailed.detail.watch.clone()?);
             let seen = SeenSample::of(stored, detailed)?;
             let is_to_be_told = seen.is_far || seen.timeouts > 0.0;
             is_to_be_told.then(|| Abnormal {
@@ -46,7 +47,7 @@ pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
 }
 
 /// Returns the work and pair of each watched sample that need not be kept.
-pub fn ordinary(stored: &Stored) -> Vec<(usize, usize)> {
+pub fn ordinary(stored: &Stored) -> Vec<(WorkId, usize)> {
     watched(stored)
         .filter(|detailed| {
             SeenSample::of(stored, detailed)

@@ -14,7 +14,7 @@ use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::request::{ProgressSink, Request};
 use super::session::{Done, conduct};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::Stored;
 use weigh_store::Store;
 use weigh_treatment::boot::{BootState, DueBoot};
@@ -55,23 +55,23 @@ fn half(seed: u64, round: usize, position: usize) -> DueBoot {
 /// Halves of pairs that were measured.
 struct Halves {
     /// Works that have not failed.
-    works: Vec<usize>,
+    works: Vec<WorkId>,
     rounds: usize,
     /// Work, round, arm.
-    samples: BTreeSet<(usize, usize, ArmId)>,
+    samples: BTreeSet<(WorkId, usize, ArmId)>,
 }
 
 impl Halves {
     fn of(stored: &Stored) -> Halves {
         let failed = PriorSessions::of(stored).failed;
-        let works = 0..stored.header.works.len();
+        let works = stored.header.work_ids();
         let works = works.filter(|work| !failed.contains(&(*work, TREATED))).collect();
         let of_rows = stored.samples.iter().flat_map(|((work, _), row)| {
             row.points
                 .iter()
                 .map(move |point| (*work, point.pair, ArmId(usize::from(point.is_treated))))
         });
-        let samples: BTreeSet<(usize, usize, ArmId)> = of_rows.collect();
+        let samples: BTreeSet<(WorkId, usize, ArmId)> = of_rows.collect();
         let rounds = samples.iter().map(|(_, round, _)| round + 1).max().unwrap_or(0);
         Halves { works, rounds, samples }
     }
@@ -84,7 +84,7 @@ impl Halves {
     }
 
     /// The works that have no sample in this half.
-    fn lacking(&self, half: &DueBoot) -> impl Iterator<Item = usize> {
+    fn lacking(&self, half: &DueBoot) -> impl Iterator<Item = WorkId> {
         let DueBoot { round, arm, .. } = *half;
         let works = self.works.iter().copied();
         works.filter(move |work| !self.samples.contains(&(*work, round, arm)))
@@ -134,10 +134,10 @@ impl Session<'_> {
     /// was cut off.
     fn measure_half(&self, host: &mut Host, half: &DueBoot) -> Result<(), Stop> {
         let DueBoot { round, arm, position } = *half;
-        let lacking: BTreeSet<usize> =
+        let lacking: BTreeSet<WorkId> =
             Halves::of(&self.store.load(self.id)?).lacking(half).collect();
         let broken = host.try_all(|work, of| of != arm || !lacking.contains(&work))?;
-        let mut works: Vec<usize> =
+        let mut works: Vec<WorkId> =
             lacking.into_iter().filter(|work| !broken.contains(&(*work, arm))).collect();
         let mut coins = Coins::new(self.request.common.seed, 0, round);
         // The first is which arm boots first.
@@ -163,7 +163,9 @@ mod tests {
 
     fn halves(works: &[usize], samples: &[(usize, usize, ArmId)]) -> Halves {
         let rounds = samples.iter().map(|(_, round, _)| round + 1).max().unwrap_or(0);
-        Halves { works: works.to_vec(), rounds, samples: samples.iter().copied().collect() }
+        let samples = samples.iter().map(|(work, round, arm)| (WorkId(*work), *round, *arm));
+        let works = works.iter().copied().map(WorkId).collect();
+        Halves { works, rounds, samples: samples.collect() }
     }
 
     /// Whatever the machine was doing when it went down, the samples say what is next.
@@ -176,7 +178,7 @@ mod tests {
         assert_eq!(halves(&[0, 1], &[]).missing(5), None, "nothing was begun");
         let cut = halves(&[0, 1], &[(0, 0, first.arm)]);
         assert_eq!(cut.missing(5), Some(first));
-        assert_eq!(cut.lacking(&first).collect::<Vec<_>>(), [1]);
+        assert_eq!(cut.lacking(&first).collect::<Vec<_>>(), [WorkId(1)]);
         let half_way = halves(&[0, 1], &[(0, 0, first.arm), (1, 0, first.arm)]);
         assert_eq!(half_way.missing(5), Some(second));
         let whole = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(work, arm)| (work, 0, ArmId(arm)));

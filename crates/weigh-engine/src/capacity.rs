@@ -18,7 +18,7 @@ use super::measure::Session;
 use super::platform::{SampleError, SampleSlot, Stop};
 use super::request::ProgressSink;
 use weigh_model::format;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::Measured;
 use weigh_workload::executable::Length;
 
@@ -110,7 +110,7 @@ impl Session<'_> {
     pub(super) fn seek_capacity(
         &self,
         host: &mut Host,
-        works: &[usize],
+        works: &[WorkId],
         (limit_ns, pass_ms): (f64, u64),
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {

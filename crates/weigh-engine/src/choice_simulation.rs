@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
+use super::plan::simulated::unit;
 use super::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
 };
-use super::row::{RowKey, RowState};
+use super::row::RowState;
 use super::schedule::{Schedule, SchemePilot};
 use needs::repetitions;
 use paired::Verdict;
-use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
-use weigh_model::ids::ArmId;
 use weigh_model::result::scheme::Scheme;
 
 const PAIR: Duration = Duration::from_millis(100);
@@ -80,14 +79,13 @@ impl Observer for TruthWitness {
 fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
     // So narrow that no row is equivalent, and all go on beyond the choice.
     let design = &Design { margin: 1e-9, ..Design::default() };
-    let unit = RowKey { work: 0, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() };
     let (mut wrong, mut turned) = (0, 0);
     for seed in 0..often() {
         let [sequential, interleaved] = [(0, noises[0]), (1, noises[1])]
             .map(|(which, noise)| Machine::new(noise, 2 * seed + which));
         let mut machine = TwoSchemes { sequential, interleaved, effect, now: Duration::ZERO };
         let mut witness = TruthWitness { truth: effect, was_wrong: false };
-        let rows: Vec<RowState> = fresh_rows(&[unit], design)
+        let rows: Vec<RowState> = fresh_rows(&[unit(0, 1)], design)
             .into_iter()
             .map(|row| row.on(Schedule::Open(SchemePilot::default()), design))
             .collect();

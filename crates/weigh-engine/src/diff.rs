@@ -15,6 +15,7 @@ use paired::unpaired::{difference, median_interval};
 use paired::wilcoxon::signed_rank_interval;
 use weigh_model::described::machine_changes;
 use weigh_model::format;
+use weigh_model::ids::WorkId;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use weigh_model::result::scheme::Scheme;
@@ -234,7 +235,7 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
         | ExperimentKind::Profile => Vec::new(),
         ExperimentKind::Run => {
             let rates = |workload: &WorkName| -> Vec<f64> {
-                let is_of_it = |work: usize| stored.header.works[work].name == *workload;
+                let is_of_it = |work: WorkId| stored.header.works[work].name == *workload;
                 let of_it = stored.samples.iter().filter(|((work, _), _)| is_of_it(*work));
                 // Those that the report has its figure of.
                 let counted = |(_, of_row): (_, &RowSamples)| {
@@ -329,7 +330,8 @@ mod tests {
     fn run(passes: Passes, names: &[&str], rate: f64) -> Stored {
         let points = (0..20).map(|pass| example::point(pass, rate + pass as f64 / 1000.0));
         let row = RowSamples { points: points.collect(), ..RowSamples::default() };
-        let samples = (0..names.len()).map(|work| ((work, ArmId::BASELINE), row.clone())).collect();
+        let samples =
+            (0..names.len()).map(|work| ((WorkId(work), ArmId::BASELINE), row.clone())).collect();
         let works = names.iter().map(|name| example::work(name, "ops/s"));
         let plan = Plan::Run(Run { passes, ..Run::default() });
         Stored { samples, ..example::stored(plan, works) }
@@ -390,7 +392,8 @@ mod tests {
         for (work, users) in [(0, 1), (1, 2)] {
             stored.header.works[work].name = WorkName::of_users("load:x", users);
             // The first five chose the point, by luck.
-            let points = &mut stored.samples.get_mut(&(work, ArmId::BASELINE)).unwrap().points;
+            let points =
+                &mut stored.samples.get_mut(&(WorkId(work), ArmId::BASELINE)).unwrap().points;
             points[..5].iter_mut().for_each(|point| point.rate *= 2.0);
             points[5..].iter_mut().for_each(|point| point.role = SampleRole::Remeasured);
         }

@@ -11,6 +11,7 @@ use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::Judgement;
 use paired::{Verdict, Withheld};
+use weigh_model::ids::WorkId;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_treatment as treatment;
 
@@ -38,7 +39,7 @@ pub fn attach(rows: &mut [RowState], arms: &[String], design: &Design) {
 }
 
 /// The rows of a workload, by their arms.
-fn of_work(rows: &[RowState], work: usize) -> Vec<usize> {
+fn of_work(rows: &[RowState], work: WorkId) -> Vec<usize> {
     let mut of_work: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].unit.work == work).collect();
     of_work.sort_by_key(|i| rows[*i].unit.treated_arm);
     of_work
@@ -112,10 +113,10 @@ pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a J
 /// Extends the chosen rows so that each workload with effects has all its arms or none.
 pub fn in_step(rows: &[RowState], chosen: Vec<usize>) -> Vec<usize> {
     let has_effects =
-        |work: usize| rows.iter().any(|row| row.unit.work == work && !row.effects.is_empty());
+        |work: WorkId| rows.iter().any(|row| row.unit.work == work && !row.effects.is_empty());
     let (in_step, mut others): (Vec<usize>, Vec<usize>) =
         chosen.into_iter().partition(|row| has_effects(rows[*row].unit.work));
-    let mut works: Vec<usize> = in_step.iter().map(|row| rows[*row].unit.work).collect();
+    let mut works: Vec<WorkId> = in_step.iter().map(|row| rows[*row].unit.work).collect();
     works.sort_unstable();
     works.dedup();
     others.extend(works.into_iter().flat_map(|work| of_work(rows, work)));
@@ -129,12 +130,10 @@ mod tests {
 
     use super::super::engine::{fresh_rows, run_set};
     use super::super::order::Coins;
-    use super::super::plan::simulated::Simulated;
+    use super::super::plan::simulated::{Simulated, unit};
     use super::super::platform::{Observer, SampleSlot};
-    use super::super::row::RowKey;
     use super::*;
     use needs::repetitions;
-    use paired::betting::DEFAULT_SCALE;
     use paired::simulated::{Machine, Noise};
     use weigh_model::ids::ArmId;
 
@@ -171,11 +170,7 @@ mod tests {
     ) -> (Vec<RowState>, Vec<ArmId>, Witness) {
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
         let design = Design::default();
-        let units = [1, 2, 3].map(ArmId).map(|treated_arm| RowKey {
-            work: 0,
-            treated_arm,
-            start_scale: DEFAULT_SCALE.into(),
-        });
+        let units = [1, 2, 3].map(|arm| unit(0, arm));
         let mut rows = fresh_rows(&units, &design);
         attach(&mut rows, &labels, &design);
         let (mut machine, of_arms) = (Machine::new(noise, seed), [0.0, a, b, a + b + both]);

@@ -7,7 +7,7 @@ use super::platform::{SampleSlot, Stop};
 use super::request::ProgressSink;
 use super::wrong_answers::{WrongAnswers, WrongKind};
 use weigh_model::format;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_workload::executable::Length;
 
 /// The kinds of a server that hangs or is gone (workloads/shared/http.h).
@@ -21,7 +21,7 @@ impl Session<'_> {
     pub(super) fn endure(
         &self,
         host: &mut Host,
-        works: &[usize],
+        works: &[WorkId],
         (passes, per_1000s, target_ms): (usize, u64, u64),
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
@@ -38,7 +38,7 @@ impl Session<'_> {
     fn endure_one(
         &self,
         host: &mut Host,
-        work: usize,
+        work: WorkId,
         (passes, length): (usize, Length),
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<String>, Stop> {

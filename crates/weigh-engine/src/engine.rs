@@ -246,14 +246,13 @@ fn count(
 #[cfg(test)]
 mod tests {
     use super::super::outside::OutsideUse;
-    use super::super::plan::simulated::Nobody;
+    use super::super::plan::simulated::{Nobody, unit};
     use super::super::platform::{SampleError, SampleSlot};
     use super::super::prior_row::PriorRow;
     use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
     use paired::Verdict;
-    use paired::betting::DEFAULT_SCALE;
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
 
     /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
     struct Fake {
@@ -261,7 +260,7 @@ mod tests {
         ratio: f64,
         slots: Vec<SampleSlot>,
         /// A work and the arm in which it fails.
-        fails: Option<(usize, ArmId)>,
+        fails: Option<(WorkId, ArmId)>,
         stops_at: Option<usize>,
         failures: Vec<String>,
     }
@@ -310,7 +309,7 @@ mod tests {
         fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
             let rate = self.0.sample(slot)?.rate;
             let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
-            let swing = if slot.unit.work == 1 { 2.0 } else { 1.01 };
+            let swing = if slot.unit.work.0 == 1 { 2.0 } else { 1.01 };
             let rate = if hash >> 16 & 1 == 0 { rate * swing } else { rate / swing };
             Ok(Readings::of_rate(rate))
         }
@@ -364,9 +363,7 @@ mod tests {
     }
 
     fn units(works: usize) -> Vec<RowKey> {
-        (0..works)
-            .map(|work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() })
-            .collect()
+        (0..works).map(|work| unit(work, 1)).collect()
     }
 
     fn run(
@@ -439,9 +436,9 @@ mod tests {
         assert_eq!(rows[1].judgement.verdict, Verdict::Inconclusive);
         // While the quiet row was measured, the other had little more than what a judgement needs;
         // then it had all the rest.
-        let decided = uneven.0.slots.iter().rposition(|slot| slot.unit.work == 0).unwrap();
+        let decided = uneven.0.slots.iter().rposition(|slot| slot.unit.work.0 == 0).unwrap();
         let of_other =
-            |slots: &[SampleSlot]| slots.iter().filter(|slot| slot.unit.work == 1).count();
+            |slots: &[SampleSlot]| slots.iter().filter(|slot| slot.unit.work.0 == 1).count();
         let meanwhile = of_other(&uneven.0.slots[..decided]);
         assert!((2 * MIN_PAIRS..decided / 2).contains(&meanwhile), "{meanwhile} of {decided}");
         assert!(rows[0].betting.pairs() > 2 * MIN_PAIRS, "{}", rows[0].betting.pairs());
@@ -460,7 +457,7 @@ mod tests {
     fn a_failing_workload_does_not_stop_the_others() {
         for (arm, said) in [(0, "the baseline failed: it broke"), (1, "it broke")] {
             let mut fake = Fake::new(0.5);
-            fake.fails = Some((1, ArmId(arm)));
+            fake.fails = Some((WorkId(1), ArmId(arm)));
             let (rows, result) = run(&mut fake, 3, &Design::default(), 600);
             assert_eq!(result, Ok(()));
             assert_eq!(fake.failures, ["1 it broke"]);
@@ -482,13 +479,9 @@ mod tests {
 
     #[test]
     fn rows_that_fail_with_their_baseline_are_all_told() {
-        let units = (1..=3).map(|arm| RowKey {
-            work: 0,
-            treated_arm: ArmId(arm),
-            start_scale: DEFAULT_SCALE.into(),
-        });
-        let rows = fresh_rows(&units.collect::<Vec<_>>(), &Design::default());
-        let mut fake = Fake { fails: Some((0, ArmId::BASELINE)), ..Fake::new(0.5) };
+        let units = [1, 2, 3].map(|arm| unit(0, arm));
+        let rows = fresh_rows(&units, &Design::default());
+        let mut fake = Fake { fails: Some((WorkId(0), ArmId::BASELINE)), ..Fake::new(0.5) };
         let (coins, mut told) = (Coins::new(42, 0, 0), States(vec![None; 3]));
         let budget = Duration::from_secs(600);
         let (design, end) = (Design::default(), |_: &[RowState]| budget);

@@ -137,7 +137,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
 
     #[test]
     fn the_least_share_lost_is_of_those_counted_and_those_that_arrived() {
@@ -177,7 +177,7 @@ mod tests {
             ..Totals::default()
         };
         let startup = Startup {
-            work: 0,
+            work: WorkId(0),
             arm: ArmId(1),
             operations: 1.0,
             evidence: read(r#"{"lookups":53,"helper_s":1.0,"queue_s":0.0,"missed":0,"seen":0}"#),

@@ -8,7 +8,7 @@ use super::further_readings::ACTIVITY_RATE;
 use super::net_work::NetWork;
 use super::request::{Common, Plan, Request, Sweeps};
 use weigh_model::facts::Facts;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
@@ -81,7 +81,7 @@ pub fn swept(sweeps: usize) -> Stored {
             further: vec![vec![(activity.clone(), found)]; sweeps],
             ..RowSamples::default()
         };
-        ((cell, ArmId::BASELINE), row)
+        ((WorkId(cell), ArmId::BASELINE), row)
     });
     let samples = samples.collect();
     let works = cells.iter().map(|cell| StoredWork { name: cell.name(), ..work("", cell.unit()) });

@@ -22,7 +22,7 @@ use needs::repetitions;
 use paired::estimate::median;
 use paired::simulated::{Machine, Noise};
 use paired::{Doubt, Verdict};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ExperimentKind, RowPlan, Stored};
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::result::summary::Row;
@@ -161,8 +161,11 @@ struct Told {
 fn told(scheme: Scheme, noise: f64, effect: f64, seed: u64) -> Option<Told> {
     let mut stored = stored(scheme);
     let design = design(&stored);
-    let unit =
-        RowKey { work: 0, treated_arm: ArmId(1), start_scale: stored.header.works[0].start_scale };
+    let unit = RowKey {
+        work: WorkId(0),
+        treated_arm: ArmId(1),
+        start_scale: stored.header.works[0].start_scale,
+    };
     let row = RowState::new(unit, &design)
         .judging(stored.header.metrics.clone(), &design)
         .with_old_pairs(true)
@@ -269,7 +272,7 @@ fn rows_whose_verdict_is_withheld_have_a_forecast_too() {
 fn a_stored_pair_lasts_as_long_as_it_kept_the_machine() {
     for scheme in [Scheme::Interleaved, Scheme::Sequential] {
         let told = many(scheme, 1.0, 0.0).remove(0);
-        let past = &told.earlier.rows[&(0, ArmId(1))];
+        let past = &told.earlier.rows[&(WorkId(0), ArmId(1))];
         let pair_s = past.spent.as_secs_f64() / past.log_ratios.len() as f64;
         assert!((pair_s / PAIR.as_secs_f64() - 1.0).abs() < 1e-6, "{scheme:?}: {pair_s} s");
     }

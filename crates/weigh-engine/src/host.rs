@@ -35,7 +35,7 @@ use weigh_host::orphans::wait_until;
 use weigh_host::undo::guard::Guard;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::{ArmId, RowId};
+use weigh_model::ids::{ArmId, RowId, WorkId};
 use weigh_model::record::{Measured, Startup};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
@@ -71,9 +71,9 @@ pub struct Host<'a> {
     found: Vec<String>,
     /// Output of commands that is to be shown.
     pub shown: Vec<Printout>,
-    /// Load points launched for each arm of the rows of peaks, by work and treated arm.
-    pub peaks: BTreeMap<RowId, [usize; 2]>,
-    /// Why the pairs of a row cannot be interleaved, by work and treated arm.
+    /// Load points launched for each arm of the rows of peaks.
+    pub peaks: BTreeMap<RowId, [WorkId; 2]>,
+    /// Why the pairs of a row cannot be interleaved.
     not_interleaved: BTreeMap<RowId, String>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
@@ -142,7 +142,7 @@ impl<'a> Host<'a> {
     }
 
     /// From now on samples of this work are so long.
-    pub fn set_length(&mut self, work: usize, target_ms: u64) {
+    pub fn set_length(&mut self, work: WorkId, target_ms: u64) {
         self.lengths[work] = SampleLength::new(Some(target_ms), false);
     }
 
@@ -154,10 +154,10 @@ impl<'a> Host<'a> {
     /// Where the experiment cannot go on. Works that fail are given back with the arm.
     pub fn try_all(
         &mut self,
-        has_failed: impl Fn(usize, ArmId) -> bool,
+        has_failed: impl Fn(WorkId, ArmId) -> bool,
     ) -> Result<Vec<RowId>, Stop> {
         let mut failed = Vec::new();
-        for work in 0..self.site.works.len() {
+        for work in (0..self.site.works.len()).map(WorkId) {
             for arm in self.arms.ids().filter(|arm| !has_failed(work, *arm)) {
                 let job = self.site.works[work].startup_job(self.arms.place(arm));
                 let tried = match &job {
@@ -181,7 +181,7 @@ impl<'a> Host<'a> {
         Ok(failed)
     }
 
-    fn start_once(&mut self, work: usize, arm: ArmId, job: &Job) -> Result<(), SampleError> {
+    fn start_once(&mut self, work: WorkId, arm: ArmId, job: &Job) -> Result<(), SampleError> {
         self.arms.need(arm, &self.site.works[work].needs());
         let (mut launched, mut evidence, _) = self.launch(arm, arm, job)?;
         // All launches are held against what a start makes.
@@ -247,7 +247,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    pub(super) fn keep_failure(&self, work: usize, arm: ArmId, reason: &str) -> Result<(), Stop> {
+    pub(super) fn keep_failure(&self, work: WorkId, arm: ArmId, reason: &str) -> Result<(), Stop> {
         let failure = Failure {
             workload: self.site.works[work].name(),
             arm: self.arms.label(arm).to_owned(),
@@ -339,7 +339,7 @@ impl Host<'_> {
     }
 
     /// Which work is launched for it: for a peak, the load point that was chosen for this arm.
-    fn launched_for(&self, slot: &SampleSlot) -> usize {
+    fn launched_for(&self, slot: &SampleSlot) -> WorkId {
         let chosen = self.peaks.get(&(slot.unit.work, slot.unit.treated_arm));
         chosen.map_or(slot.unit.work, |at| at[slot.arm.side()])
     }

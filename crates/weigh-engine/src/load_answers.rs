@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use paired::estimate::{MAD_TO_SD, mad, median};
+use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::alike::RampSample;
 use weigh_model::result::busy_machine::BusyMachine;
@@ -20,7 +21,7 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
     let has_failed = |name: &WorkName| stored.failures.iter().any(|one| one.workload == *name);
     let works = stored.header.works.iter().enumerate();
     for (work, about) in works.filter(|(_, about)| !has_failed(&about.name)) {
-        let of_it = about.name.users().zip(stored.samples_of_run(work));
+        let of_it = about.name.users().zip(stored.samples_of_run(WorkId(work)));
         if let Some((users, row)) = of_it {
             mixes.entry(&about.name.name).or_default().push((users.get(), row));
         }
@@ -162,10 +163,10 @@ mod tests {
         let mut stored = example::stored(plan, [1, 2, 64].map(work));
         let of = |work: usize, row: usize| {
             let points = (0..3).map(|pair| example::point(pair, 100.0 * row as f64)).collect();
-            ((work, ArmId::BASELINE), RowSamples { points, ..RowSamples::default() })
+            ((WorkId(work), ArmId::BASELINE), RowSamples { points, ..RowSamples::default() })
         };
         stored.samples.extend([of(0, 1), of(1, 2), of(2, 30)]);
-        for point in &mut stored.samples.get_mut(&(2, ArmId::BASELINE)).unwrap().points {
+        for point in &mut stored.samples.get_mut(&(WorkId(2), ArmId::BASELINE)).unwrap().points {
             point.role = SampleRole::Remeasured;
         }
         let users = |stored: &Stored| -> Vec<usize> {

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use super::load_answers::{load_point, samples_of};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ChosenPeak, Stored};
 use weigh_model::result::alike::RampSample;
 use weigh_model::result::curve::OnCurve;
@@ -18,7 +18,7 @@ pub fn compared_loads(stored: &Stored) -> Vec<ComparedLoad> {
 }
 
 /// Where the row of a peak is on the curve of the effects: at the users of both arms, where those agree.
-pub fn on_curve(stored: &Stored, work: usize, arm: ArmId) -> Option<OnCurve> {
+pub fn on_curve(stored: &Stored, work: WorkId, arm: ArmId) -> Option<OnCurve> {
     let of_row = |peak: &&ChosenPeak| (peak.work, peak.treated_arm) == (work, arm);
     let [baseline, treated] = stored.peaks.iter().find(of_row)?.at;
     let series = stored.header.works[work].name.name.clone();
@@ -28,7 +28,7 @@ pub fn on_curve(stored: &Stored, work: usize, arm: ArmId) -> Option<OnCurve> {
 
 fn compared(stored: &Stored, peak: &ChosenPeak) -> Option<ComparedLoad> {
     Some(ComparedLoad {
-        mix: stored.header.works.get(peak.work)?.name.name.clone(),
+        mix: stored.header.works.get(peak.work.0)?.name.name.clone(),
         treatment: stored.header.arms.get(peak.treated_arm.0)?.clone(),
         baseline: curve(stored, peak, false)?,
         treated: curve(stored, peak, true)?,
@@ -36,13 +36,13 @@ fn compared(stored: &Stored, peak: &ChosenPeak) -> Option<ComparedLoad> {
 }
 
 fn curve(stored: &Stored, peak: &ChosenPeak, is_treated: bool) -> Option<LoadCurve> {
-    let users = |work: usize| stored.header.works.get(work)?.name.users().map(NonZero::get);
+    let users = |work: WorkId| stored.header.works.get(work.0)?.name.users().map(NonZero::get);
     let at = peak.at[usize::from(is_treated)];
-    let name = |work: usize| &stored.header.works[work].name.name;
-    let mut works: Vec<usize> = (0..stored.header.works.len()).collect();
+    let name = |work: WorkId| &stored.header.works[work].name.name;
+    let mut works: Vec<WorkId> = stored.header.work_ids().collect();
     works.retain(|work| name(*work) == name(peak.work) && *work != peak.work);
     works.sort_by_key(|work| users(*work));
-    let row = |work: usize| stored.samples.get(&(work, peak.treated_arm));
+    let row = |work: WorkId| stored.samples.get(&(work, peak.treated_arm));
     let of_points: Vec<(usize, &RowSamples)> = (works.into_iter())
         .filter_map(|work| {
             // At the peak, the samples count that it was not chosen by.

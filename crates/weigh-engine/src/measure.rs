@@ -28,7 +28,7 @@ use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
 use paired::design::Design;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, RowId};
+use weigh_model::ids::{ArmId, RowId, WorkId};
 use weigh_model::record::{ChosenPeak, planned_rows};
 use weigh_net::site::NetSite;
 use weigh_station::Station;
@@ -232,7 +232,8 @@ impl Session<'_> {
         for shown in host.shown.drain(..) {
             progress_sink.shows(&shown);
         }
-        let works: Vec<usize> = (0..self.works.len())
+        let works: Vec<WorkId> = (0..self.works.len())
+            .map(WorkId)
             .filter(|work| !broken.contains(&(*work, ArmId::BASELINE)))
             .collect();
         self.seek_peaks(host, progress_sink)?;
@@ -252,7 +253,7 @@ impl Session<'_> {
             of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
         let compares = matches!(self.request.plan, Plan::Compare(_));
         if works.is_empty() || (compares && units.is_empty()) {
-            return Err(self.without_result(!broken.contains(&(0, ArmId::BASELINE))));
+            return Err(self.without_result(!broken.contains(&(WorkId(0), ArmId::BASELINE))));
         }
         match &self.request.plan {
             Plan::Compare(comparison) => self.compare(host, comparison, units, set, progress_sink),
@@ -385,7 +386,7 @@ impl Session<'_> {
 
     /// Returns true if a work has failed in an arm, since an earlier session. For the baseline,
     /// returns true if the work has failed in every other arm.
-    fn has_failed(&self, work: usize, arm: ArmId) -> bool {
+    fn has_failed(&self, work: WorkId, arm: ArmId) -> bool {
         let failed = &self.earlier.failed;
         let treated = 1..self.request.common.arms.len();
         failed.contains(&(work, arm))
@@ -397,8 +398,8 @@ impl Session<'_> {
     /// Per work.
     fn lengths_ms(&self, treatments: &[Named]) -> Vec<Option<u64>> {
         let fixed_ms = self.fixed_ms(treatments);
-        let chosen = |work: usize| self.earlier.sample_ms.get(work).copied().flatten();
-        (0..self.works.len()).map(|work| fixed_ms.or(chosen(work))).collect()
+        let chosen = |work: WorkId| self.earlier.sample_ms.get(work.0).copied().flatten();
+        (0..self.works.len()).map(|work| fixed_ms.or(chosen(WorkId(work)))).collect()
     }
 
     /// Returns the request's design, with all facts known before the first pair.
@@ -425,14 +426,14 @@ impl Session<'_> {
         self.request.plan.sample_ms().or(by_design)
     }
 
-    pub(super) fn unit(&self, work: usize, treated_arm: ArmId) -> RowKey {
+    pub(super) fn unit(&self, work: WorkId, treated_arm: ArmId) -> RowKey {
         RowKey { work, treated_arm, start_scale: self.start_scales[work] }
     }
 
     fn run(
         &self,
         host: &mut Host,
-        works: &[usize],
+        works: &[WorkId],
         run: &Run,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
@@ -472,7 +473,7 @@ impl Session<'_> {
     fn climb(
         &self,
         host: &mut Host,
-        works: &[usize],
+        works: &[WorkId],
         plan: RampPlan,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
@@ -484,8 +485,8 @@ impl Session<'_> {
     }
 
     /// Returns the load points among these works.
-    pub(super) fn load_points(&self, works: &[usize], treated_arm: ArmId) -> Vec<MixPoint> {
-        let point = |&at: &usize| {
+    pub(super) fn load_points(&self, works: &[WorkId], treated_arm: ArmId) -> Vec<MixPoint> {
+        let point = |&at: &WorkId| {
             let (unit, work) = (self.unit(at, treated_arm), &self.works[at]);
             Some(MixPoint { unit, name: work.name(), users: work.users()?.get() })
         };
@@ -495,12 +496,12 @@ impl Session<'_> {
     fn samples(
         &self,
         host: &mut Host,
-        works: &[usize],
+        works: &[WorkId],
         passes: impl Fn(&Work) -> usize,
         sample_ms: impl Fn(&Work) -> u64,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
-        let of_run = |&at: &usize| {
+        let of_run = |&at: &WorkId| {
             let (unit, work) = (self.unit(at, ArmId::BASELINE), &self.works[at]);
             let (name, length_ms) = (work.name().to_string(), work.at_least(sample_ms(work)));
             RunWork { unit, name, passes: passes(work), length_ms }

@@ -8,13 +8,13 @@ use paired::Interval;
 use paired::judge::Judgement;
 use tally::Tally;
 use weigh_model::format;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::Stored;
 use weigh_model::result::metrics::Metrics;
 use weigh_model::result::summary::State;
 
 /// Returns the metrics of a work under the treatment of an arm.
-pub fn of_row(stored: &Stored, work: usize, arm: ArmId, alpha: f64) -> Metrics {
+pub fn of_row(stored: &Stored, work: WorkId, arm: ArmId, alpha: f64) -> Metrics {
     // Nothing is concluded from an experiment that failed.
     let Some(of_row) = stored.samples.get(&(work, arm)).filter(|_| stored.state != State::Failed)
     else {

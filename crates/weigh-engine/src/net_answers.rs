@@ -7,6 +7,7 @@ use super::further_readings::{ACTIVITY_RATE, LOST_PACKETS};
 use super::net_cells::{further, has_failed, measured};
 use super::provenance::Provenance;
 use super::request::{Plan, Sweeps};
+use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
 use weigh_model::result::net::{NetAnswers, NetClass};
@@ -100,7 +101,7 @@ fn sweeps(stored: &Stored, cells: usize) -> BTreeMap<usize, BTreeMap<usize, Foun
     let activity = Metric::Named(ACTIVITY_RATE.into());
     let mut sweeps: BTreeMap<usize, BTreeMap<usize, FoundCell>> = BTreeMap::new();
     for cell in 0..cells {
-        let Some(row) = stored.samples_of_run(cell) else { continue };
+        let Some(row) = stored.samples_of_run(WorkId(cell)) else { continue };
         for (at, point) in row.points.iter().enumerate() {
             let further = row.further.get(at).into_iter().flatten();
             let activity_rate = further.clone().find(|(metric, _)| *metric == activity);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use paired::estimate::median;
 use paired::histogram::Histogram;
+use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::btu::Means;
 use weigh_model::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
@@ -50,7 +51,7 @@ pub fn failed_of_score<'a>(stored: &Stored, cells: &'a [Cell]) -> Option<&'a Cel
 /// Returns the cells that have a result, by number.
 pub fn measured(stored: &Stored, cells: &[Cell]) -> BTreeMap<usize, NetCell> {
     let of = |(number, cell): (usize, &Cell)| {
-        let row = stored.samples_of_run(number).filter(|_| !has_failed(stored, number))?;
+        let row = stored.samples_of_run(WorkId(number)).filter(|_| !has_failed(stored, number))?;
         let rates: Vec<f64> = row.points.iter().map(|point| point.rate).collect();
         let mut readings: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (metric, found) in row.further.iter().flatten() {
@@ -94,7 +95,7 @@ fn exchanges(stored: &Stored) -> BTreeMap<usize, Histogram> {
     for detailed in &stored.details {
         if let Some(latencies) = &detailed.detail.latencies {
             let found = Histogram::new(latencies.buckets.iter().copied());
-            of_cells.entry(detailed.work).or_default().merge(&found);
+            of_cells.entry(detailed.work.0).or_default().merge(&found);
         }
     }
     of_cells

@@ -77,12 +77,12 @@ mod tests {
     use crate::schedule::Schedule;
     use paired::doubt::{Doubt, Withheld};
     use paired::simulated::white_row;
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::result::scheme::Scheme;
 
     /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
     fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
-        let unit = RowKey { work: 0, treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let unit = RowKey { work: WorkId(0), treated_arm: ArmId(1), start_scale: 0.01.into() };
         let mut row = RowState::new(unit, &Design::default());
         row.betting = white_row(0.0, MIN_PAIRS, 1);
         (row.spent, row.measured) = (Duration::from_millis(100) * MIN_PAIRS as u32, MIN_PAIRS);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_row_whose_pairs_are_known_is_begun_only_where_it_can_be_judged() {
-        let unit = RowKey { work: 0, treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let unit = RowKey { work: WorkId(0), treated_arm: ArmId(1), start_scale: 0.01.into() };
         let new = |seconds| {
             let pair = Some(Duration::from_secs(seconds));
             RowState::new(unit, &Design::default()).expecting(pair)

@@ -22,7 +22,7 @@ impl Coins {
     /// The rows in the order of one round, those of an arm together: what arms share of the kernel, as
     /// audit rules, then changes hands once per arm. Each pair has a baseline of its own beside it, so no
     /// comparison rests on the order of the rows.
-    pub fn shuffle(&mut self, rows: &mut [usize], arm_of: impl Fn(usize) -> ArmId) {
+    pub fn shuffle<T: Copy>(&mut self, rows: &mut [T], arm_of: impl Fn(T) -> ArmId) {
         rows.shuffle(&mut self.0);
         let arms: Vec<ArmId> = rows.iter().map(|row| arm_of(*row)).collect();
         rows.sort_by_key(|row| arms.iter().position(|arm| *arm == arm_of(*row)));
@@ -68,7 +68,7 @@ pub fn cpu_chance(seed: u64, slot: &SampleSlot) -> u64 {
 fn of_pair(seed: u64, slot: &SampleSlot) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let [set, work, treated] =
-        [slot.set, slot.unit.work, slot.unit.treated_arm.0].map(|n| n as u64);
+        [slot.set, slot.unit.work.0, slot.unit.treated_arm.0].map(|n| n as u64);
     let place = ((slot.role as u64) << 28) | slot.pair as u64;
     generator.set_stream((set << 56) | (work << 40) | (treated << 32) | place);
     generator
@@ -79,7 +79,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::row::RowKey;
+    use crate::plan::simulated::unit;
 
     fn flips(seed: u64, set: usize, session: usize) -> Vec<bool> {
         let mut coins = Coins::new(seed, set, session);
@@ -96,21 +96,19 @@ mod tests {
 
     #[test]
     fn the_padding_is_that_of_the_seed_and_the_place_and_of_no_other() {
-        let unit = |work, treated_arm| RowKey { work, treated_arm, start_scale: 0.01.into() };
         let mut sizes = BTreeMap::new();
         for (seed, set, work) in [(7, 0, 0), (8, 0, 0), (7, 1, 0), (7, 0, 1)] {
             let slot = |pair, arm| SampleSlot {
-                arm,
+                arm: ArmId(arm),
                 set,
-                ..SampleSlot::alone(unit(work, ArmId(1)), pair)
+                ..SampleSlot::alone(unit(work, 1), pair)
             };
-            let of_arm =
-                |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, ArmId(arm)))).collect();
+            let of_arm = |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, arm))).collect();
             let of_both: [Vec<usize>; 2] = [0, 1].map(of_arm);
-            let swapped = SampleSlot { position: 1, ..slot(9, ArmId(1)) };
+            let swapped = SampleSlot { position: 1, ..slot(9, 1) };
             assert_eq!(padding_bytes(seed, &swapped), of_both[1][9], "the coin decides nothing");
-            assert_eq!(chance_of_pair(seed, &slot(9, ArmId(0))), chance_of_pair(seed, &swapped));
-            assert_ne!(chance_of_pair(seed, &slot(8, ArmId(0))), chance_of_pair(seed, &swapped));
+            assert_eq!(chance_of_pair(seed, &slot(9, 0)), chance_of_pair(seed, &swapped));
+            assert_ne!(chance_of_pair(seed, &slot(8, 0)), chance_of_pair(seed, &swapped));
             for (arm, sizes_of_arm) in of_both.into_iter().enumerate() {
                 let mean = sizes_of_arm.iter().sum::<usize>() / 64;
                 assert!((1500..2600).contains(&mean), "{mean}");
@@ -122,7 +120,7 @@ mod tests {
 
     #[test]
     fn both_arms_of_a_pair_have_one_order_and_pairs_differ() {
-        let unit = RowKey { work: 3, treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let unit = unit(3, 1);
         let slot = |position, pair| SampleSlot {
             arm: ArmId(position),
             position,

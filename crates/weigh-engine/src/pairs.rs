@@ -8,7 +8,7 @@ use super::schedule::{Schedule, plan};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
 use paired::estimate::median;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
@@ -17,7 +17,7 @@ use weigh_model::workload::metric::{Metric, MetricValue};
 
 /// A workload under a treatment, with all that was measured of it.
 pub struct Measurements<'a> {
-    pub work: usize,
+    pub work: WorkId,
     pub arm: ArmId,
     /// Totals of the treated samples.
     pub totals: &'a Totals,
@@ -74,7 +74,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     let of_treatments = stored.samples.iter().filter(|((_, arm), _)| !arm.is_baseline());
     for (&(work, arm), of_row) in of_treatments {
         let (Some(StoredWork { name, start_scale, sample_ms, .. }), Some(label), Some(totals)) =
-            (stored.header.works.get(work), arms.get(arm.0), &of_row.treated)
+            (stored.header.works.get(work.0), arms.get(arm.0), &of_row.treated)
         else {
             continue;
         };

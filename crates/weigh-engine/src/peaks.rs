@@ -9,7 +9,7 @@ use super::platform::{Platform, Stop};
 use super::request::ProgressSink;
 use super::work::LoadRole;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, RowId};
+use weigh_model::ids::{ArmId, RowId, WorkId};
 use weigh_model::record::ChosenPeak;
 use weigh_model::samples::Point;
 
@@ -32,7 +32,8 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         if self.peaks.is_empty() {
             let works = self.works;
-            let peaks = (0..works.len()).filter(|work| works[*work].role() == LoadRole::Peak);
+            let peaks =
+                (0..works.len()).map(WorkId).filter(|work| works[*work].role() == LoadRole::Peak);
             let arms = (1..self.request.common.arms.len()).map(ArmId);
             let sought: Vec<RowId> =
                 peaks.flat_map(|peak| arms.clone().map(move |arm| (peak, arm))).collect();
@@ -64,10 +65,10 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<ChosenPeak>, Stop> {
         let (works, name) = (self.works, self.works[peak].name());
-        let is_its = |work: &usize| {
+        let is_its = |work: &WorkId| {
             works[*work].role() == LoadRole::Candidate && works[*work].name().name == name.name
         };
-        let its: Vec<usize> = (0..works.len()).filter(is_its).collect();
+        let its: Vec<WorkId> = (0..works.len()).map(WorkId).filter(is_its).collect();
         let points = self.load_points(&its, treated_arm);
         let (common, searched) = (&self.request.common, &self.earlier.searched);
         let arms = [ArmId::BASELINE, treated_arm].map(|arm| &*common.arms[arm]);

@@ -9,16 +9,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
-use super::plan::simulated::{Nobody, Simulated};
+use super::plan::simulated::{Nobody, Simulated, unit};
 use super::platform::SampleSlot;
-use super::row::{RowKey, RowState};
+use super::row::RowState;
 use needs::repetitions;
-use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
 use paired::stalls::Stalls;
 use paired::{Doubt, Verdict};
-use weigh_model::ids::ArmId;
 
 const SAMPLE: Duration = Duration::from_millis(10);
 
@@ -40,7 +38,7 @@ struct PlantedNoise {
 
 /// One experiment of one row under white noise of 1 % per sample, of at most so many pairs.
 fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
-    let units = [RowKey { work: 0, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() }];
+    let units = [unit(0, 1)];
     let design = Design { planned_pairs: Some(f64::from(pairs)), ..Design::default() };
     let mut machine = Machine::new(Noise::White, seed);
     let mut chance = ChaCha8Rng::seed_from_u64(!seed);

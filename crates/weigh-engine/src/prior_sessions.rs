@@ -18,7 +18,7 @@ use super::stored_design::design;
 use super::work::Work;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
-use weigh_model::ids::{ArmId, RowId};
+use weigh_model::ids::{ArmId, RowId, WorkId};
 use weigh_model::record::{ChosenPeak, Detailed, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
@@ -38,8 +38,8 @@ pub struct PriorSessions {
     pub rows: BTreeMap<RowId, PriorRow>,
     /// Rows that have no result, and will have none.
     pub failed: BTreeSet<RowId>,
-    /// The unit of the samples of each work, by its number.
-    pub units: BTreeMap<usize, String>,
+    /// The unit of each work's samples.
+    pub units: BTreeMap<WorkId, String>,
     /// Per work: how long its samples are, where the first pairs have chosen it.
     pub sample_ms: Vec<Option<u64>>,
     /// Per arm: what its treatment said of itself.
@@ -96,7 +96,7 @@ impl PriorSessions {
 
     /// Returns the units of these works, some of which may have no samples yet.
     pub fn units_of(&self, works: &[Work]) -> Vec<Option<String>> {
-        (0..works.len()).map(|work| self.units.get(&work).cloned()).collect()
+        (0..works.len()).map(|work| self.units.get(&WorkId(work)).cloned()).collect()
     }
 
     /// Returns the pairs of a row's detail pass in an earlier session.
@@ -131,10 +131,10 @@ impl PriorSessions {
     }
 }
 
-fn units(stored: &Stored) -> BTreeMap<usize, String> {
+fn units(stored: &Stored) -> BTreeMap<WorkId, String> {
     let of_row = |(&(work, _), of_row): (&RowId, &RowSamples)| {
         let totals = of_row.baseline.as_ref().or(of_row.treated.as_ref())?;
-        let usual = &stored.header.works.get(work)?.unit;
+        let usual = &stored.header.works.get(work.0)?.unit;
         Some((work, totals.unit.as_ref().unwrap_or(usual).clone()))
     };
     stored.samples.iter().filter_map(of_row).collect()
@@ -222,7 +222,7 @@ fn failed(stored: &Stored) -> BTreeSet<RowId> {
                 f.workload == of_work.name && (f.arm == *label || f.arm == header.arms[0])
             };
             if stored.failures.iter().any(is_this) {
-                failed.insert((work, ArmId(arm)));
+                failed.insert((WorkId(work), ArmId(arm)));
             }
         }
     }
@@ -232,11 +232,11 @@ fn failed(stored: &Stored) -> BTreeSet<RowId> {
 /// The pilot of a work is over when one of its rows has the pairs for it.
 fn lengths(stored: &Stored) -> Vec<Option<u64>> {
     let measured = gather(stored);
-    let has_pilot = |work: usize| {
+    let has_pilot = |work: WorkId| {
         measured.iter().any(|of_row| of_row.work == work && of_row.series.len() >= MIN_PAIRS)
     };
     let works = stored.header.works.iter().enumerate();
-    works.map(|(work, of_work)| of_work.sample_ms.filter(|_| has_pilot(work))).collect()
+    works.map(|(work, of_work)| of_work.sample_ms.filter(|_| has_pilot(WorkId(work)))).collect()
 }
 
 fn details(launches: &[Detailed]) -> BTreeMap<RowId, DetailProgress> {

@@ -14,7 +14,6 @@ use super::platform::{SampleError, SampleSlot, Stop};
 use super::ramp::{RampGoal, RampPlan, default_points};
 use needs::repetitions;
 use paired::estimate::median;
-use weigh_model::ids::ArmId;
 use weigh_model::result::alike::{RampSample, THROUGHPUT};
 use weigh_model::result::load::{LoadAnswers, LoadPoint, Throughput};
 use weigh_model::role::SampleRole;
@@ -75,7 +74,7 @@ fn ramped(machine: RampMachine, curve: SimulatedCurve, seed: u64) -> Ramped {
         Ok(curve(users) * (log + deviation * normal(&mut chance)).exp())
     });
     let plan = RampPlan { seed, ..RampPlan::doubling(RampGoal::Peak, 0.05) };
-    let mut ramp = RampPlanner::new(points(&users, ArmId::BASELINE), plan, Duration::MAX);
+    let mut ramp = RampPlanner::new(points(&users, 0), plan, Duration::MAX);
     let ended = drive(&mut ramp, &mut platform, &mut Watcher::default());
     assert!(matches!(ended, Ok(()) | Err(Stop::Interrupted)), "{ended:?}");
     let sample = |(slot, jobs_per_min): &(SampleSlot, f64)| {

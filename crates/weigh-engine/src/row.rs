@@ -15,7 +15,7 @@ use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
 use weigh_model::format;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{Scheme, StartScales};
@@ -28,7 +28,7 @@ const PAIRS_PER_CLEAN: usize = 4;
 /// A workload under a treatment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowKey {
-    pub work: usize,
+    pub work: WorkId,
     /// The arm that is compared with the baseline.
     pub treated_arm: ArmId,
     /// s₀: the spread of the pairs' log-ratios expected before the first, for [`Betting::new`].
@@ -562,7 +562,7 @@ mod tests {
     fn what_nobody_asked_for_leaves_the_rates_most_of_the_promise() {
         let metrics = || vec![Metric::CpuTime, Metric::OverallRate];
         let design = Design { rows: 20, ..Design::default() };
-        let unit = RowKey { work: 0, treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let unit = RowKey { work: WorkId(0), treated_arm: ArmId(1), start_scale: 0.01.into() };
         let new = || RowState::new(unit, &design).judging(metrics(), &design);
         let mut rows: Vec<RowState> = (0..20).map(|_| new()).collect();
         rows[0].betting = white_row(-0.5, 13, 1);

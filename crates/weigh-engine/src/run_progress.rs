@@ -4,19 +4,21 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long the last sample of each work took, by its number: with its launch, which may start a server or
+use weigh_model::ids::WorkId;
+
+/// How long the last sample of each work took: with its launch, which may start a server or
 /// make a file system.
 #[derive(Debug, Default)]
-pub struct SampleCosts(BTreeMap<usize, Duration>);
+pub struct SampleCosts(BTreeMap<WorkId, Duration>);
 
 impl SampleCosts {
-    pub fn took(&mut self, work: usize, cost: Duration) {
+    pub fn took(&mut self, work: WorkId, cost: Duration) {
         self.0.insert(work, cost);
     }
 
     /// Returns true if another sample of this work probably ends within the time left. It takes its timed
     /// part at least.
-    pub fn fits(&self, work: usize, timed: Duration, left: Duration) -> bool {
+    pub fn fits(&self, work: WorkId, timed: Duration, left: Duration) -> bool {
         self.0.get(&work).map_or(timed, |cost| timed.max(*cost)) <= left
     }
 }
@@ -96,15 +98,15 @@ mod tests {
 
     #[test]
     fn a_sample_is_not_begun_that_its_launch_would_take_beyond_the_budget() {
-        let ms = Duration::from_millis;
+        let (ms, this) = (Duration::from_millis, WorkId(0));
         let mut costs = SampleCosts::default();
-        assert!(costs.fits(0, ms(70), ms(70)), "nothing is known of its launch");
-        costs.took(0, ms(900));
-        assert!(!costs.fits(0, ms(70), ms(500)) && costs.fits(0, ms(70), ms(900)));
-        assert!(costs.fits(1, ms(70), ms(500)), "another workload has another launch");
-        costs.took(0, ms(80));
-        assert!(costs.fits(0, ms(70), ms(80)), "the last one counts");
-        assert!(!costs.fits(0, ms(100), ms(90)), "samples may have become longer");
+        assert!(costs.fits(this, ms(70), ms(70)), "nothing is known of its launch");
+        costs.took(this, ms(900));
+        assert!(!costs.fits(this, ms(70), ms(500)) && costs.fits(this, ms(70), ms(900)));
+        assert!(costs.fits(WorkId(1), ms(70), ms(500)), "another workload has another launch");
+        costs.took(this, ms(80));
+        assert!(costs.fits(this, ms(70), ms(80)), "the last one counts");
+        assert!(!costs.fits(this, ms(100), ms(90)), "samples may have become longer");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub fn report(stored: &Stored) -> RunReport {
     let suites = suite::embedded().unwrap_or_default();
     let is_classic = stored.header.is_classic;
     let mut results: Vec<RunRow> =
-        (0..stored.header.works.len()).filter_map(|work| row(stored, work, is_classic)).collect();
+        stored.header.work_ids().filter_map(|work| row(stored, work, is_classic)).collect();
     add_efficiency(&mut results);
     let own = &stored.header.suites;
     let named: Vec<&Suite> = suites.iter().filter(|suite| is_asked_for(stored, suite)).collect();
@@ -139,13 +139,13 @@ mod tests {
     use super::*;
     use crate::example;
     use crate::request::{LoadRamp, Plan};
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::record::StoredWork;
     use weigh_model::role::SampleRole;
     use weigh_model::samples::{CustomReadingMean, Kept, Point, Totals};
 
     /// A load point whose three samples that chose it are a tenth above its eight in rounds.
-    fn chosen_by_luck(work: usize, rate: f64) -> RowSamples {
+    fn chosen_by_luck(work: WorkId, rate: f64) -> RowSamples {
         let mut row = RowSamples::default();
         for number in 0..11 {
             let (role, luck) = match number {
@@ -185,13 +185,13 @@ mod tests {
         let plan = Plan::Ramp(LoadRamp::default());
         let mut stored = example::stored(plan, [1, 2, 4].map(work));
         // One user was told apart before the rounds.
-        let mut alone = chosen_by_luck(0, 500.0);
+        let mut alone = chosen_by_luck(WorkId(0), 500.0);
         alone.points.truncate(3);
         alone.in_rounds = None;
         stored.samples.extend([
-            ((0, ArmId::BASELINE), alone),
-            ((1, ArmId::BASELINE), chosen_by_luck(1, 1000.0)),
-            ((2, ArmId::BASELINE), chosen_by_luck(2, 990.0)),
+            ((WorkId(0), ArmId::BASELINE), alone),
+            ((WorkId(1), ArmId::BASELINE), chosen_by_luck(WorkId(1), 1000.0)),
+            ((WorkId(2), ArmId::BASELINE), chosen_by_luck(WorkId(2), 990.0)),
         ]);
         let report = report(&stored);
         let (load, rows) = (&report.loads[0], &report.results);

@@ -2,6 +2,7 @@
 
 use paired::estimate::{MAD_TO_SD, geometric_mean, mad, median};
 use weigh_model::disk_speed::DiskSpeed;
+use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::load::DISK_READINGS;
 use weigh_model::result::run::{CopiesSpread, RunReading, RunRow};
@@ -11,7 +12,7 @@ const FILES: &str = DISK_READINGS[0];
 const DEVICE: &str = DISK_READINGS[1];
 
 /// Judges the samples of a work; `None` where it has no result.
-pub fn row(stored: &Stored, work: usize, is_classic: bool) -> Option<RunRow> {
+pub fn row(stored: &Stored, work: WorkId, is_classic: bool) -> Option<RunRow> {
     let name = &stored.header.works[work].name;
     if stored.failures.iter().any(|failure| failure.workload == *name) {
         return None;

@@ -115,7 +115,7 @@ mod tests {
     use crate::outside::OutsideUse;
     use crate::schedule::Schedule;
     use paired::simulated::{Machine, Noise, white_pairs};
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::Pair;
     use weigh_model::samples::Totals;
@@ -147,7 +147,7 @@ mod tests {
             }));
         }
         Measurements {
-            work: 0,
+            work: WorkId(0),
             arm: ArmId(1),
             totals,
             series,

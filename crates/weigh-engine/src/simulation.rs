@@ -10,6 +10,7 @@ use needs::repetitions;
 
 use super::engine::{fresh_rows, run_set};
 use super::order::Coins;
+use super::plan::simulated::unit;
 use super::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::Verdict;
@@ -18,7 +19,6 @@ use paired::design::Design;
 use paired::judge::judge_rows;
 use paired::multiplicity::Multiplicity;
 use paired::simulated::{Machine, Noise, allowed};
-use weigh_model::ids::ArmId;
 
 /// Simulated experiments per noise.
 fn often() -> u64 {
@@ -142,7 +142,7 @@ fn run(
 
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.
 fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (RowState, Witness) {
-    let units = [RowKey { work: 0, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() }];
+    let units = [unit(0, 1)];
     let budget = SAMPLE * 2 * pairs;
     let mut witness = Witness { truth: simulation.effect, alarmed: false, missed: false };
     let (mut rows, result) =
@@ -233,13 +233,7 @@ fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
             let machine = |(row, noise)| Simulation::new(noise, seed * 4 + row, 0.0);
             let machines = (0..).zip(noises).map(machine).collect();
             let mut platform = Several { machines, now: Duration::ZERO };
-            let units: Vec<RowKey> = (0..noises.len())
-                .map(|work| RowKey {
-                    work,
-                    treated_arm: ArmId(1),
-                    start_scale: DEFAULT_SCALE.into(),
-                })
-                .collect();
+            let units: Vec<RowKey> = (0..noises.len()).map(|work| unit(work, 1)).collect();
             let mut witness = Witness { truth: 0.0, alarmed: false, missed: false };
             let budget = SAMPLE * 2 * 44;
             run(&units, &design, seed, budget, &mut platform, &mut witness)

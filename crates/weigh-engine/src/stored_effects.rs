@@ -7,12 +7,13 @@ use super::schedule::plan;
 use paired::Verdict;
 use paired::betting::{Betting, Start};
 use paired::judge::Judgement;
+use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::factorial::FactorialEffect;
 
 /// A claim on an effect of a workload, as while it was measured.
 pub struct Claimed {
-    work: usize,
+    work: WorkId,
     factors: Vec<String>,
     pub betting: Betting,
 }
@@ -26,7 +27,7 @@ pub fn claimed(
 ) -> Vec<Claimed> {
     let Some(factorial) = factorial(&stored.header.arms) else { return Vec::new() };
     let mut all = Vec::new();
-    for work in 0..stored.header.works.len() {
+    for work in stored.header.work_ids() {
         let of_work = of_work(measurements, work);
         let Some(first) = of_work.first().filter(|_| of_work.len() == stored.header.arms.len() - 1)
         else {
@@ -80,7 +81,7 @@ pub fn told(
 }
 
 /// The measurements of a workload, by their arms.
-fn of_work(measurements: &[Measurements], work: usize) -> Vec<usize> {
+fn of_work(measurements: &[Measurements], work: WorkId) -> Vec<usize> {
     let mut of_work: Vec<usize> =
         (0..measurements.len()).filter(|row| measurements[*row].work == work).collect();
     of_work.sort_by_key(|row| measurements[*row].arm);

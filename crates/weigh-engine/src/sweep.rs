@@ -18,7 +18,7 @@ use super::row::RowKey;
 use super::work::Work;
 use paired::looks;
 use weigh_model::format;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::Stored;
 use weigh_model::samples::Point;
 use weigh_net::cell::Cell;
@@ -43,7 +43,7 @@ impl Session<'_> {
     pub(super) fn sweep(
         &self,
         host: &mut Host,
-        works: &[usize],
+        works: &[WorkId],
         sweeps: &Sweeps,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
@@ -61,7 +61,7 @@ impl Session<'_> {
         let mut longest = Duration::ZERO;
         let mut coins = Coins::new(self.request.common.seed, 0, self.earlier.sessions);
         let cells = grid.cells();
-        let is_scored = |work: &usize| cells[*work].further.is_none();
+        let is_scored = |work: &WorkId| cells[*work].further.is_none();
         let mut without_result = BTreeSet::new();
         loop {
             let left =
@@ -74,7 +74,7 @@ impl Session<'_> {
             }
             let began = host.elapsed();
             let has_turn =
-                |work: &&usize| is_scored(work) || **work % FURTHER_TURNS == done % FURTHER_TURNS;
+                |work: &&WorkId| is_scored(work) || work.0 % FURTHER_TURNS == done % FURTHER_TURNS;
             let due = works.iter().filter(has_turn).filter(|work| !without_result.contains(*work));
             let due: Vec<RowKey> = due.map(|work| self.unit(*work, ArmId::BASELINE)).collect();
             let mut sweep = SweepPlanner::new(&due, done, &mut coins);
@@ -94,7 +94,7 @@ impl Session<'_> {
     fn traced_sweep(
         &self,
         host: &mut Host,
-        works: &[usize],
+        works: &[WorkId],
         (cells, number, directory): (&[Cell], usize, &Path),
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
@@ -159,7 +159,7 @@ impl Session<'_> {
             return Ok((0, BTreeMap::new()));
         }
         let stored = self.store.load(self.id).map_err(Stop::from)?;
-        let payload = |(cell, point): (usize, &Point)| (cell, (point.operations / 8.0) as u64);
+        let payload = |(cell, point): (WorkId, &Point)| (cell.0, (point.operations / 8.0) as u64);
         Ok((sweeps_of(&stored), cells_of(&stored).map(payload).collect()))
     }
 
@@ -207,7 +207,7 @@ fn trace_name(cell: &Cell) -> String {
 }
 
 /// Each sample with the number of its cell.
-fn cells_of(stored: &Stored) -> impl Iterator<Item = (usize, &Point)> {
+fn cells_of(stored: &Stored) -> impl Iterator<Item = (WorkId, &Point)> {
     let rows = stored.samples.iter();
     rows.flat_map(|((cell, _), row)| row.points.iter().map(move |point| (*cell, point)))
 }

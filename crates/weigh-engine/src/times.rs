@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{Stored, StoredWork};
 use weigh_model::result::times::TimesRow;
 use weigh_model::result::work_name::WorkName;
@@ -13,7 +13,7 @@ pub fn of_run(stored: &Stored) -> Vec<TimesRow> {
     let cpus = stored.header.machine.cpus_online;
     let of_work = |(work, about): (usize, &StoredWork)| {
         let has_failed = stored.failures.iter().any(|failure| failure.workload == about.name);
-        let of_row = stored.samples_of_run(work).filter(|_| !has_failed);
+        let of_row = stored.samples_of_run(WorkId(work)).filter(|_| !has_failed);
         let totals = of_row?.counted_totals()?;
         Some(of_arm(&about.name, None, totals, cpus))
     };

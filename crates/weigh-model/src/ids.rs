@@ -54,6 +54,11 @@ id! {
     ArmId
 }
 
+id! {
+    /// Which of [`Header::works`](crate::record::Header::works).
+    WorkId
+}
+
 impl ArmId {
     pub const BASELINE: ArmId = ArmId(0);
 
@@ -68,4 +73,4 @@ impl ArmId {
 }
 
 /// A row: which of the works, under the treatment of which arm; in a run, of the baseline's.
-pub type RowId = (usize, ArmId);
+pub type RowId = (WorkId, ArmId);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
-use crate::ids::ArmId;
+use crate::ids::{ArmId, WorkId};
 use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
@@ -128,20 +128,25 @@ pub struct Header {
 }
 
 impl Header {
+    /// The numbers of its works.
+    pub fn work_ids(&self) -> impl Iterator<Item = WorkId> + use<> {
+        (0..self.works.len()).map(WorkId)
+    }
+
     /// Returns true for the row of a mix's peak, whichever load point it is measured at.
-    pub fn is_peak(&self, work: usize) -> bool {
+    pub fn is_peak(&self, work: WorkId) -> bool {
         let WorkName { name, load } = &self.works[work].name;
         name.starts_with(mix::PREFIX) && load.is_none()
     }
 
     /// Returns true for the row of a mix's peak, and for each point that may be the peak.
-    pub fn is_of_search(&self, work: usize) -> bool {
-        let is_its = |other: usize| self.works[other].name.name == self.works[work].name.name;
-        (0..self.works.len()).any(|other| is_its(other) && self.is_peak(other))
+    pub fn is_of_search(&self, work: WorkId) -> bool {
+        let is_its = |other: WorkId| self.works[other].name.name == self.works[work].name.name;
+        self.work_ids().any(|other| is_its(other) && self.is_peak(other))
     }
 
     pub fn seeks_peaks(&self) -> bool {
-        (0..self.works.len()).any(|work| self.is_peak(work))
+        self.work_ids().any(|work| self.is_peak(work))
     }
 
     /// Lists the metrics that reports show besides the judged ones. For a curve over users these
@@ -162,7 +167,7 @@ impl Header {
     }
 
     /// Where a work is a point of a curve: over its load where that varies, otherwise as it declares.
-    pub fn on_curve(&self, work: usize) -> Option<OnCurve> {
+    pub fn on_curve(&self, work: WorkId) -> Option<OnCurve> {
         let StoredWork { name, on_curve, .. } = &self.works[work];
         if self.is_peak(work) {
             return None;
@@ -183,7 +188,7 @@ impl Header {
 
     /// Returns the curve of a server workload whose own parameter varies as well as the number of
     /// clients. There is one curve over the parameter for each number of clients.
-    fn of_clients(&self, work: usize) -> Option<OnCurve> {
+    fn of_clients(&self, work: WorkId) -> Option<OnCurve> {
         let StoredWork { name, on_curve, .. } = &self.works[work];
         let own = on_curve.as_ref().filter(|_| name.name.starts_with(APP))?;
         let of_series = || {
@@ -201,17 +206,16 @@ impl Header {
     }
 }
 
-/// Choice of the search for a mix's peak, for one treatment. Works are numbers of
-/// [`Header::works`].
+/// Choice of the search for a mix's peak, for one treatment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenPeak {
     /// The row of the peak.
-    pub work: usize,
+    pub work: WorkId,
     pub treated_arm: ArmId,
     /// The load point that it is measured at, without the treatment and with it.
-    pub at: [usize; 2],
+    pub at: [WorkId; 2],
     /// The other load points that are rows.
-    pub points: Vec<usize>,
+    pub points: Vec<WorkId>,
 }
 
 /// How many rows are judged: of a mix whose peak is sought, those that its search chose.
@@ -239,8 +243,7 @@ pub struct StoredWork {
 /// One sample, with its place in the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Which of [`Header::works`].
-    pub work: usize,
+    pub work: WorkId,
     pub arm: ArmId,
     /// The arm of the treatment that this pair weighs; 0 in a run without one.
     pub treated_arm: ArmId,
@@ -266,7 +269,7 @@ pub struct Measured {
 /// Evidence that one launch produced besides its operations, measured once per workload and arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Startup {
-    pub work: usize,
+    pub work: WorkId,
     pub arm: ArmId,
     pub operations: f64,
     pub evidence: Evidence,
@@ -275,8 +278,7 @@ pub struct Startup {
 /// One launch of the detail pass, with its place in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detailed {
-    /// Which of [`Header::works`].
-    pub work: usize,
+    pub work: WorkId,
     pub arm: ArmId,
     /// The arm of the treatment that this pair weighs.
     pub treated_arm: ArmId,
@@ -290,8 +292,7 @@ pub struct Detailed {
 /// How many pairs a row will probably have, n*, as known after its pilot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowPlan {
-    /// Which of [`Header::works`].
-    pub work: usize,
+    pub work: WorkId,
     /// The treated one.
     pub arm: ArmId,
     pub pairs: f64,
@@ -334,18 +335,17 @@ pub struct Stored {
 impl Stored {
     /// How many rows are judged.
     pub fn planned_rows(&self) -> usize {
-        let Header { works, arms, .. } = &self.header;
-        let works = (0..works.len()).map(|work| self.header.is_of_search(work));
-        planned_rows(works, arms.len(), &self.peaks)
+        let works = self.header.work_ids().map(|work| self.header.is_of_search(work));
+        planned_rows(works, self.header.arms.len(), &self.peaks)
     }
 
     /// The samples of a work in a run, which has one arm.
-    pub fn samples_of_run(&self, work: usize) -> Option<&RowSamples> {
+    pub fn samples_of_run(&self, work: WorkId) -> Option<&RowSamples> {
         self.samples.get(&(work, ArmId::BASELINE))
     }
 
     /// n* of a row, where it was known after its pilot alone.
-    pub fn planned_after_pilot(&self, work: usize, arm: ArmId) -> Option<f64> {
+    pub fn planned_after_pilot(&self, work: WorkId, arm: ArmId) -> Option<f64> {
         let mut plans = self.plans.iter();
         plans.find(|plan| (plan.work, plan.arm) == (work, arm)).map(|plan| plan.pairs)
     }

@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::read;
 use super::write;
 use super::{Error, Store};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::Detailed;
 
 impl Store {
@@ -19,7 +19,7 @@ impl Store {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
                 id,
-                detailed.work,
+                detailed.work.0,
                 detailed.arm.0,
                 detailed.treated_arm.0,
                 detailed.pair,
@@ -33,11 +33,11 @@ impl Store {
     ///
     /// # Errors
     /// Where they cannot be deleted.
-    pub fn forget_details(&self, id: &str, of: &[(usize, usize)]) -> Result<(), Error> {
+    pub fn forget_details(&self, id: &str, of: &[(WorkId, usize)]) -> Result<(), Error> {
         for (work, pair) in of {
             self.execute(
                 "DELETE FROM detail WHERE experiment = ?1 AND work = ?2 AND pair = ?3",
-                params![id, work, pair],
+                params![id, work.0, pair],
             )?;
         }
         Ok(())
@@ -46,7 +46,7 @@ impl Store {
     pub(super) fn details(&self, id: &str) -> Result<Vec<Detailed>, Error> {
         self.rows("SELECT * FROM detail WHERE experiment = ?1 ORDER BY number", [id], |row| {
             Ok(Detailed {
-                work: row.get("work")?,
+                work: row.get("work").map(WorkId)?,
                 arm: row.get("arm").map(ArmId)?,
                 treated_arm: row.get("treated_arm").map(ArmId)?,
                 pair: row.get("pair")?,
@@ -65,7 +65,14 @@ mod tests {
     fn detailed(pair: usize) -> Detailed {
         let line = r#"{"operations":3,"latencies":{"clock_ns":20,"buckets":[[64,2],[70,1]]}}"#;
         let detail = serde_json::from_str(line).unwrap();
-        Detailed { work: 0, arm: ArmId(1), treated_arm: ArmId(1), pair, position: 0, detail }
+        Detailed {
+            work: WorkId(0),
+            arm: ArmId(1),
+            treated_arm: ArmId(1),
+            pair,
+            position: 0,
+            detail,
+        }
     }
 
     #[test]

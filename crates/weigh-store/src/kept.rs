@@ -2,7 +2,7 @@
 
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{CustomReadingMean, Kept, Point, PooledTimes, Totals, Usage, Waits};
@@ -11,7 +11,7 @@ use weigh_model::workload::sample::Sample;
 
 /// The columns of a sample that are not JSON, as `record::Measured` has them.
 pub(super) struct SampleKey {
-    pub work: usize,
+    pub work: WorkId,
     pub arm: ArmId,
     pub treated_arm: ArmId,
     pub role: SampleRole,

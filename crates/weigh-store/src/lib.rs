@@ -139,7 +139,7 @@ pub use kept::keep_measured;
 mod tests {
     use super::kept::keep_measured;
     use super::*;
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::record::*;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::State;
@@ -196,7 +196,7 @@ mod tests {
 
     pub fn measured(pair: usize, arm: usize) -> Measured {
         Measured {
-            work: 0,
+            work: WorkId(0),
             arm: ArmId(arm),
             treated_arm: ArmId(1),
             role: SampleRole::Compared,
@@ -247,7 +247,7 @@ mod tests {
             };
             let header = Header { works: names.iter().map(|name| own(name)).collect(), ..header() };
             let on_load = |work| header.on_curve(work).filter(|on| on.x_unit == "copies");
-            (0..names.len()).map(|work| on_load(work).map(|on| on.x)).collect()
+            header.work_ids().map(|work| on_load(work).map(|on| on.x)).collect()
         };
         assert_eq!(place(&["a", "a:copies=4", "b:copies=4"]), [Some(1.0), Some(4.0), None]);
         assert_eq!(place(&["a:copies=2", "a:copies=4"]), [Some(2.0), Some(4.0)]);

@@ -10,7 +10,7 @@ use paired::multiplicity::Multiplicity;
 use weigh_host::machine;
 use weigh_host::machine::process::process_start;
 use weigh_model::facts::Facts;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::quantity::EvidenceQuantity;
@@ -129,7 +129,7 @@ impl Store {
         stored.startups =
             self.rows("SELECT * FROM startup WHERE experiment = ?1", [id], |row| {
                 Ok(Startup {
-                    work: row.get("work")?,
+                    work: row.get("work").map(WorkId)?,
                     arm: row.get("arm").map(ArmId)?,
                     operations: row.get("operations")?,
                     evidence: json(row, "evidence")?,

@@ -16,7 +16,7 @@ use super::database::Database;
 use super::evidence_column::ReadEvidence;
 use super::kept::{SampleKey, keep};
 use super::{Error, Store};
-use weigh_model::ids::{ArmId, RowId};
+use weigh_model::ids::{ArmId, RowId, WorkId};
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Sample;
@@ -141,7 +141,7 @@ fn kept(
     known: &mut BTreeMap<(RowId, ArmId), Known>,
 ) -> rusqlite::Result<Kept> {
     let place = SampleKey {
-        work: row.get(0)?,
+        work: row.get(0).map(WorkId)?,
         arm: row.get(1).map(ArmId)?,
         treated_arm: row.get(2).map(ArmId)?,
         role: word(row, 3)?,

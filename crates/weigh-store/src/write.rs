@@ -7,7 +7,7 @@ use super::{Error, Store};
 use weigh_host::chance;
 use weigh_host::machine;
 use weigh_host::machine::process::process_start;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use weigh_model::result::profiled::Profiled;
 use weigh_model::result::quantity::EvidenceQuantity;
@@ -142,7 +142,7 @@ impl Store {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             params![
                 id,
-                measured.work,
+                measured.work.0,
                 measured.arm.0,
                 measured.treated_arm.0,
                 word(measured.role),
@@ -167,7 +167,7 @@ impl Store {
     pub fn add_startup(&self, id: &str, startup: &Startup) -> Result<(), Error> {
         self.execute(
             "INSERT OR REPLACE INTO startup VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![id, startup.work, startup.arm.0, startup.operations, json(&startup.evidence)],
+            params![id, startup.work.0, startup.arm.0, startup.operations, json(&startup.evidence)],
         )
     }
 
@@ -194,10 +194,10 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_sample_ms(&self, id: &str, work: usize, sample_ms: u64) -> Result<(), Error> {
+    pub fn set_sample_ms(&self, id: &str, work: WorkId, sample_ms: u64) -> Result<(), Error> {
         self.execute(
             "UPDATE work SET sample_ms = ?3 WHERE experiment = ?1 AND number = ?2",
-            params![id, work, sample_ms],
+            params![id, work.0, sample_ms],
         )
     }
 

@@ -3,7 +3,7 @@
 use super::planted::planted_experiments;
 use super::*;
 use paired::simulated::{Machine, Noise};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
@@ -60,7 +60,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
         let json = format!(r#"{{"operations":{rate},"elapsed_ns":1000000000}}"#);
         let sample = serde_json::from_str(&json).unwrap();
         let measured = Measured {
-            work,
+            work: WorkId(work),
             arm: ArmId(arm),
             treated_arm: ArmId(1),
             role: SampleRole::Compared,

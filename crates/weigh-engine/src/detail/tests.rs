@@ -4,12 +4,12 @@ use super::*;
 use crate::engine::{fresh_rows, run_set};
 use crate::order::Coins;
 use crate::outside::OutsideUse;
-use crate::plan::simulated::Nobody;
+use crate::plan::simulated::{Nobody, unit};
 use crate::platform::Readings;
 use crate::prior_row::PriorRow;
 use crate::schedule::Schedule;
-use paired::betting::DEFAULT_SCALE;
 use paired::design::Design;
+use weigh_model::ids::WorkId;
 use weigh_model::result::scheme::Scheme;
 
 /// A machine on which a sample takes 100 ms and a launch of the pass `launch_ms`.
@@ -19,9 +19,9 @@ struct Fake {
     /// True for each of the arms 0, 1 and 2 that can count.
     has_pmu: [bool; 3],
     looks: Vec<(SampleSlot, Look)>,
-    fails: Option<usize>,
+    fails: Option<WorkId>,
     stops_at: Option<usize>,
-    given_up: Vec<usize>,
+    given_up: Vec<WorkId>,
 }
 
 impl Fake {
@@ -74,11 +74,8 @@ fn run(
     seed: u64,
     deadline: Duration,
 ) -> Result<(), Stop> {
-    let unit = |work, treated_arm| RowKey { work, treated_arm, start_scale: DEFAULT_SCALE.into() };
-    let units: Vec<RowKey> = (1..=treatments)
-        .map(ArmId)
-        .flat_map(|arm| (0..works).map(move |work| unit(work, arm)))
-        .collect();
+    let units: Vec<RowKey> =
+        (1..=treatments).flat_map(|arm| (0..works).map(move |work| unit(work, arm))).collect();
     let design = Design { fixed_pairs: Some(8), ..Design::default() };
     let (rows, result) = run_set(
         fresh_rows(&units, &design),
@@ -154,11 +151,11 @@ fn the_budget_is_never_exceeded_by_more_than_a_pair() {
 #[test]
 fn a_workload_that_fails_is_left_out_of_the_rest() {
     let mut fake = Fake::new(30, false);
-    fake.fails = Some(1);
+    fake.fails = Some(WorkId(1));
     run(&mut fake, 3, 1, 42, LONG).unwrap();
-    assert_eq!(fake.given_up, [1]);
-    assert_eq!(count(&fake, |(slot, _)| slot.unit.work == 1), 1);
-    assert_eq!(count(&fake, |(slot, _)| slot.unit.work == 2 && slot.position == 0), PAIRS);
+    assert_eq!(fake.given_up, [WorkId(1)]);
+    assert_eq!(count(&fake, |(slot, _)| slot.unit.work.0 == 1), 1);
+    assert_eq!(count(&fake, |(slot, _)| slot.unit.work.0 == 2 && slot.position == 0), PAIRS);
 }
 
 #[test]
@@ -186,8 +183,7 @@ fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
         spent,
         next_pair: pairs,
     };
-    let unit = |work| RowKey { work, treated_arm: ArmId(1), start_scale: DEFAULT_SCALE.into() };
-    (0..count).map(|work| RowState::resumed(unit(work), &design, &past)).collect()
+    (0..count).map(|work| RowState::resumed(unit(work, 1), &design, &past)).collect()
 }
 
 #[test]
@@ -223,7 +219,7 @@ fn where_not_all_fits_some_rows_have_all_their_pairs() {
     run_detail(&rows, |_| DetailProgress::default(), coins, time, &mut fake, &mut Nobody).unwrap();
     let pairs = |work| {
         count(&fake, |(slot, look)| {
-            slot.unit.work == work && *look == Look::Latencies && slot.position == 1
+            slot.unit.work.0 == work && *look == Look::Latencies && slot.position == 1
         })
     };
     let mut each: Vec<usize> = (0..4).map(pairs).collect();
@@ -234,7 +230,7 @@ fn where_not_all_fits_some_rows_have_all_their_pairs() {
 #[test]
 fn another_session_adds_what_lacks() {
     let mut fake = Fake::new(30, false);
-    let had = |unit: &RowKey| DetailProgress { pairs: 2, next: 3 + unit.work };
+    let had = |unit: &RowKey| DetailProgress { pairs: 2, next: 3 + unit.work.0 };
     let coins = Coins::new(1, COINS, 1);
     run_detail(&rows_of(1, 8), had, coins, LONG, &mut fake, &mut Nobody).unwrap();
     let numbers: BTreeSet<usize> = fake.looks.iter().map(|(slot, _)| slot.pair).collect();

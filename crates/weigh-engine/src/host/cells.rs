@@ -15,7 +15,7 @@ use crate::work::Work;
 use trust::owner;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{Detailed, Measured};
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::metric::Direction;
@@ -129,7 +129,7 @@ impl Host<'_> {
         Ok(missed)
     }
 
-    pub(super) fn net_work(&self, work: usize) -> Option<(NetWork, NetPart)> {
+    pub(super) fn net_work(&self, work: WorkId) -> Option<(NetWork, NetPart)> {
         match &self.site.works[work] {
             Work::Net(net) => Some(((**net).clone(), net.part.clone())),
             _ => None,

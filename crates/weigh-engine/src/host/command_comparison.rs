@@ -12,7 +12,7 @@ use crate::request::Printout;
 use crate::work::Work;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::Startup;
 use weigh_model::result::versus::SHELL_START_NS;
 use weigh_workload::launcher::{Job, LauncherError};
@@ -32,7 +32,7 @@ impl Host<'_> {
     }
 
     /// Returns the use of a launch's stdout, once the first output was kept.
-    pub(super) fn stdout_of(&self, work: usize) -> StdoutUse {
+    pub(super) fn stdout_of(&self, work: WorkId) -> StdoutUse {
         match self.site.works[work].contest() {
             Some(contest) if contest.same_output => StdoutUse::CompareWith(self.expected_output()),
             _ => StdoutUse::KeepEnd,
@@ -44,7 +44,7 @@ impl Host<'_> {
     }
 
     /// Launches a command once, where its output is compared or shown; it is no sample.
-    pub(super) fn try_contender(&mut self, work: usize, arm: ArmId) -> Result<(), SampleError> {
+    pub(super) fn try_contender(&mut self, work: WorkId, arm: ArmId) -> Result<(), SampleError> {
         let Some(contest) = self.site.works[work].contest() else { return Ok(()) };
         let (same_output, show_output) = (contest.same_output, contest.show_output);
         if !same_output && !show_output {
@@ -104,7 +104,7 @@ impl Host<'_> {
         }
         let mut evidence = Evidence::default();
         evidence.amounts.set(SHELL_START_NS, median(&times_ns).unwrap_or_default());
-        let startup = Startup { work: 0, arm: ArmId::BASELINE, operations: 1.0, evidence };
+        let startup = Startup { work: WorkId(0), arm: ArmId::BASELINE, operations: 1.0, evidence };
         Ok(self.site.store.add_startup(self.site.id, &startup)?)
     }
 }

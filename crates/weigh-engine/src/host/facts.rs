@@ -2,7 +2,7 @@
 
 use super::{Host, MeasureConfig, SampleError, Stop};
 use crate::request::ProgressSink;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_treatment::PairDraw;
 
 impl Host<'_> {
@@ -40,7 +40,7 @@ impl Host<'_> {
     ///
     /// # Errors
     /// Where they do not start.
-    pub fn begin_passes(&mut self, work: usize) -> Result<(), SampleError> {
+    pub fn begin_passes(&mut self, work: WorkId) -> Result<(), SampleError> {
         self.arms.need(ArmId::BASELINE, &self.site.works[work].needs());
         Ok(self.arms.renew(ArmId::BASELINE, PairDraw::default())?)
     }

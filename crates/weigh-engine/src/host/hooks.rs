@@ -11,7 +11,7 @@ use crate::parse_sample::failure_of;
 use crate::platform::{SampleError, Stop};
 use crate::request::ProgressSink;
 use crate::work::Work;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_treatment::Named;
 use weigh_workload::launcher::Job;
 use weigh_workload::setup::Setup;
@@ -78,7 +78,7 @@ impl Host<'_> {
     }
 
     /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
-    pub(super) fn warm_up(&mut self, work: usize, arm: ArmId) -> Result<(), SampleError> {
+    pub(super) fn warm_up(&mut self, work: WorkId, arm: ArmId) -> Result<(), SampleError> {
         self.try_contender(work, arm)?;
         for _ in 0..self.site.around.map_or(0, |around| around.warm_ups) {
             self.prepare(arm)?;

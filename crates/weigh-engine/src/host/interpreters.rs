@@ -3,7 +3,7 @@
 use super::{ArmsError, Host, Stop};
 use crate::interpreters::{self, InterpreterBuild};
 use crate::request::ProgressSink;
-use weigh_model::ids::{ArmId, RowId};
+use weigh_model::ids::{ArmId, RowId, WorkId};
 use weigh_workload::launcher::LauncherError;
 
 impl Host<'_> {
@@ -20,7 +20,7 @@ impl Host<'_> {
         let mut facts: Vec<Vec<String>> = self.arms.ids().map(|arm| self.facts(arm)).collect();
         let works = self.site.works.iter().enumerate();
         let works = works
-            .filter(|(work, _)| !broken.contains(&(*work, ArmId::BASELINE)))
+            .filter(|(work, _)| !broken.contains(&(WorkId(*work), ArmId::BASELINE)))
             .map(|(_, work)| work);
         let languages = interpreters::languages(works);
         if languages.is_empty() {

@@ -16,6 +16,7 @@ use crate::row::RowKey;
 use crate::work::Work;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
+use weigh_model::ids::WorkId;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::{CLIPPED, Direction, INTERLEAVED, Metric};
 use weigh_model::workload::sample::{OwnReading, Sample};
@@ -57,7 +58,7 @@ impl Host<'_> {
     }
 
     /// A hundred slices are the most: longer samples, which were asked for, would be cut to that.
-    fn fits_in_slices(&self, work: usize) -> bool {
+    fn fits_in_slices(&self, work: WorkId) -> bool {
         self.site.sample_ms[work].is_none_or(|sample_ms| sample_ms <= LONGEST_SAMPLE_MS)
     }
 
@@ -83,7 +84,9 @@ impl Host<'_> {
         if !self.arms_can_interleave() {
             return vec!["No pair was interleaved: an arm is on a different machine.".into()];
         }
-        if let Some(work) = (0..self.site.works.len()).find(|work| !self.fits_in_slices(*work)) {
+        if let Some(work) =
+            (0..self.site.works.len()).map(WorkId).find(|work| !self.fits_in_slices(*work))
+        {
             return vec![format!(
                 "No pair was interleaved: samples of {} ms are longer than {LONGEST_SAMPLE_MS} ms \
                  (--sample).",

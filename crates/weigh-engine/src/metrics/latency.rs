@@ -141,11 +141,11 @@ fn hold(contrast: &mut Contrast, log_ratios: impl Iterator<Item = f64>, alpha: f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
 
     fn launch(pair: usize, arm: usize, detail: Detail) -> Detailed {
         let position = (pair + arm) % 2;
-        Detailed { work: 0, arm: ArmId(arm), treated_arm: ArmId(1), pair, position, detail }
+        Detailed { work: WorkId(0), arm: ArmId(arm), treated_arm: ArmId(1), pair, position, detail }
     }
 
     /// A thousand operations of about `ns`, and of those of each thousand that are slow `slow`.

@@ -76,7 +76,7 @@ fn per_op(totals: &Totals) -> Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::record::Measured;
     use weigh_model::role::SampleRole;
     use weigh_store::keep_measured;
@@ -85,7 +85,7 @@ mod tests {
         let mut of_row = RowSamples::default();
         for &(pair, position, arm, sample) in samples {
             let measured = Measured {
-                work: 0,
+                work: WorkId(0),
                 arm: ArmId(arm),
                 treated_arm: ArmId(1),
                 role: SampleRole::Compared,

@@ -305,7 +305,7 @@ mod tests {
         let ends = [BUDGET_S / 3, BUDGET_S].map(Duration::from_secs);
         let earlier = vec![&[][..]; users.len()];
         let arms = ["none", "treated"];
-        let mut plan = PeakPlanner::new(points(&users, ArmId(1)), arms, ends, &mut coins, &earlier);
+        let mut plan = PeakPlanner::new(points(&users, 1), arms, ends, &mut coins, &earlier);
         drive(&mut plan, &mut machine, &mut Watcher::default()).unwrap();
         // Each arm of a pair fits the time by itself.
         assert!(machine.now <= ends[0] + machine.lasts, "{:?}", machine.now);

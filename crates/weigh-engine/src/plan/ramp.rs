@@ -142,7 +142,6 @@ mod tests {
     use super::*;
     use crate::platform::{SampleError, Stop};
     use crate::ramp::{RampGoal, RampStride, default_points};
-    use weigh_model::ids::ArmId;
     use weigh_model::result::load::Throughput;
 
     const BUDGET_S: u64 = 100;
@@ -174,8 +173,7 @@ mod tests {
             refused if refused >= fails_at => Err(SampleError::Workload("it broke".into())),
             users => Ok(eight(users) * (deviation * normal(&mut chance)).exp()),
         });
-        let mut ramp =
-            RampPlanner::new(points(&users, ArmId::BASELINE), plan, Duration::from_secs(BUDGET_S));
+        let mut ramp = RampPlanner::new(points(&users, 0), plan, Duration::from_secs(BUDGET_S));
         let result = drive(&mut ramp, &mut machine, &mut Watcher::default());
         let users = |slot: &SampleSlot| users[slot.unit.work];
         let is_fresh = |slot: &SampleSlot| slot.role == SampleRole::Remeasured;

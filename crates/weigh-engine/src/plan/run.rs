@@ -61,7 +61,7 @@ impl Planner for RunPlanner {
         let (pass, at) = self.due.pop_front()?;
         let RunWork { unit, passes, length_ms, .. } = self.works[at];
         let timed = Duration::from_millis(length_ms);
-        let fits = |budget: Duration| self.costs.fits(at, timed, budget.saturating_sub(now));
+        let fits = |budget: Duration| self.costs.fits(unit.work, timed, budget.saturating_sub(now));
         if pass > 0 && !self.budget.is_none_or(fits) {
             let passed = format!("The budget ended in pass {} of {passes}", pass + 1);
             events.push(Event::Warning(format!("{passed}: give --budget more time.")));
@@ -79,7 +79,7 @@ impl Planner for RunPlanner {
             return events.push(Event::Failure(*slot, reason));
         }
         self.progress.took(*length_ms);
-        self.costs.took(self.at, outcome.cost);
+        self.costs.took(slot.unit.work, outcome.cost);
         events.push(Event::Taken(Taken::Sample {
             work: name.clone(),
             pass: slot.pair + 1,
@@ -95,7 +95,6 @@ mod tests {
     use super::super::simulated::{Simulated, Watcher, unit};
     use super::*;
     use crate::platform::{Platform, SampleError};
-    use weigh_model::ids::ArmId;
 
     /// A run of works with these passes of a second each, of which one may fail in a pass.
     fn run(
@@ -104,13 +103,13 @@ mod tests {
         fails: Option<(usize, usize)>,
     ) -> (Vec<(usize, usize)>, Vec<String>, Watcher) {
         let work = |(work, passes): (usize, &usize)| RunWork {
-            unit: unit(work, ArmId::BASELINE),
+            unit: unit(work, 0),
             name: work.to_string(),
             passes: *passes,
             length_ms: 1000,
         };
         let works = passes.iter().enumerate().map(work).collect();
-        let mut machine = Simulated::new(|slot: &SampleSlot| match (slot.unit.work, slot.pair) {
+        let mut machine = Simulated::new(|slot: &SampleSlot| match (slot.unit.work.0, slot.pair) {
             sample if Some(sample) == fails => Err(SampleError::Workload("it broke".into())),
             _ => Ok(100.0),
         });
@@ -120,7 +119,7 @@ mod tests {
         drive(&mut plan, &mut machine, &mut watcher).unwrap();
         assert_eq!(machine.failures.len(), usize::from(fails.is_some()));
         assert!(machine.warnings.iter().all(|warning| watcher.notes.contains(warning)));
-        let taken = machine.taken.iter().map(|(slot, _)| (slot.pair, slot.unit.work)).collect();
+        let taken = machine.taken.iter().map(|(slot, _)| (slot.pair, slot.unit.work.0)).collect();
         (taken, machine.warnings, watcher)
     }
 
@@ -140,12 +139,7 @@ mod tests {
     /// A sample is timed for a second, and takes four with its launch.
     #[test]
     fn a_launch_counts_when_the_budget_is_nearly_over() {
-        let work = RunWork {
-            unit: unit(0, ArmId::BASELINE),
-            name: "a".into(),
-            passes: 10,
-            length_ms: 1000,
-        };
+        let work = RunWork { unit: unit(0, 0), name: "a".into(), passes: 10, length_ms: 1000 };
         let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
         machine.lasts = Duration::from_secs(4);
         let budget = Duration::from_secs(10);

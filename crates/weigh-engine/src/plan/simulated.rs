@@ -10,7 +10,7 @@ use crate::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Sto
 use crate::request::{Printout, ProgressSink, Taken};
 use crate::row::{RowKey, RowState};
 use paired::betting::DEFAULT_SCALE;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 
 /// A machine whose samples have this rate, or fail.
 pub struct Simulated<F> {
@@ -97,14 +97,15 @@ pub fn normal(chance: &mut ChaCha8Rng) -> f64 {
     radius * (std::f64::consts::TAU * chance.random::<f64>()).cos()
 }
 
-pub fn unit(work: usize, treated_arm: ArmId) -> RowKey {
-    RowKey { work, treated_arm, start_scale: DEFAULT_SCALE.into() }
+/// The row of the work and the treated arm with these numbers.
+pub fn unit(work: usize, arm: usize) -> RowKey {
+    RowKey { work: WorkId(work), treated_arm: ArmId(arm), start_scale: DEFAULT_SCALE.into() }
 }
 
 /// Load points with these users, of which the work of each is its index.
-pub fn points(users: &[usize], treated_arm: ArmId) -> Vec<MixPoint> {
+pub fn points(users: &[usize], arm: usize) -> Vec<MixPoint> {
     let point = |(work, users): (usize, &usize)| MixPoint {
-        unit: unit(work, treated_arm),
+        unit: unit(work, arm),
         name: format!("{users} users").as_str().into(),
         users: *users,
     };

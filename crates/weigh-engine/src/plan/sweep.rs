@@ -9,14 +9,14 @@ use crate::platform::SampleSlot;
 use crate::request::Taken;
 use crate::row::RowKey;
 use crate::run_progress::Progress;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, WorkId};
 
 /// The samples of a sweep.
 pub struct SweepPlanner {
     due: VecDeque<SampleSlot>,
     progress: Progress,
     /// The works that failed.
-    pub failed: Vec<usize>,
+    pub failed: Vec<WorkId>,
 }
 
 impl SweepPlanner {
@@ -60,10 +60,8 @@ mod tests {
 
     #[test]
     fn each_sweep_takes_every_cell_once_and_each_cell_comes_equally_early() {
-        let (cells, mut coins) = (
-            (3..15).map(|work| unit(work, ArmId::BASELINE)).collect::<Vec<_>>(),
-            Coins::new(7, 0, 0),
-        );
+        let (cells, mut coins) =
+            ((3..15).map(|work| unit(work, 0)).collect::<Vec<_>>(), Coins::new(7, 0, 0));
         let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
         for number in 0..200 {
             let mut sweep = SweepPlanner::new(&cells, number, &mut coins);
@@ -71,10 +69,10 @@ mod tests {
         }
         let mut early = [0; 12];
         for (number, sweep) in machine.taken.chunks(12).enumerate() {
-            let works: BTreeSet<usize> = sweep.iter().map(|(slot, _)| slot.unit.work).collect();
+            let works: BTreeSet<usize> = sweep.iter().map(|(slot, _)| slot.unit.work.0).collect();
             assert!(works.into_iter().eq(3..15));
             assert!(sweep.iter().all(|(slot, _)| slot.pair == number));
-            sweep[..6].iter().for_each(|(slot, _)| early[slot.unit.work - 3] += 1);
+            sweep[..6].iter().for_each(|(slot, _)| early[slot.unit.work.0 - 3] += 1);
         }
         // Four standard deviations of 200 fair coins are 28.
         assert!(early.iter().all(|count| (72..=128).contains(count)), "{early:?}");
@@ -82,16 +80,18 @@ mod tests {
 
     #[test]
     fn a_cell_that_fails_is_kept_as_failed_and_the_others_are_measured() {
-        let (cells, mut coins) =
-            ([0, 1, 2].map(|work| unit(work, ArmId::BASELINE)), Coins::new(7, 0, 0));
-        let mut machine = Simulated::new(|slot: &SampleSlot| match slot.unit.work {
+        let (cells, mut coins) = ([0, 1, 2].map(|work| unit(work, 0)), Coins::new(7, 0, 0));
+        let mut machine = Simulated::new(|slot: &SampleSlot| match slot.unit.work.0 {
             1 => Err(SampleError::Workload("it broke".into())),
             _ => Ok(100.0),
         });
         let (mut sweep, mut watcher) =
             (SweepPlanner::new(&cells, 4, &mut coins), Watcher::default());
         drive(&mut sweep, &mut machine, &mut watcher).unwrap();
-        assert_eq!((machine.taken.len(), machine.failures.len(), sweep.failed), (2, 1, vec![1]));
+        assert_eq!(
+            (machine.taken.len(), machine.failures.len(), sweep.failed),
+            (2, 1, vec![WorkId(1)])
+        );
         let Some(Taken::Cell { sweep: 5, progress }) = watcher.taken.last() else { panic!() };
         assert_eq!((progress.samples, progress.of_samples), (2, 2));
     }
