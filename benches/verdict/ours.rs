@@ -10,7 +10,7 @@ use weigh_engine::engine::{fresh_rows, run_set};
 use weigh_engine::order::Coins;
 use weigh_engine::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
 use weigh_engine::row::{RowKey, RowState};
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 
 use crate::machine::Machine;
 
@@ -55,8 +55,8 @@ pub fn weigh(
     let (rows, _) = run_set(
         fresh_rows(&units, &design),
         &design,
-        Coins::new(seed, 0, 0),
-        0,
+        Coins::new(seed, SetId(0), 0),
+        SetId(0),
         &|_| budget,
         &mut bench,
         &mut watch,

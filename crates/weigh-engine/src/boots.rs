@@ -14,7 +14,7 @@ use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::request::{ProgressSink, Request};
 use super::session::{Done, conduct};
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::Stored;
 use weigh_store::Store;
 use weigh_treatment::boot::{BootState, DueBoot};
@@ -47,7 +47,7 @@ fn may_begin(rounds: usize, elapsed: Duration, budget: Duration) -> bool {
 
 /// A half of a pair: the coin says which arm boots first.
 fn half(seed: u64, round: usize, position: usize) -> DueBoot {
-    let baseline_first = Coins::new(seed, 0, round).baseline_first();
+    let baseline_first = Coins::new(seed, SetId(0), round).baseline_first();
     let arm = if baseline_first == (position == 0) { ArmId::BASELINE } else { TREATED };
     DueBoot { round, arm, position }
 }
@@ -139,7 +139,7 @@ impl Session<'_> {
         let broken = host.try_all(|work, of| of != arm || !lacking.contains(&work))?;
         let mut works: Vec<WorkId> =
             lacking.into_iter().filter(|work| !broken.contains(&(*work, arm))).collect();
-        let mut coins = Coins::new(self.request.common.seed, 0, round);
+        let mut coins = Coins::new(self.request.common.seed, SetId(0), round);
         // The first is which arm boots first.
         coins.baseline_first();
         coins.shuffle(&mut works, |_| TREATED);

@@ -15,6 +15,7 @@ use needs::repetitions;
 use paired::Verdict;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
+use weigh_model::ids::SetId;
 use weigh_model::result::scheme::Scheme;
 
 const PAIR: Duration = Duration::from_millis(100);
@@ -89,9 +90,10 @@ fn counted(noises: [Noise; 2], effect: f64) -> (u64, u64) {
             .into_iter()
             .map(|row| row.on(Schedule::Open(SchemePilot::default()), design))
             .collect();
-        let coins = Coins::new(seed, 0, 0);
+        let coins = Coins::new(seed, SetId(0), 0);
         let end = PAIR * 80;
-        let (rows, result) = run_set(rows, design, coins, 0, &|_| end, &mut machine, &mut witness);
+        let (rows, result) =
+            run_set(rows, design, coins, SetId(0), &|_| end, &mut machine, &mut witness);
         result.unwrap();
         wrong += u64::from(witness.was_wrong);
         turned += u64::from(rows[0].schedule == Schedule::Chosen(Scheme::Sequential));

@@ -9,7 +9,7 @@ use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::judge::MIN_PAIRS;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, SetId};
 
 /// The fewest of which Wilcoxon's exact interval exists at 95 %.
 pub const PAIRS: usize = 6;
@@ -17,7 +17,7 @@ pub const PAIRS: usize = 6;
 /// for room in the audit backlog does, is seen in the latencies as in the rates.
 pub const TARGET_MS: u64 = LONG_START_MS;
 /// The set of its coins; those before it are sets of samples.
-pub const COINS: usize = u32::MAX as usize;
+pub const COINS: SetId = SetId(u32::MAX as usize);
 
 /// The pass takes at most this part of the budget; and before every row has the pairs that a verdict needs,
 /// that: verdicts come first.

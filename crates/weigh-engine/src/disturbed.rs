@@ -69,6 +69,7 @@ pub fn warning(rows: &[Row]) -> Option<String> {
 mod tests {
     use super::*;
     use weigh_model::disturbance::Disturbance;
+    use weigh_model::ids::SetId;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::role::SampleRole;
 
@@ -86,7 +87,7 @@ mod tests {
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
             after_treated: false,
-            set: 0,
+            set: SetId(0),
             pair: 0,
             started_s: 0.0,
             operations: 50.0,

@@ -55,6 +55,7 @@ fn change(first: &[Pair], last: &[Pair], rate: fn(&Pair) -> f64) -> Option<f64> 
 mod tests {
     use super::*;
     use paired::simulated::{Machine, Noise};
+    use weigh_model::ids::SetId;
 
     /// Pairs whose rates change by `drift` (a log-ratio) from the first to the last.
     fn series(noise: Noise, pairs: usize, drift: f64, effect: f64, seed: u64) -> Vec<Pair> {
@@ -72,7 +73,7 @@ mod tests {
                 treated_rate: rate(effect),
                 baseline_first: true,
                 after_treated: false,
-                set: 0,
+                set: SetId(0),
                 is_disturbed: false,
             }
         };

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use needs::repetitions;
     use paired::simulated::{Machine, Noise};
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, SetId};
 
     const SAMPLE: Duration = Duration::from_millis(20);
 
@@ -179,10 +179,10 @@ mod tests {
         // A main effect is the mean over both settings of the other factor.
         let truths = [a + both / 2.0, b + both / 2.0, both];
         let mut witness = Witness { truths, missed: [false; 3], alarmed: false };
-        let coins = Coins::new(seed, 0, 0);
+        let coins = Coins::new(seed, SetId(0), 0);
         let deadline = |_: &[RowState]| SAMPLE * 6 * 60;
         let (rows, result) =
-            run_set(rows, &design, coins, 0, &deadline, &mut platform, &mut witness);
+            run_set(rows, &design, coins, SetId(0), &deadline, &mut platform, &mut witness);
         result.expect("nothing stops a simulated machine");
         let pairs = platform.taken.chunks(2).map(|pair| pair[0].0.unit.treated_arm).collect();
         (rows, pairs, witness)

@@ -12,6 +12,7 @@ use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
 use paired::judge::MIN_PAIRS;
+use weigh_model::ids::SetId;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 
@@ -22,7 +23,7 @@ pub fn run_set(
     mut rows: Vec<RowState>,
     design: &Design,
     mut coins: Coins,
-    set: usize,
+    set: SetId,
     deadline: &dyn Fn(&[RowState]) -> Duration,
     platform: &mut impl Platform,
     observer: &mut dyn Observer,
@@ -127,7 +128,7 @@ fn plan_after_pilot(
 
 fn measure_pair(
     row: &mut RowState,
-    (set, baseline_first): (usize, bool),
+    (set, baseline_first): (SetId, bool),
     after_treated: &mut bool,
     design: &Design,
     platform: &mut impl Platform,
@@ -252,7 +253,7 @@ mod tests {
     use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
     use paired::Verdict;
-    use weigh_model::ids::{ArmId, WorkId};
+    use weigh_model::ids::{ArmId, SetId, WorkId};
 
     /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
     struct Fake {
@@ -373,9 +374,9 @@ mod tests {
         budget_s: u64,
     ) -> (Vec<RowState>, Result<(), Stop>) {
         let rows = fresh_rows(&units(works), design);
-        let coins = Coins::new(42, 0, 0);
+        let coins = Coins::new(42, SetId(0), 0);
         let budget = Duration::from_secs(budget_s);
-        run_set(rows, design, coins, 0, &|_| budget, fake, &mut Nobody)
+        run_set(rows, design, coins, SetId(0), &|_| budget, fake, &mut Nobody)
     }
 
     #[test]
@@ -425,8 +426,8 @@ mod tests {
         let (rows, result) = run_set(
             fresh_rows(&units(2), &Design::default()),
             &Design::default(),
-            Coins::new(42, 0, 0),
-            0,
+            Coins::new(42, SetId(0), 0),
+            SetId(0),
             &|_| Duration::from_secs(90),
             &mut uneven,
             &mut Nobody,
@@ -482,10 +483,10 @@ mod tests {
         let units = [1, 2, 3].map(|arm| unit(0, arm));
         let rows = fresh_rows(&units, &Design::default());
         let mut fake = Fake { fails: Some((WorkId(0), ArmId::BASELINE)), ..Fake::new(0.5) };
-        let (coins, mut told) = (Coins::new(42, 0, 0), States(vec![None; 3]));
+        let (coins, mut told) = (Coins::new(42, SetId(0), 0), States(vec![None; 3]));
         let budget = Duration::from_secs(600);
         let (design, end) = (Design::default(), |_: &[RowState]| budget);
-        let (rows, _) = run_set(rows, &design, coins, 0, &end, &mut fake, &mut told);
+        let (rows, _) = run_set(rows, &design, coins, SetId(0), &end, &mut fake, &mut told);
         let reason = Some("the baseline failed: it broke".to_owned());
         assert!(rows.iter().all(|row| row.failure == reason));
         assert_eq!(told.0, vec![reason; 3]);
@@ -512,10 +513,10 @@ mod tests {
         };
         let mut fake = Fake::new(0.998);
         let resumed = vec![RowState::resumed(units(1)[0], &design, &past)];
-        let coins = Coins::new(42, 0, 1);
+        let coins = Coins::new(42, SetId(0), 1);
         let budget = Duration::from_secs(600);
         let (rows, result) =
-            run_set(resumed, &design, coins, 0, &|_| budget, &mut fake, &mut Nobody);
+            run_set(resumed, &design, coins, SetId(0), &|_| budget, &mut fake, &mut Nobody);
         result.unwrap();
         assert_eq!(rows[0].betting.values()[..5], past.log_ratios);
         assert_eq!(fake.slots[0].pair, 6);
@@ -532,13 +533,13 @@ mod tests {
             let open = Schedule::Open(SchemePilot::default());
             let rows =
                 fresh_rows(&units(1), &design).into_iter().map(|row| row.on(open.clone(), &design));
-            let coins = Coins::new(42, 0, 0);
+            let coins = Coins::new(42, SetId(0), 0);
             let budget = Duration::from_secs(600);
             let (mut rows, result) = run_set(
                 rows.collect(),
                 &design,
                 coins,
-                0,
+                SetId(0),
                 &|_| budget,
                 &mut not_interleavable,
                 &mut Nobody,
@@ -560,9 +561,10 @@ mod tests {
         let design = Design::default();
         let (rows, _) = run(&mut Fake::new(0.5), 1, &design, 600);
         let (pairs, mut fake) = (rows[0].betting.pairs(), Fake::new(0.5));
-        let coins = Coins::new(42, 0, 1);
+        let coins = Coins::new(42, SetId(0), 1);
         let budget = Duration::from_secs(600);
-        let (rows, _) = run_set(rows, &design, coins, 0, &|_| budget, &mut fake, &mut Nobody);
+        let (rows, _) =
+            run_set(rows, &design, coins, SetId(0), &|_| budget, &mut fake, &mut Nobody);
         assert_eq!((rows[0].betting.pairs(), fake.slots.len()), (pairs, 0));
     }
 

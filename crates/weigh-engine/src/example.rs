@@ -8,7 +8,7 @@ use super::further_readings::ACTIVITY_RATE;
 use super::net_work::NetWork;
 use super::request::{Common, Plan, Request, Sweeps};
 use weigh_model::facts::Facts;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
@@ -107,7 +107,7 @@ pub fn point(pair: usize, rate: f64) -> Point {
         role: SampleRole::Compared,
         scheme: Scheme::Sequential,
         after_treated: false,
-        set: 0,
+        set: SetId(0),
         pair,
         started_s: pair as f64,
         operations: rate,

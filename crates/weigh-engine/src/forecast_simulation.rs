@@ -22,7 +22,7 @@ use needs::repetitions;
 use paired::estimate::median;
 use paired::simulated::{Machine, Noise};
 use paired::{Doubt, Verdict};
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::{ExperimentKind, RowPlan, Stored};
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::result::summary::Row;
@@ -179,10 +179,10 @@ fn told(scheme: Scheme, noise: f64, effect: f64, seed: u64) -> Option<Told> {
         plans: Vec::new(),
     };
     let mut first = FirstVerdict::default();
-    let coins = |session| Coins::new(seed, 0, session);
+    let coins = |session| Coins::new(seed, SetId(0), session);
     let by_then = PAIR * BY_THEN;
     let (rows, result) =
-        run_set(vec![row], &design, coins(0), 0, &|_| by_then, &mut platform, &mut first);
+        run_set(vec![row], &design, coins(0), SetId(0), &|_| by_then, &mut platform, &mut first);
     result.expect("nothing stops a simulated machine");
     if first.0.is_some() {
         return None;
@@ -192,7 +192,7 @@ fn told(scheme: Scheme, noise: f64, effect: f64, seed: u64) -> Option<Told> {
     let row = summarise(&stored).results.remove(0);
     let (told_at, left_s) = (platform.now, rows[0].time_left(&design).as_secs_f64());
     let (rows, result) =
-        run_set(rows, &design, coins(1), 0, &|_| BUDGET, &mut platform, &mut first);
+        run_set(rows, &design, coins(1), SetId(0), &|_| BUDGET, &mut platform, &mut first);
     result.expect("nothing stops a simulated machine");
     assert!(rows[0].is_done(&design), "within an hour");
     let since = |end: Duration| (end - told_at).as_secs_f64();

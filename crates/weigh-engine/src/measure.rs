@@ -28,7 +28,7 @@ use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
 use paired::design::Design;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, RowId, WorkId};
+use weigh_model::ids::{ArmId, RowId, SetId, WorkId};
 use weigh_model::record::{ChosenPeak, planned_rows};
 use weigh_net::site::NetSite;
 use weigh_station::Station;
@@ -77,7 +77,7 @@ impl Session<'_> {
         let sets = self.earlier.sets.clone();
         let (mut treatments, mut sizes) = (Some(treatments), SizesOfGrids::default());
         let mut units = self.earlier.units_of(self.works);
-        for set in sets.clone() {
+        for set in sets.clone().map(SetId) {
             let treatments = match treatments.take() {
                 Some(first) => first,
                 None => self.treatments_anew(station).map_err(Stop::Failed)?,
@@ -85,7 +85,7 @@ impl Session<'_> {
             let metrics = &self.request.metrics();
             let sample_ms = self.lengths_ms(&treatments);
             let mut announce = |sentence: &str| {
-                if set == sets.start {
+                if set.0 == sets.start {
                     progress_sink.announce(sentence);
                 }
             };
@@ -121,10 +121,10 @@ impl Session<'_> {
             };
             let mut host = Host::set_up(site, arms)?;
             // A later set finds what the first has left in the kernel; the reader wants what was.
-            let is_first = set == 0 && self.earlier.sessions == 0;
+            let is_first = set == SetId(0) && self.earlier.sessions == 0;
             let stored = if is_first { host.store_facts() } else { Ok(()) };
             self.tell_about_arms(&host, is_first, progress_sink)?;
-            let stored = stored.and_then(|()| match set == sets.start {
+            let stored = stored.and_then(|()| match set.0 == sets.start {
                 true => self.tell_differences(&host, progress_sink),
                 false => Ok(()),
             });
@@ -203,7 +203,7 @@ impl Session<'_> {
     fn measure_set(
         &mut self,
         host: &mut Host,
-        set: usize,
+        set: SetId,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         if are_boots(&self.request.common.arms) {
@@ -212,7 +212,7 @@ impl Session<'_> {
         let has_failed = |work, arm| self.has_failed(work, arm);
         let servers: BTreeSet<&str> =
             self.works.iter().filter_map(|work| Some(work.server()?.name)).collect();
-        if !servers.is_empty() && set == self.earlier.sets.start {
+        if !servers.is_empty() && set.0 == self.earlier.sets.start {
             let is_compared = matches!(self.request.plan, Plan::Compare(_));
             let in_arms = if is_compared { ", in every arm" } else { "" };
             progress_sink.announce(&format!(
@@ -223,10 +223,10 @@ impl Session<'_> {
         }
         let broken = host.try_all(has_failed)?;
         // What a server is, is known when it was started.
-        if set == 0 && self.earlier.sessions == 0 {
+        if set == SetId(0) && self.earlier.sessions == 0 {
             host.store_facts()?;
         }
-        if set == 0 && self.earlier.sessions == 0 {
+        if set == SetId(0) && self.earlier.sessions == 0 {
             host.ask_interpreters(&broken, progress_sink)?;
         }
         for shown in host.shown.drain(..) {
@@ -268,7 +268,7 @@ impl Session<'_> {
         host: &mut Host,
         comparison: &Comparison,
         units: Vec<RowKey>,
-        set: usize,
+        set: SetId,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let names: Vec<(String, String, String)> = units
@@ -284,10 +284,10 @@ impl Session<'_> {
             .collect();
         // What an earlier set did not use is left to the later ones.
         let PriorSessions { sets, sessions, elapsed, .. } = self.earlier;
-        let (done, planned) = ((set - sets.start) as u32 + 1, sets.len() as u32);
+        let (done, planned) = ((set.0 - sets.start) as u32 + 1, sets.len() as u32);
         let deadline = *elapsed + self.request.common.budget * done / planned;
         self.tell_pairs_of_sweeps(host, &units, set, progress_sink)?;
-        if set == 0 && *sessions == 0 {
+        if set == SetId(0) && *sessions == 0 {
             let too_little =
                 too_little_time(self.request.common.budget, units.len(), self.planned_pairs);
             too_little.iter().for_each(|sentence| progress_sink.announce(sentence));
@@ -307,7 +307,7 @@ impl Session<'_> {
             .into_iter()
             .filter(|unit| self.works[unit.work].role() != LoadRole::Candidate)
             .collect();
-        let has_detail = set == 0
+        let has_detail = set == SetId(0)
             && comparison.detail
             && self.request.plan.command().is_none()
             && host.counts_time();
@@ -332,7 +332,7 @@ impl Session<'_> {
             run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)?;
         }
         drop(observer);
-        match set + 1 == sets.end {
+        match set.0 + 1 == sets.end {
             true => self.profile(host, &compared, progress_sink),
             false => Ok(()),
         }
@@ -356,10 +356,10 @@ impl Session<'_> {
     }
 
     /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
-    fn schedule(&self, unit: &RowKey, set: usize, host: &Host) -> Schedule {
+    fn schedule(&self, unit: &RowKey, set: SetId, host: &Host) -> Schedule {
         let known = self.schedules.get(&(unit.work, unit.treated_arm)).cloned();
         let schedule = known.unwrap_or_else(|| self.request.schedule(host.can_interleave(unit)));
-        if set == 0 { schedule } else { schedule.of_later_set() }
+        if set == SetId(0) { schedule } else { schedule.of_later_set() }
     }
 
     /// With the pairs of an earlier session, where there are such.

@@ -140,6 +140,7 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
 mod tests {
     use super::*;
     use paired::carry_over::Turn;
+    use weigh_model::ids::SetId;
 
     /// Sixty pairs, whose second sample is faster by about `second`, and slower by `after_treated` if it or
     /// the first comes after a treated one.
@@ -186,7 +187,7 @@ mod tests {
             treated_rate: 1000.0,
             baseline_first: true,
             after_treated: false,
-            set: 0,
+            set: SetId(0),
             is_disturbed: false,
         };
         assert_eq!(on_cpu_time(&[pair(true), pair(true)]), None);

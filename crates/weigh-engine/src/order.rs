@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::platform::SampleSlot;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, SetId};
 
 /// The experiment's source of chance. The same seed gives the same order, on every machine.
 pub struct Coins(ChaCha8Rng);
@@ -13,9 +13,9 @@ pub struct Coins(ChaCha8Rng);
 impl Coins {
     /// Sets of one experiment are separate, so each has a stream of its own; and so has each session of an
     /// continued experiment, counted from 0: no coin is flipped twice.
-    pub fn new(seed: u64, set: usize, session: usize) -> Coins {
+    pub fn new(seed: u64, set: SetId, session: usize) -> Coins {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
-        generator.set_stream(((session as u64) << 32) | set as u64);
+        generator.set_stream(((session as u64) << 32) | set.0 as u64);
         Coins(generator)
     }
 
@@ -68,7 +68,7 @@ pub fn cpu_chance(seed: u64, slot: &SampleSlot) -> u64 {
 fn of_pair(seed: u64, slot: &SampleSlot) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let [set, work, treated] =
-        [slot.set, slot.unit.work.0, slot.unit.treated_arm.0].map(|n| n as u64);
+        [slot.set.0, slot.unit.work.0, slot.unit.treated_arm.0].map(|n| n as u64);
     let place = ((slot.role as u64) << 28) | slot.pair as u64;
     generator.set_stream((set << 56) | (work << 40) | (treated << 32) | place);
     generator
@@ -80,9 +80,10 @@ mod tests {
 
     use super::*;
     use crate::plan::simulated::unit;
+    use weigh_model::ids::SetId;
 
     fn flips(seed: u64, set: usize, session: usize) -> Vec<bool> {
-        let mut coins = Coins::new(seed, set, session);
+        let mut coins = Coins::new(seed, SetId(set), session);
         (0..10_000).map(|_| coins.baseline_first()).collect()
     }
 
@@ -100,7 +101,7 @@ mod tests {
         for (seed, set, work) in [(7, 0, 0), (8, 0, 0), (7, 1, 0), (7, 0, 1)] {
             let slot = |pair, arm| SampleSlot {
                 arm: ArmId(arm),
-                set,
+                set: SetId(set),
                 ..SampleSlot::alone(unit(work, 1), pair)
             };
             let of_arm = |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, arm))).collect();
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_rows_of_an_arm_are_together_and_the_rest_is_chance() {
-        let mut coins = Coins::new(1, 0, 0);
+        let mut coins = Coins::new(1, SetId(0), 0);
         let rounds: Vec<Vec<usize>> = (0..50)
             .map(|_| {
                 let mut rows: Vec<usize> = (0..12).collect();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::outside::OutsideUse;
 use super::schedule::{PILOT_PAIRS, Schedule, SchemePilot};
+use weigh_model::ids::SetId;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{Point, RowSamples};
@@ -91,7 +92,7 @@ fn compared(taken: &[MeasuredPair]) -> OutsideUse {
 
 /// Later sets have what the pilot of the first chose.
 fn is_of_pilot(taken: &MeasuredPair) -> bool {
-    taken.both[0].set == 0 && taken.both[0].pair < PILOT_PAIRS
+    taken.both[0].set == SetId(0) && taken.both[0].pair < PILOT_PAIRS
 }
 
 fn log_ratio([first, second]: [&Point; 2]) -> f64 {
@@ -122,7 +123,14 @@ mod tests {
                 for is_first in [true, false] {
                     let is_treated = !is_first;
                     let point = example::point(pair, 1.0);
-                    of_row.points.push(Point { set, role, scheme, is_first, is_treated, ..point });
+                    of_row.points.push(Point {
+                        set: SetId(set),
+                        role,
+                        scheme,
+                        is_first,
+                        is_treated,
+                        ..point
+                    });
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::schedule::{Schedule, plan};
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
 use paired::estimate::median;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::{Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
@@ -134,12 +134,12 @@ fn pairs(of_row: &RowSamples, taken: &[MeasuredPair], starts: &Starts) -> Vec<Pa
 }
 
 /// When each sample of an experiment began, and in which set, in the order of time.
-struct Starts(Vec<(f64, usize)>);
+struct Starts(Vec<(f64, SetId)>);
 
 impl Starts {
     fn of(samples: &Samples) -> Starts {
         let points = samples.values().flat_map(|of_row| &of_row.points);
-        let mut starts: Vec<(f64, usize)> =
+        let mut starts: Vec<(f64, SetId)> =
             points.map(|point| (point.started_s, point.set)).collect();
         starts.sort_by(|one, other| one.0.total_cmp(&other.0));
         Starts(starts)

@@ -9,7 +9,7 @@ use super::platform::{Platform, Stop};
 use super::request::ProgressSink;
 use super::work::LoadRole;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, RowId, WorkId};
+use weigh_model::ids::{ArmId, RowId, SetId, WorkId};
 use weigh_model::record::ChosenPeak;
 use weigh_model::samples::Point;
 
@@ -17,7 +17,7 @@ use weigh_model::samples::Point;
 const SHARE: u32 = 3;
 
 /// The coins of a search are a stream of their own, which no set has.
-const COINS_OF_SEARCH: usize = 255;
+const COINS_OF_SEARCH: SetId = SetId(255);
 
 impl Session<'_> {
     /// Chooses the load points that are compared, where there are mixes whose peak is sought and that was not

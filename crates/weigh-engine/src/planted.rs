@@ -17,6 +17,7 @@ use paired::design::Design;
 use paired::simulated::{Machine, Noise};
 use paired::stalls::Stalls;
 use paired::{Doubt, Verdict};
+use weigh_model::ids::SetId;
 
 const SAMPLE: Duration = Duration::from_millis(10);
 
@@ -63,9 +64,9 @@ fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
     let mut simulation = Simulated { lasts: SAMPLE, ..Simulated::new(rate) };
     let budget = SAMPLE * 2 * pairs;
     let rows = fresh_rows(&units, &design);
-    let coins = Coins::new(seed, 0, 0);
+    let coins = Coins::new(seed, SetId(0), 0);
     let (mut rows, result) =
-        run_set(rows, &design, coins, 0, &|_| budget, &mut simulation, &mut Nobody);
+        run_set(rows, &design, coins, SetId(0), &|_| budget, &mut simulation, &mut Nobody);
     result.expect("nothing stops a simulated machine");
     rows.remove(0)
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::row::{RowKey, RowState};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, SetId};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
@@ -17,7 +17,7 @@ pub struct SampleSlot {
     pub arm: ArmId,
     pub role: SampleRole,
     pub scheme: Scheme,
-    pub set: usize,
+    pub set: SetId,
     pub pair: usize,
     /// 0 for the first of its pair.
     pub position: usize,
@@ -27,7 +27,7 @@ pub struct SampleSlot {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairSlot {
     pub unit: RowKey,
-    pub set: usize,
+    pub set: SetId,
     pub pair: usize,
     /// True if the coin put the baseline first.
     pub baseline_first: bool,
@@ -43,7 +43,7 @@ impl SampleSlot {
             arm: ArmId::BASELINE,
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
-            set: 0,
+            set: SetId(0),
             pair: number,
             position: 0,
         }

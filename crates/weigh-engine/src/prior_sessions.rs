@@ -72,7 +72,7 @@ impl PriorSessions {
         let points = || {
             points().filter(|point| ![SampleRole::Search, SampleRole::Aged].contains(&point.role))
         };
-        let measured = points().map(|point| point.set + 1).max().unwrap_or(0);
+        let measured = points().map(|point| point.set.0 + 1).max().unwrap_or(0);
         let sets = match is_one_set {
             true => 0..1,
             false => measured..stored.header.sets.max(measured + 1),

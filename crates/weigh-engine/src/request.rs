@@ -18,6 +18,7 @@ use super::schedule::{Schedule, SchemePilot};
 use super::selection::Selection;
 use super::surroundings::Surroundings;
 use paired::design::Design;
+use weigh_model::ids::SetId;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::work_name::{NET, WorkName};
@@ -550,7 +551,7 @@ pub trait ProgressSink {
     /// All sets of all sessions end when so much time was used for measuring.
     fn set_begins(
         &mut self,
-        set: usize,
+        set: SetId,
         deadline: Duration,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_>;

@@ -7,6 +7,7 @@ use paired::judge::{Judgement, judge_rows};
 use paired::student::two_sided_quantile;
 use paired::{Interval, Verdict};
 use weigh_model::format;
+use weigh_model::ids::SetId;
 use weigh_model::result::summary::SetEffect;
 use weigh_model::workload::metric::Metric;
 
@@ -40,7 +41,7 @@ pub fn of_row(measurements: &Measurements, design: &Design) -> Vec<Set> {
 /// Returns the sets of these measurements, judged by another metric.
 pub fn of_metric(measurements: &Measurements, metric: &Metric, design: &Design) -> Vec<Set> {
     let series = &measurements.series;
-    let count = series.iter().map(|pair| pair.set + 1).max().unwrap_or(0);
+    let count = series.iter().map(|pair| pair.set.0 + 1).max().unwrap_or(0);
     if count < 2 {
         return Vec::new();
     }
@@ -49,7 +50,7 @@ pub fn of_metric(measurements: &Measurements, metric: &Metric, design: &Design) 
         let betting = measurements.betting_of_some(of_set, metric);
         Set { judgement: judge_rows([&betting], design).remove(0), pairs: betting.pairs() }
     };
-    (0..count).map(set).collect()
+    (0..count).map(SetId).map(set).collect()
 }
 
 /// Returns true if some two sets cannot both be right: their intervals have no value in common.
@@ -142,7 +143,7 @@ mod tests {
                 treated_rate: d.exp(),
                 baseline_first: true,
                 after_treated: false,
-                set,
+                set: SetId(set),
                 is_disturbed: false,
             }));
         }
@@ -189,7 +190,7 @@ mod tests {
         let totals = Totals::default();
         let mut row = measurements(&totals, &[-0.05, -0.05]);
         for pair in &mut row.series {
-            let effect: f64 = if pair.set == 0 { -0.10 } else { 0.03 };
+            let effect: f64 = if pair.set == SetId(0) { -0.10 } else { 0.03 };
             pair.cpu_ns_per_op =
                 Some([1.0, (-effect).exp() / pair.treated_rate * (-0.05f64).exp()]);
         }

@@ -19,6 +19,7 @@ use paired::design::Design;
 use paired::judge::judge_rows;
 use paired::multiplicity::Multiplicity;
 use paired::simulated::{Machine, Noise, allowed};
+use weigh_model::ids::SetId;
 
 /// Simulated experiments per noise.
 fn often() -> u64 {
@@ -136,8 +137,8 @@ fn run(
     platform: &mut impl Platform,
     witness: &mut Witness,
 ) -> (Vec<RowState>, Result<(), Stop>) {
-    let (rows, coins) = (fresh_rows(units, design), Coins::new(seed, 0, 0));
-    run_set(rows, design, coins, 0, &|_| budget, platform, witness)
+    let (rows, coins) = (fresh_rows(units, design), Coins::new(seed, SetId(0), 0));
+    run_set(rows, design, coins, SetId(0), &|_| budget, platform, witness)
 }
 
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.

@@ -18,7 +18,7 @@ use super::row::RowKey;
 use super::work::Work;
 use paired::looks;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::Stored;
 use weigh_model::samples::Point;
 use weigh_net::cell::Cell;
@@ -59,7 +59,7 @@ impl Session<'_> {
         let (mut done, sizes) = self.earlier_cells()?;
         host.size_cells(grid, &sizes, true)?;
         let mut longest = Duration::ZERO;
-        let mut coins = Coins::new(self.request.common.seed, 0, self.earlier.sessions);
+        let mut coins = Coins::new(self.request.common.seed, SetId(0), self.earlier.sessions);
         let cells = grid.cells();
         let is_scored = |work: &WorkId| cells[*work].further.is_none();
         let mut without_result = BTreeSet::new();
@@ -132,10 +132,10 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         units: &[RowKey],
-        set: usize,
+        set: SetId,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
-        if set != self.earlier.sets.start {
+        if set.0 != self.earlier.sets.start {
             return Ok(());
         }
         let mut told = BTreeSet::new();

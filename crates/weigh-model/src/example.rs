@@ -1,6 +1,7 @@
 //! Experiments for the tests of reports: `weigh compare audit -w unixbench`, and odd ones.
 
 use crate::facts::Facts;
+use crate::ids::SetId;
 use crate::result::alike;
 use crate::result::cost::AddedCost;
 use crate::result::imported::{Better, Figure, File, Imported};
@@ -485,7 +486,7 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
         treated_rate: treated * drift * stall * (1.0 + 0.008 * jitter(2)),
         baseline_first: jitter(3) > 0.0,
         after_treated: false,
-        set: 0,
+        set: SetId(0),
         is_disturbed: false,
     }
 }

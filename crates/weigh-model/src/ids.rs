@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
 
-/// Makes a number a type, and lets it index a list of its parts.
+/// Makes a number a type.
 macro_rules! id {
     ($(#[$about:meta])* $id:ident) => {
         $(#[$about])*
@@ -18,7 +18,12 @@ macro_rules! id {
                 self.0.fmt(formatter)
             }
         }
+    };
+}
 
+/// Lets a number choose its part of a list.
+macro_rules! indexes {
+    ($id:ident) => {
         impl<T> Index<$id> for [T] {
             type Output = T;
 
@@ -58,6 +63,14 @@ id! {
     /// Which of [`Header::works`](crate::record::Header::works).
     WorkId
 }
+
+id! {
+    /// Which set of `--sets`, from 0.
+    SetId
+}
+
+indexes!(ArmId);
+indexes!(WorkId);
 
 impl ArmId {
     pub const BASELINE: ArmId = ArmId(0);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
-use crate::ids::{ArmId, WorkId};
+use crate::ids::{ArmId, SetId, WorkId};
 use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
@@ -249,7 +249,7 @@ pub struct Measured {
     pub treated_arm: ArmId,
     pub role: SampleRole,
     pub scheme: Scheme,
-    pub set: usize,
+    pub set: SetId,
     /// Counted from 0 within work and treatment.
     pub pair: usize,
     /// 0: the first of its pair.

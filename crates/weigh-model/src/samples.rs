@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
-use crate::ids::RowId;
+use crate::ids::{RowId, SetId};
 use crate::result::scheme::Scheme;
 use crate::role::SampleRole;
 use crate::workload::metric::{Metric, MetricValue};
@@ -44,7 +44,7 @@ pub struct Point {
     /// True if the sample before it, of whatever row, was a treated one; false for the first of a
     /// set.
     pub after_treated: bool,
-    pub set: usize,
+    pub set: SetId,
     /// Counted from 0 within work and treatment.
     pub pair: usize,
     /// From the start of the experiment.
@@ -198,7 +198,7 @@ impl RowSamples {
 pub struct Gatherer {
     pub samples: Samples,
     /// Previous sample: its set, its role (`None` in the rounds), and true if it was treated.
-    before: Option<(usize, Option<SampleRole>, bool)>,
+    before: Option<(SetId, Option<SampleRole>, bool)>,
 }
 
 impl Gatherer {

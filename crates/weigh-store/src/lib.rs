@@ -139,7 +139,7 @@ pub use kept::keep_measured;
 mod tests {
     use super::kept::keep_measured;
     use super::*;
-    use weigh_model::ids::{ArmId, WorkId};
+    use weigh_model::ids::{ArmId, SetId, WorkId};
     use weigh_model::record::*;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::State;
@@ -201,7 +201,7 @@ mod tests {
             treated_arm: ArmId(1),
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
-            set: 0,
+            set: SetId(0),
             pair,
             position: arm,
             started_s: pair as f64,

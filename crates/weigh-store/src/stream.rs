@@ -16,7 +16,7 @@ use super::database::Database;
 use super::evidence_column::ReadEvidence;
 use super::kept::{SampleKey, keep};
 use super::{Error, Store};
-use weigh_model::ids::{ArmId, RowId, WorkId};
+use weigh_model::ids::{ArmId, RowId, SetId, WorkId};
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Sample;
@@ -146,7 +146,7 @@ fn kept(
         treated_arm: row.get(2).map(ArmId)?,
         role: word(row, 3)?,
         scheme: word(row, 4)?,
-        set: row.get(5)?,
+        set: row.get(5).map(SetId)?,
         pair: row.get(6)?,
         position: row.get(7)?,
         started_s: row.get(8)?,

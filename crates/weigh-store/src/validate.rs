@@ -23,7 +23,7 @@ pub(super) fn check(stored: &Stored) -> Result<(), Error> {
         if let Some((work, arm)) = named.find(|(work, arm)| work.0 >= works || arm.0 >= arms) {
             let (works, arms) = (plural(works, "workload"), plural(arms, "arm"));
             format!("it has {works} and {arms}, but a sample of workload {work} in arm {arm}")
-        } else if stored.header.sets > MOST_SETS || sets.any(|set| set >= MOST_SETS) {
+        } else if stored.header.sets > MOST_SETS || sets.any(|set| set.0 >= MOST_SETS) {
             format!("it has more than {MOST_SETS} sets")
         } else if !is_moment(&stored.started) {
             "its start time is not valid RFC 3339".to_owned()

@@ -147,7 +147,7 @@ impl Store {
                 measured.treated_arm.0,
                 word(measured.role),
                 word(measured.scheme),
-                measured.set,
+                measured.set.0,
                 measured.pair,
                 measured.position,
                 measured.started_s,

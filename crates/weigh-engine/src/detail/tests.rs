@@ -9,7 +9,7 @@ use crate::platform::Readings;
 use crate::prior_row::PriorRow;
 use crate::schedule::Schedule;
 use paired::design::Design;
-use weigh_model::ids::WorkId;
+use weigh_model::ids::{SetId, WorkId};
 use weigh_model::result::scheme::Scheme;
 
 /// A machine on which a sample takes 100 ms and a launch of the pass `launch_ms`.
@@ -80,8 +80,8 @@ fn run(
     let (rows, result) = run_set(
         fresh_rows(&units, &design),
         &design,
-        Coins::new(seed, 0, 0),
-        0,
+        Coins::new(seed, SetId(0), 0),
+        SetId(0),
         &|_| LONG,
         fake,
         &mut Nobody,

@@ -3,7 +3,7 @@
 use super::Host;
 use crate::order::{chance_of_pair, cpu_chance};
 use crate::platform::{SampleError, SampleSlot};
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, SetId};
 use weigh_model::role::SampleRole;
 use weigh_station::arms::ArmsError;
 use weigh_treatment::PairDraw;
@@ -14,7 +14,7 @@ impl Host<'_> {
     pub(super) fn renew(&mut self, slot: &SampleSlot) -> Result<(), SampleError> {
         let chance = chance_of_pair(self.site.seed, slot);
         // The boots of a search are no draw of the pairs that are compared.
-        let set = if slot.role == SampleRole::Search { usize::MAX } else { slot.set };
+        let set = if slot.role == SampleRole::Search { SetId(usize::MAX) } else { slot.set };
         let draw = PairDraw { chance, round: (set, slot.pair) };
         let needs = self.site.works[slot.unit.work].needs();
         for arm in order_of_launchers(slot) {

@@ -76,7 +76,7 @@ fn per_op(totals: &Totals) -> Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::{ArmId, WorkId};
+    use weigh_model::ids::{ArmId, SetId, WorkId};
     use weigh_model::record::Measured;
     use weigh_model::role::SampleRole;
     use weigh_store::keep_measured;
@@ -90,7 +90,7 @@ mod tests {
                 treated_arm: ArmId(1),
                 role: SampleRole::Compared,
                 scheme: Scheme::Sequential,
-                set: 0,
+                set: SetId(0),
                 pair,
                 position,
                 started_s: 0.0,

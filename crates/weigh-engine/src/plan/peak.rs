@@ -11,6 +11,7 @@ use crate::platform::{PairSlot, SampleSlot};
 use crate::ramp::Ramp;
 use crate::request::Taken;
 use paired::judge::MIN_PAIRS;
+use weigh_model::ids::SetId;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::Point;
@@ -97,7 +98,7 @@ impl<'a> PeakPlanner<'a> {
     fn begin_pair(&mut self, point: usize, arms: [bool; 2]) {
         let slot = PairSlot {
             unit: self.points[point].unit,
-            set: 0,
+            set: SetId(0),
             role: SampleRole::Search,
             pair: self.taken[point],
             baseline_first: self.coins.baseline_first(),
@@ -241,7 +242,7 @@ mod tests {
     use crate::example;
     use crate::platform::SampleError;
     use crate::ramp::default_points;
-    use weigh_model::ids::ArmId;
+    use weigh_model::ids::{ArmId, SetId};
 
     #[test]
     fn what_an_earlier_session_searched_is_not_measured_again() {
@@ -293,7 +294,8 @@ mod tests {
         fails_at: [usize; 2],
     ) -> (Option<[usize; 2]>, Vec<String>, Vec<usize>) {
         let users = default_points(64);
-        let (mut chance, mut coins) = (ChaCha8Rng::seed_from_u64(seed), Coins::new(seed, 0, 0));
+        let (mut chance, mut coins) =
+            (ChaCha8Rng::seed_from_u64(seed), Coins::new(seed, SetId(0), 0));
         let mut machine = Simulated::new(|slot: &SampleSlot| match users[slot.unit.work] {
             refused if refused >= fails_at[arm_of(slot)] => {
                 Err(SampleError::Workload("it broke".into()))

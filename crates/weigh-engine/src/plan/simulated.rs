@@ -10,7 +10,7 @@ use crate::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Sto
 use crate::request::{Printout, ProgressSink, Taken};
 use crate::row::{RowKey, RowState};
 use paired::betting::DEFAULT_SCALE;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 
 /// A machine whose samples have this rate, or fail.
 pub struct Simulated<F> {
@@ -69,7 +69,7 @@ impl ProgressSink for Watcher {
 
     fn set_begins(
         &mut self,
-        _: usize,
+        _: SetId,
         _: Duration,
         _: &[(String, String, String)],
     ) -> Box<dyn Observer + '_> {

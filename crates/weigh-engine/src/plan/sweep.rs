@@ -57,11 +57,12 @@ mod tests {
     use super::super::simulated::{Simulated, Watcher, unit};
     use super::*;
     use crate::platform::SampleError;
+    use weigh_model::ids::SetId;
 
     #[test]
     fn each_sweep_takes_every_cell_once_and_each_cell_comes_equally_early() {
         let (cells, mut coins) =
-            ((3..15).map(|work| unit(work, 0)).collect::<Vec<_>>(), Coins::new(7, 0, 0));
+            ((3..15).map(|work| unit(work, 0)).collect::<Vec<_>>(), Coins::new(7, SetId(0), 0));
         let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
         for number in 0..200 {
             let mut sweep = SweepPlanner::new(&cells, number, &mut coins);
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_cell_that_fails_is_kept_as_failed_and_the_others_are_measured() {
-        let (cells, mut coins) = ([0, 1, 2].map(|work| unit(work, 0)), Coins::new(7, 0, 0));
+        let (cells, mut coins) = ([0, 1, 2].map(|work| unit(work, 0)), Coins::new(7, SetId(0), 0));
         let mut machine = Simulated::new(|slot: &SampleSlot| match slot.unit.work.0 {
             1 => Err(SampleError::Workload("it broke".into())),
             _ => Ok(100.0),

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
+use crate::ids::SetId;
 use crate::result::cost::AddedCost;
 use crate::result::curve;
 use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
@@ -333,8 +334,7 @@ pub struct Pair {
     pub baseline_first: bool,
     /// True if the sample launched before this pair, of whatever row, was a treated one.
     pub after_treated: bool,
-    /// Which set of `--sets`, from 0.
-    pub set: usize,
+    pub set: SetId,
     /// True if others took the CPU while one of its samples ran; `docs/metrics.md` has the
     /// thresholds.
     pub is_disturbed: bool,

@@ -71,7 +71,7 @@ fn pairs(s: &Summary) -> String {
                 CsvCell::name(&row.workload.name),
                 CsvCell::name(&row.treatment),
                 CsvCell::name(&row.unit),
-                CsvCell::count(pair.set.saturating_add(1)),
+                CsvCell::count(pair.set.0.saturating_add(1)),
                 CsvCell::count(index + 1),
                 CsvCell::number(pair.started_s),
                 CsvCell::flag(pair.baseline_first),

@@ -14,6 +14,7 @@ use weigh_engine::request::{Printout, ProgressSink, Taken};
 use weigh_engine::row::RowState;
 use weigh_engine::run_progress::Progress;
 use weigh_model::format;
+use weigh_model::ids::SetId;
 use weigh_model::result::work_name::WorkName;
 use weigh_report::display::{Display, stderr_size};
 use weigh_report::live::Live;
@@ -56,12 +57,12 @@ impl ProgressSink for Terminal {
 
     fn set_begins(
         &mut self,
-        set: usize,
+        set: SetId,
         deadline: Duration,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_> {
         if self.sets > 1 {
-            self.note(&format!("Set {} of {}", set + 1, self.sets));
+            self.note(&format!("Set {} of {}", set.0 + 1, self.sets));
         }
         let rows = rows
             .iter()
