@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use paired::estimate::{deviation, median};
-use weigh_model::ids::WorkId;
+use weigh_model::ids::{PairId, WorkId};
 use weigh_model::record::{Detailed, Stored};
 use weigh_model::result::net_cells::Abnormal;
 use weigh_model::samples::Point;
@@ -30,7 +30,7 @@ pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
             is_to_be_told.then(|| Abnormal {
                 cell: cell.name(),
                 bytes: cell.bytes,
-                sweep: detailed.pair + 1,
+                sweep: detailed.pair.0 + 1,
                 rate: seen.rate,
                 median: seen.median,
                 is_far: seen.is_far,
@@ -47,7 +47,7 @@ pub fn abnormal(stored: &Stored, cells: &[Cell]) -> Vec<Abnormal> {
 }
 
 /// Returns the work and pair of each watched sample that need not be kept.
-pub fn ordinary(stored: &Stored) -> Vec<(WorkId, usize)> {
+pub fn ordinary(stored: &Stored) -> Vec<(WorkId, PairId)> {
     watched(stored)
         .filter(|detailed| {
             SeenSample::of(stored, detailed)

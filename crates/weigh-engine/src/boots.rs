@@ -14,7 +14,7 @@ use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::request::{ProgressSink, Request};
 use super::session::{Done, conduct};
-use weigh_model::ids::{ArmId, SetId, WorkId};
+use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::record::Stored;
 use weigh_store::Store;
 use weigh_treatment::boot::{BootState, DueBoot};
@@ -37,7 +37,7 @@ pub fn due(stored: &Stored, elapsed: Duration) -> Result<Option<DueBoot>, String
     let is_over = measured.works.is_empty()
         || PriorSessions::of(stored).is_done(stored, &request)
         || !may_begin(measured.rounds, elapsed, request.common.budget);
-    Ok((!is_over).then(|| half(request.common.seed, measured.rounds, 0)))
+    Ok((!is_over).then(|| half(request.common.seed, PairId(measured.rounds), 0)))
 }
 
 /// Returns true if another round will probably end in time. The first round is always begun.
@@ -46,8 +46,8 @@ fn may_begin(rounds: usize, elapsed: Duration, budget: Duration) -> bool {
 }
 
 /// A half of a pair: the coin says which arm boots first.
-fn half(seed: u64, round: usize, position: usize) -> DueBoot {
-    let baseline_first = Coins::new(seed, SetId(0), round).baseline_first();
+fn half(seed: u64, round: PairId, position: usize) -> DueBoot {
+    let baseline_first = Coins::new(seed, SetId(0), round.0).baseline_first();
     let arm = if baseline_first == (position == 0) { ArmId::BASELINE } else { TREATED };
     DueBoot { round, arm, position }
 }
@@ -58,7 +58,7 @@ struct Halves {
     works: Vec<WorkId>,
     rounds: usize,
     /// Work, round, arm.
-    samples: BTreeSet<(WorkId, usize, ArmId)>,
+    samples: BTreeSet<(WorkId, PairId, ArmId)>,
 }
 
 impl Halves {
@@ -71,14 +71,14 @@ impl Halves {
                 .iter()
                 .map(move |point| (*work, point.pair, ArmId(usize::from(point.is_treated))))
         });
-        let samples: BTreeSet<(WorkId, usize, ArmId)> = of_rows.collect();
-        let rounds = samples.iter().map(|(_, round, _)| round + 1).max().unwrap_or(0);
+        let samples: BTreeSet<(WorkId, PairId, ArmId)> = of_rows.collect();
+        let rounds = samples.iter().map(|(_, round, _)| round.0 + 1).max().unwrap_or(0);
         Halves { works, rounds, samples }
     }
 
     /// Returns the half of the last round that lacks a sample.
     fn missing(&self, seed: u64) -> Option<DueBoot> {
-        let round = self.rounds.checked_sub(1)?;
+        let round = PairId(self.rounds.checked_sub(1)?);
         let halves = [0, 1].map(|position| half(seed, round, position));
         halves.into_iter().find(|half| self.lacking(half).next().is_some())
     }
@@ -139,7 +139,7 @@ impl Session<'_> {
         let broken = host.try_all(|work, of| of != arm || !lacking.contains(&work))?;
         let mut works: Vec<WorkId> =
             lacking.into_iter().filter(|work| !broken.contains(&(*work, arm))).collect();
-        let mut coins = Coins::new(self.request.common.seed, SetId(0), round);
+        let mut coins = Coins::new(self.request.common.seed, SetId(0), round.0);
         // The first is which arm boots first.
         coins.baseline_first();
         coins.shuffle(&mut works, |_| TREATED);
@@ -163,7 +163,8 @@ mod tests {
 
     fn halves(works: &[usize], samples: &[(usize, usize, ArmId)]) -> Halves {
         let rounds = samples.iter().map(|(_, round, _)| round + 1).max().unwrap_or(0);
-        let samples = samples.iter().map(|(work, round, arm)| (WorkId(*work), *round, *arm));
+        let samples =
+            samples.iter().map(|(work, round, arm)| (WorkId(*work), PairId(*round), *arm));
         let works = works.iter().copied().map(WorkId).collect();
         Halves { works, rounds, samples: samples.collect() }
     }
@@ -171,8 +172,8 @@ mod tests {
     /// Whatever the machine was doing when it went down, the samples say what is next.
     #[test]
     fn what_was_cut_off_is_measured_next_and_nothing_twice() {
-        let first = half(5, 0, 0);
-        let second = half(5, 0, 1);
+        let first = half(5, PairId(0), 0);
+        let second = half(5, PairId(0), 1);
         assert_ne!(first.arm, second.arm);
         assert_eq!(second.position, 1);
         assert_eq!(halves(&[0, 1], &[]).missing(5), None, "nothing was begun");
@@ -189,7 +190,8 @@ mod tests {
 
     #[test]
     fn both_orders_come_and_the_seed_gives_them_again() {
-        let firsts = |seed| (0..64).map(|round| half(seed, round, 0).arm).collect::<Vec<_>>();
+        let firsts =
+            |seed| (0..64).map(|round| half(seed, PairId(round), 0).arm).collect::<Vec<_>>();
         assert_eq!(firsts(3), firsts(3));
         let treated = firsts(3).iter().filter(|arm| **arm == TREATED).count();
         assert!((16..48).contains(&treated), "{treated}");

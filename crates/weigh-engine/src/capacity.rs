@@ -18,7 +18,7 @@ use super::measure::Session;
 use super::platform::{SampleError, SampleSlot, Stop};
 use super::request::ProgressSink;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_model::record::Measured;
 use weigh_workload::executable::Length;
 
@@ -118,7 +118,7 @@ impl Session<'_> {
             let name = self.works[work].name().to_string();
             let mut rates = Vec::new();
             for search in 0..SEARCHES {
-                let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), search);
+                let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), PairId(search));
                 let number = format!("{name}, search {} of {SEARCHES}", search + 1);
                 match self.search(host, slot, (limit_ns, pass_ms), &number, progress_sink)? {
                     SearchFound::Bears(rate, measured) => {
@@ -162,14 +162,14 @@ impl Session<'_> {
         let pass_ms = pass_ms as f64;
         let mut best = None;
         // Each pass knows its visits by its number.
-        let mut passes = slot.pair * 1000;
+        let mut passes = slot.pair.0 * 1000;
         let mut probe = |host: &mut Host, rate: f64| {
             passes += 1;
             let least_ms = if rate > 0.0 { LEAST_REQUESTS / rate * 1e3 } else { 0.0 };
             let target_ms = pass_ms.max(least_ms).min(MOST_MS.max(pass_ms)) as u64;
             let per_1000s = (rate * 1e3).round() as u64;
             let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
-            let slot = SampleSlot { pair: passes, ..slot };
+            let slot = SampleSlot { pair: PairId(passes), ..slot };
             self.take(|| host.probe(&slot, length))?.map_err(Stop::Failed)
         };
         let (closed, _) = probe(host, 0.0)?;

@@ -9,7 +9,7 @@ use super::order::Coins;
 use super::platform::{Observer, Platform, SampleError, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::judge::MIN_PAIRS;
-use weigh_model::ids::{ArmId, SetId};
+use weigh_model::ids::{ArmId, PairId, SetId};
 
 /// The fewest of which Wilcoxon's exact interval exists at 95 %.
 pub const PAIRS: usize = 6;
@@ -77,12 +77,12 @@ pub struct DetailProgress {
     /// Whole pairs.
     pub pairs: usize,
     /// The number of the next, which no half pair has.
-    pub next: usize,
+    pub next: PairId,
 }
 
 impl DetailProgress {
     /// Value for a row that needs no more pairs.
-    pub const ALL: DetailProgress = DetailProgress { pairs: PAIRS, next: PAIRS };
+    pub const ALL: DetailProgress = DetailProgress { pairs: PAIRS, next: PairId(PAIRS) };
 }
 
 /// A row in the pass.
@@ -194,8 +194,8 @@ fn look_at_pair(
             if look == Look::Counters && is_uncounted {
                 continue;
             }
-            let number = state.had.next + state.pairs;
-            let slot = SampleSlot { arm, position, ..SampleSlot::alone(state.unit, number) };
+            let pair = PairId(state.had.next.0 + state.pairs);
+            let slot = SampleSlot { arm, position, ..SampleSlot::alone(state.unit, pair) };
             match platform.detail(&slot, look) {
                 Ok(true) => {}
                 Ok(false) if look == Look::Counters => {

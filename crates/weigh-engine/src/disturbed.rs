@@ -69,7 +69,7 @@ pub fn warning(rows: &[Row]) -> Option<String> {
 mod tests {
     use super::*;
     use weigh_model::disturbance::Disturbance;
-    use weigh_model::ids::SetId;
+    use weigh_model::ids::{PairId, SetId};
     use weigh_model::result::scheme::Scheme;
     use weigh_model::role::SampleRole;
 
@@ -88,7 +88,7 @@ mod tests {
             scheme: Scheme::Sequential,
             after_treated: false,
             set: SetId(0),
-            pair: 0,
+            pair: PairId(0),
             started_s: 0.0,
             operations: 50.0,
             elapsed_s: 1e-6,

@@ -7,7 +7,7 @@ use super::platform::{SampleSlot, Stop};
 use super::request::ProgressSink;
 use super::wrong_answers::{WrongAnswers, WrongKind};
 use weigh_model::format;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_workload::executable::Length;
 
 /// The kinds of a server that hangs or is gone (workloads/shared/http.h).
@@ -50,7 +50,7 @@ impl Session<'_> {
             return Ok(None);
         }
         for number in 0..passes {
-            let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), number);
+            let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), PairId(number));
             let pass = self.take(|| host.pass(&slot, length))?.map_err(Stop::Failed)?;
             let line = line(&name, number + 1, passes, &pass);
             progress_sink.announce(&line);

@@ -141,7 +141,7 @@ fn measure_pair(
     };
     let slot = PairSlot { unit: row.unit, set, pair, baseline_first, role, scheme };
     let slots = slot.slots();
-    row.next_pair += 1;
+    row.next_pair = pair.next();
     let turn = Turn { baseline_first, after_treated: *after_treated };
     let [baseline, treated] = match platform.pair(&slot) {
         Ok(readings) => readings,
@@ -253,7 +253,7 @@ mod tests {
     use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
     use paired::Verdict;
-    use weigh_model::ids::{ArmId, SetId, WorkId};
+    use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 
     /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
     struct Fake {
@@ -509,7 +509,7 @@ mod tests {
             planned: None,
             spent: Duration::from_secs(1),
             // The sixth was cut in half.
-            next_pair: 6,
+            next_pair: PairId(6),
         };
         let mut fake = Fake::new(0.998);
         let resumed = vec![RowState::resumed(units(1)[0], &design, &past)];
@@ -519,7 +519,7 @@ mod tests {
             run_set(resumed, &design, coins, SetId(0), &|_| budget, &mut fake, &mut Nobody);
         result.unwrap();
         assert_eq!(rows[0].betting.values()[..5], past.log_ratios);
-        assert_eq!(fake.slots[0].pair, 6);
+        assert_eq!(fake.slots[0].pair, PairId(6));
         assert_eq!(rows[0].betting.pairs(), 5 + fake.slots.len() / 2);
         assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
     }

@@ -8,7 +8,7 @@ use super::further_readings::ACTIVITY_RATE;
 use super::net_work::NetWork;
 use super::request::{Common, Plan, Request, Sweeps};
 use weigh_model::facts::Facts;
-use weigh_model::ids::{ArmId, SetId, WorkId};
+use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
@@ -108,7 +108,7 @@ pub fn point(pair: usize, rate: f64) -> Point {
         scheme: Scheme::Sequential,
         after_treated: false,
         set: SetId(0),
-        pair,
+        pair: PairId(pair),
         started_s: pair as f64,
         operations: rate,
         elapsed_s: 1.0,

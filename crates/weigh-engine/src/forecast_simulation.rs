@@ -67,7 +67,7 @@ impl Timed {
             cpu_ns_per_op: Some(1.0 / rate),
             rate_over_all: rate,
             outside: readings.outside,
-            ..example::point(pair, rate)
+            ..example::point(pair.0, rate)
         };
         self.kept.add(Kept {
             row: (slot.unit.work, slot.unit.treated_arm),

@@ -47,7 +47,7 @@ fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, cpus: f64) -> LoadA
 /// All samples of a ramp in the order in which they were taken.
 fn ramp_samples(points: &[(usize, &RowSamples)]) -> Vec<RampSample> {
     let of_row = |(users, row): &(usize, &RowSamples)| {
-        let samples = samples_of(*users, row, |point| point.is_in_round().then_some(point.pair));
+        let samples = samples_of(*users, row, |point| point.is_in_round().then_some(point.pair.0));
         row.points.iter().map(|point| point.started_s).zip(samples).collect::<Vec<_>>()
     };
     let mut all: Vec<(f64, RampSample)> = points.iter().flat_map(of_row).collect();

@@ -7,7 +7,7 @@ use super::further_readings::{ACTIVITY_RATE, LOST_PACKETS};
 use super::net_cells::{further, has_failed, measured};
 use super::provenance::Provenance;
 use super::request::{Plan, Sweeps};
-use weigh_model::ids::WorkId;
+use weigh_model::ids::{PairId, WorkId};
 use weigh_model::record::Stored;
 use weigh_model::result::btu::{Btu, Means, ScoreInterval, ScoredCell, geometric};
 use weigh_model::result::net::{NetAnswers, NetClass};
@@ -87,7 +87,7 @@ fn interval(sweeps: &[Vec<ScoredCell>], of: impl Fn(&Btu) -> Option<f64>) -> Opt
 fn missing(
     stored: &Stored,
     cells: &[Cell],
-    sweeps: &BTreeMap<usize, BTreeMap<usize, FoundCell>>,
+    sweeps: &BTreeMap<PairId, BTreeMap<usize, FoundCell>>,
 ) -> Vec<String> {
     let is_measured = |number: &usize| sweeps.values().any(|sweep| sweep.contains_key(number));
     let of_score = cells.iter().enumerate().filter(|(_, cell)| cell.further.is_none());
@@ -97,9 +97,9 @@ fn missing(
 }
 
 /// By number of the sweep, and of the cell.
-fn sweeps(stored: &Stored, cells: usize) -> BTreeMap<usize, BTreeMap<usize, FoundCell>> {
+fn sweeps(stored: &Stored, cells: usize) -> BTreeMap<PairId, BTreeMap<usize, FoundCell>> {
     let activity = Metric::Named(ACTIVITY_RATE.into());
-    let mut sweeps: BTreeMap<usize, BTreeMap<usize, FoundCell>> = BTreeMap::new();
+    let mut sweeps: BTreeMap<PairId, BTreeMap<usize, FoundCell>> = BTreeMap::new();
     for cell in 0..cells {
         let Some(row) = stored.samples_of_run(WorkId(cell)) else { continue };
         for (at, point) in row.points.iter().enumerate() {

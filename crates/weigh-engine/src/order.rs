@@ -69,7 +69,7 @@ fn of_pair(seed: u64, slot: &SampleSlot) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let [set, work, treated] =
         [slot.set.0, slot.unit.work.0, slot.unit.treated_arm.0].map(|n| n as u64);
-    let place = ((slot.role as u64) << 28) | slot.pair as u64;
+    let place = ((slot.role as u64) << 28) | slot.pair.0 as u64;
     generator.set_stream((set << 56) | (work << 40) | (treated << 32) | place);
     generator
 }
@@ -80,6 +80,7 @@ mod tests {
 
     use super::*;
     use crate::plan::simulated::unit;
+    use weigh_model::ids::PairId;
     use weigh_model::ids::SetId;
 
     fn flips(seed: u64, set: usize, session: usize) -> Vec<bool> {
@@ -102,7 +103,7 @@ mod tests {
             let slot = |pair, arm| SampleSlot {
                 arm: ArmId(arm),
                 set: SetId(set),
-                ..SampleSlot::alone(unit(work, 1), pair)
+                ..SampleSlot::alone(unit(work, 1), PairId(pair))
             };
             let of_arm = |arm| (0..64).map(|pair| padding_bytes(seed, &slot(pair, arm))).collect();
             let of_both: [Vec<usize>; 2] = [0, 1].map(of_arm);
@@ -125,7 +126,7 @@ mod tests {
         let slot = |position, pair| SampleSlot {
             arm: ArmId(position),
             position,
-            ..SampleSlot::alone(unit, pair)
+            ..SampleSlot::alone(unit, PairId(pair))
         };
         let cpus = |arm| (0..200).map(move |pair| cpu_chance(7, &slot(arm, pair)) % 2);
         assert!(cpus(0).eq(cpus(1)), "one CPU for both arms");

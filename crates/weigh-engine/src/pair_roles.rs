@@ -92,7 +92,7 @@ fn compared(taken: &[MeasuredPair]) -> OutsideUse {
 
 /// Later sets have what the pilot of the first chose.
 fn is_of_pilot(taken: &MeasuredPair) -> bool {
-    taken.both[0].set == SetId(0) && taken.both[0].pair < PILOT_PAIRS
+    taken.both[0].set == SetId(0) && taken.both[0].pair.0 < PILOT_PAIRS
 }
 
 fn log_ratio([first, second]: [&Point; 2]) -> f64 {

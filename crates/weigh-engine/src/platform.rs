@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::row::{RowKey, RowState};
-use weigh_model::ids::{ArmId, SetId};
+use weigh_model::ids::{ArmId, PairId, SetId};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
@@ -18,7 +18,7 @@ pub struct SampleSlot {
     pub role: SampleRole,
     pub scheme: Scheme,
     pub set: SetId,
-    pub pair: usize,
+    pub pair: PairId,
     /// 0 for the first of its pair.
     pub position: usize,
 }
@@ -28,7 +28,7 @@ pub struct SampleSlot {
 pub struct PairSlot {
     pub unit: RowKey,
     pub set: SetId,
-    pub pair: usize,
+    pub pair: PairId,
     /// True if the coin put the baseline first.
     pub baseline_first: bool,
     pub role: SampleRole,
@@ -37,14 +37,14 @@ pub struct PairSlot {
 
 impl SampleSlot {
     /// A sample that has no partner: the sample of this number in a run, or one beside the pairs.
-    pub fn alone(unit: RowKey, number: usize) -> SampleSlot {
+    pub fn alone(unit: RowKey, pair: PairId) -> SampleSlot {
         SampleSlot {
             unit,
             arm: ArmId::BASELINE,
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
             set: SetId(0),
-            pair: number,
+            pair,
             position: 0,
         }
     }

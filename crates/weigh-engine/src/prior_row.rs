@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::outside::OutsideUse;
 use super::schedule::Schedule;
 use paired::carry_over::Turn;
+use weigh_model::ids::PairId;
 use weigh_model::workload::metric::Metric;
 
 /// Measurements of a row by an earlier session of the same experiment.
@@ -23,7 +24,7 @@ pub struct PriorRow {
     /// n*, where it was known after the pilot alone.
     pub planned: Option<f64>,
     pub spent: Duration,
-    pub next_pair: usize,
+    pub next_pair: PairId,
 }
 
 /// Measurements of another metric by an earlier session.

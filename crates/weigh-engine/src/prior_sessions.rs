@@ -18,7 +18,7 @@ use super::stored_design::design;
 use super::work::Work;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
-use weigh_model::ids::{ArmId, RowId, WorkId};
+use weigh_model::ids::{ArmId, PairId, RowId, WorkId};
 use weigh_model::record::{ChosenPeak, Detailed, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
@@ -144,7 +144,7 @@ fn rows(stored: &Stored) -> BTreeMap<RowId, PriorRow> {
     let mut rows: BTreeMap<RowId, PriorRow> = BTreeMap::new();
     for (key, of_row) in stored.samples.iter().filter(|((_, arm), _)| !arm.is_baseline()) {
         let points = of_row.points.iter().filter(|point| point.role != SampleRole::Search);
-        let next_pair = points.map(|point| point.pair + 1).max().unwrap_or(0);
+        let next_pair = points.map(|point| point.pair.next()).max().unwrap_or_default();
         // One without a whole pair has none of these, and needs them all the same.
         let nothing = |metric: &Metric| PastReading {
             metric: metric.clone(),
@@ -240,7 +240,7 @@ fn lengths(stored: &Stored) -> Vec<Option<u64>> {
 }
 
 fn details(launches: &[Detailed]) -> BTreeMap<RowId, DetailProgress> {
-    let mut arms: BTreeMap<(RowId, usize), BTreeSet<ArmId>> = BTreeMap::new();
+    let mut arms: BTreeMap<(RowId, PairId), BTreeSet<ArmId>> = BTreeMap::new();
     for launch in launches.iter().filter(|launch| launch.detail.latencies.is_some()) {
         let key = (launch.work, launch.treated_arm);
         arms.entry((key, launch.pair)).or_default().insert(launch.arm);
@@ -249,7 +249,7 @@ fn details(launches: &[Detailed]) -> BTreeMap<RowId, DetailProgress> {
     for ((key, pair), arms) in arms {
         let of_row = had.entry(key).or_default();
         of_row.pairs += usize::from(arms.len() == 2);
-        of_row.next = of_row.next.max(pair + 1);
+        of_row.next = of_row.next.max(pair.next());
     }
     had
 }

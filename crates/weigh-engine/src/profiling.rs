@@ -8,10 +8,11 @@ use super::platform::{SampleSlot, Stop};
 use super::request::ProgressSink;
 use super::row::RowKey;
 use weigh_model::format;
+use weigh_model::ids::PairId;
 use weigh_model::result::profiled::Profiled;
 
 /// Number that a profile of a peak is stored with, in place of a pair's. No pair has this number.
-const NO_PAIR: usize = 0;
+const NO_PAIR: PairId = PairId(0);
 
 impl Session<'_> {
     /// Profiles these rows, of which there may be one for each treatment, in the baseline and in theirs. A

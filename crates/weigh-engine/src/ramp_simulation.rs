@@ -78,7 +78,7 @@ fn ramped(machine: RampMachine, curve: SimulatedCurve, seed: u64) -> Ramped {
     let ended = drive(&mut ramp, &mut platform, &mut Watcher::default());
     assert!(matches!(ended, Ok(()) | Err(Stop::Interrupted)), "{ended:?}");
     let sample = |(slot, jobs_per_min): &(SampleSlot, f64)| {
-        let round = (slot.role == SampleRole::Remeasured).then_some(slot.pair);
+        let round = (slot.role == SampleRole::Remeasured).then_some(slot.pair.0);
         RampSample {
             users: users[slot.unit.work],
             jobs_per_min: *jobs_per_min,

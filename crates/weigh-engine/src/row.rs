@@ -15,7 +15,7 @@ use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
 use weigh_model::format;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{Scheme, StartScales};
@@ -98,7 +98,7 @@ pub struct RowState {
     pub(super) spent: Duration,
     pub(super) measured: usize,
     /// The number of its next pair: that of an earlier session's half pair is not used again.
-    pub(super) next_pair: usize,
+    pub(super) next_pair: PairId,
     /// Until it has a verdict, it is measured before those that are not.
     pub(super) is_first: bool,
     /// Expected time of a pair, if it is known before the first. Such a row is begun only if there
@@ -128,7 +128,7 @@ impl RowState {
             planned: None,
             spent: Duration::ZERO,
             measured: 0,
-            next_pair: 0,
+            next_pair: PairId(0),
             is_first: false,
             expected_pair: None,
         }
@@ -211,7 +211,7 @@ impl RowState {
 
     /// Sets how the row's pairs are taken, unless its earlier pairs have begun otherwise.
     pub fn on(mut self, schedule: Schedule, design: &Design) -> RowState {
-        let is_begun = self.next_pair >= PILOT_PAIRS;
+        let is_begun = self.next_pair.0 >= PILOT_PAIRS;
         if matches!(self.schedule, Schedule::Fixed(_)) && self.schedule != schedule && !is_begun {
             self.judge_by(schedule, design);
         }
@@ -366,7 +366,7 @@ impl RowState {
 
     fn choose_scheme(&mut self, design: &Design) {
         let Schedule::Open(pilot) = &self.schedule else { return };
-        if self.next_pair < PILOT_PAIRS {
+        if self.next_pair.0 < PILOT_PAIRS {
             return;
         }
         match pilot.choose() {

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use paired::betting::PairPlan;
 use paired::estimate::deviation;
+use weigh_model::ids::PairId;
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::role::SampleRole;
 
@@ -57,10 +58,10 @@ struct TriedScheme {
 
 impl Schedule {
     /// How the pair of this number is taken, and what for.
-    pub fn next(&self, pair: usize) -> (SampleRole, Scheme) {
+    pub fn next(&self, pair: PairId) -> (SampleRole, Scheme) {
         match self {
             Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => (SampleRole::Compared, *scheme),
-            Schedule::Open(_) if pair.is_multiple_of(SEQUENTIAL_EVERY) => {
+            Schedule::Open(_) if pair.0.is_multiple_of(SEQUENTIAL_EVERY) => {
                 (SampleRole::Pilot, Scheme::Sequential)
             }
             Schedule::Open(_) => (SampleRole::Compared, Scheme::Interleaved),
@@ -163,7 +164,7 @@ mod tests {
         let open = Schedule::Open(SchemePilot::default());
         let mut pilot = SchemePilot::default();
         for pair in 0..PILOT_PAIRS {
-            let (_, scheme) = open.next(pair);
+            let (_, scheme) = open.next(PairId(pair));
             let (spread, ms) = if scheme == Scheme::Interleaved { interleaved } else { sequential };
             let log_ratio = spread * (pair / SEQUENTIAL_EVERY % 4) as f64;
             pilot.add(scheme, log_ratio, Duration::from_millis(ms));
@@ -189,14 +190,14 @@ mod tests {
     fn one_pair_in_eight_of_a_pilot_is_sequential() {
         let open = Schedule::Open(SchemePilot::default());
         let interleaved = |schedule: &Schedule, pairs: std::ops::Range<usize>| {
-            pairs.filter(|pair| schedule.next(*pair).1 == Scheme::Interleaved).count()
+            pairs.filter(|pair| schedule.next(PairId(*pair)).1 == Scheme::Interleaved).count()
         };
         assert_eq!(interleaved(&open, 0..PILOT_PAIRS), 28);
         assert_eq!(interleaved(&Schedule::Chosen(Scheme::Interleaved), 0..80), 80);
         assert_eq!(interleaved(&Schedule::Chosen(Scheme::Sequential), 0..80), 0);
         assert_eq!(interleaved(&Schedule::Fixed(Scheme::Interleaved), 0..80), 80);
         assert_eq!(
-            open.next(0),
+            open.next(PairId(0)),
             (SampleRole::Pilot, Scheme::Sequential),
             "it tells whether turns work"
         );

@@ -18,7 +18,7 @@ use super::row::RowKey;
 use super::work::Work;
 use paired::looks;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, SetId, WorkId};
+use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::record::Stored;
 use weigh_model::samples::Point;
 use weigh_net::cell::Cell;
@@ -77,7 +77,7 @@ impl Session<'_> {
                 |work: &&WorkId| is_scored(work) || work.0 % FURTHER_TURNS == done % FURTHER_TURNS;
             let due = works.iter().filter(has_turn).filter(|work| !without_result.contains(*work));
             let due: Vec<RowKey> = due.map(|work| self.unit(*work, ArmId::BASELINE)).collect();
-            let mut sweep = SweepPlanner::new(&due, done, &mut coins);
+            let mut sweep = SweepPlanner::new(&due, PairId(done), &mut coins);
             drive(&mut sweep, host, progress_sink)?;
             longest = longest.max(host.elapsed() - began);
             done += 1;
@@ -101,7 +101,7 @@ impl Session<'_> {
         let mut missed = 0;
         for (at, work) in works.iter().copied().enumerate() {
             let unit = self.unit(work, ArmId::BASELINE);
-            let slot = SampleSlot::alone(unit, number);
+            let slot = SampleSlot::alone(unit, PairId(number));
             let path = directory.join(trace_name(&cells[work]));
             match self.take(|| host.traced_cell(&slot, &path))? {
                 Ok(more) => missed += more,
@@ -140,7 +140,7 @@ impl Session<'_> {
         }
         let mut told = BTreeSet::new();
         for unit in units.iter().filter(|unit| told.insert(unit.work)) {
-            let slot = SampleSlot { set, ..SampleSlot::alone(*unit, 0) };
+            let slot = SampleSlot { set, ..SampleSlot::alone(*unit, PairId(0)) };
             let Some(PairForecast { cells, lasts }) = host.forecast_pair(&slot)? else { continue };
             progress_sink.announce(&format!(
                 "A pair of {} has {} in each arm and takes about {:.0} s, or longer if the treatment slows \
@@ -214,5 +214,5 @@ fn cells_of(stored: &Stored) -> impl Iterator<Item = (WorkId, &Point)> {
 
 /// How many sweeps were begun.
 pub(super) fn sweeps_of(stored: &Stored) -> usize {
-    cells_of(stored).map(|(_, point)| point.pair + 1).max().unwrap_or(0)
+    cells_of(stored).map(|(_, point)| point.pair.0 + 1).max().unwrap_or(0)
 }

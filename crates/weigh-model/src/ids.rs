@@ -69,6 +69,11 @@ id! {
     SetId
 }
 
+id! {
+    /// Which pair of a row, from 0; in a run, which sample.
+    PairId
+}
+
 indexes!(ArmId);
 indexes!(WorkId);
 
@@ -82,6 +87,13 @@ impl ArmId {
     /// Its place among the two arms of a comparison: 0 for the baseline, 1 for any treated arm.
     pub fn side(self) -> usize {
         usize::from(!self.is_baseline())
+    }
+}
+
+impl PairId {
+    /// The pair after it.
+    pub fn next(self) -> PairId {
+        PairId(self.0 + 1)
     }
 }
 

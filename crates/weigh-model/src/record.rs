@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
-use crate::ids::{ArmId, SetId, WorkId};
+use crate::ids::{ArmId, PairId, SetId, WorkId};
 use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
@@ -250,8 +250,7 @@ pub struct Measured {
     pub role: SampleRole,
     pub scheme: Scheme,
     pub set: SetId,
-    /// Counted from 0 within work and treatment.
-    pub pair: usize,
+    pub pair: PairId,
     /// 0: the first of its pair.
     pub position: usize,
     /// From the start of the experiment.
@@ -282,8 +281,7 @@ pub struct Detailed {
     pub arm: ArmId,
     /// The arm of the treatment that this pair weighs.
     pub treated_arm: ArmId,
-    /// Counted from 0 within work and treatment.
-    pub pair: usize,
+    pub pair: PairId,
     /// 0: the first of its pair.
     pub position: usize,
     pub detail: Detail,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
-use crate::ids::{RowId, SetId};
+use crate::ids::{PairId, RowId, SetId};
 use crate::result::scheme::Scheme;
 use crate::role::SampleRole;
 use crate::workload::metric::{Metric, MetricValue};
@@ -45,8 +45,7 @@ pub struct Point {
     /// set.
     pub after_treated: bool,
     pub set: SetId,
-    /// Counted from 0 within work and treatment.
-    pub pair: usize,
+    pub pair: PairId,
     /// From the start of the experiment.
     pub started_s: f64,
     /// In the timed part.

@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::read;
 use super::write;
 use super::{Error, Store};
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_model::record::Detailed;
 
 impl Store {
@@ -22,7 +22,7 @@ impl Store {
                 detailed.work.0,
                 detailed.arm.0,
                 detailed.treated_arm.0,
-                detailed.pair,
+                detailed.pair.0,
                 detailed.position,
                 write::json(&detailed.detail),
             ],
@@ -33,11 +33,11 @@ impl Store {
     ///
     /// # Errors
     /// Where they cannot be deleted.
-    pub fn forget_details(&self, id: &str, of: &[(WorkId, usize)]) -> Result<(), Error> {
+    pub fn forget_details(&self, id: &str, of: &[(WorkId, PairId)]) -> Result<(), Error> {
         for (work, pair) in of {
             self.execute(
                 "DELETE FROM detail WHERE experiment = ?1 AND work = ?2 AND pair = ?3",
-                params![id, work.0, pair],
+                params![id, work.0, pair.0],
             )?;
         }
         Ok(())
@@ -49,7 +49,7 @@ impl Store {
                 work: row.get("work").map(WorkId)?,
                 arm: row.get("arm").map(ArmId)?,
                 treated_arm: row.get("treated_arm").map(ArmId)?,
-                pair: row.get("pair")?,
+                pair: row.get("pair").map(PairId)?,
                 position: row.get("position")?,
                 detail: read::json(row, "detail")?,
             })
@@ -69,7 +69,7 @@ mod tests {
             work: WorkId(0),
             arm: ArmId(1),
             treated_arm: ArmId(1),
-            pair,
+            pair: PairId(pair),
             position: 0,
             detail,
         }

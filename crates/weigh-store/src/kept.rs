@@ -2,7 +2,7 @@
 
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::{ArmId, SetId, WorkId};
+use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{CustomReadingMean, Kept, Point, PooledTimes, Totals, Usage, Waits};
@@ -17,7 +17,7 @@ pub(super) struct SampleKey {
     pub role: SampleRole,
     pub scheme: Scheme,
     pub set: SetId,
-    pub pair: usize,
+    pub pair: PairId,
     pub position: usize,
     pub started_s: f64,
 }

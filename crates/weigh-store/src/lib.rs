@@ -139,7 +139,7 @@ pub use kept::keep_measured;
 mod tests {
     use super::kept::keep_measured;
     use super::*;
-    use weigh_model::ids::{ArmId, SetId, WorkId};
+    use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
     use weigh_model::record::*;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::State;
@@ -202,7 +202,7 @@ mod tests {
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
             set: SetId(0),
-            pair,
+            pair: PairId(pair),
             position: arm,
             started_s: pair as f64,
             padding_bytes: 0,

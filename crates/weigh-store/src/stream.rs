@@ -16,7 +16,7 @@ use super::database::Database;
 use super::evidence_column::ReadEvidence;
 use super::kept::{SampleKey, keep};
 use super::{Error, Store};
-use weigh_model::ids::{ArmId, RowId, SetId, WorkId};
+use weigh_model::ids::{ArmId, PairId, RowId, SetId, WorkId};
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Sample;
@@ -147,7 +147,7 @@ fn kept(
         role: word(row, 3)?,
         scheme: word(row, 4)?,
         set: row.get(5).map(SetId)?,
-        pair: row.get(6)?,
+        pair: row.get(6).map(PairId)?,
         position: row.get(7)?,
         started_s: row.get(8)?,
     };

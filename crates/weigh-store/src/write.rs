@@ -148,7 +148,7 @@ impl Store {
                 word(measured.role),
                 word(measured.scheme),
                 measured.set.0,
-                measured.pair,
+                measured.pair.0,
                 measured.position,
                 measured.started_s,
                 measured.padding_bytes,

@@ -2,7 +2,7 @@
 //!
 //! A treatment that is a place too returns itself from [`Treatment::places`](crate::Treatment::places).
 
-use weigh_model::ids::SetId;
+use weigh_model::ids::{PairId, SetId};
 use weigh_workload::place::LaunchPlace;
 
 use super::{Named, TreatmentError};
@@ -13,7 +13,7 @@ pub struct PairDraw {
     /// Drawn for this pair.
     pub chance: u64,
     /// The set and the number of the pair: rows that are measured one after the other have the same.
-    pub round: (SetId, usize),
+    pub round: (SetId, PairId),
 }
 
 /// Where an arm's launcher runs. The defaults are those of a place that stays what it is.

@@ -3,7 +3,7 @@
 use super::planted::planted_experiments;
 use super::*;
 use paired::simulated::{Machine, Noise};
-use weigh_model::ids::{ArmId, SetId, WorkId};
+use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
@@ -66,7 +66,7 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> String 
             role: SampleRole::Compared,
             scheme: Scheme::Sequential,
             set: SetId(0),
-            pair,
+            pair: PairId(pair),
             position,
             started_s: number as f64 / 10.0,
             padding_bytes: 0,

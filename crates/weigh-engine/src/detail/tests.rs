@@ -9,7 +9,7 @@ use crate::platform::Readings;
 use crate::prior_row::PriorRow;
 use crate::schedule::Schedule;
 use paired::design::Design;
-use weigh_model::ids::{SetId, WorkId};
+use weigh_model::ids::{PairId, SetId, WorkId};
 use weigh_model::result::scheme::Scheme;
 
 /// A machine on which a sample takes 100 ms and a launch of the pass `launch_ms`.
@@ -39,7 +39,7 @@ impl Platform for Fake {
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         self.now += Duration::from_millis(100);
-        Ok(Readings::of_rate(100.0 + (slot.pair * 7919 % 13) as f64))
+        Ok(Readings::of_rate(100.0 + (slot.pair.0 * 7919 % 13) as f64))
     }
 
     fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
@@ -181,7 +181,7 @@ fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
         outside: OutsideUse::default(),
         late: Vec::new(),
         spent,
-        next_pair: pairs,
+        next_pair: PairId(pairs),
     };
     (0..count).map(|work| RowState::resumed(unit(work, 1), &design, &past)).collect()
 }
@@ -194,7 +194,7 @@ fn what_its_pairs_take_is_kept_for_it() {
     let three = Duration::from_millis(240) * PAIRS as u32 * 3;
     assert_eq!(kept(&rows_of(3, 8), DetailProgress::default(), seconds(120)), three);
     assert_eq!(
-        kept(&rows_of(3, 8), DetailProgress { pairs: PAIRS, next: PAIRS }, seconds(120)),
+        kept(&rows_of(3, 8), DetailProgress { pairs: PAIRS, next: PairId(PAIRS) }, seconds(120)),
         Duration::ZERO
     );
     assert_eq!(
@@ -230,9 +230,9 @@ fn where_not_all_fits_some_rows_have_all_their_pairs() {
 #[test]
 fn another_session_adds_what_lacks() {
     let mut fake = Fake::new(30, false);
-    let had = |unit: &RowKey| DetailProgress { pairs: 2, next: 3 + unit.work.0 };
+    let had = |unit: &RowKey| DetailProgress { pairs: 2, next: PairId(3 + unit.work.0) };
     let coins = Coins::new(1, COINS, 1);
     run_detail(&rows_of(1, 8), had, coins, LONG, &mut fake, &mut Nobody).unwrap();
-    let numbers: BTreeSet<usize> = fake.looks.iter().map(|(slot, _)| slot.pair).collect();
+    let numbers: BTreeSet<usize> = fake.looks.iter().map(|(slot, _)| slot.pair.0).collect();
     assert_eq!(numbers, BTreeSet::from([3, 4, 5, 6]));
 }

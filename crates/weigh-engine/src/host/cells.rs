@@ -15,7 +15,7 @@ use crate::work::Work;
 use trust::owner;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_model::record::{Detailed, Measured};
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::metric::Direction;
@@ -33,7 +33,7 @@ pub struct NetBench {
     /// Sizes of the cells, equal for all arms, and for all sets of a session.
     pub sizes: SizesOfGrids,
     /// Number of the sweep that has the present launcher.
-    pub sweep: Option<usize>,
+    pub sweep: Option<PairId>,
 }
 
 /// Drops that are drawn, of a connection.

@@ -76,7 +76,7 @@ impl Host<'_> {
         let mut job = job.map_err(SampleError::Workload)?;
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
-        job.environment.push((PASS.into(), (slot.pair + 1).to_string()));
+        job.environment.push((PASS.into(), (slot.pair.0 + 1).to_string()));
         self.arms.need(ONLY, &work.needs());
         let started_s = self.elapsed_s();
         let mut pass = PassFound {

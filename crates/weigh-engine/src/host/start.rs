@@ -52,12 +52,12 @@ fn order_of_launchers(first: &SampleSlot) -> Vec<ArmId> {
 mod tests {
     use super::*;
     use crate::row::RowKey;
-    use weigh_model::ids::WorkId;
+    use weigh_model::ids::{PairId, WorkId};
 
     fn slot(arm: usize, treated_arm: usize) -> SampleSlot {
         let unit =
             RowKey { work: WorkId(0), treated_arm: ArmId(treated_arm), start_scale: 0.1.into() };
-        SampleSlot { arm: ArmId(arm), ..SampleSlot::alone(unit, 0) }
+        SampleSlot { arm: ArmId(arm), ..SampleSlot::alone(unit, PairId(0)) }
     }
 
     #[test]

@@ -141,11 +141,18 @@ fn hold(contrast: &mut Contrast, log_ratios: impl Iterator<Item = f64>, alpha: f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::{ArmId, WorkId};
+    use weigh_model::ids::{ArmId, PairId, WorkId};
 
     fn launch(pair: usize, arm: usize, detail: Detail) -> Detailed {
         let position = (pair + arm) % 2;
-        Detailed { work: WorkId(0), arm: ArmId(arm), treated_arm: ArmId(1), pair, position, detail }
+        Detailed {
+            work: WorkId(0),
+            arm: ArmId(arm),
+            treated_arm: ArmId(1),
+            pair: PairId(pair),
+            position,
+            detail,
+        }
     }
 
     /// A thousand operations of about `ns`, and of those of each thousand that are slow `slow`.

@@ -76,7 +76,7 @@ fn per_op(totals: &Totals) -> Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::{ArmId, SetId, WorkId};
+    use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
     use weigh_model::record::Measured;
     use weigh_model::role::SampleRole;
     use weigh_store::keep_measured;
@@ -91,7 +91,7 @@ mod tests {
                 role: SampleRole::Compared,
                 scheme: Scheme::Sequential,
                 set: SetId(0),
-                pair,
+                pair: PairId(pair),
                 position,
                 started_s: 0.0,
                 padding_bytes: 0,

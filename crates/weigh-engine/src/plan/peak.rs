@@ -11,7 +11,7 @@ use crate::platform::{PairSlot, SampleSlot};
 use crate::ramp::Ramp;
 use crate::request::Taken;
 use paired::judge::MIN_PAIRS;
-use weigh_model::ids::SetId;
+use weigh_model::ids::{PairId, SetId};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::Point;
@@ -32,7 +32,7 @@ pub struct PeakPlanner<'a> {
     coins: &'a mut Coins,
     pub search: PeakSearch,
     /// Per point, the number of its next pair.
-    taken: Vec<usize>,
+    taken: Vec<PairId>,
     costs: Costs,
     /// The point that is measured, the samples of it to come, and the rates of those that were taken.
     point: usize,
@@ -104,7 +104,7 @@ impl<'a> PeakPlanner<'a> {
             baseline_first: self.coins.baseline_first(),
             scheme: Scheme::Sequential,
         };
-        self.taken[point] += 1;
+        self.taken[point] = slot.pair.next();
         self.point = point;
         self.is_very_first = point == 0 && !self.costs.is_known(0);
         self.found = [None; 2];
@@ -157,10 +157,11 @@ impl Planner for PeakPlanner<'_> {
 }
 
 /// A search with what earlier sessions measured of each point, the number of its next pair, and the costs.
-fn begun(users: Vec<usize>, earlier: &[&[Point]]) -> (PeakSearch, Vec<usize>, Costs) {
+fn begun(users: Vec<usize>, earlier: &[&[Point]]) -> (PeakSearch, Vec<PairId>, Costs) {
     let mut search = PeakSearch::new(&users);
     let mut costs = Costs { of_arms: [(); 2].map(|()| vec![None; users.len()]), users };
-    let next_pair = |points: &&[Point]| points.iter().map(|one| one.pair + 1).max().unwrap_or(0);
+    let next_pair =
+        |points: &&[Point]| points.iter().map(|one| one.pair.next()).max().unwrap_or_default();
     let taken = earlier.iter().map(next_pair).collect();
     let mut all: Vec<(usize, Point)> = Vec::new();
     for (point, of_point) in earlier.iter().enumerate() {
@@ -257,13 +258,13 @@ mod tests {
         let (search, taken, costs) = begun(vec![1, 2, 4], &[&one, &two, &[]]);
         assert_eq!(search.next(), Some((2, [true, true])));
         assert_eq!(search.points(), [0, 1]);
-        assert_eq!(taken, [1, 2, 0], "no number of a pair is used twice");
+        assert_eq!(taken, [1, 2, 0].map(PairId), "no number of a pair is used twice");
         assert!(costs.is_known(1) && !costs.is_known(2));
         let whole = [two[0], two[1], two[2], sample(1, false)];
         let (search, ..) = begun(vec![1, 2], &[&one, &whole]);
         assert_eq!(search.next(), Some((0, [true, true])), "it has fewer samples than two users");
         let (search, taken, costs) = begun(vec![1, 2], &[&[], &[]]);
-        assert_eq!((search.next(), taken), (Some((0, [true, true])), vec![0, 0]));
+        assert_eq!((search.next(), taken), (Some((0, [true, true])), vec![PairId(0); 2]));
         assert!(!costs.is_known(0));
     }
 

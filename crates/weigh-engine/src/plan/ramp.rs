@@ -9,6 +9,7 @@ use crate::ramp::{Ramp, RampPlan, RampStep};
 use crate::request::Taken;
 use paired::looks;
 use weigh_model::format;
+use weigh_model::ids::PairId;
 use weigh_model::role::SampleRole;
 
 const POINTS_WIDE: &str = "The budget ended before the interval of every load point was narrow enough: give \
@@ -65,7 +66,7 @@ impl RampPlanner {
         self.ramp.ends_before(point);
         let name = &self.points[point].name;
         let stands = self.ramp.best().is_some();
-        let has_samples = slot.role == SampleRole::Remeasured || slot.pair > 0;
+        let has_samples = slot.role == SampleRole::Remeasured || slot.pair > PairId(0);
         let end = match stands {
             true => Event::Warning(format!("The ramp stopped at {name}, which failed: {reason}")),
             false => Event::Stop(format!("{name}: {reason}")),
@@ -106,7 +107,7 @@ impl Planner for RampPlanner {
             };
             self.step = step;
             let unit = self.points[point].unit;
-            return Some(SampleSlot { role, ..SampleSlot::alone(unit, number) });
+            return Some(SampleSlot { role, ..SampleSlot::alone(unit, PairId(number)) });
         }
     }
 

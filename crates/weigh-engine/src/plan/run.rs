@@ -10,6 +10,7 @@ use crate::request::Taken;
 use crate::row::RowKey;
 use crate::run_progress::{Progress, SampleCosts};
 use weigh_model::format;
+use weigh_model::ids::PairId;
 
 /// A workload of a run.
 pub struct RunWork {
@@ -68,21 +69,21 @@ impl Planner for RunPlanner {
             return None;
         }
         self.at = at;
-        Some(SampleSlot::alone(unit, pass))
+        Some(SampleSlot::alone(unit, PairId(pass)))
     }
 
     fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {
         let RunWork { name, passes, length_ms, .. } = &self.works[self.at];
         if let Err(reason) = outcome.found {
             self.due.retain(|(_, at)| *at != self.at);
-            self.progress.dropped(passes - slot.pair, *length_ms);
+            self.progress.dropped(passes - slot.pair.0, *length_ms);
             return events.push(Event::Failure(*slot, reason));
         }
         self.progress.took(*length_ms);
         self.costs.took(slot.unit.work, outcome.cost);
         events.push(Event::Taken(Taken::Sample {
             work: name.clone(),
-            pass: slot.pair + 1,
+            pass: slot.pair.0 + 1,
             passes: *passes,
             progress: self.progress.clone(),
         }));
@@ -109,17 +110,18 @@ mod tests {
             length_ms: 1000,
         };
         let works = passes.iter().enumerate().map(work).collect();
-        let mut machine = Simulated::new(|slot: &SampleSlot| match (slot.unit.work.0, slot.pair) {
-            sample if Some(sample) == fails => Err(SampleError::Workload("it broke".into())),
-            _ => Ok(100.0),
-        });
+        let mut machine =
+            Simulated::new(|slot: &SampleSlot| match (slot.unit.work.0, slot.pair.0) {
+                sample if Some(sample) == fails => Err(SampleError::Workload("it broke".into())),
+                _ => Ok(100.0),
+            });
         let mut watcher = Watcher::default();
         let budget = budget_s.map(Duration::from_secs);
         let mut plan = RunPlanner::new(works, budget, Duration::ZERO);
         drive(&mut plan, &mut machine, &mut watcher).unwrap();
         assert_eq!(machine.failures.len(), usize::from(fails.is_some()));
         assert!(machine.warnings.iter().all(|warning| watcher.notes.contains(warning)));
-        let taken = machine.taken.iter().map(|(slot, _)| (slot.pair, slot.unit.work.0)).collect();
+        let taken = machine.taken.iter().map(|(slot, _)| (slot.pair.0, slot.unit.work.0)).collect();
         (taken, machine.warnings, watcher)
     }
 

@@ -9,7 +9,7 @@ use crate::platform::SampleSlot;
 use crate::request::Taken;
 use crate::row::RowKey;
 use crate::run_progress::Progress;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, PairId, WorkId};
 
 /// The samples of a sweep.
 pub struct SweepPlanner {
@@ -21,7 +21,7 @@ pub struct SweepPlanner {
 
 impl SweepPlanner {
     /// Plans the sweep of this number, counted from 0.
-    pub fn new(cells: &[RowKey], number: usize, coins: &mut Coins) -> SweepPlanner {
+    pub fn new(cells: &[RowKey], number: PairId, coins: &mut Coins) -> SweepPlanner {
         let mut order: Vec<usize> = (0..cells.len()).collect();
         coins.shuffle(&mut order, |_| ArmId::BASELINE);
         let due = order.into_iter().map(|at| SampleSlot::alone(cells[at], number)).collect();
@@ -45,7 +45,7 @@ impl Planner for SweepPlanner {
             }
         }
         let progress = self.progress.clone();
-        events.push(Event::Taken(Taken::Cell { sweep: slot.pair + 1, progress }));
+        events.push(Event::Taken(Taken::Cell { sweep: slot.pair.0 + 1, progress }));
     }
 }
 
@@ -65,14 +65,14 @@ mod tests {
             ((3..15).map(|work| unit(work, 0)).collect::<Vec<_>>(), Coins::new(7, SetId(0), 0));
         let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
         for number in 0..200 {
-            let mut sweep = SweepPlanner::new(&cells, number, &mut coins);
+            let mut sweep = SweepPlanner::new(&cells, PairId(number), &mut coins);
             drive(&mut sweep, &mut machine, &mut Watcher::default()).unwrap();
         }
         let mut early = [0; 12];
         for (number, sweep) in machine.taken.chunks(12).enumerate() {
             let works: BTreeSet<usize> = sweep.iter().map(|(slot, _)| slot.unit.work.0).collect();
             assert!(works.into_iter().eq(3..15));
-            assert!(sweep.iter().all(|(slot, _)| slot.pair == number));
+            assert!(sweep.iter().all(|(slot, _)| slot.pair.0 == number));
             sweep[..6].iter().for_each(|(slot, _)| early[slot.unit.work.0 - 3] += 1);
         }
         // Four standard deviations of 200 fair coins are 28.
@@ -87,7 +87,7 @@ mod tests {
             _ => Ok(100.0),
         });
         let (mut sweep, mut watcher) =
-            (SweepPlanner::new(&cells, 4, &mut coins), Watcher::default());
+            (SweepPlanner::new(&cells, PairId(4), &mut coins), Watcher::default());
         drive(&mut sweep, &mut machine, &mut watcher).unwrap();
         assert_eq!(
             (machine.taken.len(), machine.failures.len(), sweep.failed),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::mechanism::Mechanism;
 use super::normal::NormalBoot;
 use weigh_host::undo::state_dir::StateDir;
-use weigh_model::ids::ArmId;
+use weigh_model::ids::{ArmId, PairId};
 
 const FILE: &str = "boot.json";
 /// The word on the command line that marks one boot of one experiment.
@@ -21,7 +21,7 @@ const MARK: &str = "weigh.boot=";
 /// A half of a pair, and its boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueBoot {
-    pub round: usize,
+    pub round: PairId,
     pub arm: ArmId,
     /// 0 for the first half of a pair.
     pub position: usize,

@@ -12,7 +12,7 @@ use crate::remote::handshake::Handshake;
 use crate::{ApplyContext, Kind, Launch, PairDraw, Place, Reach, Role, Treatment, TreatmentError};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::SetId;
+use weigh_model::ids::{PairId, SetId};
 use weigh_model::kind::{Parameter, Probe};
 use weigh_model::label::Parameters;
 use weigh_model::printable::brief;
@@ -119,7 +119,7 @@ struct GuestVisit {
     /// Where a boot disturbs no measurement: the one of the next round, which boots meanwhile.
     next: Option<Guest>,
     /// Whose boot it is.
-    round: Option<(SetId, usize)>,
+    round: Option<(SetId, PairId)>,
     /// Version line of the kernel of its first boot.
     version: Option<String>,
     /// True if the workloads of its first boot are linked statically.

@@ -191,7 +191,7 @@ fn boot(state: &BootState, request: &Request) -> Result<(), String> {
         "Going down: boot {} of {}, `{label}`, for pair {}.",
         state.boots,
         state.experiment,
-        state.due.round + 1
+        state.due.round.0 + 1
     ));
     let _watchdog = is_guarded.then(|| watchdog::set(services_stop_within()));
     go_down(state.mechanism.way_down())
