@@ -114,7 +114,7 @@ impl Session<'_> {
     /// [`Stop::NextBoot`], where another boot is due.
     pub(super) fn in_this_boot(&self, host: &mut Host) -> Result<(), Stop> {
         let state = BootState::read().map_err(Stop::Failed)?;
-        let Some(state) = state.filter(|state| state.experiment == self.id) else {
+        let Some(state) = state.filter(|state| state.experiment == *self.id) else {
             return Err(Stop::NextBoot);
         };
         if let Some(half) = state.here() {

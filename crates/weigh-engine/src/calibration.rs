@@ -20,6 +20,7 @@ use paired::detectable::half_width;
 use paired::estimate::{MAD_TO_SD, mad, median};
 use paired::judge::{Judgement, MIN_PAIRS, judge_claims, judge_rows};
 use weigh_model::facts::Facts;
+use weigh_model::ids::ExperimentId;
 use weigh_model::record::Stored;
 use weigh_model::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
 use weigh_model::result::scheme::{Scheme, StartScales};
@@ -137,7 +138,7 @@ fn deviation(pairs: &[Pair]) -> f64 {
 
 /// Judges the calibrations of one machine, the latest first, of which `these` were made just now;
 /// none where there are none.
-pub fn calibration(history: &[Stored], these: &[String]) -> Option<Calibration> {
+pub fn calibration(history: &[Stored], these: &[ExperimentId]) -> Option<Calibration> {
     let machine = &history.first()?.header.machine;
     let alpha = Design::default().alpha;
     let outcomes: Vec<Outcome> = history.iter().map(Outcome::of).collect();
@@ -155,13 +156,13 @@ pub fn calibration(history: &[Stored], these: &[String]) -> Option<Calibration> 
         cpu_model: machine.cpu_model.clone(),
         kernel: machine.kernel.clone(),
         alpha,
-        experiments: all().map(|outcome| outcome.id.clone()).collect(),
+        experiments: all().map(|outcome| outcome.id.to_string()).collect(),
         workloads: workloads.collect(),
         experiment_alarms: tally(all().filter_map(|outcome| outcome.alarmed), alpha),
         row_alarms: tally(all().flat_map(Outcome::row_alarms), alpha),
         cpu_time_row_alarms: tally(all().flat_map(Outcome::cpu_time_alarms), alpha),
         these: These {
-            experiments: of_these().map(|outcome| outcome.id.clone()).collect(),
+            experiments: of_these().map(|outcome| outcome.id.to_string()).collect(),
             experiment_alarms: tally(of_these().filter_map(|outcome| outcome.alarmed), alpha),
             row_alarms: tally(of_these().flat_map(Outcome::row_alarms), alpha),
             cpu_time_row_alarms: tally(of_these().flat_map(Outcome::cpu_time_alarms), alpha),
@@ -178,7 +179,7 @@ fn tally(alarms: impl Iterator<Item = bool>, alpha: f64) -> FalseAlarms {
 
 /// One calibration, judged.
 struct Outcome {
-    id: String,
+    id: ExperimentId,
     /// True if `weigh compare` would have called any row slower or faster. `None` if no row had
     /// enough pairs for a verdict.
     alarmed: Option<bool>,

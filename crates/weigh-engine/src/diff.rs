@@ -155,7 +155,7 @@ fn why_missing(row: &RowOfOne, after: &Stored) -> String {
 
 fn side(stored: &Stored) -> Side {
     Side {
-        id: stored.id.clone(),
+        id: stored.id.to_string(),
         started: stored.started.clone(),
         command: stored.header.command.clone(),
     }
@@ -343,7 +343,7 @@ mod tests {
     fn what_the_later_one_lacks_is_open_and_what_it_has_besides_is_not() {
         let before = run(USUAL, &["stat", "pipe", "exec"], 1000.0);
         let mut after = run(USUAL, &["stat", "pipe", "spawn"], 1000.0);
-        after.id = "m2abcd".into();
+        after.id = "m2abcd".to_owned().try_into().unwrap();
         let (workload, arm, reason) = ("pipe".into(), "none".into(), "it broke".into());
         after.failures.push(Failure { workload, arm, reason });
         let found = diff(&before, &after).unwrap();

@@ -46,7 +46,7 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
         origin: Some(origin.to_string()),
     };
     Stored {
-        id: "k3f9qx".into(),
+        id: "k3f9qx".to_owned().try_into().unwrap(),
         header,
         started: "2026-11-26T00:00:00Z".into(),
         elapsed_s: 60.0,

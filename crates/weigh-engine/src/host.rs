@@ -35,7 +35,7 @@ use weigh_host::orphans::wait_until;
 use weigh_host::undo::guard::Guard;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
-use weigh_model::ids::{ArmId, RowId, WorkId};
+use weigh_model::ids::{ArmId, ExperimentId, RowId, WorkId};
 use weigh_model::record::{Measured, Startup};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
@@ -82,7 +82,7 @@ pub struct Host<'a> {
 /// Measured work, its place, and the store of its results.
 pub struct MeasureConfig<'a> {
     pub store: &'a Store,
-    pub id: &'a str,
+    pub id: &'a ExperimentId,
     pub works: &'a [Work],
     /// Seed of the experiment.
     pub seed: u64,

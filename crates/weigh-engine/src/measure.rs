@@ -28,7 +28,7 @@ use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
 use paired::design::Design;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, RowId, SetId, WorkId};
+use weigh_model::ids::{ArmId, ExperimentId, RowId, SetId, WorkId};
 use weigh_model::record::{ChosenPeak, planned_rows};
 use weigh_net::site::NetSite;
 use weigh_station::Station;
@@ -42,7 +42,7 @@ use weigh_treatment::{ApplyContext, Named};
 pub struct Session<'a> {
     pub request: &'a Request,
     pub store: &'a Store,
-    pub id: &'a str,
+    pub id: &'a ExperimentId,
     pub works: &'a [Work],
     /// Per work: s₀ of its rows.
     pub start_scales: &'a [weigh_model::result::scheme::StartScales],

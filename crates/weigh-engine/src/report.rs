@@ -2,6 +2,7 @@
 
 use super::run_report;
 use super::summarise::summarise;
+use weigh_model::ids::ExperimentId;
 use weigh_model::profile::runs::ProfileReport;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::budget::BudgetReport;
@@ -13,7 +14,7 @@ use weigh_store::Store;
 ///
 /// # Errors
 /// A sentence.
-pub fn load(store: &Store, id: &str) -> Result<Report, String> {
+pub fn load(store: &Store, id: &ExperimentId) -> Result<Report, String> {
     if let Some(imported) = store.import(id).map_err(|error| error.to_string())? {
         return Ok(imported.into());
     }
@@ -26,11 +27,11 @@ pub fn load(store: &Store, id: &str) -> Result<Report, String> {
         _ => summarise(&stored).into(),
     };
     // A document was written before it had one.
-    report.set_id(id.to_owned());
+    report.set_id(id.to_string());
     Ok(report)
 }
 
-fn document<T: serde::de::DeserializeOwned>(store: &Store, id: &str) -> Result<T, String> {
+fn document<T: serde::de::DeserializeOwned>(store: &Store, id: &ExperimentId) -> Result<T, String> {
     let document = store.document(id).map_err(|error| error.to_string())?;
     let text = document.ok_or_else(|| format!("the database has no result of {id}"))?;
     serde_json::from_str(&text).map_err(|error| format!("cannot read the result of {id}: {error}"))

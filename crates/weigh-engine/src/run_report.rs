@@ -41,7 +41,7 @@ pub fn report(stored: &Stored) -> RunReport {
     let gives_index = |suite: &&Suite| suite::gives_index(&suites, suite);
     RunReport {
         schema: SCHEMA,
-        id: stored.id.clone(),
+        id: stored.id.to_string(),
         started: stored.started.clone(),
         state: stored.state,
         failure: stored.failure.clone(),

@@ -24,6 +24,7 @@ use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use weigh_model::format;
+use weigh_model::ids::ExperimentId;
 use weigh_model::record;
 use weigh_model::record::{Header, Stored};
 use weigh_model::result::scheme::StartScales;
@@ -38,7 +39,7 @@ use weigh_workload::executable::{Executable, VARIABLE};
 /// An experiment that was begun; whatever became of it is in the store.
 #[derive(Debug)]
 pub struct Done {
-    pub id: String,
+    pub id: ExperimentId,
     pub state: State,
     /// Changes that could not be undone.
     pub left: Option<String>,
@@ -253,7 +254,11 @@ pub(super) fn conduct(
 }
 
 /// Stores a warning about changes by others meanwhile that affect every baseline.
-fn warn_of_changes(station: &Station, store: &Store, id: &str) -> Result<(), weigh_store::Error> {
+fn warn_of_changes(
+    station: &Station,
+    store: &Store,
+    id: &ExperimentId,
+) -> Result<(), weigh_store::Error> {
     station.changed_meanwhile().map_or(Ok(()), |warning| store.add_warning(id, &warning))
 }
 
@@ -328,7 +333,7 @@ fn current_directory() -> Result<PathBuf, String> {
 }
 
 struct Begun {
-    id: String,
+    id: ExperimentId,
     /// With what treatments and workloads leave open of it.
     request: Request,
     /// Per work.

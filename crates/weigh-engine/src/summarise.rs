@@ -72,7 +72,7 @@ pub fn summarise(stored: &Stored) -> Summary {
     });
     Summary {
         schema: SCHEMA.into(),
-        id: stored.id.clone(),
+        id: stored.id.to_string(),
         started: stored.started.clone(),
         state: stored.state,
         failure: stored.failure.clone(),

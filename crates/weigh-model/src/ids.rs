@@ -1,7 +1,7 @@
-//! Numbers of the parts of an experiment. Each has its own type, so that two cannot be swapped.
+//! Ids of experiments and numbers of their parts. Each has its own type, so that two cannot be swapped.
 
-use std::fmt::{Display, Formatter, Result};
-use std::ops::{Index, IndexMut};
+use std::fmt::{Display, Formatter, Result as FmtResult};
+use std::ops::{Deref, Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ macro_rules! id {
         pub struct $id(pub usize);
 
         impl Display for $id {
-            fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+            fn fmt(&self, formatter: &mut Formatter<'_>) -> FmtResult {
                 self.0.fmt(formatter)
             }
         }
@@ -99,3 +99,59 @@ impl PairId {
 
 /// A row: which of the works, under the treatment of which arm; in a run, of the baseline's.
 pub type RowId = (WorkId, ArmId);
+
+/// The id of an experiment in the store. It becomes the name of a report, and a part of SQL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ExperimentId(String);
+
+impl ExperimentId {
+    /// An id has so many characters.
+    pub const LENGTH: usize = 6;
+}
+
+/// As much of a text that is no id is shown.
+const SHOWN: usize = 40;
+
+impl TryFrom<String> for ExperimentId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<ExperimentId, String> {
+        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        match text.len() == ExperimentId::LENGTH && text.bytes().all(is_part) {
+            true => Ok(ExperimentId(text)),
+            false => Err(format!(
+                "`{}` is not an id of weigh: a different program wrote it",
+                text.chars().take(SHOWN).collect::<String>()
+            )),
+        }
+    }
+}
+
+impl Deref for ExperimentId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for ExperimentId {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        formatter.pad(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_program_wrote_is_no_id() {
+        assert_eq!(&*ExperimentId::try_from("k3f9qx".to_owned()).unwrap(), "k3f9qx");
+        for foreign in ["../../x", "a'b", "abcdefg", "ABCDEF", ""] {
+            let problem = ExperimentId::try_from(foreign.to_owned()).unwrap_err();
+            assert!(problem.contains("not an id of weigh"), "{foreign}: {problem}");
+        }
+    }
+}

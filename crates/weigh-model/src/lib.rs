@@ -7,7 +7,7 @@
 //! - [`kind`]: what treatments and fixtures have in common: parameters, and whether they work here;
 //! - [`workload`]: metrics, suites, mixes, and a [`workload::sample::Sample`];
 //! - [`evidence`], [`facts`], [`disturbance`]: proof of a treatment, the machine, and other load on it;
-//! - [`role`]: why a sample was taken; [`ids`]: numbers of arms, works, sets and pairs;
+//! - [`role`]: why a sample was taken; [`ids`]: which experiment, arm, work, set or pair;
 //! - [`record`] and [`samples`]: a stored experiment, and the part of its samples that memory keeps;
 //! - [`result`]: results of all commands; [`profile`]: the system calls of a program;
 //! - [`format`](mod@format), [`printable`], [`shell`]: how numbers, foreign text and commands are written.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::disturbance::Disturbance;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
-use crate::ids::{ArmId, PairId, SetId, WorkId};
+use crate::ids::{ArmId, ExperimentId, PairId, SetId, WorkId};
 use crate::result::curve::OnCurve;
 use crate::result::load::{DISK_READINGS, LOAD_READINGS};
 use crate::result::profiled::Profiled;
@@ -299,7 +299,7 @@ pub struct RowPlan {
 /// A stored experiment, whole.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    pub id: String,
+    pub id: ExperimentId,
     pub header: Header,
     /// RFC 3339, UTC.
     pub started: String,
@@ -352,7 +352,7 @@ impl Stored {
 /// A line of the history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    pub id: String,
+    pub id: ExperimentId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub tags: Vec<String>,

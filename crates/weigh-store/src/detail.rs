@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::read;
 use super::write;
 use super::{Error, Store};
-use weigh_model::ids::{ArmId, PairId, WorkId};
+use weigh_model::ids::{ArmId, ExperimentId, PairId, WorkId};
 use weigh_model::record::Detailed;
 
 impl Store {
@@ -13,12 +13,12 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written; then the experiment must end.
-    pub fn add_detail(&self, id: &str, detailed: &Detailed) -> Result<(), Error> {
+    pub fn add_detail(&self, id: &ExperimentId, detailed: &Detailed) -> Result<(), Error> {
         self.execute(
             "INSERT INTO detail (experiment, work, arm, treated_arm, pair, position, detail)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
-                id,
+                &**id,
                 detailed.work.0,
                 detailed.arm.0,
                 detailed.treated_arm.0,
@@ -33,18 +33,18 @@ impl Store {
     ///
     /// # Errors
     /// Where they cannot be deleted.
-    pub fn forget_details(&self, id: &str, of: &[(WorkId, PairId)]) -> Result<(), Error> {
+    pub fn forget_details(&self, id: &ExperimentId, of: &[(WorkId, PairId)]) -> Result<(), Error> {
         for (work, pair) in of {
             self.execute(
                 "DELETE FROM detail WHERE experiment = ?1 AND work = ?2 AND pair = ?3",
-                params![id, work.0, pair.0],
+                params![&**id, work.0, pair.0],
             )?;
         }
         Ok(())
     }
 
-    pub(super) fn details(&self, id: &str) -> Result<Vec<Detailed>, Error> {
-        self.rows("SELECT * FROM detail WHERE experiment = ?1 ORDER BY number", [id], |row| {
+    pub(super) fn details(&self, id: &ExperimentId) -> Result<Vec<Detailed>, Error> {
+        self.rows("SELECT * FROM detail WHERE experiment = ?1 ORDER BY number", [&**id], |row| {
             Ok(Detailed {
                 work: row.get("work").map(WorkId)?,
                 arm: row.get("arm").map(ArmId)?,

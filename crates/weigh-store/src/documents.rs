@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use super::write::state_name;
 use super::{Error, Store};
 use weigh_model::facts::Facts;
+use weigh_model::ids::ExperimentId;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::summary::State;
 
@@ -22,7 +23,7 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_document(&self, about: &About, document: &str) -> Result<String, Error> {
+    pub fn add_document(&self, about: &About, document: &str) -> Result<ExperimentId, Error> {
         let About { kind, command, machine, elapsed_s, state } = about;
         let id = self.new_id()?;
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -31,7 +32,7 @@ impl Store {
             "INSERT INTO experiment (id, kind, started, elapsed_s, state, command, seed, budget_s, alpha,
                 margin, sets, machine, warnings, pid, boot_id, document)
              VALUES (?1, ?2, ?3, ?4, ?8, ?5, 0, 0, 0.05, 0, 1, ?6, '[]', 0, '', ?7)",
-            params![id, kind.as_str(), now, elapsed_s, command, machine, document, state_name(*state)],
+            params![&*id, kind.as_str(), now, elapsed_s, command, machine, document, state_name(*state)],
         )?;
         Ok(id)
     }
@@ -40,9 +41,9 @@ impl Store {
     ///
     /// # Errors
     /// Where the database cannot be read.
-    pub fn document(&self, id: &str) -> Result<Option<String>, Error> {
+    pub fn document(&self, id: &ExperimentId) -> Result<Option<String>, Error> {
         self.connection()
-            .query_row("SELECT document FROM experiment WHERE id = ?1", [id], |row| row.get(0))
+            .query_row("SELECT document FROM experiment WHERE id = ?1", [&**id], |row| row.get(0))
             .optional()
             .map(Option::flatten)
             .map_err(|error| self.explain(&error))
@@ -51,7 +52,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::header;
+    use super::super::tests::{header, no_id};
     use super::*;
 
     #[test]
@@ -73,6 +74,6 @@ mod tests {
         assert_eq!(store.load(&id).unwrap().header.kind, ExperimentKind::Rules);
         let measured = store.begin(&header()).unwrap();
         assert_eq!(store.document(&measured).unwrap(), None);
-        assert_eq!(store.document("zzzzzz").unwrap(), None);
+        assert_eq!(store.document(&no_id()).unwrap(), None);
     }
 }

@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::{Error, Store};
+use weigh_model::ids::ExperimentId;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::summary::Summary;
 
@@ -11,7 +12,7 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_import(&self, summary: &Summary) -> Result<String, Error> {
+    pub fn add_import(&self, summary: &Summary) -> Result<ExperimentId, Error> {
         let id = self.new_id()?;
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let text = serde_json::to_string(summary).expect("plain data with text keys");
@@ -23,7 +24,7 @@ impl Store {
                     sets, machine, warnings, pid, boot_id)
                  VALUES (?1, ?2, ?3, 'complete', ?4, 0, 0, ?5, ?6, 1, ?7, '[]', 0, '')",
                 params![
-                    id,
+                    &*id,
                     ExperimentKind::Import.as_str(),
                     now,
                     summary.command,
@@ -32,7 +33,7 @@ impl Store {
                     serde_json::to_string(&summary.machine).expect("plain data with text keys")
                 ],
             )?;
-            transaction.execute("INSERT INTO imported VALUES (?1, ?2)", params![id, text])?;
+            transaction.execute("INSERT INTO imported VALUES (?1, ?2)", params![&*id, text])?;
             transaction.commit()
         };
         insert().map_err(|error| self.explain(&error))?;
@@ -43,10 +44,12 @@ impl Store {
     ///
     /// # Errors
     /// Where the database cannot be read.
-    pub fn import(&self, id: &str) -> Result<Option<Summary>, Error> {
+    pub fn import(&self, id: &ExperimentId) -> Result<Option<Summary>, Error> {
         let text: Option<String> = self
             .connection()
-            .query_row("SELECT summary FROM imported WHERE experiment = ?1", [id], |row| row.get(0))
+            .query_row("SELECT summary FROM imported WHERE experiment = ?1", [&**id], |row| {
+                row.get(0)
+            })
             .optional()
             .map_err(|error| self.explain(&error))?;
         let Some(text) = text else {
@@ -54,7 +57,7 @@ impl Store {
         };
         let summary = serde_json::from_str::<Summary>(&text)
             .map_err(|error| Error(format!("the import {id} cannot be read any more: {error}")))?;
-        Ok(Some(Summary { id: id.into(), ..summary }))
+        Ok(Some(Summary { id: id.to_string(), ..summary }))
     }
 }
 
@@ -74,7 +77,7 @@ mod tests {
         let made = summary(vec![("t.csv".into(), document)], &Labels::default()).unwrap();
         let id = store.add_import(&made).unwrap();
         let back = Store::open(&path).unwrap().import(&id).unwrap().unwrap();
-        assert_eq!((&back.id, &back.imported), (&id, &made.imported));
+        assert_eq!((&*back.id, &back.imported), (&*id, &made.imported));
         assert_eq!(store.load(&id).unwrap().header.kind, ExperimentKind::Import);
         assert_eq!(store.history().unwrap()[0].kind, Some(ExperimentKind::Import));
         let measured = store.begin(&header()).unwrap();

@@ -139,7 +139,7 @@ pub use kept::keep_measured;
 mod tests {
     use super::kept::keep_measured;
     use super::*;
-    use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
+    use weigh_model::ids::{ArmId, ExperimentId, PairId, SetId, WorkId};
     use weigh_model::record::*;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::State;
@@ -194,6 +194,11 @@ mod tests {
         }
     }
 
+    /// The id of no experiment.
+    pub fn no_id() -> ExperimentId {
+        "zzzzzz".to_owned().try_into().unwrap()
+    }
+
     pub fn measured(pair: usize, arm: usize) -> Measured {
         Measured {
             work: WorkId(0),
@@ -235,7 +240,7 @@ mod tests {
         assert_eq!(stored.state, State::Complete);
         assert_eq!(stored.samples, samples([(0, 1), (0, 0), (1, 0)]));
         assert_eq!(stored.elapsed_s, 1.000_001);
-        assert!(store.load("zzzzzz").is_err());
+        assert!(store.load(&no_id()).is_err());
     }
 
     #[test]
@@ -264,7 +269,7 @@ mod tests {
         let stored = store.load(&id).unwrap();
         assert_eq!((stored.state, stored.failure, stored.sessions), (State::Running, None, 2));
         assert_eq!((stored.header.budget_s, stored.header.sets), (90.0, 2));
-        assert!(store.reopen("zzzzzz", 1.0, 1).is_err());
+        assert!(store.reopen(&no_id(), 1.0, 1).is_err());
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::write::{check_id, id};
+use super::write::id;
 use super::{Error, NO_EXPERIMENT, Store};
+use weigh_model::ids::ExperimentId;
 use weigh_model::result::summary::State;
 
 /// Name and tags that the user gives an experiment.
@@ -44,7 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// Where there is none such, or more than one.
-    pub fn find(&self, wanted: Option<&str>) -> Result<String, Error> {
+    pub fn find(&self, wanted: Option<&str>) -> Result<ExperimentId, Error> {
         let wanted = wanted.unwrap_or(LATEST);
         if wanted.is_empty() {
             return Err(Error(
@@ -73,13 +74,13 @@ impl Store {
             several => Err(Error(format!(
                 "`{wanted}` is the beginning of {} experiments; type more of one of: {}",
                 several.len(),
-                several.join(", ")
+                several.iter().map(|id| &**id).collect::<Vec<_>>().join(", ")
             ))),
         }
     }
 
-    fn before_latest(&self, before: u32, wanted: &str) -> Result<String, Error> {
-        let ids: Vec<String> = self.rows(
+    fn before_latest(&self, before: u32, wanted: &str) -> Result<ExperimentId, Error> {
+        let ids = self.rows(
             "SELECT id FROM experiment ORDER BY started DESC, rowid DESC LIMIT 1 OFFSET ?1",
             [before],
             id,
@@ -94,12 +95,12 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_naming(&self, id: &str, naming: &Naming) -> Result<(), Error> {
+    pub fn set_naming(&self, id: &ExperimentId, naming: &Naming) -> Result<(), Error> {
         if let Some(name) = &naming.name {
-            self.execute("UPDATE experiment SET name = ?2 WHERE id = ?1", params![id, name])?;
+            self.execute("UPDATE experiment SET name = ?2 WHERE id = ?1", params![&**id, name])?;
         }
         for tag in &naming.tags {
-            self.execute("INSERT OR IGNORE INTO tag VALUES (?1, ?2)", params![id, tag])?;
+            self.execute("INSERT OR IGNORE INTO tag VALUES (?1, ?2)", params![&**id, tag])?;
         }
         Ok(())
     }
@@ -108,18 +109,17 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn remove_tag(&self, id: &str, tag: &str) -> Result<(), Error> {
-        self.execute("DELETE FROM tag WHERE experiment = ?1 AND tag = ?2", params![id, tag])
+    pub fn remove_tag(&self, id: &ExperimentId, tag: &str) -> Result<(), Error> {
+        self.execute("DELETE FROM tag WHERE experiment = ?1 AND tag = ?2", params![&**id, tag])
     }
 
     /// Deletes experiments with all that is stored of them: all or none.
     ///
     /// # Errors
-    /// Where one is still measured or is no id, or it cannot be written.
-    pub fn forget(&self, ids: &[String]) -> Result<(), Error> {
+    /// Where one is still measured, or it cannot be written.
+    pub fn forget(&self, ids: &[ExperimentId]) -> Result<(), Error> {
         let mut batch = String::new();
         for id in ids {
-            check_id(id).map_err(Error)?;
             for table in
                 ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"]
             {
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Returns the ids of experiments that are being measured.
-    fn running(&self) -> Result<Vec<String>, Error> {
+    fn running(&self) -> Result<Vec<ExperimentId>, Error> {
         let entries = self.history()?.into_iter();
         Ok(entries.filter(|entry| entry.state == State::Running).map(|entry| entry.id).collect())
     }
@@ -185,10 +185,10 @@ mod tests {
         Naming { name: Some(name.into()), tags: tags.iter().map(|tag| (*tag).to_owned()).collect() }
     }
 
-    fn store_of(count: usize) -> (tempfile::TempDir, Store, Vec<String>) {
+    fn store_of(count: usize) -> (tempfile::TempDir, Store, Vec<ExperimentId>) {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("weigh.db")).unwrap();
-        let ids: Vec<String> = (0..count).map(|_| store.begin(&header()).unwrap()).collect();
+        let ids: Vec<ExperimentId> = (0..count).map(|_| store.begin(&header()).unwrap()).collect();
         for id in &ids {
             store.add_sample(id, &measured(0, 0)).unwrap();
             store.finish(id, State::Complete, None).unwrap();
@@ -239,7 +239,7 @@ mod tests {
         for table in tables {
             let sql = format!("SELECT count(*) FROM {table} WHERE experiment = ?1");
             let left: i64 =
-                store.connection().query_row(&sql, [&ids[0]], |row| row.get(0)).unwrap();
+                store.connection().query_row(&sql, [&*ids[0]], |row| row.get(0)).unwrap();
             assert_eq!(left, 0, "{table}");
         }
         assert_eq!(store.load(&ids[1]).unwrap().samples.len(), 1);
@@ -247,9 +247,5 @@ mod tests {
         let problem = store.forget(&[ids[1].clone(), running]).unwrap_err().to_string();
         assert!(problem.contains("still running"), "{problem}");
         assert_eq!(store.history().unwrap().len(), 2, "all or none");
-        for foreign in ["../../x", "a'b", "abcdefg", "ABCDEF", ""] {
-            let problem = store.forget(&[foreign.to_owned()]).unwrap_err().to_string();
-            assert!(problem.contains("not an id of weigh"), "{foreign}: {problem}");
-        }
     }
 }

@@ -10,7 +10,7 @@ use paired::multiplicity::Multiplicity;
 use weigh_host::machine;
 use weigh_host::machine::process::process_start;
 use weigh_model::facts::Facts;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, ExperimentId, WorkId};
 use weigh_model::record::{Entry, ExperimentKind, Header, Startup, Stored, StoredWork};
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::quantity::EvidenceQuantity;
@@ -65,7 +65,7 @@ impl Store {
         &self,
         machine: &Facts,
         at_most: Option<usize>,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<ExperimentId>, Error> {
         // A negative limit is none (SQLite, "SELECT").
         let limit = at_most.map_or(-1, |number| number as i64);
         let is_same = "json_extract(machine, '$.hostname') = ?1
@@ -86,21 +86,23 @@ impl Store {
     ///
     /// # Errors
     /// Where there is none of this id, or the database cannot be read.
-    pub fn load(&self, id: &str) -> Result<Stored, Error> {
+    pub fn load(&self, id: &ExperimentId) -> Result<Stored, Error> {
         let mut stored = self
             .connection()
-            .query_row("SELECT * FROM experiment WHERE id = ?1", [id], experiment)
+            .query_row("SELECT * FROM experiment WHERE id = ?1", [&**id], experiment)
             .optional()
             .map_err(|error| self.explain(&error))?
             .ok_or_else(|| Error(format!("there is no experiment `{id}`")))?;
         let arms: Vec<(String, Vec<String>, Vec<EvidenceQuantity>)> = self.rows(
             "SELECT label, facts, quantities FROM arm WHERE experiment = ?1 ORDER BY number",
-            [id],
+            [&**id],
             |row| Ok((row.get(0)?, json(row, 1)?, json(row, 2)?)),
         )?;
         (stored.header.arms, stored.facts, stored.quantities) = arms.into_iter().collect();
-        stored.header.works =
-            self.rows("SELECT * FROM work WHERE experiment = ?1 ORDER BY number", [id], |row| {
+        stored.header.works = self.rows(
+            "SELECT * FROM work WHERE experiment = ?1 ORDER BY number",
+            [&**id],
+            |row| {
                 Ok(StoredWork {
                     name: work_name(row, "name")?,
                     unit: row.get("unit")?,
@@ -112,7 +114,8 @@ impl Store {
                     },
                     on_curve: on_curve(row)?,
                 })
-            })?;
+            },
+        )?;
         let mut gatherer = Gatherer::default();
         let mut judged = stored.header.metrics.clone();
         for shown in stored.header.shown_besides() {
@@ -127,7 +130,7 @@ impl Store {
         })?;
         stored.samples = gatherer.samples;
         stored.startups =
-            self.rows("SELECT * FROM startup WHERE experiment = ?1", [id], |row| {
+            self.rows("SELECT * FROM startup WHERE experiment = ?1", [&**id], |row| {
                 Ok(Startup {
                     work: row.get("work").map(WorkId)?,
                     arm: row.get("arm").map(ArmId)?,
@@ -135,11 +138,14 @@ impl Store {
                     evidence: json(row, "evidence")?,
                 })
             })?;
-        stored.failures =
-            self.rows("SELECT * FROM failure WHERE experiment = ?1 ORDER BY rowid", [id], |row| {
+        stored.failures = self.rows(
+            "SELECT * FROM failure WHERE experiment = ?1 ORDER BY rowid",
+            [&**id],
+            |row| {
                 let (workload, arm) = (work_name(row, "work")?, row.get("arm")?);
                 Ok(Failure { workload, arm, reason: row.get("reason")? })
-            })?;
+            },
+        )?;
         stored.details = self.details(id)?;
         validate::check(&stored)?;
         Ok(stored)

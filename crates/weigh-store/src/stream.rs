@@ -16,7 +16,7 @@ use super::database::Database;
 use super::evidence_column::ReadEvidence;
 use super::kept::{SampleKey, keep};
 use super::{Error, Store};
-use weigh_model::ids::{ArmId, PairId, RowId, SetId, WorkId};
+use weigh_model::ids::{ArmId, ExperimentId, PairId, RowId, SetId, WorkId};
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Sample;
@@ -30,7 +30,7 @@ impl Store {
     /// Gives `take` the samples of an experiment, in the order measured, with what is judged of them.
     pub(super) fn each_sample(
         &self,
-        id: &str,
+        id: &ExperimentId,
         judged: &[Metric],
         mut take: impl FnMut(Kept),
     ) -> Result<(), Error> {
@@ -71,11 +71,11 @@ impl Store {
 
     /// The number that each batch of samples begins with, and the last of all; `None` without any. Samples
     /// are counted, as a file of others may number them however it likes.
-    fn batches(&self, id: &str) -> rusqlite::Result<Option<(Vec<i64>, i64)>> {
+    fn batches(&self, id: &ExperimentId) -> rusqlite::Result<Option<(Vec<i64>, i64)>> {
         let connection = self.connection();
         let sql = "SELECT number FROM sample WHERE experiment = ?1 ORDER BY number";
         let mut statement = connection.prepare_cached(sql)?;
-        let mut numbers = statement.query([id])?;
+        let mut numbers = statement.query([&**id])?;
         let (mut firsts, mut last, mut count) = (Vec::new(), None, 0);
         while let Some(row) = numbers.next()? {
             let number = row.get(0)?;
@@ -92,7 +92,7 @@ impl Store {
 /// connection serves one thread.
 fn read_ahead(
     connected: rusqlite::Result<Database>,
-    (id, judged): (&str, &[Metric]),
+    (id, judged): (&ExperimentId, &[Metric]),
     spans: impl Iterator<Item = (i64, i64)>,
     to: &SyncSender<Batch>,
 ) {
@@ -112,13 +112,19 @@ fn read_ahead(
 
 /// The samples of an experiment with numbers from `first` to `last`. As there is one experiment at a time,
 /// they are next to each other: the table is read faster than row by row through the index.
-fn batch(connection: &Connection, id: &str, judged: &[Metric], first: i64, last: i64) -> Batch {
+fn batch(
+    connection: &Connection,
+    id: &ExperimentId,
+    judged: &[Metric],
+    first: i64,
+    last: i64,
+) -> Batch {
     let mut statement = connection.prepare_cached(
         "SELECT work, arm, treated_arm, role, scheme, set_number, pair, position, started_s, sample,
                 disturbance, evidence
          FROM sample WHERE +experiment = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
     )?;
-    let mut rows = statement.query(rusqlite::params![id, first, last])?;
+    let mut rows = statement.query(rusqlite::params![&**id, first, last])?;
     let mut known = BTreeMap::new();
     let mut batch = Vec::with_capacity(BATCH as usize);
     while let Some(row) = rows.next()? {

@@ -7,16 +7,13 @@ use super::{Error, Store};
 use weigh_host::chance;
 use weigh_host::machine;
 use weigh_host::machine::process::process_start;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, ExperimentId, WorkId};
 use weigh_model::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use weigh_model::result::profiled::Profiled;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::result::summary::{Failure, State};
 
-/// An id has so many characters, without those that are taken for others.
-const ID_LENGTH: usize = 6;
-/// As much of another program's is shown.
-const ID_SHOWN: usize = 40;
+/// The characters of an id, without those that are taken for others.
 const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
 
 /// By which it is known later whether whoever writes an experiment still lives.
@@ -41,13 +38,13 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn begin(&self, header: &Header) -> Result<String, Error> {
+    pub fn begin(&self, header: &Header) -> Result<ExperimentId, Error> {
         let (id, writer) = (self.new_id()?, Writer::this()?);
         self.insert(&id, header, &writer).map_err(|error| self.explain(&error))?;
         Ok(id)
     }
 
-    fn insert(&self, id: &str, header: &Header, writer: &Writer) -> rusqlite::Result<()> {
+    fn insert(&self, id: &ExperimentId, header: &Header, writer: &Writer) -> rusqlite::Result<()> {
         let connection = self.connection();
         let transaction = connection.unchecked_transaction()?;
         transaction.execute(
@@ -58,7 +55,7 @@ impl Store {
              VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
                 '[]', ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
             params![
-                id,
+                &**id,
                 header.kind.as_str(),
                 jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
                 header.command,
@@ -86,7 +83,7 @@ impl Store {
         for (number, label) in header.arms.iter().enumerate() {
             transaction.execute(
                 "INSERT INTO arm VALUES (?1, ?2, ?3, '[]', '[]')",
-                params![id, number, label],
+                params![&**id, number, label],
             )?;
         }
         for (number, work) in header.works.iter().enumerate() {
@@ -95,7 +92,7 @@ impl Store {
                     series, x, x_unit, load_axis, load_value, interleaved_scale)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
                 params![
-                    id,
+                    &**id,
                     number,
                     work.name.name,
                     work.unit,
@@ -118,14 +115,14 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn reopen(&self, id: &str, budget_s: f64, sets: usize) -> Result<usize, Error> {
+    pub fn reopen(&self, id: &ExperimentId, budget_s: f64, sets: usize) -> Result<usize, Error> {
         let writer = Writer::this()?;
         self.connection()
             .query_row(
                 "UPDATE experiment SET state = 'running', failure = NULL, sessions = sessions + 1,
                     budget_s = ?2, sets = ?3, pid = ?4, pid_started = ?5, boot_id = ?6
                  WHERE id = ?1 RETURNING sessions",
-                params![id, budget_s, sets, writer.pid, writer.start, writer.boot_id],
+                params![&**id, budget_s, sets, writer.pid, writer.start, writer.boot_id],
                 |row| row.get(0),
             )
             .map_err(|error| self.explain(&error))
@@ -135,13 +132,13 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written; then the experiment must end.
-    pub fn add_sample(&self, id: &str, measured: &Measured) -> Result<(), Error> {
+    pub fn add_sample(&self, id: &ExperimentId, measured: &Measured) -> Result<(), Error> {
         self.execute(
             "INSERT INTO sample (experiment, work, arm, treated_arm, role, scheme, set_number, pair,
                 position, started_s, padding_bytes, cpu, sample, disturbance, evidence)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             params![
-                id,
+                &**id,
                 measured.work.0,
                 measured.arm.0,
                 measured.treated_arm.0,
@@ -164,10 +161,16 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_startup(&self, id: &str, startup: &Startup) -> Result<(), Error> {
+    pub fn add_startup(&self, id: &ExperimentId, startup: &Startup) -> Result<(), Error> {
         self.execute(
             "INSERT OR REPLACE INTO startup VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![id, startup.work.0, startup.arm.0, startup.operations, json(&startup.evidence)],
+            params![
+                &**id,
+                startup.work.0,
+                startup.arm.0,
+                startup.operations,
+                json(&startup.evidence)
+            ],
         )
     }
 
@@ -175,12 +178,12 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_failure(&self, id: &str, failure: &Failure) -> Result<(), Error> {
+    pub fn add_failure(&self, id: &ExperimentId, failure: &Failure) -> Result<(), Error> {
         self.execute(
             "INSERT INTO failure (experiment, work, arm, reason, load_axis, load_value)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![
-                id,
+                &**id,
                 failure.workload.name,
                 failure.arm,
                 failure.reason,
@@ -194,10 +197,15 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_sample_ms(&self, id: &str, work: WorkId, sample_ms: u64) -> Result<(), Error> {
+    pub fn set_sample_ms(
+        &self,
+        id: &ExperimentId,
+        work: WorkId,
+        sample_ms: u64,
+    ) -> Result<(), Error> {
         self.execute(
             "UPDATE work SET sample_ms = ?3 WHERE experiment = ?1 AND number = ?2",
-            params![id, work.0, sample_ms],
+            params![&**id, work.0, sample_ms],
         )
     }
 
@@ -207,14 +215,14 @@ impl Store {
     /// Where it cannot be written.
     pub fn set_facts(
         &self,
-        id: &str,
+        id: &ExperimentId,
         arm: ArmId,
         facts: &[String],
         quantities: &[EvidenceQuantity],
     ) -> Result<(), Error> {
         self.execute(
             "UPDATE arm SET facts = ?3, quantities = ?4 WHERE experiment = ?1 AND number = ?2",
-            params![id, arm.0, json(&facts), json(&quantities)],
+            params![&**id, arm.0, json(&facts), json(&quantities)],
         )
     }
 
@@ -222,43 +230,46 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_baseline_state(&self, id: &str, state: Option<&str>) -> Result<(), Error> {
-        self.execute("UPDATE experiment SET baseline_state = ?2 WHERE id = ?1", params![id, state])
+    pub fn set_baseline_state(&self, id: &ExperimentId, state: Option<&str>) -> Result<(), Error> {
+        self.execute(
+            "UPDATE experiment SET baseline_state = ?2 WHERE id = ?1",
+            params![&**id, state],
+        )
     }
 
     /// Keeps the limit that a cost may not be shown to exceed, as a share of the rate.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_fail_above(&self, id: &str, limit: f64) -> Result<(), Error> {
-        self.execute("UPDATE experiment SET fail_above = ?2 WHERE id = ?1", params![id, limit])
+    pub fn set_fail_above(&self, id: &ExperimentId, limit: f64) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET fail_above = ?2 WHERE id = ?1", params![&**id, limit])
     }
 
     /// Keeps which load points were chosen as peaks.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_peaks(&self, id: &str, peaks: &[ChosenPeak]) -> Result<(), Error> {
-        self.execute("UPDATE experiment SET peaks = ?2 WHERE id = ?1", params![id, json(&peaks)])
+    pub fn set_peaks(&self, id: &ExperimentId, peaks: &[ChosenPeak]) -> Result<(), Error> {
+        self.execute("UPDATE experiment SET peaks = ?2 WHERE id = ?1", params![&**id, json(&peaks)])
     }
 
     /// Keeps what a profiler told.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_profiles(&self, id: &str, profiles: &[Profiled]) -> Result<(), Error> {
+    pub fn set_profiles(&self, id: &ExperimentId, profiles: &[Profiled]) -> Result<(), Error> {
         let profiles = json(&profiles);
-        self.execute("UPDATE experiment SET profiles = ?2 WHERE id = ?1", params![id, profiles])
+        self.execute("UPDATE experiment SET profiles = ?2 WHERE id = ?1", params![&**id, profiles])
     }
 
     /// Keeps how many pairs are planned for a row.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_plan(&self, id: &str, plan: &RowPlan) -> Result<(), Error> {
+    pub fn add_plan(&self, id: &ExperimentId, plan: &RowPlan) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET plans = json_insert(plans, '$[#]', json(?2)) WHERE id = ?1",
-            params![id, json(plan)],
+            params![&**id, json(plan)],
         )
     }
 
@@ -266,10 +277,10 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_warning(&self, id: &str, warning: &str) -> Result<(), Error> {
+    pub fn add_warning(&self, id: &ExperimentId, warning: &str) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET warnings = json_insert(warnings, '$[#]', ?2) WHERE id = ?1",
-            params![id, warning],
+            params![&**id, warning],
         )
     }
 
@@ -277,18 +288,26 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn set_elapsed(&self, id: &str, elapsed_s: f64) -> Result<(), Error> {
-        self.execute("UPDATE experiment SET elapsed_s = ?2 WHERE id = ?1", params![id, elapsed_s])
+    pub fn set_elapsed(&self, id: &ExperimentId, elapsed_s: f64) -> Result<(), Error> {
+        self.execute(
+            "UPDATE experiment SET elapsed_s = ?2 WHERE id = ?1",
+            params![&**id, elapsed_s],
+        )
     }
 
     /// Closes the experiment.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn finish(&self, id: &str, state: State, failure: Option<&str>) -> Result<(), Error> {
+    pub fn finish(
+        &self,
+        id: &ExperimentId,
+        state: State,
+        failure: Option<&str>,
+    ) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET state = ?2, failure = ?3 WHERE id = ?1",
-            params![id, state_name(state), failure],
+            params![&**id, state_name(state), failure],
         )
     }
 
@@ -305,7 +324,7 @@ impl Store {
         self.check_place()
     }
 
-    pub(super) fn new_id(&self) -> Result<String, Error> {
+    pub(super) fn new_id(&self) -> Result<ExperimentId, Error> {
         loop {
             let mut number = chance::number().map_err(|error| Error(error.to_string()))?;
             let mut character = |_| {
@@ -313,42 +332,27 @@ impl Store {
                 number /= ALPHABET.len() as u64;
                 char::from(ALPHABET[index as usize])
             };
-            let id: String = (0..ID_LENGTH).map(&mut character).collect();
+            let id: String = (0..ExperimentId::LENGTH).map(&mut character).collect();
             let taken: Option<i64> = self
                 .connection()
                 .query_row("SELECT 1 FROM experiment WHERE id = ?1", [&id], |row| row.get(0))
                 .optional()
                 .map_err(|error| self.explain(&error))?;
             if taken.is_none() {
-                return Ok(id);
+                return id.try_into().map_err(Error);
             }
         }
     }
 }
 
-/// The id of a row. It becomes the name of a report, and a part of SQL.
+/// The id of a row.
 ///
 /// # Errors
 /// Where another program wrote it.
-pub(super) fn id(row: &Row<'_>) -> rusqlite::Result<String> {
-    let id: String = row.get("id")?;
-    check_id(&id).map_err(|problem| {
+pub(super) fn id(row: &Row<'_>) -> rusqlite::Result<ExperimentId> {
+    row.get::<_, String>("id")?.try_into().map_err(|problem: String| {
         rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())
-    })?;
-    Ok(id)
-}
-
-/// # Errors
-/// A sentence, where it is not an id: six lowercase letters and digits.
-pub(super) fn check_id(text: &str) -> Result<(), String> {
-    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    match text.len() == ID_LENGTH && text.bytes().all(is_part) {
-        true => Ok(()),
-        false => Err(format!(
-            "`{}` is not an id of weigh: a different program wrote it",
-            text.chars().take(ID_SHOWN).collect::<String>()
-        )),
-    }
+    })
 }
 
 /// A column with the name of a variant.

@@ -50,7 +50,7 @@ pub fn planted_experiments(
     PlantedExperiments {
         share_pct: f64::from(share_ppm) / 1e4,
         true_effect_pct: percent(true_effect),
-        experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
+        experiments: experiments.iter().map(|stored| stored.id.to_string()).collect(),
         workloads: by_workload.into_iter().map(workload).collect(),
         covered: Share::new(rows.iter().map(|row| row.covers), alpha),
         found: Share::new(rows.iter().map(|row| row.finds), alpha),
@@ -68,7 +68,7 @@ fn periodic_experiments(experiments: &[Stored], alpha: f64) -> PeriodicExperimen
         every: PERIODIC_EVERY,
         share_pct: f64::from(PERIODIC_PPM) / 1e4,
         true_effect_pct: percent(true_effect(PERIODIC_PPM)),
-        experiments: experiments.iter().map(|stored| stored.id.clone()).collect(),
+        experiments: experiments.iter().map(|stored| stored.id.to_string()).collect(),
         found: Share::new(verdicts.iter().map(|verdict| *verdict == Verdict::Slower), alpha),
         denied: Share::new(verdicts.iter().map(is_denied), alpha),
     }

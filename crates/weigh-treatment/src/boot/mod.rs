@@ -20,6 +20,7 @@ pub use state::{BootState, DueBoot};
 
 use super::guest::options::GuestOptions;
 use super::read_label;
+use weigh_model::ids::ExperimentId;
 use weigh_model::label::Term;
 
 /// Name of a treatment by boots.
@@ -53,7 +54,7 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
 ///
 /// # Errors
 /// What is left, and how to remove it.
-pub fn end() -> Result<Option<String>, String> {
+pub fn end() -> Result<Option<ExperimentId>, String> {
     let state = BootState::read();
     // First, as it would reset a machine that stays up. A failure does not stop the rest of the clean-up.
     let stood_down = match state {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::mechanism::Mechanism;
 use super::normal::NormalBoot;
 use weigh_host::undo::state_dir::StateDir;
-use weigh_model::ids::{ArmId, PairId};
+use weigh_model::ids::{ArmId, ExperimentId, PairId};
 
 const FILE: &str = "boot.json";
 /// The word on the command line that marks one boot of one experiment.
@@ -29,7 +29,7 @@ pub struct DueBoot {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BootState {
-    pub experiment: String,
+    pub experiment: ExperimentId,
     pub database: PathBuf,
     /// The SHA-256 of what the experiment measures, in hexadecimal: the database may be another user's, and
     /// root does at each boot what it says.

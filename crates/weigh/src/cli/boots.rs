@@ -18,6 +18,7 @@ use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::machine;
 use weigh_model::format;
+use weigh_model::ids::ExperimentId;
 use weigh_model::printable;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
@@ -198,7 +199,7 @@ fn boot(state: &BootState, request: &Request) -> Result<(), String> {
 }
 
 /// Nothing boots any more; the experiment has failed for this reason.
-fn given_up(store: &Store, id: &str, problem: String) -> String {
+fn given_up(store: &Store, id: &ExperimentId, problem: String) -> String {
     let stored = store.finish(id, State::Failed, Some(&problem)).map_err(|error| error.to_string());
     let ended = end().map(drop);
     [Err(problem), stored, ended].into_iter().filter_map(Result::err).collect::<Vec<_>>().join("\n")

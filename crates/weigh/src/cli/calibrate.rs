@@ -17,6 +17,7 @@ use weigh_engine::calibration::{calibration, history};
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
 use weigh_engine::session::execute;
 use weigh_host::interruption::listen_for_signals;
+use weigh_model::ids::ExperimentId;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
@@ -198,8 +199,8 @@ impl SecondArm {
 /// The experiments of one command.
 #[derive(Default)]
 struct Made {
-    /// Ids of those with identical arms.
-    identical: Vec<String>,
+    /// Experiments with identical arms.
+    identical: Vec<ExperimentId>,
     planted: Vec<Stored>,
     periodic: Vec<Stored>,
     /// Workloads that failed, but for those in which nothing can be planted.

@@ -172,7 +172,7 @@ fn experiments(database: &Path) -> Result<Vec<String>, String> {
     let said = |error: weigh_store::Error| error.to_string();
     let Some(store) = Store::read(database).map_err(said)? else { return Ok(Vec::new()) };
     let entries = store.history().map_err(said)?;
-    let ids = entries.iter().map(|entry| entry.id.clone());
+    let ids = entries.iter().map(|entry| entry.id.to_string());
     let names = entries.iter().filter_map(|entry| entry.name.clone());
     Ok(std::iter::once("latest".to_owned()).chain(names).chain(ids).collect())
 }

@@ -9,6 +9,7 @@ use weigh_engine::diff::diff;
 use weigh_engine::diff_imported;
 use weigh_engine::summarise::summarise;
 use weigh_model::format::{label, plural};
+use weigh_model::ids::ExperimentId;
 use weigh_model::record::{ExperimentKind, Stored};
 use weigh_model::result::diff::Diff;
 use weigh_store::Store;
@@ -65,7 +66,7 @@ impl DiffArgs {
         let find = |named: &str| store.find(Some(named)).map_err(|error| error.to_string());
         let ids = [find(&self.before)?, find(&self.after)?];
         refuse_one([&self.before, &self.after], &ids)?;
-        let load = |id: &str| store.load(id).map_err(|error| error.to_string());
+        let load = |id: &ExperimentId| store.load(id).map_err(|error| error.to_string());
         let (before, after) = (load(&ids[0])?, load(&ids[1])?);
         let diff = of_stored(&store, &before, &after)?;
         if self.json {
@@ -81,7 +82,7 @@ impl DiffArgs {
 }
 
 /// Refuses to compare an experiment with itself: nothing can differ, so a gate would always pass.
-fn refuse_one(named: [&str; 2], ids: &[String; 2]) -> Result<(), String> {
+fn refuse_one(named: [&str; 2], ids: &[ExperimentId; 2]) -> Result<(), String> {
     let [before, after] = ids;
     if before != after {
         return Ok(());
@@ -145,7 +146,9 @@ mod tests {
 
     #[test]
     fn an_experiment_is_not_compared_with_itself() {
-        let refused = |named: [&str; 2], ids: [&str; 2]| refuse_one(named, &ids.map(str::to_owned));
+        let refused = |named: [&str; 2], ids: [&str; 2]| {
+            refuse_one(named, &ids.map(|id| id.to_owned().try_into().unwrap()))
+        };
         assert_eq!(refused(["k3f", "latest"], ["k3f9qx", "m2abcd"]), Ok(()));
         let twice = refused(["latest", "latest"], ["k3f9qx", "k3f9qx"]).unwrap_err();
         assert!(twice.starts_with("`latest` was given twice: name two experiments"), "{twice}");

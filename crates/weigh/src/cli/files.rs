@@ -170,7 +170,8 @@ pub fn keep(
     let document = (json::FORMAT.render)(report)?;
     let ReportHeader { kind, command, machine, .. } = report.header();
     let about = About { kind, command, machine, elapsed_s, state };
-    report.set_id(store.add_document(&about, &document).map_err(|error| error.to_string())?);
+    let id = store.add_document(&about, &document).map_err(|error| error.to_string())?;
+    report.set_id(id.to_string());
     Ok(())
 }
 

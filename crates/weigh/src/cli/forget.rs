@@ -38,7 +38,7 @@ impl ForgetArgs {
         context.read_store()?;
         let store = context.open_store()?;
         let said = |error: weigh_store::Error| error.to_string();
-        let mut ids: Vec<String> = Vec::new();
+        let mut ids = Vec::new();
         for wanted in &self.ids {
             let id = store.find(Some(wanted)).map_err(said)?;
             if !ids.contains(&id) {

@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn one_sample_is_no_samples() {
         let entry = |samples| Entry {
-            id: "k3f9qx".into(),
+            id: "k3f9qx".to_owned().try_into().unwrap(),
             name: None,
             tags: Vec::new(),
             kind: Some(ExperimentKind::Run),

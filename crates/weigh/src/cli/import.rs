@@ -97,7 +97,7 @@ impl ImportArgs {
         let mut imported = summary(documents, &labels)?;
         complete(&mut imported, &context.again);
         let id = store.add_import(&imported).map_err(|error| error.to_string())?;
-        Ok(Summary { id, ..imported })
+        Ok(Summary { id: id.to_string(), ..imported })
     }
 
     /// Stores whole experiments of several machines, and compares the first with each of the others.

@@ -17,6 +17,7 @@ use weigh_engine::request::{Comparison, Request};
 use weigh_engine::session::{Done, More, execute};
 use weigh_engine::summarise::summarise;
 use weigh_host::interruption::listen_for_signals;
+use weigh_model::ids::ExperimentId;
 use weigh_model::result::summary::{State, Summary};
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::{Metric, Percentile};
@@ -165,7 +166,7 @@ impl Pairing {
     }
 
     /// Another session may have another name and limit.
-    fn rename(&self, store: &Store, id: &str) -> Result<(), weigh_store::Error> {
+    fn rename(&self, store: &Store, id: &ExperimentId) -> Result<(), weigh_store::Error> {
         store.set_naming(id, &self.measuring.naming())?;
         self.fail_above.map_or(Ok(()), |limit| store.set_fail_above(id, limit))
     }
