@@ -4,6 +4,7 @@
 
 use super::ramp::{Ramp, RampGoal, RampPlan, RampStep};
 use paired::estimate::median;
+use weigh_model::ids::Side;
 
 /// A point counts as better than another if its median exceeds that by more: re-aim's 1 %.
 const BETTER: f64 = 1.01;
@@ -31,32 +32,32 @@ impl PeakSearch {
             RampStep::Fresh(_) | RampStep::Done => None,
         });
         let point = of_ramps.or_else(|| self.next_to_be_sure())?;
-        Some((point, [0, 1].map(|arm| self.ramps[arm].can_be_measured(point))))
+        Some((point, Side::BOTH.map(|arm| self.ramps[arm].can_be_measured(point))))
     }
 
     /// Where an arm seems to be better at a point of its own, more samples of that and of the common one.
     fn next_to_be_sure(&self) -> Option<usize> {
         let (best, common) = self.best_and_common(|_| true)?;
-        let open = [0, 1].into_iter().filter(|arm| self.is_better(*arm, best[*arm], common));
+        let open = Side::BOTH.into_iter().filter(|arm| self.is_better(*arm, best[*arm], common));
         let open = open.flat_map(|arm| [(arm, best[arm]), (arm, common)]);
-        let taken = |(arm, point): &(usize, usize)| self.ramps[*arm].explored(*point).len();
+        let taken = |(arm, point): &(Side, usize)| self.ramps[*arm].explored(*point).len();
         let open = open.filter(|of_arm| taken(of_arm) < TO_BE_SURE);
         let open = open.filter(|(arm, point)| self.ramps[*arm].can_be_measured(*point));
         open.min_by_key(taken).map(|(_, point)| point)
     }
 
     /// Adds the rate that was found at a point in an arm, in jobs per minute.
-    pub fn add(&mut self, point: usize, arm: usize, jobs_per_min: f64) {
+    pub fn add(&mut self, point: usize, arm: Side, jobs_per_min: f64) {
         self.ramps[arm].add(RampStep::Explore(point), jobs_per_min);
     }
 
     /// This point and those with more users cannot be measured in an arm.
-    pub fn ends_before(&mut self, point: usize, arm: usize) {
+    pub fn ends_before(&mut self, point: usize, arm: Side) {
         self.ramps[arm].ends_before(point);
     }
 
     /// There is no time for this point in an arm.
-    pub fn pass_over(&mut self, point: usize, arm: usize) {
+    pub fn pass_over(&mut self, point: usize, arm: Side) {
         self.ramps[arm].pass_over(point);
     }
 
@@ -75,12 +76,12 @@ impl PeakSearch {
     /// is the least below both, of those for which there is.
     pub fn chosen(&self, has_time: impl Fn([usize; 2]) -> bool) -> Option<[usize; 2]> {
         let (best, common) = self.best_and_common(|_| true)?;
-        let is_sure = |arm: usize| {
+        let is_sure = |arm: Side| {
             let taken = |point: usize| self.ramps[arm].explored(point).len();
             taken(best[arm]).min(taken(common)) >= TO_BE_SURE
                 && self.is_better(arm, best[arm], common)
         };
-        let at = [0, 1].map(|arm| if is_sure(arm) { best[arm] } else { common });
+        let at = Side::BOTH.map(|arm| if is_sure(arm) { best[arm] } else { common });
         let instead = || self.best_and_common(|point| has_time([point, point]));
         match has_time(at) {
             true => Some(at),
@@ -94,15 +95,15 @@ impl PeakSearch {
         is_in_question: impl Fn(usize) -> bool,
     ) -> Option<([usize; 2], usize)> {
         let rate =
-            |arm: usize, point: usize| median(self.ramps[arm].explored(point)).unwrap_or_default();
-        let best = |arm: usize| {
+            |arm: Side, point: usize| median(self.ramps[arm].explored(point)).unwrap_or_default();
+        let best = |arm: Side| {
             let points = self.ramps[arm].measured().into_iter();
             points.max_by(|a, b| rate(arm, *a).total_cmp(&rate(arm, *b)))
         };
-        let best = [best(0)?, best(1)?];
+        let best = [best(Side::BASELINE)?, best(Side::TREATED)?];
         let as_share = |point: usize| {
-            let of_arm = |arm: usize| rate(arm, point) / rate(arm, best[arm]);
-            of_arm(0).min(of_arm(1))
+            let of_arm = |arm: Side| rate(arm, point) / rate(arm, best[arm]);
+            of_arm(Side::BASELINE).min(of_arm(Side::TREATED))
         };
         let points = self.points().into_iter().filter(|point| is_in_question(*point));
         let common = points.max_by(|a, b| as_share(*a).total_cmp(&as_share(*b)))?;
@@ -110,7 +111,7 @@ impl PeakSearch {
     }
 
     /// Returns true if every sample of one point is above every sample of the other point.
-    fn is_better(&self, arm: usize, one: usize, other: usize) -> bool {
+    fn is_better(&self, arm: Side, one: usize, other: usize) -> bool {
         let [one, other] = [one, other].map(|point| self.ramps[arm].explored(point));
         let lowest = one.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = other.iter().copied().fold(0.0, f64::max);
@@ -135,7 +136,7 @@ mod tests {
         let mut search = PeakSearch::new(&users);
         let mut pairs = 0;
         while let Some((point, _)) = search.next() {
-            for (arm, rate) in throughput.iter().enumerate() {
+            for (arm, rate) in Side::BOTH.into_iter().zip(throughput) {
                 let noise = chance.random_range(1.0 - noise..=1.0 + noise);
                 search.add(point, arm, rate(users[point] as f64) * noise);
             }
@@ -185,11 +186,11 @@ mod tests {
         while let Some((point, arms)) = search.next() {
             let of_users = users[point] as f64;
             if arms[0] {
-                search.add(point, 0, eight(of_users));
+                search.add(point, Side::BASELINE, eight(of_users));
             }
             match users[point] {
-                4.. if arms[1] => search.ends_before(point, 1),
-                _ if arms[1] => search.add(point, 1, two(of_users)),
+                4.. if arms[1] => search.ends_before(point, Side::TREATED),
+                _ if arms[1] => search.add(point, Side::TREATED, two(of_users)),
                 _ => {}
             }
         }

@@ -74,8 +74,14 @@ id! {
     PairId
 }
 
+id! {
+    /// Which of the two arms of a comparison, whatever the number of the treated one is.
+    Side
+}
+
 indexes!(ArmId);
 indexes!(WorkId);
+indexes!(Side);
 
 impl ArmId {
     pub const BASELINE: ArmId = ArmId(0);
@@ -84,10 +90,16 @@ impl ArmId {
         self == ArmId::BASELINE
     }
 
-    /// Its place among the two arms of a comparison: 0 for the baseline, 1 for any treated arm.
-    pub fn side(self) -> usize {
-        usize::from(!self.is_baseline())
+    /// Which arm it is in a comparison with another.
+    pub fn side(self) -> Side {
+        Side(usize::from(!self.is_baseline()))
     }
+}
+
+impl Side {
+    pub const BASELINE: Side = Side(0);
+    pub const TREATED: Side = Side(1);
+    pub const BOTH: [Side; 2] = [Side::BASELINE, Side::TREATED];
 }
 
 impl PairId {

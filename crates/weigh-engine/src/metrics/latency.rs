@@ -5,6 +5,7 @@ use super::tally::Tally;
 use paired::estimate::{hodges_lehmann, median};
 use paired::histogram::Histogram;
 use paired::wilcoxon::signed_rank_interval;
+use weigh_model::ids::Side;
 use weigh_model::record::Detailed;
 use weigh_model::result::metrics::{Contrast, Counters, Latency};
 use weigh_model::workload::detail::{Detail, Latencies};
@@ -76,7 +77,7 @@ pub fn of_operations(launches: &[&Detailed], alpha: f64) -> Option<Latency> {
 /// Returns the latency of a command's runs, from its samples. The row's own effect is that of the
 /// typical run.
 pub fn of_runs(tally: &Tally) -> Option<Latency> {
-    let mut runs = [tally.runs(0)?, tally.runs(1)?];
+    let mut runs = [tally.runs(Side::BASELINE)?, tally.runs(Side::TREATED)?];
     for arm in &mut runs {
         arm.sort_unstable_by(f64::total_cmp);
     }
@@ -108,16 +109,16 @@ pub fn counters(launches: &[&Detailed], alpha: f64) -> Option<Counters> {
             let count = count(detail).filter(|count| *count > 0)?;
             Some((count as f64, detail.operations))
         });
-        let arm = |arm: usize| {
+        if pairs.is_empty() {
+            return None;
+        }
+        let [baseline, treated] = Side::BOTH.map(|arm| {
             let sum = |part: fn(&(f64, f64)) -> f64| -> f64 {
                 pairs.iter().map(|pair| part(&pair[arm])).sum()
             };
             sum(|counted| counted.0) / sum(|counted| counted.1)
-        };
-        if pairs.is_empty() {
-            return None;
-        }
-        let mut contrast = Contrast { baseline: arm(0), treated: arm(1), ..Contrast::default() };
+        });
+        let mut contrast = Contrast { baseline, treated, ..Contrast::default() };
         let ratio =
             |[base, treated]: &Both<(f64, f64)>| ((treated.0 / treated.1) / (base.0 / base.1)).ln();
         hold(&mut contrast, pairs.iter().map(ratio), alpha);

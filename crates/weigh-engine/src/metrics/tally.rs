@@ -4,6 +4,7 @@ use crate::pair_roles::{PairsByRole, sort};
 use crate::work::WHOLE_RUNS;
 use paired::Interval;
 use paired::mean_rate::{Exposure, mean_ratio};
+use weigh_model::ids::Side;
 use weigh_model::result::load::DRIVER_READING;
 use weigh_model::result::metrics::{Resources, Used};
 use weigh_model::result::scheme::Scheme;
@@ -48,7 +49,7 @@ impl<'a> Tally<'a> {
     }
 
     /// How long each run of an arm took, in nanoseconds, where a sample is one run.
-    pub fn runs(&self, arm: usize) -> Option<Vec<f64>> {
+    pub fn runs(&self, arm: Side) -> Option<Vec<f64>> {
         let totals = [&self.of_row.baseline, &self.of_row.treated];
         let is_other = |unit: &String| unit != WHOLE_RUNS;
         let has_unit =
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!(baseline.cpu_ns(), None);
         let (estimate, _) = tally.mean_ratio(0.05).unwrap();
         assert!((estimate - 0.05_f64.ln()).abs() < 1e-12);
-        assert_eq!(tally.runs(0), None);
+        assert_eq!(tally.runs(Side::BASELINE), None);
     }
 
     #[test]
@@ -135,6 +136,6 @@ mod tests {
         let run = |ns: u32| format!(r#"{{"operations":1,"elapsed_ns":{ns}}}"#);
         let of_row = of_row(&[(0, 0, 1, &run(7)), (0, 1, 0, &run(5))]);
         let tally = Tally::new(&of_row, false);
-        assert_eq!((tally.runs(0), tally.runs(1)), (Some(vec![5.0]), Some(vec![7.0])));
+        assert_eq!(Side::BOTH.map(|arm| tally.runs(arm)), [Some(vec![5.0]), Some(vec![7.0])]);
     }
 }

@@ -11,7 +11,7 @@ use crate::platform::{PairSlot, SampleSlot};
 use crate::ramp::Ramp;
 use crate::request::Taken;
 use paired::judge::MIN_PAIRS;
-use weigh_model::ids::{PairId, SetId};
+use weigh_model::ids::{PairId, SetId, Side};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::Point;
@@ -86,7 +86,7 @@ impl<'a> PeakPlanner<'a> {
     /// The arms that are measured at a point; the search passes over it in an arm that lacks the time.
     fn affordable(&mut self, point: usize, mut arms: [bool; 2], now: Duration) -> [bool; 2] {
         let left = self.ends.map(|end| end.saturating_sub(now));
-        for (arm, is_wanted) in arms.iter_mut().enumerate() {
+        for (arm, is_wanted) in Side::BOTH.into_iter().zip(&mut arms) {
             if *is_wanted && !self.costs.has_time(arm, point, left) {
                 *is_wanted = false;
                 self.search.pass_over(point, arm);
@@ -108,7 +108,7 @@ impl<'a> PeakPlanner<'a> {
         self.point = point;
         self.is_very_first = point == 0 && !self.costs.is_known(0);
         self.found = [None; 2];
-        let wanted = slot.slots().into_iter().filter(|slot| arms[arm_of(slot)]);
+        let wanted = slot.slots().into_iter().filter(|slot| arms[slot.arm.side()]);
         let numbered = wanted.enumerate();
         self.due = numbered.map(|(position, slot)| SampleSlot { position, ..slot }).collect();
     }
@@ -128,7 +128,7 @@ impl Planner for PeakPlanner<'_> {
     }
 
     fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {
-        let (point, arm) = (self.point, arm_of(slot));
+        let (point, arm) = (self.point, slot.arm.side());
         let name = &self.points[point].name;
         self.costs.of_arms[arm][point] = outcome.found.is_ok().then_some(outcome.cost);
         match outcome.found {
@@ -176,16 +176,12 @@ fn begun(users: Vec<usize>, earlier: &[&[Point]]) -> (PeakSearch, Vec<PairId>, C
         all.pop();
     }
     for (point, one) in all {
-        let arm = usize::from(one.is_treated);
+        let arm = Side(usize::from(one.is_treated));
         search.add(point, arm, one.rate);
         // A little less than it took with starting it, which is not stored.
         costs.of_arms[arm][point] = Duration::try_from_secs_f64(one.elapsed_s).ok();
     }
     (search, taken, costs)
-}
-
-fn arm_of(slot: &SampleSlot) -> usize {
-    slot.arm.side()
 }
 
 /// Cost of a sample of each point in each arm, as far as it is known.
@@ -205,7 +201,7 @@ impl Costs {
 
     /// As long as it took before, or in proportion to the users of the nearest point below; but as many users
     /// as there are CPUs take hardly longer than one.
-    fn forecast(&self, arm: usize, point: usize) -> Duration {
+    fn forecast(&self, arm: Side, point: usize) -> Duration {
         let below = (0..=point).rev().find_map(|below| Some((below, self.of_arms[arm][below]?)));
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let users = |point: usize| self.users[point].max(cpus) as f64;
@@ -217,16 +213,16 @@ impl Costs {
     /// Returns true if the time that is left has room for the pairs of a verdict, each arm at its
     /// own point.
     fn has_time_for_verdict(&self, at: [usize; 2], left: Duration) -> bool {
-        let costs = [0, 1].map(|arm| self.of_arms[arm][at[arm]]);
+        let costs = Side::BOTH.map(|arm| self.of_arms[arm][at[arm]]);
         costs.into_iter().flatten().sum::<Duration>() * PAIRS_OF_VERDICT <= left
     }
 
     /// Returns true if a sample fits the time `left` of the search. At a new point, all samples
     /// that it may need must also fit the time of the experiment, together with samples of the
     /// other arm.
-    fn has_time(&self, arm: usize, point: usize, left: [Duration; 2]) -> bool {
+    fn has_time(&self, arm: Side, point: usize, left: [Duration; 2]) -> bool {
         let forecast = self.forecast(arm, point);
-        let of_other = self.of_arms[1 - arm].iter().flatten().min().copied().unwrap_or_default();
+        let of_other = self.of_arms[1 - arm.0].iter().flatten().min().copied().unwrap_or_default();
         let needed = forecast * SAMPLES_OF_NEW_POINT + of_other * MIN_PAIRS as u32;
         (self.of_arms[arm][point].is_some() || needed <= left[1]) && forecast <= left[0]
     }
@@ -273,17 +269,23 @@ mod tests {
         let seconds = Duration::from_secs;
         let users = vec![1, 64, 128];
         let mut costs = Costs { of_arms: [vec![None; 3], vec![None; 3]], users };
-        assert!(costs.has_time(0, 0, [Duration::ZERO; 2]), "the first is always begun");
+        assert!(
+            costs.has_time(Side::BASELINE, 0, [Duration::ZERO; 2]),
+            "the first is always begun"
+        );
         costs.of_arms = [vec![Some(seconds(1)), Some(seconds(2)), None], vec![None; 3]];
         // Thirteen samples of four seconds each, at twice as many users.
-        assert!(costs.has_time(0, 2, [seconds(10), seconds(52)]));
-        assert!(!costs.has_time(0, 2, [seconds(10), seconds(51)]));
-        assert!(!costs.has_time(0, 2, [seconds(3), seconds(52)]));
-        assert!(costs.has_time(0, 1, [seconds(2), seconds(2)]));
+        assert!(costs.has_time(Side::BASELINE, 2, [seconds(10), seconds(52)]));
+        assert!(!costs.has_time(Side::BASELINE, 2, [seconds(10), seconds(51)]));
+        assert!(!costs.has_time(Side::BASELINE, 2, [seconds(3), seconds(52)]));
+        assert!(costs.has_time(Side::BASELINE, 1, [seconds(2), seconds(2)]));
         costs.of_arms[1][0] = Some(seconds(1));
         assert!(costs.has_time_for_verdict([1, 0], seconds(30)), "ten pairs of two and one second");
         assert!(!costs.has_time_for_verdict([1, 0], seconds(29)));
-        assert!(!costs.has_time(0, 2, [seconds(10), seconds(59)]), "and eight of the other arm");
+        assert!(
+            !costs.has_time(Side::BASELINE, 2, [seconds(10), seconds(59)]),
+            "and eight of the other arm"
+        );
     }
     const BUDGET_S: u64 = 300;
 
@@ -298,11 +300,11 @@ mod tests {
         let (mut chance, mut coins) =
             (ChaCha8Rng::seed_from_u64(seed), Coins::new(seed, SetId(0), 0));
         let mut machine = Simulated::new(|slot: &SampleSlot| match users[slot.unit.work] {
-            refused if refused >= fails_at[arm_of(slot)] => {
+            refused if refused >= fails_at[slot.arm.side()] => {
                 Err(SampleError::Workload("it broke".into()))
             }
             users => {
-                Ok(throughput[arm_of(slot)](users as f64) * (0.02 * normal(&mut chance)).exp())
+                Ok(throughput[slot.arm.side()](users as f64) * (0.02 * normal(&mut chance)).exp())
             }
         });
         let ends = [BUDGET_S / 3, BUDGET_S].map(Duration::from_secs);
@@ -342,13 +344,13 @@ mod tests {
         {
             let is_good = |seed: &u64| {
                 let chosen = searched(*seed, throughput, NEVER).0.expect("nothing fails");
-                let is_best = |arm: usize| {
+                let is_best = |arm: Side| {
                     let rates = default_points(64).into_iter().map(|users| users as f64);
                     let highest = rates.map(throughput[arm]).fold(0.0, f64::max);
                     // Within the deviation of a single sample.
                     throughput[arm](chosen[arm] as f64) >= 0.98 * highest
                 };
-                is_best(0) && is_best(1)
+                Side::BOTH.into_iter().all(is_best)
             };
             let good = (0..200).filter(is_good).count();
             assert!(good >= 190, "{good} of 200");
