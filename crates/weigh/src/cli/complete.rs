@@ -23,7 +23,7 @@ use weigh_treatment as treatment;
 
 /// Placeholders of parameters that take a path.
 const PATHS: [&str; 3] = ["FILE", "PATH", "LIB"];
-/// What follows is a command, or its argument.
+/// Separator of a command and its arguments from the words before.
 const ESCAPE: &str = "--";
 
 /// Print the possible completions of the last word, each with its help after a tab
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// What a line may become: the candidates for its last word.
+    /// Completes the last word of a line.
     fn completed(line: &str) -> Vec<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let nowhere = Arc::new(PathBuf::from("/nonexistent/weigh.db"));
