@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 use tempfile::TempDir;
-use weigh_fixture::{FIXTURES, Fixture};
+use weigh_fixture::Fixture;
 use weigh_model::label::arm;
 use weigh_workload::instance::Instance;
 use weigh_workload::launcher::Job;
@@ -34,9 +34,8 @@ impl Servers {
     /// A phrase that names the missing thing.
     pub fn of(label: &str) -> Result<Servers, String> {
         let term = arm(label, |_| true).map_err(|error| error.to_string())?.treatments.remove(0);
-        let kind = FIXTURES.iter().find(|kind| kind.name() == term.name);
-        let kind = kind.ok_or(format!("{label} is no fixture"))?;
-        let mut fixture = kind.build(&term.parameters)?;
+        let kind = weigh_fixture::find(&term.name).ok_or(format!("{label} is no fixture"))?;
+        let mut fixture = (kind.build)(&term.parameters)?;
         let said = |error: std::io::Error| format!("a directory for {label}: {error}");
         let directory = TempDir::new().map_err(said)?;
         let (templates, scratch) =

@@ -5,7 +5,7 @@ use file_lists::{Modules, list_modules};
 const FIXTURES: Modules = Modules {
     directory: "src/kind",
     item: "KIND",
-    type_name: "dyn crate::FixtureKind",
+    type_name: "crate::FixtureKind",
     list: "FIXTURES",
     output: "fixtures.rs",
 };

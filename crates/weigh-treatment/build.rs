@@ -5,7 +5,7 @@ use file_lists::{Modules, list_modules, workspace};
 const KINDS: Modules = Modules {
     directory: "src/kind",
     item: "KIND",
-    type_name: "dyn crate::Kind",
+    type_name: "crate::TreatmentKind",
     list: "KINDS",
     output: "treatments.rs",
 };

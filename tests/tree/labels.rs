@@ -59,7 +59,7 @@ fn words(line: &str) -> Vec<String> {
 /// it.
 fn is_arm(word: &str) -> bool {
     KINDS.iter().any(|kind| {
-        word.strip_prefix(kind.name())
+        word.strip_prefix(kind.kind.name)
             .is_some_and(|rest| rest.starts_with([':', '+']) && rest.len() > 1)
     })
 }
@@ -68,7 +68,7 @@ fn check_arm(word: &str) -> Result<(), String> {
     for term in read_label(word)?.treatments {
         let name = &term.name;
         let kind = find(name).ok_or_else(|| format!("{word}: there is no treatment {name}"))?;
-        check_parameters(&term, kind.parameters()).map_err(|why| format!("{word}: {why}"))?;
+        check_parameters(&term, kind.parameters).map_err(|why| format!("{word}: {why}"))?;
     }
     Ok(())
 }

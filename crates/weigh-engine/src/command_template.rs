@@ -68,7 +68,7 @@ pub fn check_interpreters(works: &[Work], treatments: &[Named]) -> Result<(), St
 
 /// Checks that the replacement of an interpreter on this machine can be executed.
 fn check_executable(named: &Named) -> Result<(), String> {
-    let is_here = !named.kinds.iter().any(|kind| kind.is_place());
+    let is_here = !named.treatment_kinds().any(|kind| kind.is_place);
     for (name, value) in values(named).iter().filter(|(_, value)| is_here && value.contains('/')) {
         executable_or_absent(Path::new(value))
             .map_err(|error| format!("with:{name}={value}: {error}"))?;

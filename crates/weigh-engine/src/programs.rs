@@ -63,7 +63,7 @@ fn finds_the_same(named: &Named) -> bool {
     let setup = named.treatment.setup(true);
     let set = setup.get::<Variables>().map_or(&[][..], |step| &step.set);
     named.treatment.reach() < Reach::Elsewhere
-        && !named.kinds.iter().any(|kind| kind.is_place())
+        && !named.treatment_kinds().any(|kind| kind.is_place)
         && !set.iter().any(|(name, _)| name == "PATH")
 }
 

@@ -607,7 +607,7 @@ pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Na
                 other.label, one.label
             ));
         }
-        let mut probes = one.kinds.iter().map(|kind| kind.probe());
+        let mut probes = one.kinds.iter().map(|kind| (kind.probe)());
         if let Some(obstacle) = probes.find_map(|probe| probe.obstacle().map(str::to_owned)) {
             return Err(format!("cannot weigh `{}` here: {obstacle}", one.label));
         }

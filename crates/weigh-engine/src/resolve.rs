@@ -182,8 +182,8 @@ fn available(works: Vec<Work>) -> Vec<Work> {
 }
 
 fn can_be_had(service: &'static Service) -> bool {
-    let of_it = |kind: &&&dyn FixtureKind| kind.services().contains(service);
-    FIXTURES.iter().find(of_it).is_some_and(|kind| kind.probe().obstacle().is_none())
+    let of_it = |fixture: &&&FixtureKind| fixture.services.contains(service);
+    FIXTURES.iter().find(of_it).is_some_and(|found| (found.kind.probe)().obstacle().is_none())
 }
 
 /// The most users of a mix whose peak is sought.

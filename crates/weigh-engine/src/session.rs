@@ -159,11 +159,11 @@ fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
     let is_other = |work: &&Work| {
         matches!(work, Work::Command { .. } | Work::CommandComparison { .. } | Work::Interpreted(_))
     };
-    let mut kinds = treatments.iter().flat_map(|named| &named.kinds);
-    match (works.iter().find(is_other), kinds.find(|kind| kind.needs_workload())) {
+    let mut kinds = treatments.iter().flat_map(Named::treatment_kinds);
+    match (works.iter().find(is_other), kinds.find(|kind| kind.needs_workload)) {
         (Some(work), Some(kind)) => Err(format!(
             "`{}` changes only weigh's own workloads, and `{}` is not one of them: choose one with -w",
-            kind.name(),
+            kind.kind.name,
             work.name()
         )),
         _ => Ok(()),

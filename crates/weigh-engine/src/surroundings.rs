@@ -37,10 +37,10 @@ impl Surroundings {
         let Some(name) = name.strip_prefix(APP) else { return false };
         let name = name.split_once(BESIDE).map_or(name, |(name, _)| name);
         let Some((_, service)) = name.split_once('@') else { return self.is_any_asked };
-        let is_it = |kind: &&&dyn FixtureKind| {
-            kind.services().iter().any(|offered| offered.name == service)
+        let is_it = |fixture: &&&FixtureKind| {
+            fixture.services.iter().any(|offered| offered.name == service)
         };
-        FIXTURES.iter().filter(is_it).any(|kind| kind.is_asked())
+        FIXTURES.iter().filter(is_it).any(|fixture| fixture.is_asked)
     }
 
     /// Returns true if all arms meet this need, and false if no arm does.
@@ -61,8 +61,8 @@ impl Surroundings {
 }
 
 fn needs_met(fixture: &str) -> Vec<&'static str> {
-    let kind = FIXTURES.iter().find(|kind| FixtureKind::name(**kind) == fixture);
-    kind.map_or(Vec::new(), |kind| kind.services().iter().map(|service| service.need).collect())
+    let services = weigh_fixture::find(fixture).map_or(&[][..], |fixture| fixture.services);
+    services.iter().map(|service| service.need).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,16 @@ use serde::Serialize;
 
 use crate::label::Term;
 
+/// A kind of treatment, place or fixture: what `audit`, `vm` or `fs` stands for before it has parameters.
+pub struct Kind {
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    pub parameters: &'static [Parameter],
+    /// Tries what it needs, and changes nothing; the sentence says what to install.
+    pub probe: fn() -> Probe,
+}
+
 /// Result of probing for something on this machine: it works, or the reason it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "why", rename_all = "kebab-case")]

@@ -3,7 +3,7 @@
 
 use super::kind::none;
 use super::{
-    ApplyContext, Kind, Launch, Occupied, Place, Reach, Role, Treatment, TreatmentError, build,
+    ApplyContext, Launch, Occupied, Place, Reach, Role, Treatment, TreatmentError, build,
     not_elsewhere,
 };
 use weigh_host::undo::guard::Guard;
@@ -23,7 +23,7 @@ impl Combined {
     /// A sentence that says which of them exclude each other, or what is wrong with one.
     pub fn build(terms: &[Term]) -> Result<Combined, String> {
         for (index, Term { name, .. }) in terms.iter().enumerate() {
-            if name == none::KIND.name() {
+            if name == none::KIND.kind.name {
                 return Err(format!(
                     "`{name}` cannot be combined with other treatments: remove it from the arm"
                 ));

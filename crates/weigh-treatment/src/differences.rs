@@ -2,7 +2,7 @@
 //! them together.
 
 use super::kind::none;
-use super::{Kind, find, is_name, read_label};
+use super::{find, is_name, read_label};
 use weigh_model::kind::is_placeholder;
 use weigh_model::label::{ArmLabel, Parameters, Term};
 
@@ -37,13 +37,13 @@ pub fn factors(label: &str) -> Option<Vec<String>> {
 
 fn terms(label: ArmLabel) -> Vec<Term> {
     let all = label.places.into_iter().chain(label.treatments);
-    all.filter(|term| term.name != none::KIND.name()).collect()
+    all.filter(|term| term.name != none::KIND.kind.name).collect()
 }
 
 /// A treatment whose parameters have names of the user's own is as many things.
 fn parts(term: &Term) -> Vec<String> {
     let has_own_names = find(&term.name).is_some_and(|kind| {
-        let mut forms = kind.parameters().iter().filter_map(|known| known.form.split_once('='));
+        let mut forms = kind.parameters.iter().filter_map(|known| known.form.split_once('='));
         forms.any(|(name, _)| is_placeholder(name))
     });
     if !has_own_names {

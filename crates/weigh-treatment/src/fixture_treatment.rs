@@ -6,40 +6,33 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::tuned::tune;
-use super::{ApplyContext, Kind, Launch, Treatment, TreatmentError};
-use weigh_fixture::{FIXTURES, Fixture, FixtureKind, InInstance};
+use super::{ApplyContext, Launch, Treatment, TreatmentError};
+use weigh_fixture::{Fixture, InInstance};
 use weigh_host::chance;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
 use weigh_host::undo::scratch::SCRATCH;
 use weigh_model::evidence::Evidence;
-use weigh_model::kind::{Parameter, Probe};
-use weigh_model::label::Parameters;
+use weigh_model::label::Term;
 use weigh_workload::executable::Executable;
 use weigh_workload::instance::Instance;
 
-impl Kind for &'static dyn FixtureKind {
-    fn name(&self) -> &'static str {
-        FixtureKind::name(*self)
-    }
-
-    fn summary(&self) -> &'static str {
-        FixtureKind::summary(*self)
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        FixtureKind::parameters(*self)
-    }
-
-    fn probe(&self) -> Probe {
-        FixtureKind::probe(*self)
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let fixture = FixtureKind::build(*self, parameters)?;
-        let name = FixtureKind::name(*self);
-        Ok(Box::new(FixtureTreatment::new(name, fixture, true)))
-    }
+/// Makes the fixture of a term: ready before anything is measured, or when a workload first needs it.
+///
+/// # Errors
+/// Where the term names no fixture, or a parameter is wrong.
+pub fn of_fixture(term: &Term, is_ready_at_first: bool) -> Result<Box<dyn Treatment>, String> {
+    let found = weigh_fixture::find(&term.name);
+    let kind = found.ok_or_else(|| format!("`{}` is not a fixture", term.name))?;
+    Ok(Box::new(FixtureTreatment {
+        name: kind.kind.name,
+        fixture: (kind.build)(&term.parameters)?,
+        directory: PathBuf::new(),
+        executable: None,
+        instances: 0,
+        is_ready: false,
+        is_ready_at_first,
+    }))
 }
 
 /// A fixture that one workload needs in an arm, by their labels: it is made ready when that is first
@@ -53,13 +46,10 @@ pub fn on_demand(label: &str, arm: &str) -> Result<Box<dyn Treatment>, String> {
     let [term] = terms.as_mut_slice() else {
         return Err(format!("`{label}` names more than one fixture: give one"));
     };
-    let kind = FIXTURES.iter().find(|kind| FixtureKind::name(**kind) == term.name);
-    let kind = kind.ok_or_else(|| format!("`{label}` is not a fixture"))?;
     // The arm of a contest is a command.
     let arm = super::read_label(arm).unwrap_or_default();
     let is_tuned = tune(term, &arm.treatments);
-    let fixture = FixtureKind::build(*kind, &term.parameters)?;
-    Ok(Box::new(FixtureTreatment::new(FixtureKind::name(*kind), fixture, is_tuned)))
+    of_fixture(term, is_tuned)
 }
 
 struct FixtureTreatment {
@@ -76,22 +66,6 @@ struct FixtureTreatment {
 }
 
 impl FixtureTreatment {
-    fn new(
-        name: &'static str,
-        fixture: Box<dyn Fixture>,
-        is_ready_at_first: bool,
-    ) -> FixtureTreatment {
-        FixtureTreatment {
-            name,
-            fixture,
-            directory: PathBuf::new(),
-            executable: None,
-            instances: 0,
-            is_ready: false,
-            is_ready_at_first,
-        }
-    }
-
     fn make_ready(&mut self) -> Result<(), String> {
         if let Some(executable) = self.executable.as_ref().filter(|_| !self.is_ready) {
             self.fixture.prepare(&self.directory, executable)?;

@@ -9,7 +9,7 @@
 //! `prepare` and `apply` write down in the guard's journal how to undo a change, before they make it. The
 //! crate does not know which sample is next, and stores nothing.
 //!
-//! - [`Kind`] is a kind, and [`Treatment`] one with its parameters; [`kinds`] lists all, fixtures included;
+//! - [`TreatmentKind`] is a kind, [`Treatment`] one with its parameters; [`kinds`] lists fixtures too;
 //! - [`Place`] is the part of a treatment that decides where its arm is launched;
 //! - [`parse`] reads a label, such as `audit+seccomp`; [`undoings`] says how to undo each kind of change;
 //! - [`Placebo`]: the same procedure without the effect, which is the default baseline;
@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
-use weigh_fixture::{Circumstances, FIXTURES, FixtureKind};
+use weigh_fixture::{Circumstances, FIXTURES};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::journal::{EntryOwner, Undoing};
 use weigh_host::undo::running::CurrentCommand;
@@ -36,7 +36,7 @@ use weigh_host::undo::{no_daemons, scratch, settings, started, undo_command};
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::ArmId;
 use weigh_model::kind::check_parameters;
-pub use weigh_model::kind::{Parameter, Probe};
+pub use weigh_model::kind::{Kind, Parameter, Probe};
 use weigh_model::label;
 use weigh_model::label::{ArmLabel, Parameters, Term};
 use weigh_model::result::quantity::EvidenceQuantity;
@@ -75,6 +75,7 @@ pub mod kind {
 
 use combined::Combined;
 pub use error::TreatmentError;
+use fixture_treatment::of_fixture;
 pub use fixture_treatment::on_demand;
 pub use kind::KINDS;
 pub use place::{PairDraw, Place};
@@ -82,43 +83,43 @@ pub use placebo::Placebo;
 pub use shared_state::SharedState;
 pub use tuned::asked_of_servers;
 
-/// A kind of treatment: what `audit` or `seccomp` stands for before it has parameters.
-pub trait Kind: Sync {
-    fn name(&self) -> &'static str;
-    /// One line.
-    fn summary(&self) -> &'static str;
-    fn parameters(&self) -> &'static [Parameter];
-    /// Returns true for a place: treatments can be applied where it launches its arm.
+/// A kind of treatment.
+pub struct TreatmentKind {
+    pub kind: Kind,
+    /// True for a place: treatments can be applied where it launches its arm.
     ///
     /// Labels write that as `KIND::TREATMENT`.
-    fn is_place(&self) -> bool {
-        false
-    }
-    /// Returns true if it changes weigh's own workloads, so that its arm can run no other program.
-    fn needs_workload(&self) -> bool {
-        false
-    }
-    /// Tries what the treatment needs, and changes nothing.
-    fn probe(&self) -> Probe;
+    pub is_place: bool,
+    /// True if it changes weigh's own workloads, so that its arm can run no other program.
+    pub needs_workload: bool,
     /// Returns a procedure without the effect, which the baseline goes through by default.
     ///
     /// docs/before-a-sample.md has what each kind does to a process.
-    fn placebo(&self, parameters: &Parameters) -> Placebo {
-        let _ = parameters;
-        Placebo::Nothing
-    }
+    pub placebo: fn(&Parameters) -> Placebo,
     /// Makes a treatment of parameters that the user wrote.
     ///
-    /// # Errors
-    /// A sentence that says which parameter is wrong, and what it takes.
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String>;
+    /// The error is a sentence that says which parameter is wrong, and what it takes.
+    pub build: fn(&Parameters) -> Result<Box<dyn Treatment>, String>,
     /// Undoes what a treatment of this kind wrote into the journal; also in another process, later.
     ///
-    /// # Errors
-    /// A sentence that says what is left, and how to undo it by hand.
-    fn undo(&self, state: &Value) -> Result<(), String> {
-        let _ = state;
-        Ok(())
+    /// The error is a sentence that says what is left, and how to undo it by hand.
+    pub undo: fn(&Value) -> Result<(), String>,
+}
+
+impl TreatmentKind {
+    /// A kind without a placebo, which writes nothing into the journal.
+    pub const fn of(
+        kind: Kind,
+        build: fn(&Parameters) -> Result<Box<dyn Treatment>, String>,
+    ) -> TreatmentKind {
+        TreatmentKind {
+            kind,
+            is_place: false,
+            needs_workload: false,
+            placebo: |_| Placebo::Nothing,
+            build,
+            undo: |_| Ok(()),
+        }
     }
 }
 
@@ -409,10 +410,10 @@ impl<'a> Launch<'a> {
 
 /// How all is undone that a journal of ours can hold.
 pub fn undoings() -> Vec<Undoing> {
-    let of_kind = |kind: &&'static dyn Kind| {
-        let kind = *kind;
-        let undo = Box::new(move |state: &Value, _: &EntryOwner| kind.undo(state));
-        Undoing { kind: kind.name(), ends_with_boot: true, by_command: true, undo }
+    let of_kind = |treatment: &&'static TreatmentKind| {
+        let undo = treatment.undo;
+        let undo = Box::new(move |state: &Value, _: &EntryOwner| undo(state));
+        Undoing { kind: treatment.kind.name, ends_with_boot: true, by_command: true, undo }
     };
     let own = [
         scratch::undoing(),
@@ -426,21 +427,34 @@ pub fn undoings() -> Vec<Undoing> {
 }
 
 /// All that an arm can be made of: treatments, and fixtures.
-pub fn kinds() -> impl Iterator<Item = &'static dyn Kind> {
-    KINDS.iter().copied().chain(FIXTURES.iter().map(|fixture| fixture as &'static dyn Kind))
+pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+    let fixtures = FIXTURES.iter().map(|fixture| &fixture.kind);
+    KINDS.iter().map(|treatment| &treatment.kind).chain(fixtures)
 }
 
 /// The kind of this name.
-pub fn find(name: &str) -> Option<&'static dyn Kind> {
-    kinds().find(|kind| kind.name() == name)
+pub fn find(name: &str) -> Option<&'static Kind> {
+    kinds().find(|kind| kind.name == name)
+}
+
+/// The kind of treatment of this name; `None` for a fixture.
+fn find_treatment(name: &str) -> Option<&'static TreatmentKind> {
+    KINDS.iter().copied().find(|treatment| treatment.kind.name == name)
 }
 
 /// The treatment of an arm as it was written on the command line.
 pub struct Named {
     pub label: String,
-    /// Kinds of all treatments that it combines.
-    pub kinds: Vec<&'static dyn Kind>,
+    /// Kinds of all treatments and fixtures that it combines.
+    pub kinds: Vec<&'static Kind>,
     pub treatment: Box<dyn Treatment>,
+}
+
+impl Named {
+    /// The kinds of the treatments that it combines.
+    pub fn treatment_kinds(&self) -> impl Iterator<Item = &'static TreatmentKind> {
+        self.kinds.iter().filter_map(|kind| find_treatment(kind.name))
+    }
 }
 
 /// Makes the treatment of an arm: docs/labels.md has the grammar.
@@ -461,7 +475,7 @@ pub fn furnished(text: &str, fixtures: &[String]) -> Result<Named, String> {
         treatments.extend(read_fixture(fixture)?);
     }
     let has_fixture = !fixtures.is_empty();
-    let is_nothing = |term: &Term| term.name == kind::none::KIND.name();
+    let is_nothing = |term: &Term| term.name == kind::none::KIND.kind.name;
     let is_furnished = has_fixture || !places.is_empty();
     let applied = treatments.into_iter().filter(|term| !(is_furnished && is_nothing(term)));
     let mut terms: Vec<Term> = places.into_iter().chain(applied).collect();
@@ -491,12 +505,11 @@ pub fn canonical_fixtures(texts: &[String]) -> Result<Vec<String>, String> {
 
 fn read_fixture(text: &str) -> Result<Vec<Term>, String> {
     let ArmLabel { places, treatments } = label::arm(text, is_name)?;
-    let is_fixture =
-        |term: &Term| FIXTURES.iter().any(|kind| FixtureKind::name(*kind) == term.name);
+    let is_fixture = |term: &Term| weigh_fixture::find(&term.name).is_some();
     match places.is_empty() && treatments.iter().all(is_fixture) {
         true => Ok(treatments),
         false => {
-            let known: Vec<&str> = FIXTURES.iter().map(|kind| FixtureKind::name(*kind)).collect();
+            let known: Vec<&str> = FIXTURES.iter().map(|fixture| fixture.kind.name).collect();
             let name = text.split(':').next().unwrap_or(text);
             Err(format!("`{text}` is not a fixture; {}", near_or_all(name, &known)))
         }
@@ -534,11 +547,11 @@ pub fn with_parameter(
 /// Where the grammar is not kept, or what stands before `::` is no place.
 pub fn read_label(text: &str) -> Result<ArmLabel, String> {
     let arm = label::arm(text, is_name)?;
-    let is_place = |term: &&Term| find(&term.name).is_some_and(|kind| kind.is_place());
+    let is_place = |term: &&Term| find_treatment(&term.name).is_some_and(|kind| kind.is_place);
     match arm.places.iter().find(|term| !is_place(term)) {
         None => Ok(arm),
         Some(place) => {
-            let places = kinds().filter(|kind| kind.is_place()).map(|kind| kind.name());
+            let places = KINDS.iter().filter(|kind| kind.is_place).map(|place| place.kind.name);
             Err(format!(
                 "`{text}`: no such place `{}`: write one of {} before `::`. To have two treatments in \
                  one arm, put `+` between them; quote a value that contains `::`, as in KEY=\"VALUE\"",
@@ -551,7 +564,7 @@ pub fn read_label(text: &str) -> Result<ArmLabel, String> {
 
 /// Returns true if an arm is measured in a virtual machine.
 pub fn is_of_guest(text: &str) -> bool {
-    let is_guest = |term: &Term| term.name == kind::vm::KIND.name();
+    let is_guest = |term: &Term| term.name == kind::vm::KIND.kind.name;
     read_label(text).is_ok_and(|arm| arm.places.iter().chain(&arm.treatments).any(is_guest))
 }
 
@@ -569,7 +582,7 @@ fn is_name(name: &str) -> bool {
 
 fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
     let kind = find(&term.name).ok_or_else(|| {
-        let known: Vec<&str> = kinds().map(|kind| kind.name()).collect();
+        let known: Vec<&str> = kinds().map(|kind| kind.name).collect();
         format!(
             "unknown treatment `{}`; {} (`weigh list treatments` explains them). To weigh a command, put \
              it after `--`",
@@ -577,8 +590,11 @@ fn build(term: &Term) -> Result<Box<dyn Treatment>, String> {
             near_or_all(&term.name, &known)
         )
     })?;
-    check_parameters(term, kind.parameters())?;
-    kind.build(&term.parameters)
+    check_parameters(term, kind.parameters)?;
+    match find_treatment(&term.name) {
+        Some(treatment) => (treatment.build)(&term.parameters),
+        None => of_fixture(term, true),
+    }
 }
 
 /// The path of a file that a parameter names, made absolute: a process with another directory finds it too.

@@ -4,7 +4,7 @@
 //! control group was also moved there. So the baseline goes through the same procedure, without the effect.
 
 use super::kind::none;
-use super::{Kind, canonical, find, is_name, read_label};
+use super::{canonical, find_treatment, is_name, read_label};
 use weigh_model::label::{ArmLabel, Parameters, Term};
 
 /// Baseline that a kind of treatment offers.
@@ -33,7 +33,7 @@ impl DefaultBaseline {
     /// As [`canonical`].
     pub fn of(arms: &[String]) -> Result<DefaultBaseline, String> {
         let placebos = arms.iter().map(|arm| of_arm(arm)).collect::<Result<Vec<_>, _>>()?;
-        let nothing = |warning| DefaultBaseline { label: none::KIND.name().into(), warning };
+        let nothing = |warning| DefaultBaseline { label: none::KIND.kind.name.into(), warning };
         if let Some(why) = placebos.iter().find_map(|placebo| placebo.as_ref().err()) {
             return Ok(nothing(Some(format!(
                 "The baseline is `none`, so the effect includes the cost of applying the treatment: \
@@ -65,7 +65,8 @@ fn are_several(labels: &[Option<&str>]) -> String {
 fn of_arm(text: &str) -> Result<Result<Option<String>, String>, String> {
     let ArmLabel { places, treatments } = read_label(text)?;
     let placebo = |term: &Term| {
-        find(&term.name).map_or(Placebo::Nothing, |kind| kind.placebo(&term.parameters))
+        let kind = find_treatment(&term.name);
+        kind.map_or(Placebo::Nothing, |kind| (kind.placebo)(&term.parameters))
     };
     let (mut ours, mut lacks_place) = (ArmLabel::default(), false);
     let terms = places.into_iter().map(|term| (term, true));
@@ -142,12 +143,12 @@ mod tests {
             assert!(rows.len() == 1 && columns(rows[0]) == 4, "`{name}`: {rows:?}");
             rows[0]
         };
-        let kinds: Vec<&dyn Kind> = kinds().collect();
-        assert!(kinds.len() >= 33, "{}", kinds.len());
-        for kind in kinds {
-            let offers = kind.placebo(&Parameters::default()) != Placebo::Nothing;
-            let is_default = row(kind.name()).contains("**Default**");
-            assert_eq!(offers, is_default, "the placebo of `{}`", kind.name());
+        let names: Vec<&str> = kinds().map(|kind| kind.name).collect();
+        assert!(names.len() >= 33, "{}", names.len());
+        for name in names {
+            let placebo = find_treatment(name).map(|kind| (kind.placebo)(&Parameters::default()));
+            let offers = placebo.is_some_and(|placebo| placebo != Placebo::Nothing);
+            assert_eq!(offers, row(name).contains("**Default**"), "the placebo of `{name}`");
         }
     }
 

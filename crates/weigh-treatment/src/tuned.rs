@@ -3,20 +3,18 @@
 //! The fixtures may be in the arm's label, in the labels of all arms, or belong to one workload.
 
 use super::kind::server;
-use super::{FIXTURES, FixtureKind, Kind, read_label};
+use super::read_label;
 use weigh_model::kind::is_of_form;
 use weigh_model::label::{Parameters, Term};
 
 /// Gives a fixture what the treatments of its arm ask of the servers that it has. Whether there was anything.
 pub fn tune(fixture: &mut Term, arm: &[Term]) -> bool {
-    let Some(kind) = FIXTURES.iter().find(|kind| FixtureKind::name(**kind) == fixture.name) else {
-        return false;
-    };
-    let heads =
-        FixtureKind::parameters(*kind).iter().filter_map(|known| known.form.split_once('='));
+    let Some(found) = weigh_fixture::find(&fixture.name) else { return false };
+    let forms = found.kind.parameters.iter().map(|known| known.form);
+    let heads = forms.filter_map(|form| form.split_once('='));
     let of_servers: Vec<&str> = heads.map(|(head, _)| head).filter(|h| h.contains('.')).collect();
     let mut is_tuned = false;
-    for term in arm.iter().filter(|term| term.name == server::KIND.name()) {
+    for term in arm.iter().filter(|term| term.name == server::KIND.kind.name) {
         for (key, value) in term.parameters.iter() {
             if of_servers.iter().any(|form| is_of_form(key, form)) {
                 let value = value.unwrap_or_default();
@@ -31,7 +29,7 @@ pub fn tune(fixture: &mut Term, arm: &[Term]) -> bool {
 /// Returns the settings that an arm asks of its servers, for all servers together.
 pub fn asked_of_servers(arm: &str) -> Option<Parameters> {
     let terms = read_label(arm).ok()?.treatments.into_iter();
-    let mut of_servers = terms.filter(|term| term.name == server::KIND.name());
+    let mut of_servers = terms.filter(|term| term.name == server::KIND.kind.name);
     of_servers.next().map(|term| term.parameters)
 }
 

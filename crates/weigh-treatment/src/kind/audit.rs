@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use serde_json::Value;
-
 use crate::audit::configuration::{Configuration, Shared};
 use crate::audit::limits::Wanted;
 use crate::audit::live::HostRules;
@@ -21,8 +19,8 @@ use crate::audit::state::Snapshot;
 use crate::audit::watch::Watch;
 use crate::audit::{BASELINE_LOGINUID, needs, quantities, setup, system};
 use crate::{
-    ApplyContext, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
-    absolute,
+    ApplyContext, Kind, Launch, Occupied, Parameter, Role, Treatment, TreatmentError,
+    TreatmentKind, absolute,
 };
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
@@ -36,81 +34,67 @@ use weigh_model::label::Parameters;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_workload::setup::Setup;
 
-pub static KIND: Audit = Audit;
+pub static KIND: TreatmentKind = TreatmentKind {
+    undo: |state| Snapshot::from_journal(state)?.undo(),
+    ..TreatmentKind::of(
+        Kind {
+            name: "audit",
+            summary: "kernel auditing of every system call, or with the rules of a file",
+            parameters: &[
+                Parameter {
+                    form: "rules=FILE",
+                    help: "load the rules of this file or directory instead of auditing everything",
+                },
+                Parameter {
+                    form: "backlog=N",
+                    help: "the backlog limit, in records; default 8192",
+                },
+                SINK,
+                FLUSH,
+                Parameter {
+                    form: "wait=TIME",
+                    help: "longest time that a process blocks when the backlog is full; 0 drops the \
+                           record; default: the host's setting",
+                },
+                Parameter {
+                    form: "live",
+                    help: "weigh the rules that are loaded on this host, without unloading them",
+                },
+                Parameter {
+                    form: "residual",
+                    help: "weigh the cost that remains after auditing is switched off, until the next boot",
+                },
+            ],
+            probe,
+        },
+        build,
+    )
+};
 
 /// Most records that rules may make of a program's start and end, between the canaries.
 const RECORDS_OF_A_START: u64 = 32;
 
-pub struct Audit;
-
-impl Kind for Audit {
-    fn name(&self) -> &'static str {
-        "audit"
-    }
-
-    fn summary(&self) -> &'static str {
-        "kernel auditing of every system call, or with the rules of a file"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                form: "rules=FILE",
-                help: "load the rules of this file or directory instead of auditing everything",
-            },
-            Parameter { form: "backlog=N", help: "the backlog limit, in records; default 8192" },
-            SINK,
-            FLUSH,
-            Parameter {
-                form: "wait=TIME",
-                help: "longest time that a process blocks when the backlog is full; 0 drops the record; \
-                     default: the host's setting",
-            },
-            Parameter {
-                form: "live",
-                help: "weigh the rules that are loaded on this host, without unloading them",
-            },
-            Parameter {
-                form: "residual",
-                help: "weigh the cost that remains after auditing is switched off, until the next boot",
-            },
-        ]
-    }
-
-    fn probe(&self) -> Probe {
-        probe()
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let wanted = Wanted::read(parameters)?;
-        let rules = parameters.value("rules").map(absolute).transpose()?;
-        let sink = SinkChoice::parse(parameters)?;
-        let is_plain = rules.is_none() && wanted == Wanted::default() && sink == SinkChoice::Usual;
-        match (parameters.has("residual"), parameters.has("live")) {
-            (false, false) => {}
-            (true, false) if is_plain => return Ok(Box::new(Residual::default())),
-            (false, true) if is_plain => return Ok(Box::new(HostRules::new()?)),
-            (true, false) => {
-                return Err(
-                    "audit:residual takes no rules, backlog or sink, as auditing is off".into()
-                );
-            }
-            (_, true) => {
-                return Err(
-                    "audit:live takes no other parameter: it weighs this host as it is".into()
-                );
-            }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let wanted = Wanted::read(parameters)?;
+    let rules = parameters.value("rules").map(absolute).transpose()?;
+    let sink = SinkChoice::parse(parameters)?;
+    let is_plain = rules.is_none() && wanted == Wanted::default() && sink == SinkChoice::Usual;
+    match (parameters.has("residual"), parameters.has("live")) {
+        (false, false) => {}
+        (true, false) if is_plain => return Ok(Box::new(Residual::default())),
+        (false, true) if is_plain => return Ok(Box::new(HostRules::new()?)),
+        (true, false) => {
+            return Err("audit:residual takes no rules, backlog or sink, as auditing is off".into());
         }
-        let rules = rules
-            .map(|path| Ok::<_, String>((RuleSet::read(std::slice::from_ref(&path))?, path)))
-            .transpose()?;
-        let (lines, shared, arm) = (Vec::new(), None, None);
-        Ok(Box::new(Auditing { rules, wanted, sink, lines, shared, arm }))
+        (_, true) => {
+            return Err("audit:live takes no other parameter: it weighs this host as it is".into());
+        }
     }
-
-    fn undo(&self, state: &Value) -> Result<(), String> {
-        Snapshot::from_journal(state)?.undo()
-    }
+    let rules = rules
+        .map(|path| Ok::<_, String>((RuleSet::read(std::slice::from_ref(&path))?, path)))
+        .transpose()?;
+    let (lines, shared, arm) = (Vec::new(), None, None);
+    Ok(Box::new(Auditing { rules, wanted, sink, lines, shared, arm }))
 }
 
 struct Auditing {
@@ -347,7 +331,7 @@ mod tests {
     use crate::parameters_of;
 
     fn build(text: &str) -> Result<Box<dyn Treatment>, String> {
-        KIND.build(&parameters_of(text))
+        (KIND.build)(&parameters_of(text))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::boot::{BootEntry, BootState, NAME, NormalBoot, may_boot};
 use crate::guest::options::GuestOptions;
-use crate::{ApplyContext, Kind, Launch, Treatment, TreatmentError};
+use crate::{ApplyContext, Kind, Launch, Treatment, TreatmentError, TreatmentKind};
 use weigh_host::machine;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -12,21 +12,11 @@ use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
 
-pub static KIND: MachineBoot = MachineBoot;
-
-pub struct MachineBoot;
-
-impl Kind for MachineBoot {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn summary(&self) -> &'static str {
-        "boots of this machine, which weigh reboots: SELinux, kernels, boot options"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: NAME,
+        summary: "boots of this machine, which weigh reboots: SELinux, kernels, boot options",
+        parameters: &[
             Parameter { form: "selinux", help: "SELinux with this machine's policy, enforcing" },
             Parameter { form: "selinux=permissive", help: "SELinux that denies nothing" },
             Parameter { form: "apparmor", help: "AppArmor with this machine's profiles" },
@@ -37,21 +27,23 @@ impl Kind for MachineBoot {
                 form: "kernel=PATH",
                 help: "a vmlinuz, with its initramfs in the same directory",
             },
-        ]
-    }
+        ],
+        probe,
+    },
+    build,
+);
 
-    fn probe(&self) -> Probe {
-        match may_boot() {
-            Ok(()) => Probe::Available,
-            Err(problem) if !rustix::process::geteuid().is_root() => Probe::NeedsRoot(problem),
-            Err(problem) => Probe::Broken(problem),
-        }
+fn probe() -> Probe {
+    match may_boot() {
+        Ok(()) => Probe::Available,
+        Err(problem) if !rustix::process::geteuid().is_root() => Probe::NeedsRoot(problem),
+        Err(problem) => Probe::Broken(problem),
     }
+}
 
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let options = GuestOptions::of(parameters)?;
-        Ok(Box::new(OneArm { options, entry: None, mark: String::new(), boot_id: String::new() }))
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let options = GuestOptions::of(parameters)?;
+    Ok(Box::new(OneArm { options, entry: None, mark: String::new(), boot_id: String::new() }))
 }
 
 struct OneArm {

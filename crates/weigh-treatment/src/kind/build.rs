@@ -11,8 +11,10 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::rebuild::compiler::Compiler;
-use crate::rebuild::{LINKS, Link, build, digest_of_sources};
-use crate::{ApplyContext, Kind, Launch, PairDraw, Place, Placebo, Treatment, TreatmentError};
+use crate::rebuild::{self, LINKS, Link, digest_of_sources};
+use crate::{
+    ApplyContext, Kind, Launch, PairDraw, Place, Placebo, Treatment, TreatmentError, TreatmentKind,
+};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -21,59 +23,49 @@ use weigh_model::label::Parameters;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::sources::{COMPILER, FLAGS};
 
-pub static KIND: Build = Build;
+pub static KIND: TreatmentKind = TreatmentKind {
+    needs_workload: true,
+    placebo,
+    ..TreatmentKind::of(
+        Kind {
+            name: "build",
+            summary: "the workloads, built again by a different compiler or with different flags",
+            parameters: &[
+                Parameter { form: "cc=NAME", help: "name or path of the compiler; default cc" },
+                Parameter { form: "cflags=FLAGS", help: "compiler flags; default -O2" },
+                Parameter { form: "ldflags=FLAGS", help: "linker flags" },
+            ],
+            probe,
+        },
+        build,
+    )
+};
 
 /// One of these shows that something can be built here.
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 
-pub struct Build;
-
-impl Kind for Build {
-    fn name(&self) -> &'static str {
-        "build"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the workloads, built again by a different compiler or with different flags"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter { form: "cc=NAME", help: "name or path of the compiler; default cc" },
-            Parameter { form: "cflags=FLAGS", help: "compiler flags; default -O2" },
-            Parameter { form: "ldflags=FLAGS", help: "linker flags" },
-        ]
-    }
-
-    fn needs_workload(&self) -> bool {
-        true
-    }
-
-    /// A build here with the default flags; the embedded one is another's, and linked once.
-    fn placebo(&self, _: &Parameters) -> Placebo {
-        match Compiler::named(None, FLAGS, None) {
-            Ok(_) => Placebo::Of(Parameters::default()),
-            Err(problem) => Placebo::Impossible(format!("`build` does not work here ({problem})")),
+fn probe() -> Probe {
+    let found: Result<Vec<_>, String> = COMPILERS.into_iter().map(program::find).collect();
+    match found {
+        Err(problem) => Probe::Broken(problem),
+        Ok(found) if found.iter().flatten().count() == 0 => {
+            Probe::Broken(format!("no C compiler found ({}): install one", COMPILERS.join(", ")))
         }
+        Ok(_) => Probe::Available,
     }
+}
 
-    fn probe(&self) -> Probe {
-        let found: Result<Vec<_>, String> = COMPILERS.into_iter().map(program::find).collect();
-        match found {
-            Err(problem) => Probe::Broken(problem),
-            Ok(found) if found.iter().flatten().count() == 0 => Probe::Broken(format!(
-                "no C compiler found ({}): install one",
-                COMPILERS.join(", ")
-            )),
-            Ok(_) => Probe::Available,
-        }
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let cflags = parameters.value("cflags").unwrap_or(FLAGS);
+    let compiler = Compiler::named(parameters.value("cc"), cflags, parameters.value("ldflags"))?;
+    Ok(Box::new(Rebuilt::by(compiler)))
+}
 
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let cflags = parameters.value("cflags").unwrap_or(FLAGS);
-        let compiler =
-            Compiler::named(parameters.value("cc"), cflags, parameters.value("ldflags"))?;
-        Ok(Box::new(Rebuilt::by(compiler)))
+/// A build here with the default flags; the embedded one is another's, and linked once.
+fn placebo(_: &Parameters) -> Placebo {
+    match Compiler::named(None, FLAGS, None) {
+        Ok(_) => Placebo::Of(Parameters::default()),
+        Err(problem) => Placebo::Impossible(format!("`build` does not work here ({problem})")),
     }
 }
 
@@ -133,8 +125,13 @@ impl Rebuilt {
             TreatmentError::Unavailable(format!("cannot make {}: {error}", directory.display()))
         })?;
         let name = format!("{:x}", Sha256::digest(self.content()));
-        let links =
-            build(&self.compiler, &directory, &name[..12], context.seed, context.interrupted)?;
+        let links = rebuild::build(
+            &self.compiler,
+            &directory,
+            &name[..12],
+            context.seed,
+            context.interrupted,
+        )?;
         Ok(Built { directory, links, arms: Cell::new(0) })
     }
 }
@@ -279,7 +276,7 @@ mod tests {
     use weigh_workload::setup::Setup;
 
     fn refused(label: &str) -> String {
-        KIND.build(&parameters_of(label)).err().unwrap()
+        (KIND.build)(&parameters_of(label)).err().unwrap()
     }
 
     #[test]

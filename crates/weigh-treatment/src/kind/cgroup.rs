@@ -5,7 +5,9 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use crate::control_group::{PlannedGroup, remove};
-use crate::{ApplyContext, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError};
+use crate::{
+    ApplyContext, Kind, Launch, Parameter, Placebo, Probe, Treatment, TreatmentError, TreatmentKind,
+};
 use weigh_host::machine::hierarchies::Hierarchies;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
@@ -15,84 +17,76 @@ use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::cpus_of;
 use weigh_workload::setup::kind::control_group::ControlGroup;
 
-pub static KIND: Cgroup = Cgroup;
+pub static KIND: TreatmentKind = TreatmentKind {
+    placebo,
+    ..TreatmentKind::of(
+        Kind {
+            name: "cgroup",
+            summary: "a private control group with limits on CPU time, memory, processes or disks",
+            parameters: &[
+                Parameter {
+                    form: "FILE=VALUE",
+                    help: "a setting of version 2: cpu.max=\"5000 10000\", memory.max=100M, pids.max=50",
+                },
+                Parameter {
+                    form: "CONTROLLER",
+                    help: "a group without a limit: cpu, cpuset, io, memory or pids; the default baseline \
+                           for limits of that controller",
+                },
+            ],
+            probe,
+        },
+        build,
+    )
+};
 
 /// Controllers that limit or share something.
 const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "io", "memory", "pids"];
 const CPUS: &str = "cpuset.cpus";
 
-pub struct Cgroup;
-
-impl Kind for Cgroup {
-    fn name(&self) -> &'static str {
-        "cgroup"
+fn probe() -> Probe {
+    let hierarchies = Hierarchies::read(Path::new("/"));
+    let (places, problems): (Vec<_>, Vec<_>) =
+        CONTROLLERS.iter().map(|name| hierarchies.place_for(name)).partition(Result::is_ok);
+    if places.iter().flatten().any(|place| access(&place.parent, Access::WRITE_OK).is_ok()) {
+        return Probe::Available;
     }
-
-    fn summary(&self) -> &'static str {
-        "a private control group with limits on CPU time, memory, processes or disks"
+    match problems.into_iter().find_map(Result::err) {
+        _ if hierarchies.is_empty() => Probe::Broken("no control groups are mounted here".into()),
+        Some(problem) if places.is_empty() => Probe::Broken(problem),
+        _ => Probe::NeedsRoot("only root can create control groups".into()),
     }
+}
 
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                form: "FILE=VALUE",
-                help: "a setting of version 2: cpu.max=\"5000 10000\", memory.max=100M, pids.max=50",
-            },
-            Parameter {
-                form: "CONTROLLER",
-                help: "a group without a limit: cpu, cpuset, io, memory or pids; the default baseline for \
-                       limits of that controller",
-            },
-        ]
-    }
+/// A group of the same controllers without limits: a process is also moved there, waits for the move, and
+/// is accounted in one more group.
+fn placebo(parameters: &Parameters) -> Placebo {
+    Placebo::Of(Parameters::of_words(parameters.iter().map(|(key, _)| controller_of(key))))
+}
 
-    /// A group of the same controllers without limits: a process is also moved there, waits for the move, and
-    /// is accounted in one more group.
-    fn placebo(&self, parameters: &Parameters) -> Placebo {
-        Placebo::Of(Parameters::of_words(parameters.iter().map(|(key, _)| controller_of(key))))
-    }
-
-    fn probe(&self) -> Probe {
-        let hierarchies = Hierarchies::read(Path::new("/"));
-        let (places, problems): (Vec<_>, Vec<_>) =
-            CONTROLLERS.iter().map(|name| hierarchies.place_for(name)).partition(Result::is_ok);
-        if places.iter().flatten().any(|place| access(&place.parent, Access::WRITE_OK).is_ok()) {
-            return Probe::Available;
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let pair = |(key, value): (&str, Option<&str>)| {
+        let (controller, rest) = key.split_once('.').unwrap_or((key, ""));
+        if value.is_none() && CONTROLLERS.contains(&key) {
+            return Ok((key.to_owned(), None));
         }
-        match problems.into_iter().find_map(Result::err) {
-            _ if hierarchies.is_empty() => {
-                Probe::Broken("no control groups are mounted here".into())
-            }
-            Some(problem) if places.is_empty() => Probe::Broken(problem),
-            _ => Probe::NeedsRoot("only root can create control groups".into()),
+        let is_file = rest.bytes().all(|byte| byte.is_ascii_lowercase() || b"._".contains(&byte));
+        if !CONTROLLERS.contains(&controller) || rest.is_empty() || !is_file {
+            return Err(format!(
+                "`{key}` is not a setting of a control group: its name must begin with {}",
+                CONTROLLERS.join("., ") + "."
+            ));
         }
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let pair = |(key, value): (&str, Option<&str>)| {
-            let (controller, rest) = key.split_once('.').unwrap_or((key, ""));
-            if value.is_none() && CONTROLLERS.contains(&key) {
-                return Ok((key.to_owned(), None));
-            }
-            let is_file =
-                rest.bytes().all(|byte| byte.is_ascii_lowercase() || b"._".contains(&byte));
-            if !CONTROLLERS.contains(&controller) || rest.is_empty() || !is_file {
-                return Err(format!(
-                    "`{key}` is not a setting of a control group: its name must begin with {}",
-                    CONTROLLERS.join("., ") + "."
-                ));
-            }
-            let value = value.unwrap_or_default().trim();
-            match value.is_empty() || value.contains(char::is_control) {
-                true => Err(format!("{key}= takes one line of text")),
-                false => Ok((key.to_owned(), Some(value.to_owned()))),
-            }
-        };
-        let settings: Vec<_> = parameters.iter().map(pair).collect::<Result<_, _>>()?;
-        match settings.is_empty() {
-            true => Err("`cgroup` needs a limit: cgroup:memory.max=100M".into()),
-            false => Ok(Box::new(Grouped { settings, ..Grouped::default() })),
+        let value = value.unwrap_or_default().trim();
+        match value.is_empty() || value.contains(char::is_control) {
+            true => Err(format!("{key}= takes one line of text")),
+            false => Ok((key.to_owned(), Some(value.to_owned()))),
         }
+    };
+    let settings: Vec<_> = parameters.iter().map(pair).collect::<Result<_, _>>()?;
+    match settings.is_empty() {
+        true => Err("`cgroup` needs a limit: cgroup:memory.max=100M".into()),
+        false => Ok(Box::new(Grouped { settings, ..Grouped::default() })),
     }
 }
 

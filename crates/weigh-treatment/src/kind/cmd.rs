@@ -3,7 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::{ApplyContext, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError};
+use crate::{
+    ApplyContext, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError, TreatmentKind,
+};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::running::CurrentCommand;
 use weigh_host::undo::undo_command;
@@ -11,21 +13,11 @@ use weigh_host::undo::undo_command::UserCommand;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
-pub static KIND: Cmd = Cmd;
-
-pub struct Cmd;
-
-impl Kind for Cmd {
-    fn name(&self) -> &'static str {
-        "cmd"
-    }
-
-    fn summary(&self) -> &'static str {
-        "any other change: shell commands that apply, undo and verify it"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "cmd",
+        summary: "any other change: shell commands that apply, undo and verify it",
+        parameters: &[
             Parameter {
                 form: "apply=COMMAND",
                 help: "apply the change; runs before treated samples",
@@ -39,31 +31,29 @@ impl Kind for Cmd {
                 form: "verify=COMMAND",
                 help: "exit with status 0 if the change is in force, with a different status if not",
             },
-        ]
-    }
+        ],
+        probe: || Probe::Available,
+    },
+    build,
+);
 
-    fn probe(&self) -> Probe {
-        Probe::Available
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let directory = std::env::current_dir()
-            .map_err(|error| format!("cannot find the current directory: {error}"))?;
-        let command = |name: &str, what: &str| match parameters.value(name) {
-            Some(line) if !line.trim().is_empty() && !line.contains('\0') => {
-                Ok(UserCommand { line: line.to_owned(), directory: directory.clone() })
-            }
-            _ => Err(format!("`cmd` needs {name}=\"COMMAND\", which {what}")),
-        };
-        Ok(Box::new(Commanded {
-            apply: command("apply", "applies the change")?,
-            undo: command("undo", "undoes the change; the guard also runs it if weigh dies")?,
-            verify: command("verify", "exits with status 0 only if the change is in force")?,
-            turn: Rc::default(),
-            arm: 0,
-            running: None,
-        }))
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let directory = std::env::current_dir()
+        .map_err(|error| format!("cannot find the current directory: {error}"))?;
+    let command = |name: &str, what: &str| match parameters.value(name) {
+        Some(line) if !line.trim().is_empty() && !line.contains('\0') => {
+            Ok(UserCommand { line: line.to_owned(), directory: directory.clone() })
+        }
+        _ => Err(format!("`cmd` needs {name}=\"COMMAND\", which {what}")),
+    };
+    Ok(Box::new(Commanded {
+        apply: command("apply", "applies the change")?,
+        undo: command("undo", "undoes the change; the guard also runs it if weigh dies")?,
+        verify: command("verify", "exits with status 0 only if the change is in force")?,
+        turn: Rc::default(),
+        arm: 0,
+        running: None,
+    }))
 }
 
 /// Whose change is in force.

@@ -1,41 +1,29 @@
 //! `cpus`: the CPUs on which the workload may run.
 
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
 
-pub static KIND: Cpus = Cpus;
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "cpus",
+        summary: "the CPUs on which the workload may run",
+        parameters: &[Parameter { form: "LIST", help: "as in cpus:0, cpus:0-1, cpus:0,2-3" }],
+        probe: || Probe::Available,
+    },
+    build,
+);
 
-pub struct Cpus;
-
-impl Kind for Cpus {
-    fn name(&self) -> &'static str {
-        "cpus"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the CPUs on which the workload may run"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "LIST", help: "as in cpus:0, cpus:0-1, cpus:0,2-3" }]
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::Available
-    }
-
-    /// Makes the treatment without checking that the CPUs exist, which the launcher does.
-    ///
-    /// The launcher may be on another machine.
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let list = parameters.iter().map(|(part, _)| part).collect::<Vec<_>>().join(",");
-        match cpus_of(&list) {
-            Some(cpus) => Ok(Box::new(Confined { cpus, others: None })),
-            None => Err(format!("`cpus:{list}`: takes a list of CPUs, such as cpus:0,2-3")),
-        }
+/// Makes the treatment without checking that the CPUs exist, which the launcher does.
+///
+/// The launcher may be on another machine.
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let list = parameters.iter().map(|(part, _)| part).collect::<Vec<_>>().join(",");
+    match cpus_of(&list) {
+        Some(cpus) => Ok(Box::new(Confined { cpus, others: None })),
+        None => Err(format!("`cpus:{list}`: takes a list of CPUs, such as cpus:0,2-3")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind};
 use trust::allowed::executable_or_absent;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
@@ -13,7 +13,18 @@ use weigh_workload::executable::FILE_NAME;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::variables::Variables;
 
-pub static KIND: Env = Env;
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "env",
+        summary: "environment variables of the workload",
+        parameters: &[Parameter {
+            form: "NAME=VALUE",
+            help: "one or several; NAME=\"\" for an empty value",
+        }],
+        probe: || Probe::Available,
+    },
+    build,
+);
 
 /// The size of the environment is drawn anew with this one for every sample.
 const PADDING: &str = "WEIGH_PADDING";
@@ -26,37 +37,17 @@ const LOCALE: &str = "LC_ALL";
 const DIRECTORIES: &str = "LD_LIBRARY_PATH";
 const LOADED: [&str; 3] = ["LD_PRELOAD", "LD_AUDIT", DIRECTORIES];
 
-pub struct Env;
-
-impl Kind for Env {
-    fn name(&self) -> &'static str {
-        "env"
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let set = parameters.named_values()?;
+    if parameters.has(PADDING) {
+        return Err(format!("{PADDING} is reserved for weigh: leave it out"));
     }
-
-    fn summary(&self) -> &'static str {
-        "environment variables of the workload"
+    for (name, value) in set.iter().filter(|(name, _)| LOADED.contains(&&**name)) {
+        check_loaded(name, value).map_err(|error| format!("env:{name}={value}: {error}"))?;
     }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "NAME=VALUE", help: "one or several; NAME=\"\" for an empty value" }]
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::Available
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let set = parameters.named_values()?;
-        if parameters.has(PADDING) {
-            return Err(format!("{PADDING} is reserved for weigh: leave it out"));
-        }
-        for (name, value) in set.iter().filter(|(name, _)| LOADED.contains(&&**name)) {
-            check_loaded(name, value).map_err(|error| format!("env:{name}={value}: {error}"))?;
-        }
-        match set.is_empty() {
-            true => Err("`env` needs a variable: env:NAME=VALUE".into()),
-            false => Ok(Box::new(Environment { set })),
-        }
+    match set.is_empty() {
+        true => Err("`env` needs a variable: env:NAME=VALUE".into()),
+        false => Ok(Box::new(Environment { set })),
     }
 }
 

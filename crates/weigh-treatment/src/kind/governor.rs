@@ -3,46 +3,38 @@
 use std::path::Path;
 
 use crate::switched::{Switch, Switched};
-use crate::{Kind, Parameter, Probe, Treatment, only_word, writable};
+use crate::{Kind, Parameter, Probe, Treatment, TreatmentKind, only_word, writable};
 use weigh_host::machine::fix::{CPUFREQ, governors, policies};
 use weigh_host::undo::claim::CPUS;
 use weigh_model::label::Parameters;
 
-pub static KIND: Governor = Governor;
-
-pub struct Governor;
-
-impl Kind for Governor {
-    fn name(&self) -> &'static str {
-        "governor"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the governor that chooses the clock rate of all CPUs"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "governor",
+        summary: "the governor that chooses the clock rate of all CPUs",
+        parameters: &[Parameter {
             form: "NAME",
             help: "a governor of the driver, such as performance, powersave or schedutil",
-        }]
-    }
+        }],
+        probe,
+    },
+    build,
+);
 
-    fn probe(&self) -> Probe {
-        match policies(Path::new("/")).first() {
-            Some(policy) => writable(&format!("{CPUFREQ}/{policy}/scaling_governor")),
-            None => Probe::Broken(format!(
-                "this system shows no governor ({CPUFREQ}): its firmware or hypervisor sets the clock \
-                 rate"
-            )),
-        }
+fn probe() -> Probe {
+    match policies(Path::new("/")).first() {
+        Some(policy) => writable(&format!("{CPUFREQ}/{policy}/scaling_governor")),
+        None => Probe::Broken(format!(
+            "this system shows no governor ({CPUFREQ}): its firmware or hypervisor sets the clock \
+             rate"
+        )),
     }
+}
 
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let wanted =
-            only_word(parameters).ok_or("`governor` takes one governor: governor:performance")?;
-        Ok(Box::new(switched(Path::new("/"), wanted)?))
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let wanted =
+        only_word(parameters).ok_or("`governor` takes one governor: governor:performance")?;
+    Ok(Box::new(switched(Path::new("/"), wanted)?))
 }
 
 fn switched(root: &Path, wanted: &str) -> Result<Switched, String> {

@@ -2,50 +2,43 @@
 
 use crate::remote::connection::Connection;
 use crate::remote::{PARAMETERS, RemoteSession, Ssh};
-use crate::{ApplyContext, Kind, Launch, PairDraw, Place, Reach, Treatment, TreatmentError};
+use crate::{
+    ApplyContext, Kind, Launch, PairDraw, Place, Reach, Treatment, TreatmentError, TreatmentKind,
+};
 use trust::program;
 use weigh_host::undo::guard::Guard;
 use weigh_model::described::{line, machine_changes};
 use weigh_model::evidence::Evidence;
-use weigh_model::kind::{Parameter, Probe};
+use weigh_model::kind::Probe;
 use weigh_model::label::Parameters;
 use weigh_model::printable::brief;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::whereabouts::Whereabouts;
 
-pub static KIND: OtherHost = OtherHost;
+pub static KIND: TreatmentKind = TreatmentKind {
+    is_place: true,
+    ..TreatmentKind::of(
+        Kind {
+            name: "host",
+            summary: "a different machine, reached by ssh, compared with this one",
+            parameters: &PARAMETERS,
+            probe,
+        },
+        build,
+    )
+};
 
-pub struct OtherHost;
-
-impl Kind for OtherHost {
-    fn name(&self) -> &'static str {
-        "host"
+fn probe() -> Probe {
+    match program::find("ssh") {
+        Ok(Some(_)) => Probe::Available,
+        Ok(None) => Probe::Broken("ssh is missing: install openssh-client".into()),
+        Err(problem) => Probe::Broken(problem),
     }
+}
 
-    fn summary(&self) -> &'static str {
-        "a different machine, reached by ssh, compared with this one"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn is_place(&self) -> bool {
-        true
-    }
-
-    fn probe(&self) -> Probe {
-        match program::find("ssh") {
-            Ok(Some(_)) => Probe::Available,
-            Ok(None) => Probe::Broken("ssh is missing: install openssh-client".into()),
-            Err(problem) => Probe::Broken(problem),
-        }
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        Ok(Box::new(OnHost { visit: RemoteSession::to(Ssh::of(parameters, "host:USER@HOST")?) }))
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    Ok(Box::new(OnHost { visit: RemoteSession::to(Ssh::of(parameters, "host:USER@HOST")?) }))
 }
 
 struct OnHost {

@@ -2,53 +2,43 @@
 
 use std::io;
 
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::landlock_layers::LandlockLayers;
 
-pub static KIND: Landlock = Landlock;
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "landlock",
+        summary: "layers of Landlock around the workload that allow all it does",
+        parameters: &[Parameter { form: "layers=N", help: "number of nested layers; default 1" }],
+        probe,
+    },
+    build,
+);
 
 /// As many as the kernel allows.
 const MOST_LAYERS: u32 = 16;
 
-pub struct Landlock;
-
-impl Kind for Landlock {
-    fn name(&self) -> &'static str {
-        "landlock"
-    }
-
-    fn summary(&self) -> &'static str {
-        "layers of Landlock around the workload that allow all it does"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "layers=N", help: "number of nested layers; default 1" }]
-    }
-
-    fn probe(&self) -> Probe {
-        match LandlockLayers::version() {
-            Ok(_) => Probe::Available,
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-                Probe::Broken(
-                    "Landlock is not among the kernel's security modules: add it to lsm= on the kernel's \
-                     command line"
-                        .into()
-                )
-            }
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                Probe::Broken("this kernel lacks Landlock, which needs Linux 5.13".into())
-            }
-            Err(error) => Probe::Broken(format!("cannot query Landlock: {error}")),
+fn probe() -> Probe {
+    match LandlockLayers::version() {
+        Ok(_) => Probe::Available,
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Probe::Broken(
+            "Landlock is not among the kernel's security modules: add it to lsm= on the kernel's \
+                 command line"
+                .into(),
+        ),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            Probe::Broken("this kernel lacks Landlock, which needs Linux 5.13".into())
         }
+        Err(error) => Probe::Broken(format!("cannot query Landlock: {error}")),
     }
+}
 
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let layers = parameters.number("layers", 1..=MOST_LAYERS)?.unwrap_or(1);
-        Ok(Box::new(Layers { layers }))
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let layers = parameters.number("layers", 1..=MOST_LAYERS)?.unwrap_or(1);
+    Ok(Box::new(Layers { layers }))
 }
 
 struct Layers {

@@ -1,42 +1,32 @@
 //! `nice`: how nice the workload is to others that want the CPU.
 
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, only_word};
+use crate::{
+    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind, only_word,
+};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::nice_level::NiceLevel;
 
-pub static KIND: Nice = Nice;
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "nice",
+        summary: "niceness of the workload (CPU priority)",
+        parameters: &[Parameter { form: "N", help: "niceness, -20 to 19; lowering it needs root" }],
+        probe: || Probe::Available,
+    },
+    build,
+);
 
 const LEVELS: std::ops::RangeInclusive<i32> = -20..=19;
 
-pub struct Nice;
-
-impl Kind for Nice {
-    fn name(&self) -> &'static str {
-        "nice"
-    }
-
-    fn summary(&self) -> &'static str {
-        "niceness of the workload (CPU priority)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { form: "N", help: "niceness, -20 to 19; lowering it needs root" }]
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::Available
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let word = only_word(parameters).ok_or("`nice` takes one level: nice:5")?;
-        let level = word.parse().ok().filter(|level| LEVELS.contains(level));
-        let level = level.ok_or_else(|| {
-            format!("nice:{word}: takes a whole number from {} to {}", LEVELS.start(), LEVELS.end())
-        })?;
-        Ok(Box::new(Niceness { level, others: None }))
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let word = only_word(parameters).ok_or("`nice` takes one level: nice:5")?;
+    let level = word.parse().ok().filter(|level| LEVELS.contains(level));
+    let level = level.ok_or_else(|| {
+        format!("nice:{word}: takes a whole number from {} to {}", LEVELS.start(), LEVELS.end())
+    })?;
+    Ok(Box::new(Niceness { level, others: None }))
 }
 
 struct Niceness {

@@ -1,37 +1,20 @@
 //! `none`: nothing at all, so that `weigh compare none` weighs two identical arms through the very
 //! same path (an A/A experiment): what it calls different is a false alarm.
 
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use crate::{Kind, Launch, Probe, Reach, Treatment, TreatmentError, TreatmentKind};
 use weigh_model::evidence::Evidence;
-use weigh_model::label::Parameters;
 use weigh_workload::setup::kind::planted_share::PlantedShare;
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 
-pub static KIND: None = None;
-
-pub struct None;
-
-impl Kind for None {
-    fn name(&self) -> &'static str {
-        "none"
-    }
-
-    fn summary(&self) -> &'static str {
-        "no change: two identical arms (an A/A test), where every difference found is a false alarm"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[]
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::Available
-    }
-
-    fn build(&self, _: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        Ok(Box::new(Nothing))
-    }
-}
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "none",
+        summary: "no change: two identical arms (an A/A test), where every difference found is a false alarm",
+        parameters: &[],
+        probe: || Probe::Available,
+    },
+    |_| Ok(Box::new(Nothing)),
+);
 
 struct Nothing;
 

@@ -5,13 +5,30 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError};
+use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::planted_share::PlantedShare;
 
-pub static KIND: Planted = Planted;
+pub static KIND: TreatmentKind = TreatmentKind {
+    needs_workload: true,
+    ..TreatmentKind::of(
+        Kind {
+            name: "planted",
+            summary: "a known amount of extra work that is not reported: a positive control",
+            parameters: &[
+                Parameter { form: "share=PERCENT", help: "extra work, 0.1% to 50%; default 1%" },
+                Parameter {
+                    form: "every=SLICES",
+                    help: "do all extra work in every 1st, 2nd, 4th, 5th, 10th or 20th slice; default 1",
+                },
+            ],
+            probe: || Probe::Available,
+        },
+        build,
+    )
+};
 
 /// In millionths: 0.1 % to 50 %.
 const SHARES_PPM: RangeInclusive<u32> = 1_000..=500_000;
@@ -56,45 +73,15 @@ pub fn true_effect(ppm: u32) -> f64 {
     -(f64::from(ppm) / 1e6).ln_1p()
 }
 
-pub struct Planted;
-
-impl Kind for Planted {
-    fn name(&self) -> &'static str {
-        "planted"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a known amount of extra work that is not reported: a positive control"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter { form: "share=PERCENT", help: "extra work, 0.1% to 50%; default 1%" },
-            Parameter {
-                form: "every=SLICES",
-                help: "do all extra work in every 1st, 2nd, 4th, 5th, 10th or 20th slice; default 1",
-            },
-        ]
-    }
-
-    fn needs_workload(&self) -> bool {
-        true
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::Available
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let ppm = match parameters.value("share") {
-            Some(text) => share_ppm(text).map_err(|problem| format!("share={text}: {problem}"))?,
-            None => DEFAULT_PPM,
-        };
-        let every = parameters.number("every", 1..=20)?.unwrap_or(1);
-        match PERIODS.contains(&every) {
-            true => Ok(Box::new(Planting { ppm, every })),
-            false => Err(format!("every={every}: takes 1, 2, 4, 5, 10 or 20 slices")),
-        }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let ppm = match parameters.value("share") {
+        Some(text) => share_ppm(text).map_err(|problem| format!("share={text}: {problem}"))?,
+        None => DEFAULT_PPM,
+    };
+    let every = parameters.number("every", 1..=20)?.unwrap_or(1);
+    match PERIODS.contains(&every) {
+        true => Ok(Box::new(Planting { ppm, every })),
+        false => Err(format!("every={every}: takes 1, 2, 4, 5, 10 or 20 slices")),
     }
 }
 
@@ -187,7 +174,7 @@ mod tests {
         for wrong in ["0", "0.09%", "50.1%", "-1%", "nan", "inf", "", "much"] {
             assert!(share_ppm(wrong).unwrap_err().contains("0.1% to 50%"), "{wrong}");
         }
-        let build = |text: &str| KIND.build(&parameters_of(text)).err();
+        let build = |text: &str| (KIND.build)(&parameters_of(text)).err();
         assert_eq!(build(&label(12_500)), None);
         assert!(build("planted:share=90%").unwrap().starts_with("share=90%: takes"));
         assert_eq!(build(&periodic_label()), None);

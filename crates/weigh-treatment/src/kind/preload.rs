@@ -3,14 +3,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError, only_word};
+use crate::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError, TreatmentKind, only_word};
 use trust::{allowed, user_file};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::preloaded::Preloaded;
 
-pub static KIND: Preload = Preload;
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "preload",
+        summary: "a library, loaded into the workload before all others",
+        parameters: &[Parameter {
+            form: "LIB",
+            help: "path of the library, as in preload:/usr/lib/libjemalloc.so.2",
+        }],
+        probe: || Probe::Available,
+    },
+    build,
+);
 
 const MOST_BYTES: u64 = 256 << 20;
 /// Part of an ELF header (elf(5)) that distinguishes 32 from 64 bits and gives the byte order.
@@ -22,57 +33,34 @@ const MACHINE: std::ops::Range<usize> = 18..20;
 /// `ET_DYN`.
 const SHARED: u16 = 3;
 
-pub struct Preload;
-
-impl Kind for Preload {
-    fn name(&self) -> &'static str {
-        "preload"
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let word = only_word(parameters)
+        .ok_or("`preload` takes the path of one library: preload:/usr/lib/libjemalloc.so.2")?;
+    let say = |error: std::io::Error| format!("preload:{word}: {error}");
+    let library = allowed::executable(Path::new(word)).map_err(say)?;
+    let content = user_file::read(&library, MOST_BYTES).map_err(say)?;
+    let is_separator = |c: char| c == ':' || c.is_whitespace();
+    if library.to_str().is_none_or(|path| path.contains(is_separator)) {
+        return Err(format!(
+            "preload:{word}: the loader separates libraries by blanks and colons, so the path {} \
+             cannot contain any",
+            library.display()
+        ));
     }
-
-    fn summary(&self) -> &'static str {
-        "a library, loaded into the workload before all others"
+    let own = fs::read("/proc/self/exe").map_err(say)?;
+    if !is_library(&content, &own) {
+        return Err(format!("preload:{word}: not a shared library for this architecture"));
     }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            form: "LIB",
-            help: "path of the library, as in preload:/usr/lib/libjemalloc.so.2",
-        }]
+    let everywhere = fs::read_to_string("/etc/ld.so.preload").unwrap_or_default();
+    let inherited = std::env::var("LD_PRELOAD").unwrap_or_default();
+    let mut loaded = everywhere.split(is_separator).chain(inherited.split(is_separator));
+    if loaded.any(|other| fs::canonicalize(other).is_ok_and(|other| other == library)) {
+        return Err(format!(
+            "preload:{word}: every process already preloads it (LD_PRELOAD or /etc/ld.so.preload), \
+             the baseline too: remove it there"
+        ));
     }
-
-    fn probe(&self) -> Probe {
-        Probe::Available
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let word = only_word(parameters)
-            .ok_or("`preload` takes the path of one library: preload:/usr/lib/libjemalloc.so.2")?;
-        let say = |error: std::io::Error| format!("preload:{word}: {error}");
-        let library = allowed::executable(Path::new(word)).map_err(say)?;
-        let content = user_file::read(&library, MOST_BYTES).map_err(say)?;
-        let is_separator = |c: char| c == ':' || c.is_whitespace();
-        if library.to_str().is_none_or(|path| path.contains(is_separator)) {
-            return Err(format!(
-                "preload:{word}: the loader separates libraries by blanks and colons, so the path {} \
-                 cannot contain any",
-                library.display()
-            ));
-        }
-        let own = fs::read("/proc/self/exe").map_err(say)?;
-        if !is_library(&content, &own) {
-            return Err(format!("preload:{word}: not a shared library for this architecture"));
-        }
-        let everywhere = fs::read_to_string("/etc/ld.so.preload").unwrap_or_default();
-        let inherited = std::env::var("LD_PRELOAD").unwrap_or_default();
-        let mut loaded = everywhere.split(is_separator).chain(inherited.split(is_separator));
-        if loaded.any(|other| fs::canonicalize(other).is_ok_and(|other| other == library)) {
-            return Err(format!(
-                "preload:{word}: every process already preloads it (LD_PRELOAD or /etc/ld.so.preload), \
-                 the baseline too: remove it there"
-            ));
-        }
-        Ok(Box::new(Preloading { library, content }))
-    }
+    Ok(Box::new(Preloading { library, content }))
 }
 
 /// Returns true if `content` is a library for the processes that run `program`.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::rootfs::{Root, RootForm, RootSource, Roots};
 use crate::{
     ApplyContext, Kind, Launch, PairDraw, Parameter, Place, Placebo, Probe, Treatment,
-    TreatmentError,
+    TreatmentError, TreatmentKind,
 };
 use weigh_archive::Packed;
 use weigh_host::undo::guard::Guard;
@@ -18,74 +18,67 @@ use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::enter_root;
 use weigh_workload::setup::kind::root_seen::{RootSeen, SEEN};
 
-pub static KIND: Rootfs = Rootfs;
+pub static KIND: TreatmentKind = TreatmentKind {
+    is_place: true,
+    placebo,
+    ..TreatmentKind::of(
+        Kind {
+            name: "rootfs",
+            summary: "a different root file system: a directory, tar archive, container image or squashfs",
+            parameters: &[
+                Parameter {
+                    form: "PATH",
+                    help: "a directory, tar (also gzip, xz, zstd or bzip2), OCI layout, archive of \
+                           `docker save` or squashfs; / is this system's own, the default baseline",
+                },
+                Parameter {
+                    form: "path=PATH",
+                    help: "for a path that contains `,`, `:`, `+` or `=`",
+                },
+            ],
+            probe,
+        },
+        build,
+    )
+};
 
-pub struct Rootfs;
-
-impl Kind for Rootfs {
-    fn name(&self) -> &'static str {
-        "rootfs"
+fn probe() -> Probe {
+    let is_root = rustix::process::geteuid().is_root();
+    match in_child(enter_root::own_mounts) {
+        Ok(()) => Probe::Available,
+        Err(problem) if is_root => Probe::Broken(problem),
+        Err(problem) => Probe::NeedsRoot(problem),
     }
+}
 
-    fn summary(&self) -> &'static str {
-        "a different root file system: a directory, tar archive, container image or squashfs"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                form: "PATH",
-                help: "a directory, tar (also gzip, xz, zstd or bzip2), OCI layout, archive of `docker \
-                     save` or squashfs; / is this system's own, the default baseline",
-            },
-            Parameter { form: "path=PATH", help: "for a path that contains `,`, `:`, `+` or `=`" },
-        ]
-    }
-
-    fn is_place(&self) -> bool {
-        true
-    }
-
-    /// This system's own root under the same overlay.
-    fn placebo(&self, _: &Parameters) -> Placebo {
-        let possible = match RootSource::programs_apart() {
-            Err(error) => Err(format!("/proc/self/mountinfo: {error}")),
-            Ok(apart) if apart.is_empty() => in_child(enter_root::try_over_host),
-            Ok(apart) => {
-                let paths = apart.iter().map(|path| path.display().to_string());
-                let paths = paths.collect::<Vec<_>>().join(", ");
-                Err(format!("an overlay over / lacks the file systems mounted at {paths}"))
-            }
-        };
-        match possible {
-            Ok(()) => Placebo::Of(Parameters::of_words(["/"].into_iter())),
-            Err(problem) => {
-                Placebo::Impossible(format!("`rootfs:/` does not work here ({problem})"))
-            }
+/// This system's own root under the same overlay.
+fn placebo(_: &Parameters) -> Placebo {
+    let possible = match RootSource::programs_apart() {
+        Err(error) => Err(format!("/proc/self/mountinfo: {error}")),
+        Ok(apart) if apart.is_empty() => in_child(enter_root::try_over_host),
+        Ok(apart) => {
+            let paths = apart.iter().map(|path| path.display().to_string());
+            let paths = paths.collect::<Vec<_>>().join(", ");
+            Err(format!("an overlay over / lacks the file systems mounted at {paths}"))
         }
+    };
+    match possible {
+        Ok(()) => Placebo::Of(Parameters::of_words(["/"].into_iter())),
+        Err(problem) => Placebo::Impossible(format!("`rootfs:/` does not work here ({problem})")),
     }
+}
 
-    fn probe(&self) -> Probe {
-        let is_root = rustix::process::geteuid().is_root();
-        match in_child(enter_root::own_mounts) {
-            Ok(()) => Probe::Available,
-            Err(problem) if is_root => Probe::Broken(problem),
-            Err(problem) => Probe::NeedsRoot(problem),
-        }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let mut paths = parameters.iter().map(|(key, value)| value.unwrap_or(key));
+    let path = paths.next().filter(|path| !path.is_empty());
+    let path = path.ok_or("rootfs takes the path of a root file system: rootfs:PATH")?;
+    if let Some(other) = paths.next() {
+        return Err(format!(
+            "rootfs takes one path, but `{other}` is a second one: put a path that contains `,` \
+             between quotes, rootfs:path=\"PATH\""
+        ));
     }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let mut paths = parameters.iter().map(|(key, value)| value.unwrap_or(key));
-        let path = paths.next().filter(|path| !path.is_empty());
-        let path = path.ok_or("rootfs takes the path of a root file system: rootfs:PATH")?;
-        if let Some(other) = paths.next() {
-            return Err(format!(
-                "rootfs takes one path, but `{other}` is a second one: put a path that contains `,` \
-                 between quotes, rootfs:path=\"PATH\""
-            ));
-        }
-        Ok(Box::new(Elsewhere { source: RootSource::look(path)?, raised: None }))
-    }
+    Ok(Box::new(Elsewhere { source: RootSource::look(path)?, raised: None }))
 }
 
 /// Finds something out in a child process, so that this process is not changed.
@@ -353,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_path_is_one_word_or_one_value() {
-        let refused = |text: &str| KIND.build(&parameters_of(text)).err().unwrap();
+        let refused = |text: &str| (KIND.build)(&parameters_of(text)).err().unwrap();
         assert!(refused("rootfs").contains("rootfs:PATH"));
         assert!(refused("rootfs:a,b").contains("`b` is a second one"));
         assert!(refused("rootfs:/no/such").contains("no such directory or archive"));

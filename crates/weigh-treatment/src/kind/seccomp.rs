@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::seccomp::bpf::{self, Instruction};
 use crate::seccomp::oci_profile::{self, Compiled};
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, absolute};
+use crate::{
+    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind, absolute,
+};
 use weigh_model::evidence::Evidence;
 use weigh_model::format;
 use weigh_model::label::Parameters;
@@ -15,26 +17,11 @@ use weigh_workload::launcher::status_number;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 
-pub static KIND: Seccomp = Seccomp;
-
-/// About what a container's profile makes of the average system call.
-const DEFAULT_COMPARES: u32 = 50;
-/// `SECCOMP_MODE_FILTER`.
-const FILTER_MODE: u32 = 2;
-
-pub struct Seccomp;
-
-impl Kind for Seccomp {
-    fn name(&self) -> &'static str {
-        "seccomp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a seccomp filter that reads an argument of every system call, or your own profile"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "seccomp",
+        summary: "a seccomp filter that reads an argument of every system call, or your own profile",
+        parameters: &[
             Parameter {
                 form: "compares=N",
                 help: "comparisons per system call, 1 to 2000; default 50",
@@ -43,34 +30,41 @@ impl Kind for Seccomp {
                 form: "profile=FILE",
                 help: "a profile in the OCI's JSON format, as used for containers",
             },
-        ]
-    }
+        ],
+        probe,
+    },
+    build,
+);
 
-    fn probe(&self) -> Probe {
-        // Asking for the action's availability changes nothing, where installing a filter would.
-        let action: u32 = libc::SECCOMP_RET_ALLOW;
-        // SAFETY: the operation reads one u32 at the address given.
-        let status = unsafe {
-            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
-        };
-        if status == 0 {
-            return Probe::Available;
+/// About what a container's profile makes of the average system call.
+const DEFAULT_COMPARES: u32 = 50;
+/// `SECCOMP_MODE_FILTER`.
+const FILTER_MODE: u32 = 2;
+
+fn probe() -> Probe {
+    // Asking for the action's availability changes nothing, where installing a filter would.
+    let action: u32 = libc::SECCOMP_RET_ALLOW;
+    // SAFETY: the operation reads one u32 at the address given.
+    let status = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+    };
+    if status == 0 {
+        return Probe::Available;
+    }
+    let error = std::io::Error::last_os_error();
+    Probe::Broken(format!("this kernel lacks seccomp filters (CONFIG_SECCOMP_FILTER): {error}"))
+}
+
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let compares = parameters.number("compares", 1..=2000)?;
+    let filter = match parameters.value("profile") {
+        Some(_) if compares.is_some() => {
+            return Err("seccomp takes compares= or profile=, not both".into());
         }
-        let error = std::io::Error::last_os_error();
-        Probe::Broken(format!("this kernel lacks seccomp filters (CONFIG_SECCOMP_FILTER): {error}"))
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let compares = parameters.number("compares", 1..=2000)?;
-        let filter = match parameters.value("profile") {
-            Some(_) if compares.is_some() => {
-                return Err("seccomp takes compares= or profile=, not both".into());
-            }
-            Some(path) => Filter::Profile(oci_profile::read(Path::new(path))?, absolute(path)?),
-            None => Filter::Compares(compares.unwrap_or(DEFAULT_COMPARES)),
-        };
-        Ok(Box::new(Filtering { filter, own: own_seccomp() }))
-    }
+        Some(path) => Filter::Profile(oci_profile::read(Path::new(path))?, absolute(path)?),
+        None => Filter::Compares(compares.unwrap_or(DEFAULT_COMPARES)),
+    };
+    Ok(Box::new(Filtering { filter, own: own_seccomp() }))
 }
 
 enum Filter {
@@ -172,7 +166,7 @@ mod tests {
 
     #[test]
     fn parameters_that_make_no_sense_are_refused() {
-        let build = |text| KIND.build(&parameters_of(text)).err();
+        let build = |text| (KIND.build)(&parameters_of(text)).err();
         assert!(build("seccomp:compares=0").unwrap().contains("from 1 to 2000"));
         assert!(build("seccomp:compares=5,profile=x").unwrap().contains("not both"));
         assert!(build("seccomp:profile=/nonexistent").unwrap().contains("/nonexistent"));

@@ -6,65 +6,53 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::digest::digest_of_file;
-use crate::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError};
+use crate::{Kind, Launch, Parameter, Probe, Treatment, TreatmentError, TreatmentKind};
+use weigh_fixture::FIXTURES;
 use weigh_fixture::tuning::{self, Tuning};
-use weigh_fixture::{FIXTURES, FixtureKind};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 
-pub static KIND: ServerKind = ServerKind;
-
-pub struct ServerKind;
-
-impl Kind for ServerKind {
-    fn name(&self) -> &'static str {
-        "server"
-    }
-
-    fn summary(&self) -> &'static str {
-        "settings, a configuration file or a different build of the workloads' servers"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "server",
+        summary: "settings, a configuration file or a different build of the workloads' servers",
+        parameters: &[Parameter {
             form: "SERVER.NAME=VALUE",
             help: "one or several: mariadb.max_connections=20, postgres.work_mem=8MB, \
                    mariadb.config=FILE, apache.binary=PATH",
-        }]
-    }
+        }],
+        probe: || Probe::Available,
+    },
+    build,
+);
 
-    fn probe(&self) -> Probe {
-        Probe::Available
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let asked = parameters.named_values()?;
+    if asked.is_empty() {
+        return Err("`server` needs a setting: server:mariadb.max_connections=20".into());
     }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let asked = parameters.named_values()?;
-        if asked.is_empty() {
-            return Err("`server` needs a setting: server:mariadb.max_connections=20".into());
-        }
-        let known = servers();
-        let mut servers = BTreeSet::new();
-        for (key, _) in &asked {
-            let server = key.split_once('.').map_or(&**key, |(server, _)| server);
-            let Some(server) = known.get(server) else {
-                return Err(format!(
-                    "`server:{key}=…`: unknown server `{server}`; use one of {}, as in \
-                     server:mariadb.max_connections=20",
-                    known.iter().copied().collect::<Vec<_>>().join(", ")
-                ));
-            };
-            servers.insert(*server);
-        }
-        for server in &servers {
-            Tuning::of(parameters, server)?;
-        }
-        Ok(Box::new(ServersAsked { asked, servers }))
+    let known = servers();
+    let mut servers = BTreeSet::new();
+    for (key, _) in &asked {
+        let server = key.split_once('.').map_or(&**key, |(server, _)| server);
+        let Some(server) = known.get(server) else {
+            return Err(format!(
+                "`server:{key}=…`: unknown server `{server}`; use one of {}, as in \
+                 server:mariadb.max_connections=20",
+                known.iter().copied().collect::<Vec<_>>().join(", ")
+            ));
+        };
+        servers.insert(*server);
     }
+    for server in &servers {
+        Tuning::of(parameters, server)?;
+    }
+    Ok(Box::new(ServersAsked { asked, servers }))
 }
 
 /// Returns the servers of which some fixture takes a parameter.
 fn servers() -> BTreeSet<&'static str> {
-    let forms = FIXTURES.iter().flat_map(|kind| FixtureKind::parameters(*kind));
+    let forms = FIXTURES.iter().flat_map(|fixture| fixture.kind.parameters);
     forms.filter_map(|known| known.form.split_once('.')).map(|(server, _)| server).collect()
 }
 

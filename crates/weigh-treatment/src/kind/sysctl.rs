@@ -1,55 +1,47 @@
 //! `sysctl`: settings of the kernel, for each treated sample.
 
 use crate::switched::{Switch, Switched};
-use crate::{Kind, Parameter, Probe, Treatment, writable};
+use crate::{Kind, Parameter, Probe, Treatment, TreatmentKind, writable};
 use weigh_host::machine::fix::Setting;
 use weigh_host::machine::sysctl::file_of;
 use weigh_model::label::Parameters;
 
-pub static KIND: Sysctl = Sysctl;
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "sysctl",
+        summary: "kernel settings, with their names in sysctl(8)",
+        parameters: &[Parameter {
+            form: "KEY=VALUE",
+            help: "one or several: vm.swappiness=10; quote a value with blanks",
+        }],
+        probe,
+    },
+    build,
+);
 
 const OCCUPIED: &str = "the kernel's settings (sysctl)";
 
-pub struct Sysctl;
-
-impl Kind for Sysctl {
-    fn name(&self) -> &'static str {
-        "sysctl"
+/// One that every kernel has.
+fn probe() -> Probe {
+    match writable("/proc/sys/kernel/randomize_va_space") {
+        Probe::NeedsRoot(_) => Probe::NeedsRoot("only root can change kernel settings".into()),
+        other => other,
     }
+}
 
-    fn summary(&self) -> &'static str {
-        "kernel settings, with their names in sysctl(8)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            form: "KEY=VALUE",
-            help: "one or several: vm.swappiness=10; quote a value with blanks",
-        }]
-    }
-
-    /// One that every kernel has.
-    fn probe(&self) -> Probe {
-        match writable("/proc/sys/kernel/randomize_va_space") {
-            Probe::NeedsRoot(_) => Probe::NeedsRoot("only root can change kernel settings".into()),
-            other => other,
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let switch = |(key, value): (&str, Option<&str>)| {
+        let wanted = value.unwrap_or_default().trim().to_owned();
+        if wanted.is_empty() || wanted.contains(char::is_control) {
+            return Err(format!("{key}= takes one line of text"));
         }
-    }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let switch = |(key, value): (&str, Option<&str>)| {
-            let wanted = value.unwrap_or_default().trim().to_owned();
-            if wanted.is_empty() || wanted.contains(char::is_control) {
-                return Err(format!("{key}= takes one line of text"));
-            }
-            let file = file_of(key)?.into();
-            Ok(Switch { name: key.into(), setting: Setting { file, was: String::new(), wanted } })
-        };
-        let switches: Vec<_> = parameters.iter().map(switch).collect::<Result<_, _>>()?;
-        match switches.is_empty() {
-            true => Err("`sysctl` needs a setting: sysctl:vm.swappiness=10".into()),
-            false => Ok(Box::new(Switched::new(OCCUPIED, switches))),
-        }
+        let file = file_of(key)?.into();
+        Ok(Switch { name: key.into(), setting: Setting { file, was: String::new(), wanted } })
+    };
+    let switches: Vec<_> = parameters.iter().map(switch).collect::<Result<_, _>>()?;
+    match switches.is_empty() {
+        true => Err("`sysctl` needs a setting: sysctl:vm.swappiness=10".into()),
+        false => Ok(Box::new(Switched::new(OCCUPIED, switches))),
     }
 }
 

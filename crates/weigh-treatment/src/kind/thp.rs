@@ -3,49 +3,40 @@
 use std::path::Path;
 
 use crate::switched::{Switch, Switched};
-use crate::{Kind, Parameter, Probe, Treatment, only_word, writable};
+use crate::{Kind, Parameter, Probe, Treatment, TreatmentKind, only_word, writable};
 use weigh_host::machine::fix::{HUGE_PAGES, HUGE_PAGES_WORDS, Setting};
 use weigh_model::label::Parameters;
 
-pub static KIND: Thp = Thp;
-
-const OCCUPIED: &str = "the setting of transparent huge pages";
-
-pub struct Thp;
-
-impl Kind for Thp {
-    fn name(&self) -> &'static str {
-        "thp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "which memory gets transparent huge pages"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "thp",
+        summary: "which memory gets transparent huge pages",
+        parameters: &[
             Parameter { form: "always", help: "all mappings that a huge page fits into" },
             Parameter { form: "madvise", help: "mappings that request them (madvise)" },
             Parameter { form: "never", help: "no mappings" },
-        ]
-    }
+        ],
+        probe,
+    },
+    build,
+);
 
-    fn probe(&self) -> Probe {
-        match Path::new(HUGE_PAGES).exists() {
-            true => writable(HUGE_PAGES),
-            false => Probe::Broken("this kernel lacks transparent huge pages".into()),
-        }
-    }
+const OCCUPIED: &str = "the setting of transparent huge pages";
 
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let wanted = only_word(parameters).ok_or_else(|| {
-            format!("`thp` takes one of {}: thp:never", HUGE_PAGES_WORDS.join(", "))
-        })?;
-        let (file, was) = (HUGE_PAGES.into(), String::new());
-        let setting = Setting { file, was, wanted: wanted.to_owned() };
-        let switch = Switch { name: "transparent_hugepage/enabled".into(), setting };
-        Ok(Box::new(Switched::new(OCCUPIED, vec![switch])))
+fn probe() -> Probe {
+    match Path::new(HUGE_PAGES).exists() {
+        true => writable(HUGE_PAGES),
+        false => Probe::Broken("this kernel lacks transparent huge pages".into()),
     }
+}
+
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let wanted = only_word(parameters)
+        .ok_or_else(|| format!("`thp` takes one of {}: thp:never", HUGE_PAGES_WORDS.join(", ")))?;
+    let (file, was) = (HUGE_PAGES.into(), String::new());
+    let setting = Setting { file, was, wanted: wanted.to_owned() };
+    let switch = Switch { name: "transparent_hugepage/enabled".into(), setting };
+    Ok(Box::new(Switched::new(OCCUPIED, vec![switch])))
 }
 
 #[cfg(test)]

@@ -9,7 +9,10 @@ use crate::guest::accel::{self, Accel, Kvm};
 use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
 use crate::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
 use crate::remote::handshake::Handshake;
-use crate::{ApplyContext, Kind, Launch, PairDraw, Place, Reach, Role, Treatment, TreatmentError};
+use crate::{
+    ApplyContext, Kind, Launch, PairDraw, Place, Reach, Role, Treatment, TreatmentError,
+    TreatmentKind,
+};
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::{PairId, SetId};
@@ -21,7 +24,42 @@ use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::guest_state::{GuestSeen, GuestState};
 
-pub static KIND: VirtualMachine = VirtualMachine;
+pub static KIND: TreatmentKind = TreatmentKind {
+    is_place: true,
+    ..TreatmentKind::of(
+        Kind {
+            name: "vm",
+            summary: "a virtual machine, booted anew for every round: SELinux, kernels, boot options",
+            parameters: &[
+                Parameter { form: "selinux", help: "Debian's policy, enforcing" },
+                Parameter { form: "selinux=permissive", help: "SELinux that denies nothing" },
+                Parameter {
+                    form: "apparmor",
+                    help: "AppArmor, without a profile for the measured program",
+                },
+                Parameter {
+                    form: "bpf-lsm",
+                    help: "the security module for BPF, without a program",
+                },
+                Parameter { form: "audit", help: "auditing from boot on (audit=1), without rules" },
+                Parameter {
+                    form: "cmdline=WORDS",
+                    help: "words to add to the kernel's command line",
+                },
+                Parameter {
+                    form: "kernel=NAME",
+                    help: "a vmlinuz with its modules, or a package name",
+                },
+                Parameter {
+                    form: "root=PATH",
+                    help: "a root file system, in a form that `rootfs` takes",
+                },
+            ],
+            probe,
+        },
+        build,
+    )
+};
 
 /// A guest that is lost so often is none to measure in.
 const LOSSES: usize = 5;
@@ -43,72 +81,34 @@ const AVC_MISSES: EvidenceQuantity = EvidenceQuantity::new(
     None,
 );
 
-pub struct VirtualMachine;
-
-impl Kind for VirtualMachine {
-    fn name(&self) -> &'static str {
-        "vm"
+fn probe() -> Probe {
+    let lacking = lacking();
+    if !lacking.is_empty() {
+        return Probe::Broken(format!(
+            "packages are missing: apt-get install --no-install-recommends {}",
+            lacking.join(" ")
+        ));
     }
-
-    fn summary(&self) -> &'static str {
-        "a virtual machine, booted anew for every round: SELinux, kernels, boot options"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter { form: "selinux", help: "Debian's policy, enforcing" },
-            Parameter { form: "selinux=permissive", help: "SELinux that denies nothing" },
-            Parameter {
-                form: "apparmor",
-                help: "AppArmor, without a profile for the measured program",
-            },
-            Parameter { form: "bpf-lsm", help: "the security module for BPF, without a program" },
-            Parameter { form: "audit", help: "auditing from boot on (audit=1), without rules" },
-            Parameter { form: "cmdline=WORDS", help: "words to add to the kernel's command line" },
-            Parameter {
-                form: "kernel=NAME",
-                help: "a vmlinuz with its modules, or a package name",
-            },
-            Parameter {
-                form: "root=PATH",
-                help: "a root file system, in a form that `rootfs` takes",
-            },
-        ]
-    }
-
-    fn is_place(&self) -> bool {
-        true
-    }
-
-    fn probe(&self) -> Probe {
-        let lacking = lacking();
-        if !lacking.is_empty() {
-            return Probe::Broken(format!(
-                "packages are missing: apt-get install --no-install-recommends {}",
-                lacking.join(" ")
-            ));
-        }
-        match rustix::process::geteuid().is_root() {
-            true => Probe::Available,
-            false => {
-                Probe::NeedsRoot("only root can make a guest's files, which belong to root".into())
-            }
+    match rustix::process::geteuid().is_root() {
+        true => Probe::Available,
+        false => {
+            Probe::NeedsRoot("only root can make a guest's files, which belong to root".into())
         }
     }
+}
 
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        Ok(Box::new(GuestVisit {
-            options: GuestOptions::of(parameters)?,
-            plan: None,
-            guest: None,
-            next: None,
-            round: None,
-            version: None,
-            is_static: None,
-            losses: 0,
-            interrupted: Arc::default(),
-        }))
-    }
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    Ok(Box::new(GuestVisit {
+        options: GuestOptions::of(parameters)?,
+        plan: None,
+        guest: None,
+        next: None,
+        round: None,
+        version: None,
+        is_static: None,
+        losses: 0,
+        interrupted: Arc::default(),
+    }))
 }
 
 struct GuestVisit {
@@ -428,7 +428,7 @@ mod tests {
         fs::create_dir(&root).unwrap();
         fs::write(&kernel, "one").unwrap();
         let label = format!("vm:root={},kernel={}", root.display(), kernel.display());
-        let content = || KIND.build(&parameters_of(&label)).unwrap().content();
+        let content = || (KIND.build)(&parameters_of(&label)).unwrap().content();
         let first = content();
         assert_eq!(content(), first);
         fs::write(root.join("file"), "").unwrap();

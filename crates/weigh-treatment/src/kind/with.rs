@@ -1,7 +1,9 @@
 //! `with`: words in place of `{NAME}` in the command that is weighed.
 
 use crate::digest::digest_of_file;
-use crate::{Kind, Launch, Parameter, Place, Probe, Reach, Treatment, TreatmentError};
+use crate::{
+    Kind, Launch, Parameter, Place, Probe, Reach, Treatment, TreatmentError, TreatmentKind,
+};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::executable::Executable;
@@ -10,43 +12,31 @@ use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::filled_command::FilledCommand;
 use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
 
-pub static KIND: With = With;
-
-pub struct With;
-
-impl Kind for With {
-    fn name(&self) -> &'static str {
-        "with"
-    }
-
-    fn summary(&self) -> &'static str {
-        "values for each {NAME} in the command, or an interpreter for interp:NAME"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
+pub static KIND: TreatmentKind = TreatmentKind::of(
+    Kind {
+        name: "with",
+        summary: "values for each {NAME} in the command, or an interpreter for interp:NAME",
+        parameters: &[Parameter {
             form: "NAME=VALUE",
             help: "one or several, with the same names in all arms and in --base; for interp:NAME, \
                  perl=PATH and the like",
-        }]
-    }
+        }],
+        probe: || Probe::Available,
+    },
+    build,
+);
 
-    fn probe(&self) -> Probe {
-        Probe::Available
+fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    let values = parameters.named_values()?;
+    if let Some((name, _)) = values.iter().find(|(name, _)| name.contains(['{', '}'])) {
+        return Err(format!(
+            "with:{name}=…: write the name without braces; braces belong in the command, as in \
+             {{threads}}"
+        ));
     }
-
-    fn build(&self, parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
-        let values = parameters.named_values()?;
-        if let Some((name, _)) = values.iter().find(|(name, _)| name.contains(['{', '}'])) {
-            return Err(format!(
-                "with:{name}=…: write the name without braces; braces belong in the command, as in \
-                 {{threads}}"
-            ));
-        }
-        match values.is_empty() {
-            true => Err("`with` needs a name and a value: with:threads=8".into()),
-            false => Ok(Box::new(Filling { values })),
-        }
+    match values.is_empty() {
+        true => Err("`with` needs a name and a value: with:threads=8".into()),
+        false => Ok(Box::new(Filling { values })),
     }
 }
 

@@ -330,7 +330,7 @@ fn combinations(base: &str, treatments: &[String]) -> Result<Vec<String>, String
 /// Auditing is what most come for; who cannot change it gets an answer all the same.
 fn default_treatment() -> String {
     let obstacle =
-        treatment::find("audit").and_then(|kind| kind.probe().obstacle().map(str::to_owned));
+        treatment::find("audit").and_then(|kind| (kind.probe)().obstacle().map(str::to_owned));
     match obstacle {
         None => "audit".into(),
         Some(why) => {

@@ -14,7 +14,7 @@ use clap_complete::engine::{
 
 use super::{Context, list, output};
 use weigh_fixture::FIXTURES;
-use weigh_model::kind::{Parameter, is_placeholder};
+use weigh_model::kind::{Kind, Parameter, is_placeholder};
 use weigh_model::workload::{mix, suite};
 use weigh_net::grid::Grid;
 use weigh_report::dialect;
@@ -200,37 +200,16 @@ fn paths(begun: &str) -> Vec<CompletionCandidate> {
     PathCompleter::any().complete(OsStr::new(begun))
 }
 
-/// A kind of treatment or fixture, as its labels are written.
-struct LabelKind {
-    name: &'static str,
-    summary: &'static str,
-    parameters: &'static [Parameter],
+fn treatments() -> Vec<&'static Kind> {
+    treatment::kinds().collect()
 }
 
-fn treatments() -> Vec<LabelKind> {
-    let kinds = treatment::kinds();
-    kinds
-        .map(|kind| LabelKind {
-            name: kind.name(),
-            summary: kind.summary(),
-            parameters: kind.parameters(),
-        })
-        .collect()
-}
-
-fn fixtures() -> Vec<LabelKind> {
-    let kinds = FIXTURES.iter();
-    kinds
-        .map(|kind| LabelKind {
-            name: kind.name(),
-            summary: kind.summary(),
-            parameters: kind.parameters(),
-        })
-        .collect()
+fn fixtures() -> Vec<&'static Kind> {
+    FIXTURES.iter().map(|fixture| &fixture.kind).collect()
 }
 
 /// Completes the last treatment of a label: its name, then its parameters, then their paths.
-fn labels(kinds: &[LabelKind], current: &OsStr) -> Vec<CompletionCandidate> {
+fn labels(kinds: &[&Kind], current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     let ends = ["::", "+"].iter().filter_map(|end| Some(current.rfind(end)? + end.len()));
     let (before, last) = current.split_at(ends.max().unwrap_or(0));
@@ -247,7 +226,7 @@ fn labels(kinds: &[LabelKind], current: &OsStr) -> Vec<CompletionCandidate> {
     candidates.into_iter().map(|candidate| candidate.add_prefix(before)).collect()
 }
 
-fn names(kinds: &[LabelKind], begun: &str) -> Vec<CompletionCandidate> {
+fn names(kinds: &[&Kind], begun: &str) -> Vec<CompletionCandidate> {
     let mut candidates = Vec::new();
     for kind in kinds.iter().filter(|kind| kind.name.starts_with(begun)) {
         let candidate =

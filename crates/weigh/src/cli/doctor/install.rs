@@ -41,14 +41,14 @@ impl Installable {
     fn missing(self) -> Missing {
         match self {
             Installable::Apps => {
-                let kinds: Vec<&dyn FixtureKind> = FIXTURES
-                    .iter()
-                    .copied()
-                    .filter(|kind| !kind.packages().is_empty() && kind.probe().obstacle().is_some())
-                    .collect();
-                let names: Vec<&str> = kinds.iter().map(|kind| FixtureKind::name(*kind)).collect();
+                let is_missing = |fixture: &&&FixtureKind| {
+                    !fixture.packages.is_empty() && (fixture.kind.probe)().obstacle().is_some()
+                };
+                let fixtures: Vec<_> = FIXTURES.iter().filter(is_missing).collect();
+                let names: Vec<&str> = fixtures.iter().map(|fixture| fixture.kind.name).collect();
                 // Two of them may need the same.
-                let packages = kinds.iter().flat_map(|kind| kind.packages()).copied().collect();
+                let packages =
+                    fixtures.iter().flat_map(|fixture| fixture.packages).copied().collect();
                 let use_it = "`weigh run app` measures them";
                 Missing { names: names.join(", "), packages, use_it }
             }

@@ -102,11 +102,12 @@ impl ListArgs {
             text.push_str(&of_mixes(&mixes));
             values.insert(What::Mixes.key().into(), json!(mixes));
         }
-        let fixtures = || FIXTURES.iter().map(|fixture| fixture as &dyn Kind);
-        let both: [(What, Vec<&dyn Kind>); 2] =
-            [(What::Treatments, KINDS.to_vec()), (What::Fixtures, fixtures().collect())];
+        let treatments = KINDS.iter().map(|treatment| &treatment.kind).collect();
+        let fixtures = FIXTURES.iter().map(|fixture| &fixture.kind).collect();
+        let both: [(What, Vec<&Kind>); 2] =
+            [(What::Treatments, treatments), (What::Fixtures, fixtures)];
         for (what, mut kinds) in both.into_iter().filter(|(what, _)| wants(*what)) {
-            kinds.retain(|kind| is_chosen(kind.name()));
+            kinds.retain(|kind| is_chosen(kind.name));
             text.push_str(&of_kinds(what, &kinds));
             values.insert(what.key().into(), kinds.into_iter().map(kind_value).collect());
         }
@@ -195,33 +196,33 @@ fn suite_value(suite: &Suite) -> Value {
     json!({"name": suite.name, "summary": suite.summary, "source": suite.source, "workloads": names})
 }
 
-fn of_kinds(what: What, kinds: &[&dyn Kind]) -> String {
+fn of_kinds(what: What, kinds: &[&Kind]) -> String {
     let mut text = match what {
         What::Fixtures => String::from("\nFixtures\n"),
         _ => String::from("\nTreatments\n"),
     };
-    let label = |kind: &dyn Kind, form: &str| format!("      {}:{form}", kind.name());
+    let label = |kind: &Kind, form: &str| format!("      {}:{form}", kind.name);
     let forms = kinds.iter().flat_map(|kind| {
-        kind.parameters().iter().map(|parameter| label(*kind, parameter.form).chars().count())
+        kind.parameters.iter().map(|parameter| label(kind, parameter.form).chars().count())
     });
     let column = forms.max().unwrap_or(0) + 2;
     for kind in kinds {
-        let probe = kind.probe();
+        let probe = (kind.probe)();
         let here = probe.obstacle().map_or("works here".into(), |why| format!("not here: {why}"));
-        text.push_str(&entry(&format!("  {}", kind.name()), 20, kind.summary()));
+        text.push_str(&entry(&format!("  {}", kind.name), 20, kind.summary));
         text.push_str(&entry("", 20, &here));
-        for Parameter { form, help } in kind.parameters() {
-            text.push_str(&entry(&label(*kind, form), column, help));
+        for Parameter { form, help } in kind.parameters {
+            text.push_str(&entry(&label(kind, form), column, help));
         }
     }
     text
 }
 
-fn kind_value(kind: &dyn Kind) -> Value {
+fn kind_value(kind: &Kind) -> Value {
     json!({
-        "name": kind.name(),
-        "summary": kind.summary(),
-        "parameters": kind.parameters(),
-        "here": kind.probe(),
+        "name": kind.name,
+        "summary": kind.summary,
+        "parameters": kind.parameters,
+        "here": (kind.probe)(),
     })
 }
