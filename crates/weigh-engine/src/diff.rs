@@ -337,12 +337,14 @@ mod tests {
         Stored { samples, ..example::stored(plan, works) }
     }
 
-    const USUAL: Passes = Passes::Samples(20);
+    fn usual() -> Passes {
+        Run::default().passes
+    }
 
     #[test]
     fn what_the_later_one_lacks_is_open_and_what_it_has_besides_is_not() {
-        let before = run(USUAL, &["stat", "pipe", "exec"], 1000.0);
-        let mut after = run(USUAL, &["stat", "pipe", "spawn"], 1000.0);
+        let before = run(usual(), &["stat", "pipe", "exec"], 1000.0);
+        let mut after = run(usual(), &["stat", "pipe", "spawn"], 1000.0);
         after.id = "m2abcd".to_owned().try_into().unwrap();
         let (workload, arm, reason) = ("pipe".into(), "none".into(), "it broke".into());
         after.failures.push(Failure { workload, arm, reason });
@@ -362,33 +364,34 @@ mod tests {
     #[test]
     fn rows_that_were_measured_otherwise_are_not_compared() {
         let all = [
-            USUAL,
+            usual(),
             Passes::Classic,
             Passes::Endure { passes: 20, per_1000s: 0 },
             Passes::Endure { passes: 20, per_1000s: 300_000 },
             Passes::Capacity { p99_ns: 50e6 },
             Passes::Capacity { p99_ns: 20e6 },
         ];
-        let of = |passes: Passes| run(passes, &["app:kv.get-set@redis"], 1000.0);
-        for (at, passes) in all.into_iter().enumerate() {
-            for (other_at, other) in all.into_iter().enumerate() {
+        let of = |passes: &Passes| run(passes.clone(), &["app:kv.get-set@redis"], 1000.0);
+        for (at, passes) in all.iter().enumerate() {
+            for (other_at, other) in all.iter().enumerate() {
                 let found = diff(&of(passes), &of(other));
                 assert_eq!(found.is_ok(), at == other_at, "{passes:?}, {other:?}: {found:?}");
             }
         }
-        let refused = diff(&of(all[0]), &of(all[4])).unwrap_err();
+        let refused = diff(&of(&all[0]), &of(&all[4])).unwrap_err();
         assert!(refused.contains("it was measured sample by sample in k3f9qx"), "{refused}");
         assert!(refused.contains("a p99 of 50 ms (--capacity) in k3f9qx"), "{refused}");
         // How many samples there are is no difference, nor is a request that was not kept.
-        let mut of_before = of(Passes::Samples(3));
-        assert!(diff(&of_before, &of(USUAL)).is_ok());
+        let few = Passes::Planned { plan: "samples".into(), value: "3".into() };
+        let mut of_before = of(&few);
+        assert!(diff(&of_before, &of(&usual())).is_ok());
         of_before.header.origin = None;
-        assert!(diff(&of_before, &of(all[4])).is_ok());
+        assert!(diff(&of_before, &of(&all[4])).is_ok());
     }
 
     #[test]
     fn a_load_point_has_the_figure_of_its_report() {
-        let mut stored = run(USUAL, &["load:x", "load:x"], 1000.0);
+        let mut stored = run(usual(), &["load:x", "load:x"], 1000.0);
         for (work, users) in [(0, 1), (1, 2)] {
             stored.header.works[work].name = WorkName::of_users("load:x", users);
             // The first five chose the point, by luck.
@@ -414,7 +417,8 @@ mod tests {
         assert!(!rate.is_worse_by(5.0));
         assert!(found.not_judged[0].contains("one start of the server"), "{found:?}");
         assert_eq!(found.open_rows().count(), 1);
-        let usual = diff(&run(USUAL, &["stat"], 1000.0), &run(USUAL, &["stat"], 500.0)).unwrap();
+        let usual =
+            diff(&run(usual(), &["stat"], 1000.0), &run(usual(), &["stat"], 500.0)).unwrap();
         assert!(usual.results[0].rate.is_worse_by(5.0) && usual.not_judged.is_empty());
     }
 }

@@ -37,7 +37,7 @@ impl LoadProtocol {
     /// Returns true if samples of this work measure equal things in both experiments.
     pub fn is_like(&self, other: &LoadProtocol, work: &WorkName) -> bool {
         let is_same_plan = match (&self.plan, &other.plan) {
-            (Plan::Run(own), Plan::Run(other)) => are_alike(own.passes, other.passes),
+            (Plan::Run(own), Plan::Run(other)) => are_alike(&own.passes, &other.passes),
             (Plan::Net(own), Plan::Net(other)) => own.grid.hash() == other.grid.hash(),
             (own, other) => discriminant(own) == discriminant(other),
         };
@@ -61,15 +61,15 @@ impl LoadProtocol {
             |per_1000s: u64, what: &str| format!("{} {what} per second", per_1000s as f64 / 1000.0);
         let plan = match &self.plan {
             Plan::Compare(_) => "in pairs".to_owned(),
-            Plan::Run(run) => match run.passes {
-                Passes::Samples(_) => "sample by sample".to_owned(),
+            Plan::Run(run) => match &run.passes {
+                Passes::Planned { .. } => "sample by sample".to_owned(),
                 Passes::Classic => "as the suite's original does (--classic)".to_owned(),
                 Passes::Endure { per_1000s: 0, .. } => {
                     "in passes over one start (--for)".to_owned()
                 }
                 Passes::Endure { per_1000s, .. } => format!(
                     "in passes over one start, at {} (--for, --rate)",
-                    rate(per_1000s, "requests")
+                    rate(*per_1000s, "requests")
                 ),
                 Passes::Capacity { p99_ns } => format!(
                     "at the highest rate with a p99 of {} (--capacity)",
@@ -92,13 +92,13 @@ impl LoadProtocol {
 }
 
 /// Returns true if samples of such passes measure equal things.
-fn are_alike(own: Passes, other: Passes) -> bool {
+fn are_alike(own: &Passes, other: &Passes) -> bool {
     match (own, other) {
         (Passes::Endure { per_1000s: own, .. }, Passes::Endure { per_1000s: other, .. }) => {
             own == other
         }
         (Passes::Capacity { p99_ns: own }, Passes::Capacity { p99_ns: other }) => own == other,
-        (own, other) => discriminant(&own) == discriminant(&other),
+        (own, other) => discriminant(own) == discriminant(other),
     }
 }
 

@@ -15,8 +15,8 @@ use super::host::{Host, MeasureConfig};
 use super::length::{LONG_START_MS, sets_in_late, start_ms};
 use super::order::Coins;
 use super::plan::ramp::RampPlanner;
-use super::plan::run::{RunPlanner, RunWork};
-use super::plan::{MixPoint, drive};
+use super::plan::run::RunPlanner;
+use super::plan::{self, MixPoint, RunStart, RunWork, drive};
 use super::platform::{Platform, SampleError, Stop};
 use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
@@ -438,18 +438,22 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let length_ms = run.sample_ms;
-        match run.passes {
-            Passes::Samples(passes) => {
-                self.samples(host, works, |_| passes, |_| length_ms, progress_sink)
+        match &run.passes {
+            Passes::Planned { plan, value } => {
+                let start = self.run_start(host, works, |_| length_ms);
+                let mut planner = plan::begin(plan, value, start).map_err(Stop::Failed)?;
+                drive(&mut *planner, host, progress_sink)
             }
             Passes::Classic => {
                 works.iter().for_each(|&work| host.set_length(work, classic_ms(&self.works[work])));
-                self.samples(host, works, classic_passes, classic_ms, progress_sink)
+                let passes = works.iter().map(|&work| classic_passes(&self.works[work])).collect();
+                let start = self.run_start(host, works, classic_ms);
+                drive(&mut RunPlanner::new(start, passes), host, progress_sink)
             }
-            Passes::Endure { passes, per_1000s } => {
+            &Passes::Endure { passes, per_1000s } => {
                 self.endure(host, works, (passes, per_1000s, length_ms), progress_sink)
             }
-            Passes::Capacity { p99_ns } => {
+            &Passes::Capacity { p99_ns } => {
                 self.seek_capacity(host, works, (p99_ns, length_ms), progress_sink)
             }
         }
@@ -493,22 +497,20 @@ impl Session<'_> {
         works.iter().filter_map(point).collect()
     }
 
-    fn samples(
+    fn run_start(
         &self,
-        host: &mut Host,
+        host: &Host,
         works: &[WorkId],
-        passes: impl Fn(&Work) -> usize,
         sample_ms: impl Fn(&Work) -> u64,
-        progress_sink: &mut dyn ProgressSink,
-    ) -> Result<(), Stop> {
+    ) -> RunStart {
         let of_run = |&at: &WorkId| {
             let (unit, work) = (self.unit(at, ArmId::BASELINE), &self.works[at]);
             let (name, length_ms) = (work.name().to_string(), work.at_least(sample_ms(work)));
-            RunWork { unit, name, passes: passes(work), length_ms }
+            RunWork { unit, name, length_ms }
         };
         let works = works.iter().map(of_run).collect();
         let budget = Some(self.request.common.budget).filter(|budget| !budget.is_zero());
-        drive(&mut RunPlanner::new(works, budget, host.elapsed()), host, progress_sink)
+        RunStart { works, budget, now: host.elapsed() }
     }
 }
 

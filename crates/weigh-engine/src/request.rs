@@ -217,16 +217,16 @@ impl Default for Run {
             workloads: Workloads::default(),
             fixtures: Vec::new(),
             sample_ms: LONG_START_MS,
-            passes: Passes::Samples(20),
+            passes: Passes::Planned { plan: "samples".into(), value: "20".into() },
         }
     }
 }
 
 /// The passes over each workload of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Passes {
-    /// So many, over all workloads in turn.
-    Samples(usize),
+    /// A plan in `plan/kind/`, with the value of its option.
+    Planned { plan: String, value: String },
     /// So many, with the same servers in all of them; where `per_1000s` is not 0, operations begin so many
     /// times in 1000 s.
     Endure { passes: usize, per_1000s: u64 },

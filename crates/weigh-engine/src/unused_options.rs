@@ -37,7 +37,7 @@ pub fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
     let option = match run.passes {
         Passes::Endure { .. } => "--for",
         Passes::Capacity { .. } => "--capacity",
-        Passes::Samples(_) | Passes::Classic => return Ok(()),
+        Passes::Planned { .. } | Passes::Classic => return Ok(()),
     };
     match works.iter().find(|work| !work.asks()) {
         Some(work) => Err(format!(

@@ -4,26 +4,18 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Event, Outcome, Planner};
+use super::{Event, Outcome, Planner, RunStart, RunWork};
 use crate::platform::SampleSlot;
 use crate::request::Taken;
-use crate::row::RowKey;
 use crate::run_progress::{Progress, SampleCosts};
 use weigh_model::format;
 use weigh_model::ids::PairId;
 
-/// A workload of a run.
-pub struct RunWork {
-    pub unit: RowKey,
-    pub name: String,
-    pub passes: usize,
-    /// Length of a sample.
-    pub length_ms: u64,
-}
-
 /// The samples of a run.
 pub struct RunPlanner {
     works: Vec<RunWork>,
+    /// Per work.
+    passes: Vec<usize>,
     budget: Option<Duration>,
     /// Number of the pass and index of the work, for each sample to come.
     due: VecDeque<(usize, usize)>,
@@ -36,12 +28,13 @@ pub struct RunPlanner {
 }
 
 impl RunPlanner {
-    /// Plans a run that begins `now`, of which so much time may be used at most.
-    pub fn new(works: Vec<RunWork>, budget: Option<Duration>, now: Duration) -> RunPlanner {
-        let most = works.iter().map(|work| work.passes).max().unwrap_or(0);
+    /// Plans a run with so many passes over each work.
+    pub fn new(RunStart { works, budget, now }: RunStart, passes: Vec<usize>) -> RunPlanner {
+        let most = passes.iter().copied().max().unwrap_or(0);
         let all = (0..most).flat_map(|pass| (0..works.len()).map(move |at| (pass, at)));
-        let due = all.filter(|(pass, at)| *pass < works[*at].passes).collect();
-        let progress = Progress::new(works.iter().map(|work| (work.passes, work.length_ms)));
+        let due = all.filter(|(pass, at)| *pass < passes[*at]).collect();
+        let lengths = works.iter().map(|work| work.length_ms);
+        let progress = Progress::new(passes.iter().copied().zip(lengths));
         let opening = progress.announced_s().filter(|_| budget.is_none()).map(|seconds| {
             format!(
                 "{} of {}: {} of measuring, plus some time for starting and calibrating.",
@@ -52,7 +45,8 @@ impl RunPlanner {
         });
         let limit = budget.map_or(Duration::MAX, |budget| budget.saturating_sub(now));
         let progress = progress.within(limit);
-        RunPlanner { works, budget, due, at: 0, progress, costs: SampleCosts::default(), opening }
+        let (at, costs) = (0, SampleCosts::default());
+        RunPlanner { works, passes, budget, due, at, progress, costs, opening }
     }
 }
 
@@ -60,11 +54,11 @@ impl Planner for RunPlanner {
     fn next(&mut self, now: Duration, events: &mut Vec<Event>) -> Option<SampleSlot> {
         events.extend(self.opening.take().map(Event::Note));
         let (pass, at) = self.due.pop_front()?;
-        let RunWork { unit, passes, length_ms, .. } = self.works[at];
+        let RunWork { unit, length_ms, .. } = self.works[at];
         let timed = Duration::from_millis(length_ms);
         let fits = |budget: Duration| self.costs.fits(unit.work, timed, budget.saturating_sub(now));
         if pass > 0 && !self.budget.is_none_or(fits) {
-            let passed = format!("The budget ended in pass {} of {passes}", pass + 1);
+            let passed = format!("The budget ended in pass {} of {}", pass + 1, self.passes[at]);
             events.push(Event::Warning(format!("{passed}: give --budget more time.")));
             return None;
         }
@@ -73,7 +67,8 @@ impl Planner for RunPlanner {
     }
 
     fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {
-        let RunWork { name, passes, length_ms, .. } = &self.works[self.at];
+        let RunWork { name, length_ms, .. } = &self.works[self.at];
+        let passes = self.passes[self.at];
         if let Err(reason) = outcome.found {
             self.due.retain(|(_, at)| *at != self.at);
             self.progress.dropped(passes - slot.pair.0, *length_ms);
@@ -84,7 +79,7 @@ impl Planner for RunPlanner {
         events.push(Event::Taken(Taken::Sample {
             work: name.clone(),
             pass: slot.pair.0 + 1,
-            passes: *passes,
+            passes,
             progress: self.progress.clone(),
         }));
     }
@@ -103,13 +98,8 @@ mod tests {
         budget_s: Option<u64>,
         fails: Option<(usize, usize)>,
     ) -> (Vec<(usize, usize)>, Vec<String>, Watcher) {
-        let work = |(work, passes): (usize, &usize)| RunWork {
-            unit: unit(work, 0),
-            name: work.to_string(),
-            passes: *passes,
-            length_ms: 1000,
-        };
-        let works = passes.iter().enumerate().map(work).collect();
+        let work = |work| RunWork { unit: unit(work, 0), name: work.to_string(), length_ms: 1000 };
+        let works = (0..passes.len()).map(work).collect();
         let mut machine =
             Simulated::new(|slot: &SampleSlot| match (slot.unit.work.0, slot.pair.0) {
                 sample if Some(sample) == fails => Err(SampleError::Workload("it broke".into())),
@@ -117,7 +107,8 @@ mod tests {
             });
         let mut watcher = Watcher::default();
         let budget = budget_s.map(Duration::from_secs);
-        let mut plan = RunPlanner::new(works, budget, Duration::ZERO);
+        let mut plan =
+            RunPlanner::new(RunStart { works, budget, now: Duration::ZERO }, passes.to_vec());
         drive(&mut plan, &mut machine, &mut watcher).unwrap();
         assert_eq!(machine.failures.len(), usize::from(fails.is_some()));
         assert!(machine.warnings.iter().all(|warning| watcher.notes.contains(warning)));
@@ -141,11 +132,11 @@ mod tests {
     /// A sample is timed for a second, and takes four with its launch.
     #[test]
     fn a_launch_counts_when_the_budget_is_nearly_over() {
-        let work = RunWork { unit: unit(0, 0), name: "a".into(), passes: 10, length_ms: 1000 };
+        let work = RunWork { unit: unit(0, 0), name: "a".into(), length_ms: 1000 };
         let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
         machine.lasts = Duration::from_secs(4);
-        let budget = Duration::from_secs(10);
-        let mut plan = RunPlanner::new(vec![work], Some(budget), Duration::ZERO);
+        let (budget, now) = (Some(Duration::from_secs(10)), Duration::ZERO);
+        let mut plan = RunPlanner::new(RunStart { works: vec![work], budget, now }, vec![10]);
         drive(&mut plan, &mut machine, &mut Watcher::default()).unwrap();
         assert_eq!((machine.taken.len(), machine.elapsed()), (2, Duration::from_secs(8)));
     }

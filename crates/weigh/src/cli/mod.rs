@@ -48,6 +48,7 @@ mod reproduce;
 mod restore;
 mod rules;
 mod run;
+mod run_plans;
 mod show;
 mod user_list;
 mod value;

@@ -13,6 +13,7 @@ use super::measuring::{BesideOptions, FixtureOption, Measuring, also, defaults_t
 use super::mixes::Mixes;
 use super::progress_sink::Terminal;
 use super::reproduce::ReproduceCommand;
+use super::run_plans::{ChosenPlan, OTHER_ENDS};
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use weigh_engine::length::LONG_START_MS;
 use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
@@ -37,9 +38,6 @@ const MOST_PASS: Duration = Duration::from_secs(600);
 const BUDGET_HELP: &str =
     "Stop measuring after this time, even if rows then have fewer samples [default: no limit]";
 const RATE_OF_CLIENTS: &str = ". With --for: requests that the clients together start per second";
-
-/// These say by themselves how long they measure.
-const OTHER_ENDS: [&str; 3] = ["lasting", "capacity", "classic"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,16 +81,15 @@ pub struct RunArgs {
     /// quick]
     #[arg(value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
-    /// Samples of each workload
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value::at_least(3))]
-    samples: u32,
+    #[command(flatten)]
+    plan: ChosenPlan,
     /// Length of the timed part of a sample, such as 100ms [default: 70ms; 2s with --capacity]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
     /// Test endurance: send requests to the same server for this time, such as 2h, divided into passes. Wrong
     /// answers and hangs are counted; they do not end the test. For workloads that send requests to a server
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
-          conflicts_with_all = ["samples", "sample", "classic"])]
+          conflicts_with_all = ["sample", "classic"])]
     lasting: Option<Duration>,
     /// Length of a pass of --for, such as 30s [default: 1/24 of the time of --for, but at least 5s and at
     /// most 10m]
@@ -105,7 +102,7 @@ pub struct RunArgs {
     /// searches six times, each time with newly started servers, for about a minute each. It shows the
     /// median and range of the six results (docs/applications-load.md).
     #[arg(long, value_name = "p99=TIME", value_parser = p99,
-          conflicts_with_all = ["samples", "lasting", "classic", "rate"])]
+          conflicts_with_all = ["lasting", "classic", "rate"])]
     capacity: Option<Duration>,
     #[command(flatten)]
     measuring: Measuring,
@@ -127,7 +124,7 @@ pub struct RunArgs {
     #[arg(long)]
     yes: bool,
     /// Use the durations, number of passes and scoring of the original suite, such as UnixBench's
-    #[arg(long, conflicts_with_all = ["samples", "sample"])]
+    #[arg(long, conflicts_with = "sample")]
     classic: bool,
     #[command(flatten)]
     files: Files,
@@ -207,7 +204,7 @@ impl RunArgs {
                 per_1000s: self.mixes.per_1000s(),
             },
             None if self.classic => Passes::Classic,
-            None => Passes::Samples(self.samples as usize),
+            None => self.plan.clone().passes(),
         }
     }
 }
