@@ -34,11 +34,12 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
 }
 
 /// Most files that an addition may touch, by the heading of its section.
-const MOST_FILES: [(&str, usize); 9] = [
+const MOST_FILES: [(&str, usize); 10] = [
     ("a workload", 1),
     ("a treatment", 1),
     ("a place", 1),
     ("a fixture", 1),
+    ("a plan", 1),
     ("a report format", 1),
     ("a table", 1),
     ("an import", 1),
@@ -367,6 +368,21 @@ impl Newcomer {
         self.run(&command).assert_error(&["of 1000 files in the directory, 999 are left"]);
     }
 
+    /// The least number of samples suffices for a wide share, and the budget ends a narrow one.
+    fn follows_the_plan(&self) {
+        self.succeed(&["run", "--help"]).assert_says(&["--until <PERCENT>"]);
+        let run = ["run", "memfd", "getppid", "--budget", "10s", "--json", "-", "--until"];
+        let samples = |share: &str, workload: &str| {
+            let json = self.succeed(&[&run[..], &[share]].concat()).json();
+            row(&json, workload)["samples"].as_u64().unwrap()
+        };
+        assert_eq!((samples("90%", "memfd"), samples("90%", "getppid")), (5, 5));
+        assert!(samples("0.0001%", "memfd") > 5);
+        self.run(&["run", "--until", "0%"]).assert_error(&["--until", "takes a share"]);
+        self.run(&["run", "--until", "1%", "--samples", "3"])
+            .assert_error(&["cannot be used with"]);
+    }
+
     fn prints_the_table(&self) {
         let printed = self.succeed(&["show", "5kgm3e", "--as", "rates"]).stdout;
         let cells: Vec<Vec<&str>> =
@@ -420,6 +436,7 @@ fn each_example_is_few_files() {
     newcomer.judges_the_metric();
     newcomer.takes_the_option();
     newcomer.uses_the_fixture();
+    newcomer.follows_the_plan();
     newcomer.reads_the_import();
     let with_stored = Newcomer { program, home: stored() };
     with_stored.renders_the_format();
