@@ -106,7 +106,7 @@ pub fn planned_pairs(
             Some((name, row.schedule.main(), row.pair_s()?))
         })
         .collect();
-    let can_interleave = request.metrics().contains(&Metric::OverallRate);
+    let can_interleave = request.plan.may_interleave();
     let pair_s = |work: &Work| {
         let known = |scheme: Scheme| {
             let of_work = rows.iter().filter(|(name, of, _)| (name, *of) == (&work.name(), scheme));

@@ -21,7 +21,7 @@ use super::platform::{Platform, SampleError, Stop};
 use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::ramp::RampPlan;
-use super::request::{Comparison, Passes, Plan, ProgressSink, Request, Run};
+use super::request::{Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
 use super::schedule::Schedule;
 use super::too_little::too_little_time;
@@ -168,9 +168,8 @@ impl Session<'_> {
         if is_first {
             host.tell_warnings(progress_sink)?;
         }
-        let comparison = self.request.plan.comparison();
-        let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
-        let is_told = is_first && !pilot_chooses;
+        let is_asked_for = self.request.plan.interleave() == Interleave::WherePossible;
+        let is_told = is_first && is_asked_for;
         for sentence in host.about_interleaving().into_iter().filter(|_| is_told) {
             self.warn(progress_sink, sentence)?;
         }

@@ -113,9 +113,7 @@ pub struct Comparison {
     pub far_hosts: Option<FarHosts>,
     /// Length of a sample of a workload; with `None` the first pairs choose it.
     pub sample_ms: Option<u64>,
-    /// True if the first pairs of each row choose how the others are taken. If false, pairs are
-    /// interleaved if the rate over all time is judged.
-    pub pilot_chooses_scheme: bool,
+    pub interleave: Interleave,
     /// True if rows take pairs of processes that have lived for a second, before they are called
     /// equivalent or faster.
     pub takes_old_pairs: bool,
@@ -146,7 +144,7 @@ impl Default for Comparison {
             profiler: None,
             far_hosts: None,
             sample_ms: None,
-            pilot_chooses_scheme: false,
+            interleave: Interleave::Never,
             takes_old_pairs: false,
             detail: false,
             treated: WhoIsTreated::Both,
@@ -155,6 +153,15 @@ impl Default for Comparison {
             fail_above: None,
         }
     }
+}
+
+/// Choice between pairs whose two processes alternate on one CPU, and sequential pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Interleave {
+    Never,
+    WherePossible,
+    /// As the first pairs of each row choose, where possible.
+    PilotChooses,
 }
 
 /// Programs that the arms of a comparison run.
@@ -384,11 +391,25 @@ impl Plan {
     /// Returns the metrics that are kept and judged besides the rate and CPU time.
     pub fn further_metrics(&self) -> Vec<Metric> {
         match self {
-            Plan::Compare(comparison) => comparison.further_metrics.clone(),
+            Plan::Compare(comparison) => {
+                // Of interleaved pairs, the rate over all time backs the verdict.
+                let all_time = self.may_interleave().then_some(Metric::OverallRate);
+                all_time.into_iter().chain(comparison.further_metrics.iter().cloned()).collect()
+            }
             Plan::Run(_) => Vec::new(),
             Plan::Ramp(_) => of_points(),
             Plan::Net(_) => of_cells(),
         }
+    }
+
+    /// Returns the choice of interleaved pairs; without pairs, `Never`.
+    pub fn interleave(&self) -> Interleave {
+        self.comparison().map_or(Interleave::Never, |comparison| comparison.interleave)
+    }
+
+    /// Returns true if a pair may be interleaved.
+    pub fn may_interleave(&self) -> bool {
+        self.interleave() != Interleave::Never
     }
 
     /// How many sets it has; without pairs there is one.
@@ -500,10 +521,11 @@ impl Request {
         let may_choose = can_interleave
             && effects::factorial(&self.common.arms).is_none()
             && !self.wants_latencies();
-        let Plan::Compare(comparison) = &mut self.plan else { return self };
-        comparison.pilot_chooses_scheme &= may_choose && comparison.design.fixed_pairs.is_none();
-        if comparison.pilot_chooses_scheme {
-            comparison.further_metrics.insert(0, Metric::OverallRate);
+        if let Plan::Compare(comparison) = &mut self.plan
+            && comparison.interleave == Interleave::PilotChooses
+            && (!may_choose || comparison.design.fixed_pairs.is_some())
+        {
+            comparison.interleave = Interleave::Never;
         }
         self
     }
@@ -532,12 +554,10 @@ impl Request {
 
     /// How the pairs of a row are taken, depending on whether they can be interleaved.
     pub fn schedule(&self, can_interleave: bool) -> Schedule {
-        let comparison = self.plan.comparison();
-        let pilot_chooses = comparison.is_some_and(|comparison| comparison.pilot_chooses_scheme);
-        match self.metrics().contains(&Metric::OverallRate) && can_interleave {
-            true if pilot_chooses => Schedule::Open(SchemePilot::default()),
-            true => Schedule::Fixed(Scheme::Interleaved),
-            false => Schedule::Fixed(Scheme::Sequential),
+        match self.plan.interleave() {
+            Interleave::PilotChooses if can_interleave => Schedule::Open(SchemePilot::default()),
+            Interleave::WherePossible if can_interleave => Schedule::Fixed(Scheme::Interleaved),
+            _ => Schedule::Fixed(Scheme::Sequential),
         }
     }
 }
@@ -623,7 +643,7 @@ mod tests {
     fn a_stored_request_is_read_back() {
         let comparison = Comparison {
             compared: Compared::Command(vec!["make".into()]),
-            pilot_chooses_scheme: true,
+            interleave: Interleave::PilotChooses,
             takes_old_pairs: true,
             ..Comparison::default()
         };

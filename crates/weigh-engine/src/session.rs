@@ -18,7 +18,7 @@ use super::platform::Stop;
 use super::prior_sessions::PriorSessions;
 use super::programs::check_programs;
 use super::provenance::{Provenance, check_machine};
-use super::request::{Common, Compared, Passes, Plan, ProgressSink, Request};
+use super::request::{Common, Compared, Interleave, Passes, Plan, ProgressSink, Request};
 use super::resolve::{cells_of, load_points, resolve};
 use super::sweep::sweeps_of;
 use super::unused_options::{check_asking, check_used};
@@ -393,7 +393,7 @@ fn begin(
                 on_curve: work.on_curve(),
             })
             .collect(),
-        pilot_chooses_scheme: comparison.is_some_and(|plan| plan.pilot_chooses_scheme),
+        pilot_chooses_scheme: plan.interleave() == Interleave::PilotChooses,
         takes_old_pairs: comparison.is_some_and(|plan| plan.takes_old_pairs),
         origin: Some(to_json(&origin)),
     };

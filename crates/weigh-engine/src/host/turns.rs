@@ -18,7 +18,7 @@ use paired::estimate::median;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::WorkId;
 use weigh_model::role::SampleRole;
-use weigh_model::workload::metric::{CLIPPED, Direction, INTERLEAVED, Metric};
+use weigh_model::workload::metric::{CLIPPED, Direction, INTERLEAVED};
 use weigh_model::workload::sample::{OwnReading, Sample};
 use weigh_station::arms::{LaunchOfPairError, Proved};
 use weigh_treatment::Named;
@@ -69,11 +69,8 @@ impl Host<'_> {
             && !self.has_prepare()
     }
 
-    /// If interleaving was requested: what could not be interleaved, and why.
+    /// Obstacles to interleaving, in whole sentences.
     pub fn about_interleaving(&self) -> Vec<String> {
-        if !self.site.metrics.contains(&Metric::OverallRate) {
-            return Vec::new();
-        }
         if let Some(named) = obstacle(self.arms.treatments()) {
             return vec![format!(
                 "No pair was interleaved: `{}` cannot apply to only one of two processes that run at the \

@@ -168,9 +168,8 @@ impl CalibrateArgs {
         let comparison = Comparison {
             compared: Compared::Workloads(workloads.clone()),
             // As `weigh compare` does.
-            pilot_chooses_scheme: self.interleaving.is_chosen_by_pilot(),
+            interleave: self.interleaving.requested(),
             is_calibration: true,
-            further_metrics: self.interleaving.metric().into_iter().collect(),
             ..Comparison::default()
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })

@@ -274,9 +274,7 @@ impl CompareArgs {
         };
         let workloads = self.wanted.or_quick();
         let names = WorkName::names_of(&workloads)?;
-        let all_time = self.interleaving.metric();
         let sample_ms = self.sample_ms(&arms);
-        let metrics = all_time.into_iter().chain(pairing.metrics.iter().cloned()).collect();
         let budget = pairing.budget(&arms, &workloads);
         let common = Common {
             arms,
@@ -295,7 +293,7 @@ impl CompareArgs {
             names: workloads,
         };
         let comparison = Comparison {
-            further_metrics: net::with_scores(metrics, &workloads.names)?,
+            further_metrics: net::with_scores(pairing.metrics.clone(), &workloads.names)?,
             compared: match command.is_empty() {
                 true => Compared::Workloads(workloads),
                 false => Compared::Command(command),
@@ -305,7 +303,7 @@ impl CompareArgs {
             profiler: self.profiler.line(),
             far_hosts: self.machines.far_hosts()?,
             sample_ms,
-            pilot_chooses_scheme: self.interleaving.is_chosen_by_pilot(),
+            interleave: self.interleaving.requested(),
             takes_old_pairs: true,
             detail: !self.no_detail,
             treated: self.treat,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use weigh_model::workload::metric::Metric;
+use weigh_engine::request;
 
 /// When the two processes of a pair alternate on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,15 +27,12 @@ pub struct Interleaving {
 }
 
 impl Interleaving {
-    /// Returns true if the first pairs of each row choose.
-    pub fn is_chosen_by_pilot(&self) -> bool {
-        self.interleave == Interleave::Auto
-    }
-
-    /// Returns the metric that rows are judged by besides, if all pairs that can be are interleaved.
-    ///
-    /// A request in which nothing is chosen has interleaved pairs exactly if it has this metric.
-    pub fn metric(&self) -> Option<Metric> {
-        (self.interleave == Interleave::On).then_some(Metric::OverallRate)
+    /// As a request has it.
+    pub fn requested(&self) -> request::Interleave {
+        match self.interleave {
+            Interleave::Auto => request::Interleave::PilotChooses,
+            Interleave::On => request::Interleave::WherePossible,
+            Interleave::Off => request::Interleave::Never,
+        }
     }
 }
