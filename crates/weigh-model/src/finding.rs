@@ -1,9 +1,9 @@
 //! Findings of the checks of the machine.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How much it matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// It makes results wrong or needlessly wide; in every report.
@@ -15,10 +15,10 @@ pub enum Severity {
 }
 
 /// Finding of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Subject of the check, e.g. `CPU governor`.
-    pub name: &'static str,
+    pub name: String,
     pub severity: Severity,
     /// How it is now, e.g. `powersave`.
     pub now: String,
@@ -31,13 +31,8 @@ pub struct Finding {
 
 impl Finding {
     /// A finding without a fix.
-    pub fn new(
-        name: &'static str,
-        severity: Severity,
-        now: impl Into<String>,
-        effect: &str,
-    ) -> Finding {
-        Finding { name, severity, now: now.into(), effect: effect.into(), fix: None }
+    pub fn new(name: &str, severity: Severity, now: impl Into<String>, effect: &str) -> Finding {
+        Finding { name: name.into(), severity, now: now.into(), effect: effect.into(), fix: None }
     }
 
     /// Adds the fix.

@@ -84,8 +84,8 @@ mod tests {
     use super::*;
 
     fn findings() -> Vec<Finding> {
-        let finding = |name, severity, fix: Option<&str>| Finding {
-            name,
+        let finding = |name: &str, severity, fix: Option<&str>| Finding {
+            name: name.into(),
             severity,
             now: "now".into(),
             effect: "It does this to a measurement.".into(),

@@ -90,7 +90,7 @@ pub fn worth_knowing(findings: &[Finding]) -> BTreeMap<String, String> {
         Severity::Good => false,
     };
     let kept = findings.iter().filter(is_kept);
-    kept.map(|found| (found.name.into(), found.without_name())).collect()
+    kept.map(|found| (found.name.clone(), found.without_name())).collect()
 }
 
 fn of(findings: &[Finding], severity: Severity) -> impl Iterator<Item = &Finding> {
