@@ -1,5 +1,7 @@
 //! Building blocks of reports on a terminal: headings, tables, and lists of sentences.
 
+use std::fmt::Display;
+
 use anstyle::Style;
 
 use super::paint::{BOLD, FAINT, WARNING, paint};
@@ -74,7 +76,7 @@ impl Page {
         }
     }
 
-    pub fn list(&mut self, title: &str, items: Vec<String>) {
+    pub fn list(&mut self, title: &str, items: Vec<impl Display>) {
         if items.is_empty() {
             return;
         }

@@ -1,6 +1,8 @@
 //! Costs of rules, as one HTML file. It has bars for the operations, the kinds and the most
 //! expensive rules, then suggested rewrites, and a table of every line.
 
+use std::fmt::Display;
+
 use minijinja::{Value, context};
 
 use super::rule_table::{self, FileNames, RuleRow};
@@ -67,7 +69,7 @@ pub fn page(r: &RuleReport) -> Result<String, String> {
 }
 
 /// Each in pieces, with the names of which are between backticks.
-fn sentences(all: &[String]) -> Vec<Vec<Value>> {
+fn sentences(all: &[impl Display]) -> Vec<Vec<Value>> {
     all.iter().map(|sentence| parts(&format::label(sentence))).collect()
 }
 
