@@ -33,4 +33,5 @@ pub mod summary;
 pub mod times;
 pub mod unixbench_index;
 pub mod versus;
+pub mod warning;
 pub mod work_name;

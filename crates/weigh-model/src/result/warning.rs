@@ -1,0 +1,255 @@
+//! Warnings of reports as values. The store keeps them, and a report that is rendered or exported has their
+//! sentences.
+//!
+//! The sentence of a kind stands beside its numbers: `thiserror` derives [`Display`](std::fmt::Display) from
+//! it, which is the one renderer, though a warning is no error.
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::finding::Finding;
+use crate::format::{clock, plural, quoted, seconds};
+use crate::result::work_name::WorkName;
+
+/// Description of a boot that failed, also for the console.
+pub const BOOT_FAILED: &str = "did not come up, and the normal entry did: it panicked, or hung, or the power \
+                               was cut";
+
+/// A fact that a reader must know before believing the numbers. A `reason` or `problem` is the text of the
+/// error that caused it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    #[error("{}", .0.sentence())]
+    Machine(Finding),
+    #[error(
+        "Auditing: it was {change} by a different program during the measurement. Samples before and after \
+         are not comparable: measure again."
+    )]
+    AuditingChanged { change: String },
+    #[error("The workloads come from {file}, not from this weigh.")]
+    ForeignWorkloads { file: String },
+    #[error("The workloads are statically linked, because this system lacks the dynamic loader.")]
+    StaticWorkloads,
+    #[error("Session {session}: {warning}")]
+    InSession { session: usize, warning: Box<Warning> },
+    #[error("different: {what}.")]
+    MachineDiffers { what: String },
+
+    #[error(
+        "The baseline is `none`, so the effect includes the cost of applying the treatment: {reason}."
+    )]
+    NoPlacebo { reason: String },
+    #[error(
+        "The baseline is `none`, as these treatments have no common placebo: their effects include the cost \
+         of applying them. Compare each in its own experiment, or use {}.",
+        each(.placebos, |label| format!("`--base {label}`"), " or ")
+    )]
+    NoCommonPlacebo { placebos: Vec<String> },
+    /// A sentence of a treatment: of a part that it could not do as asked, or of what it did not state when
+    /// the experiment began.
+    #[error("`{arm}`: {sentence}")]
+    Treatment { arm: String, sentence: String },
+    #[error(
+        "`{arm}`: {language} differs from the baseline's in {} factors ({}), and the effect is of all \
+         factors together. To separate them, compare builds that differ in one factor.",
+        .factors.len(), .factors.join(", ")
+    )]
+    InterpreterDiffers { arm: String, language: String, factors: Vec<String> },
+    #[error("Boot {boot} (`{arm}`) {BOOT_FAILED}. It was tried again.")]
+    BootFailed { boot: usize, arm: String },
+
+    #[error(
+        "No pair was interleaved: `{arm}` cannot apply to only one of two processes that run at the same \
+         time."
+    )]
+    CannotInterleave { arm: String },
+    #[error("No pair was interleaved: an arm is on a different machine.")]
+    ArmElsewhere,
+    #[error(
+        "No pair was interleaved: samples of {sample_ms} ms are longer than {longest_ms} ms (--sample)."
+    )]
+    SamplesTooLong { sample_ms: u64, longest_ms: u64 },
+    #[error(
+        "Pairs of {} were sequential: only workloads that stay on one CPU, without a background load, can \
+         be interleaved.",
+        each(.workloads, |name| format!("`{name}`"), ", ")
+    )]
+    SequentialPairs { workloads: Vec<WorkName> },
+    #[error(
+        "`{workload}` under `{arm}` changed to sequential pairs, and only these count: {reason}."
+    )]
+    LeftInterleaving { workload: WorkName, arm: String, reason: String },
+    #[error("A pair was dropped because the connection was lost: {reason}.")]
+    PairLost { reason: String },
+    #[error(
+        "The detail pass of {workload} was abandoned under {arm}: {reason}. Its rates are not affected."
+    )]
+    DetailAbandoned { workload: WorkName, arm: String, reason: String },
+    #[error("Could not profile {workload} under `{arm}`: {problem}")]
+    NotProfiled { workload: WorkName, arm: String, problem: String },
+    #[error("Tracing ended after {traced} of {}: {reason}", plural(*.cells, "cell"))]
+    TracingEnded { traced: usize, cells: usize, reason: String },
+    #[error("{problem}")]
+    CleanupFailed { problem: String },
+    #[error("The experiment ended early: {problem}.")]
+    EndedEarly { problem: String },
+
+    #[error("The budget ended in pass {pass} of {passes}: give --budget more time.")]
+    BudgetEndedInPass { pass: usize, passes: usize },
+    #[error("The budget ended before {milestone}: give --budget more time.")]
+    BudgetEndedBefore { milestone: Milestone },
+    #[error(
+        "{point} was not measured: the budget ({}) is too small. Give --budget more time.",
+        seconds(*.budget_s)
+    )]
+    NotMeasured { point: WorkName, budget_s: f64 },
+    #[error("The ramp stopped at {point}, which failed: {reason}")]
+    RampStopped { point: WorkName, reason: String },
+    #[error("Under `{arm}`, the search for the peak stopped at {point}, which failed: {reason}")]
+    SearchStopped { arm: String, point: WorkName, reason: String },
+    #[error(
+        "The budget is too small for a verdict on {mix} at its peaks ({} without `{arm}`, {} with the \
+         treatment), where samples take long, so it is compared at {}. Give --budget more time.",
+        plural(.peaks[0], "user"), plural(.peaks[1], "user"), plural(*.users, "user")
+    )]
+    BudgetBelowPeaks { mix: WorkName, arm: String, peaks: [usize; 2], users: usize },
+
+    #[error(
+        "{workload}: the first {what} came after {}, in pass {pass}: {kind} ({example}).",
+        clock(*.after_s)
+    )]
+    FirstInEndurance {
+        workload: WorkName,
+        what: String,
+        after_s: f64,
+        pass: usize,
+        kind: String,
+        example: String,
+    },
+    #[error("{workload}: pass {pass} has no result: {problem}.")]
+    PassFailed { workload: WorkName, pass: usize, problem: String },
+    #[error(
+        "{workload}: its servers exited in pass {pass} of {passes}{}.",
+        if .pass < .passes { "; the remaining passes are skipped" } else { "" }
+    )]
+    ServersExited { workload: WorkName, pass: usize, passes: usize },
+    #[error("{workload}: {running} of {} did not exit when weigh stopped them.", plural(*.servers, "server"))]
+    ServersStayed { workload: WorkName, running: usize, servers: usize },
+
+    #[error(
+        "These are path lengths, not times: operations per thousand million instructions (Ginstr) of an \
+         emulated CPU, which has no caches, no TLB and no mitigations."
+    )]
+    PathLengths,
+    #[error(
+        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (most in {}: \
+         {} of {}). They are kept and counted; the CSV marks them.",
+        plural(*.pairs, "pair"), quoted(.worst), .of_worst[0], .of_worst[1]
+    )]
+    Disturbed { disturbed: usize, pairs: usize, worst: String, of_worst: [usize; 2] },
+    #[error(
+        "{}, so the commands themselves differ by a larger share than is shown. Use -N to execute them \
+         without a shell.",
+        share_of_shell(.shell, *.start_ms, .command, *.run_ms)
+    )]
+    ShellStart { shell: String, start_ms: f64, command: String, run_ms: f64 },
+    #[error(
+        "This report lacks the shell of commands, and for workloads that send requests to a server the \
+         treated side and the place of the clients: {problem}. Use the version of weigh that measured it."
+    )]
+    RequestUnread { problem: String },
+    #[error(
+        "If a grid was measured, this report lacks its scores: {problem}. Use the version of weigh that \
+         measured it."
+    )]
+    RequestOfRunUnread { problem: String },
+    #[error("{machine}: its BTU is incomplete, so it has no rank")]
+    BtuIncomplete { machine: String },
+    #[error("{machine}: one sweep has no interval, so its rank is open")]
+    OneSweep { machine: String },
+    #[error("{machine}: its links lost packets that the grid does not drop")]
+    LinksLostPackets { machine: String },
+    /// A doubt of the reader of a foreign file.
+    #[error("{file}: {doubt}")]
+    ImportedFile { file: String, doubt: String },
+
+    /// A sentence out of an exported, stored or anonymised report, or of an experiment of an older weigh.
+    #[error("{0}")]
+    #[serde(untagged)]
+    Sentence(String),
+    /// A kind that only a newer weigh knows must not hide the experiment.
+    #[error("A newer weigh stored a warning that this version cannot read: {0}.")]
+    #[serde(untagged)]
+    Unknown(Value),
+}
+
+impl Warning {
+    /// As a warning about this session alone.
+    pub fn in_session(self, session: usize) -> Warning {
+        Warning::InSession { session, warning: Box::new(self) }
+    }
+}
+
+/// Goal that a ramp did not reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Milestone {
+    #[error("the interval of every load point was narrow enough")]
+    NarrowPoints,
+    #[error("the interval at the peak was narrow enough")]
+    NarrowPeak,
+    #[error("a peak was chosen")]
+    Peak,
+}
+
+/// Serializes warnings as their sentences, as documents have them.
+///
+/// # Errors
+/// Where the serializer fails.
+pub fn as_sentences<S: Serializer>(warnings: &[Warning], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(warnings.iter().map(Warning::to_string))
+}
+
+fn each<T>(items: &[T], shown: impl Fn(&T) -> String, between: &str) -> String {
+    items.iter().map(shown).collect::<Vec<_>>().join(between)
+}
+
+/// The start is measured on its own, so it may exceed a run that contains a start.
+fn share_of_shell(shell: &str, start_ms: f64, command: &str, run_ms: f64) -> String {
+    match start_ms < run_ms {
+        true => format!(
+            "Starting `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms of a run of `{command}`"
+        ),
+        false => format!(
+            "A run of `{command}` takes {run_ms:.2} ms; starting `{shell}` alone took {start_ms:.2} ms"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Sentences, each with its warning as the store has it.
+    const STORED: &str = include_str!("warnings.json");
+
+    #[test]
+    fn each_kind_comes_back_from_the_store_and_has_its_sentence() {
+        let stored: BTreeMap<String, Value> = serde_json::from_str(STORED).unwrap();
+        for (sentence, value) in &stored {
+            let warning: Warning = serde_json::from_value(value.clone()).unwrap();
+            assert_eq!(warning.to_string(), *sentence, "{warning:?}");
+            assert_eq!(serde_json::to_value(&warning).unwrap(), *value);
+            let is_unknown = matches!(warning, Warning::Unknown(_));
+            assert_eq!(is_unknown, sentence.starts_with("A newer weigh"), "{warning:?}");
+        }
+        let (declared, _) = include_str!("warning.rs").split_once("impl Warning").unwrap();
+        let kinds = declared.matches("#[error(").count();
+        // Two kinds have two sentences each, and one has three.
+        assert_eq!(stored.len(), kinds + 4, "each kind is in warnings.json");
+    }
+}
