@@ -9,6 +9,7 @@ use super::text::wrap;
 use weigh_model::format;
 use weigh_model::result::curve::{Chart, Curve, CurvePoint, Quantity};
 use weigh_model::result::net_rank::{NetRank, RankedClass, RankedMachine, ScoreDocument};
+use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::{BYTES, WorkName};
 
 const BITS: &str = "Mb/s";
@@ -19,8 +20,8 @@ pub fn text(rank: &NetRank, width: usize) -> String {
     for (title, of_it) in tables(rank) {
         text += &format!("{title}\n{}\n\n", of_it.to_lines(width).join("\n"));
     }
-    for sentence in rank.warnings.iter().chain(&[note(rank)]) {
-        text += &(wrap(&format::label(sentence), width, 0).join("\n") + "\n");
+    for sentence in sentences(rank) {
+        text += &(wrap(&format::label(&sentence), width, 0).join("\n") + "\n");
     }
     text
 }
@@ -35,13 +36,10 @@ pub fn html(rank: &NetRank) -> Result<String, String> {
     });
     let charts: Vec<Value> =
         charts(rank).iter().flat_map(|of_it| chart::figures(of_it, None)).collect();
-    let note = note(rank);
-    let sentences =
-        rank.warnings.iter().chain(std::iter::once(&note)).map(|said| parts(&format::label(said)));
     let values = context! {
         id => format::label(&rank.hash),
         plain => "Bits to the user: machines ranked",
-        sentences => sentences.collect::<Vec<_>>(),
+        sentences => sentences(rank).map(|said| parts(&format::label(&said))).collect::<Vec<_>>(),
         tables => titled.collect::<Vec<Value>>(),
         charts => charts,
     };
@@ -49,11 +47,12 @@ pub fn html(rank: &NetRank) -> Result<String, String> {
         .map_err(|error| format!("the HTML page could not be written: {error}"))
 }
 
-fn note(rank: &NetRank) -> String {
-    format!(
+fn sentences(rank: &NetRank) -> impl Iterator<Item = String> {
+    let note = format!(
         "Grid {} ({}). Machines whose intervals overlap share ranks: 1-2 is the first or the second.",
         rank.grid, rank.hash
-    )
+    );
+    rank.warnings.iter().map(Warning::to_string).chain([note])
 }
 
 fn tables(rank: &NetRank) -> Vec<(String, Table)> {

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::result::warning::{Warning, as_sentences};
+
 /// The version of the JSON document.
 pub const SCHEMA: &str = "weighbridge/net-rank/1";
 
@@ -80,7 +82,8 @@ pub struct NetRank {
     pub hash: String,
     /// By BTU; those without one come last.
     pub machines: Vec<RankedMachine>,
-    pub warnings: Vec<String>,
+    #[serde(serialize_with = "as_sentences")]
+    pub warnings: Vec<Warning>,
 }
 
 /// One of them.
@@ -153,17 +156,14 @@ fn no_net(name: &str) -> String {
     format!("{name} is not a run of `weigh net`")
 }
 
-fn warnings(one: &Candidate, net: &NetDocument) -> Vec<String> {
-    let name = &one.name;
-    let of = |is_so: bool, what: &str| is_so.then(|| format!("{name}: {what}"));
-    [
-        of(net.btu.is_none(), "its BTU is incomplete, so it has no rank"),
-        of(net.sweeps == 1, "one sweep has no interval, so its rank is open"),
-        of(net.lost_packets > 0.0, "its links lost packets that the grid does not drop"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+fn warnings(one: &Candidate, net: &NetDocument) -> Vec<Warning> {
+    let machine = || one.name.clone();
+    let all = [
+        (net.btu.is_none(), Warning::BtuIncomplete { machine: machine() }),
+        (net.sweeps == 1, Warning::OneSweep { machine: machine() }),
+        (net.lost_packets > 0.0, Warning::LinksLostPackets { machine: machine() }),
+    ];
+    all.into_iter().filter_map(|(is_so, warning)| is_so.then_some(warning)).collect()
 }
 
 /// How many are surely better, and how many are not surely worse.
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(ranked.machines[0].classes[0].seconds_of_32_mb, Some(4.0));
         let penalty = ranked.machines[0].host_penalty_pct.unwrap();
         assert!((penalty.value - 20.0).abs() < 1e-9);
-        assert!(ranked.warnings[0].contains("none: its BTU is incomplete"));
+        assert_eq!(ranked.warnings[0], Warning::BtuIncomplete { machine: "none".into() });
     }
 
     #[test]
