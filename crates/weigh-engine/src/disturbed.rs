@@ -2,9 +2,9 @@
 //! marked, and kept: whoever drops what looks disturbed chooses his result.
 
 use paired::estimate::median;
-use weigh_model::format::{plural, quoted};
 use weigh_model::result::summary::Row;
 use weigh_model::result::versus;
+use weigh_model::result::warning::Warning;
 use weigh_model::samples::Point;
 
 /// Share of a launch's time that the host surely stole, of one CPU.
@@ -49,20 +49,14 @@ impl Judge {
 }
 
 /// Returns a warning about disturbed pairs; `None` if no pair was disturbed.
-pub fn warning(rows: &[Row]) -> Option<String> {
+pub fn warning(rows: &[Row]) -> Option<Warning> {
     let worst =
         rows.iter().max_by_key(|row| row.disturbed_pairs).filter(|row| row.disturbed_pairs > 0)?;
     let disturbed: usize = rows.iter().map(|row| row.disturbed_pairs).sum();
     let pairs: usize = rows.iter().map(|row| row.pairs).sum();
-    let name = versus::name(&worst.workload, &worst.treatment);
-    Some(format!(
-        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (most in {}: \
-         {} of {}). They are kept and counted; the CSV marks them.",
-        plural(pairs, "pair"),
-        quoted(&name),
-        worst.disturbed_pairs,
-        worst.pairs
-    ))
+    let of_worst = [worst.disturbed_pairs, worst.pairs];
+    let worst = versus::name(&worst.workload, &worst.treatment);
+    Some(Warning::Disturbed { disturbed, pairs, worst, of_worst })
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use super::request::ProgressSink;
 use super::wrong_answers::{WrongAnswers, WrongKind};
 use weigh_model::format;
 use weigh_model::ids::{ArmId, PairId, WorkId};
+use weigh_model::result::warning::Warning;
+use weigh_model::result::work_name::WorkName;
 use weigh_workload::executable::Length;
 
 /// The kinds of a server that hangs or is gone (workloads/shared/http.h).
@@ -42,7 +44,7 @@ impl Session<'_> {
         (passes, length): (usize, Length),
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<Option<String>, Stop> {
-        let name = self.works[work].name().to_string();
+        let name = self.works[work].name();
         let (mut firsts, mut course) = (Firsts::default(), Course::default());
         // The servers of the look at all workloads had another life.
         if let Err(reason) = self.take(|| host.begin_passes(work))? {
@@ -55,28 +57,29 @@ impl Session<'_> {
             let line = line(&name, number + 1, passes, &pass);
             progress_sink.announce(&line);
             host.add_fact(line)?;
-            for sentence in firsts.of(&name, number + 1, &pass) {
-                self.warn(progress_sink, sentence)?;
+            for warning in firsts.of(&name, number + 1, &pass) {
+                self.warn(progress_sink, &warning)?;
             }
             course.add(&pass);
             if !pass.are_there {
-                let sentence = gone(&name, number + 1, passes);
-                self.warn(progress_sink, sentence.clone())?;
-                course.gone = Some(sentence);
+                // Passes over servers that were started anew would tell nothing of those that are gone.
+                let (workload, pass) = (name.clone(), number + 1);
+                let gone = Warning::ServersExited { workload, pass, passes };
+                self.warn(progress_sink, &gone)?;
+                course.gone = Some(gone.to_string());
                 break;
             }
         }
         let (failure, gone) = course.ending();
         failure.map_or(Ok(()), |reason| host.keep_failure(work, ArmId::BASELINE, &reason))?;
         if course.gone.is_none() {
-            let (failed, all) = host.stop_servers();
-            let all = format::plural(all, "server");
-            match failed {
-                0 => host.add_fact(format!("{name}: {all} exited when weigh stopped them."))?,
-                _ => self.warn(
-                    progress_sink,
-                    format!("{name}: {failed} of {all} did not exit when weigh stopped them."),
-                )?,
+            let (running, servers) = host.stop_servers();
+            if running > 0 {
+                let warning = Warning::ServersStayed { workload: name, running, servers };
+                self.warn(progress_sink, &warning)?;
+            } else {
+                let all = format::plural(servers, "server");
+                host.add_fact(format!("{name}: {all} exited when weigh stopped them."))?;
             }
         }
         Ok(gone)
@@ -110,14 +113,8 @@ impl Course {
     }
 }
 
-/// Passes over servers that were started anew would tell nothing of those that are gone.
-fn gone(name: &str, number: usize, passes: usize) -> String {
-    let end = if number < passes { "; the remaining passes are skipped" } else { "" };
-    format!("{name}: its servers exited in pass {number} of {passes}{end}.")
-}
-
 /// Describes the outcome of a pass in a line.
-fn line(name: &str, number: usize, passes: usize, pass: &PassFound) -> String {
+fn line(name: &WorkName, number: usize, passes: usize, pass: &PassFound) -> String {
     let rate = match (pass.good_rate, &pass.problem) {
         (Some(rate), _) => format!("{} good answers/s", format::rate(rate, "")),
         (None, Some(problem)) => format!("no good answer ({problem})"),
@@ -154,21 +151,22 @@ struct Firsts {
 }
 
 impl Firsts {
-    /// Sentences about what is seen for the first time.
-    fn of(&mut self, name: &str, number: usize, pass: &PassFound) -> Vec<String> {
-        let mut sentences = Vec::new();
+    /// Warnings about what is seen for the first time.
+    fn of(&mut self, name: &WorkName, number: usize, pass: &PassFound) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         let kinds = pass.wrong.as_ref().map_or(&[][..], |wrong: &WrongAnswers| &wrong.kinds);
         let first = |is_one: &dyn Fn(&WrongKind) -> bool| {
             kinds.iter().filter(|kind| is_one(kind)).min_by_key(|kind| kind.first_ns)
         };
         let mut tell = |what: &str, kind: &WrongKind| {
-            let after = pass.started_s + kind.first_ns as f64 / 1e9;
-            sentences.push(format!(
-                "{name}: the first {what} came after {}, in pass {number}: {} ({}).",
-                format::clock(after),
-                kind.kind,
-                kind.example.trim()
-            ));
+            warnings.push(Warning::FirstInEndurance {
+                workload: name.clone(),
+                what: what.to_owned(),
+                after_s: pass.started_s + kind.first_ns as f64 / 1e9,
+                pass: number,
+                kind: kind.kind.clone(),
+                example: kind.example.trim().to_owned(),
+            });
         };
         let is_hang = |kind: &WrongKind| HANGS.contains(&&*kind.kind);
         if let Some(kind) = first(&|_| true).filter(|_| !self.error) {
@@ -181,9 +179,10 @@ impl Firsts {
         }
         if let Some(problem) = pass.problem.as_ref().filter(|_| !self.end) {
             self.end = true;
-            sentences.push(format!("{name}: pass {number} has no result: {problem}."));
+            let (workload, problem) = (name.clone(), problem.clone());
+            warnings.push(Warning::PassFailed { workload, pass: number, problem });
         }
-        sentences
+        warnings
     }
 }
 

@@ -14,6 +14,7 @@ use paired::estimate::deviation;
 use paired::judge::MIN_PAIRS;
 use weigh_model::ids::SetId;
 use weigh_model::result::scheme::Scheme;
+use weigh_model::result::warning::Warning;
 use weigh_model::role::SampleRole;
 
 /// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
@@ -147,7 +148,7 @@ fn measure_pair(
         Ok(readings) => readings,
         Err(PairError::Stop(stop)) => return Err(stop),
         Err(PairError::Lost(reason)) => {
-            return platform.dropped(&format!("the connection was lost: {reason}"));
+            return platform.warn(&Warning::PairLost { reason });
         }
         Err(PairError::Workload { .. })
             if scheme == Scheme::Interleaved && leave_where_impossible(row, design, platform)? =>

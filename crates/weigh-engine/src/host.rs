@@ -39,6 +39,7 @@ use weigh_model::ids::{ArmId, ExperimentId, RowId, WorkId};
 use weigh_model::record::{Measured, Startup};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
+use weigh_model::result::warning::Warning;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::clock::PlaceClock;
 use weigh_model::workload::metric::{Direction, Metric};
@@ -294,11 +295,11 @@ impl Platform for Host<'_> {
     }
 
     fn left_interleaving(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
-        self.warn(&format!(
-            "`{}` under `{}` changed to sequential pairs, and only these count: {reason}.",
-            self.site.works[unit.work].name(),
-            self.arms.label(unit.treated_arm)
-        ))
+        self.warn(&Warning::LeftInterleaving {
+            workload: self.site.works[unit.work].name(),
+            arm: self.arms.label(unit.treated_arm).to_owned(),
+            reason: reason.to_owned(),
+        })
     }
 
     fn choose_length(&mut self, unit: &RowKey, deviation: f64) -> Result<(), Stop> {
@@ -316,12 +317,8 @@ impl Platform for Host<'_> {
         self.keep_failure(slot.unit.work, slot.arm, reason)
     }
 
-    fn dropped(&mut self, reason: &str) -> Result<(), Stop> {
-        self.warn(&format!("A pair was dropped because {reason}."))
-    }
-
-    fn warn(&mut self, sentence: &str) -> Result<(), Stop> {
-        Ok(self.site.store.add_warning(self.site.id, sentence)?)
+    fn warn(&mut self, warning: &Warning) -> Result<(), Stop> {
+        Ok(self.site.store.add_warning(self.site.id, warning)?)
     }
 }
 

@@ -76,20 +76,20 @@ fn beyond(value: &str, other: &str) -> Option<String> {
     (!shown.is_empty()).then(|| format!("`{}`", format::shorten(&shown, MOST_CHARS)))
 }
 
-/// How one differs from the baseline's, in a sentence; with a warning where it does in several ways.
+/// How one differs from the baseline's, in a sentence, and in which factors.
 pub fn difference(
     language: &Language,
     baseline: &InterpreterBuild,
     own: &InterpreterBuild,
-) -> Option<(String, Option<String>)> {
+) -> Option<(String, Vec<String>)> {
     let names: BTreeSet<&String> = baseline.keys().chain(own.keys()).collect();
     let value = |of: &InterpreterBuild, name: &String| {
         of.get(name).map_or("", |value| value.trim()).to_owned()
     };
     let differs =
         |name: &&&String| name.as_str() != PATH && value(baseline, name) != value(own, name);
-    let factors: Vec<&String> = names.iter().filter(differs).copied().collect();
-    let told = |name: &&String| {
+    let factors: Vec<String> = names.iter().filter(differs).map(|name| (*name).clone()).collect();
+    let told = |name: &String| {
         let (own, baseline) = (value(own, name), value(baseline, name));
         match [beyond(&own, &baseline), beyond(&baseline, &own)] {
             [None, None] => format!("{name}: the same words in a different order"),
@@ -103,20 +103,11 @@ pub fn difference(
     if factors.is_empty() {
         let is_same = baseline.get(PATH) == own.get(PATH);
         let sentence = format!("{name} has the same configuration as the baseline's.");
-        return (!is_same).then_some((sentence, None));
+        return (!is_same).then_some((sentence, factors));
     }
     let differences: Vec<String> = factors.iter().map(told).collect();
     let sentence = format!("{name} differs from the baseline's in {}.", differences.join("; "));
-    let words: Vec<&str> = factors.iter().map(|name| name.as_str()).collect();
-    let warning = (factors.len() > 1).then(|| {
-        format!(
-            "{name} differs from the baseline's in {} factors ({}), and the effect is of all factors \
-             together. To separate them, compare builds that differ in one factor",
-            factors.len(),
-            words.join(", ")
-        )
-    });
-    Some((sentence, warning))
+    Some((sentence, factors))
 }
 
 #[cfg(test)]
@@ -130,20 +121,20 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told_and_more_than_one_factor_is_a_warning() {
+    fn what_differs_is_told_with_its_factors() {
         let language = &Language::all()[0];
         let differs = |own: &InterpreterBuild| difference(language, &perl("yes", "-O2"), own);
         assert_eq!(differs(&perl("yes", "-O2")), None);
-        let (sentence, warning) = differs(&perl("yes", "-O3")).unwrap();
+        let (sentence, factors) = differs(&perl("yes", "-O3")).unwrap();
         assert_eq!(sentence, "perl differs from the baseline's in optimize: `-O3`, not `-O2`.");
-        assert_eq!(warning, None);
-        let (_, warning) = differs(&perl("no", "-O3")).unwrap();
-        assert!(warning.unwrap().contains("in 2 factors (optimize, threads)"));
+        assert_eq!(factors, ["optimize"]);
+        let (_, factors) = differs(&perl("no", "-O3")).unwrap();
+        assert_eq!(factors, ["optimize", "threads"]);
         let mut moved = perl("yes", "-O2");
         moved.insert(PATH.into(), "/opt/perl".into());
         moved.remove("empty");
         let same = "perl has the same configuration as the baseline's.".to_owned();
-        assert_eq!(differs(&moved), Some((same, None)));
+        assert_eq!(differs(&moved), Some((same, Vec::new())));
     }
 
     #[test]

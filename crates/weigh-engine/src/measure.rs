@@ -30,6 +30,7 @@ use paired::design::Design;
 use weigh_model::format;
 use weigh_model::ids::{ArmId, ExperimentId, RowId, SetId, WorkId};
 use weigh_model::record::{ChosenPeak, planned_rows};
+use weigh_model::result::warning::Warning;
 use weigh_net::site::NetSite;
 use weigh_station::Station;
 use weigh_station::arms::{Arms, Serving};
@@ -169,21 +170,18 @@ impl Session<'_> {
             host.tell_warnings(progress_sink)?;
         }
         let is_asked_for = self.request.plan.interleave() == Interleave::WherePossible;
-        let is_told = is_first && is_asked_for;
-        for sentence in host.about_interleaving().into_iter().filter(|_| is_told) {
-            self.warn(progress_sink, sentence)?;
-        }
-        Ok(())
+        let warning = host.about_interleaving().filter(|_| is_first && is_asked_for);
+        warning.map_or(Ok(()), |warning| self.warn(progress_sink, &warning))
     }
 
-    /// Tells a sentence, and keeps it as a warning.
+    /// Tells a warning, and keeps it for the report.
     pub(super) fn warn(
         &self,
         progress_sink: &mut dyn ProgressSink,
-        sentence: String,
+        warning: &Warning,
     ) -> Result<(), Stop> {
-        progress_sink.announce(&sentence);
-        Ok(self.store.add_warning(self.id, &sentence)?)
+        progress_sink.announce(&warning.to_string());
+        Ok(self.store.add_warning(self.id, warning)?)
     }
 
     /// A treatment that is not quite what it was in an earlier session is told, and kept as a warning.
@@ -193,8 +191,8 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         for difference in host.differences(&self.earlier.facts) {
-            let warning = format!("Session {}: {difference}", self.earlier.sessions + 1);
-            self.warn(progress_sink, warning)?;
+            let session = self.earlier.sessions + 1;
+            self.warn(progress_sink, &difference.in_session(session))?;
         }
         Ok(())
     }

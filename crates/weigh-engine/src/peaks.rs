@@ -11,6 +11,7 @@ use super::work::LoadRole;
 use weigh_model::format;
 use weigh_model::ids::{ArmId, RowId, SetId, WorkId};
 use weigh_model::record::ChosenPeak;
+use weigh_model::result::warning::Warning;
 use weigh_model::samples::Point;
 
 /// So much of the budget the searches may take together.
@@ -93,17 +94,11 @@ impl Session<'_> {
         let left = end.saturating_sub(host.elapsed()) / share;
         let Some((at, better)) = plan.chosen(left) else { return Ok(None) };
         if let Some(best) = better {
-            let users = |point: usize| format::plural(plan.points[point].users, "user");
-            let sentence = format!(
-                "The budget is too small for a verdict on {} at its peaks ({} without `{}`, {} with the \
-                 treatment), where samples take long, so it is compared at {}. Give --budget more time.",
-                name,
-                users(best[0]),
-                arms[1],
-                users(best[1]),
-                users(at[0])
-            );
-            self.warn(progress_sink, sentence)?;
+            let users = |point: usize| plan.points[point].users;
+            let (mix, arm) = (name, arms[1].to_owned());
+            let (peaks, users) = (best.map(users), users(at[0]));
+            let warning = Warning::BudgetBelowPeaks { mix, arm, peaks, users };
+            self.warn(progress_sink, &warning)?;
         }
         let others = plan.search.points().into_iter().filter(|point| at != [*point, *point]);
         let work = |point: usize| plan.points[point].unit.work;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::row::{RowKey, RowState};
 use weigh_model::ids::{ArmId, PairId, SetId};
 use weigh_model::result::scheme::Scheme;
+use weigh_model::result::warning::Warning;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Outside;
@@ -205,18 +206,11 @@ pub trait Platform {
     /// # Errors
     /// Where that cannot be stored.
     fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop>;
-    /// Keeps that a pair was dropped, as `reason` says.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
-    fn dropped(&mut self, _reason: &str) -> Result<(), Stop> {
-        Ok(())
-    }
     /// Keeps a warning for the report.
     ///
     /// # Errors
     /// Where that cannot be stored.
-    fn warn(&mut self, _sentence: &str) -> Result<(), Stop> {
+    fn warn(&mut self, _warning: &Warning) -> Result<(), Stop> {
         Ok(())
     }
 }

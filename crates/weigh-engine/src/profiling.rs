@@ -10,6 +10,7 @@ use super::row::RowKey;
 use weigh_model::format;
 use weigh_model::ids::PairId;
 use weigh_model::result::profiled::Profiled;
+use weigh_model::result::warning::Warning;
 
 /// Number that a profile of a peak is stored with, in place of a pair's. No pair has this number.
 const NO_PAIR: PairId = PairId(0);
@@ -48,10 +49,10 @@ impl Session<'_> {
                 match host.profiled(&slot, line)? {
                     Ok(profile) => found.last_mut().expect("pushed").arms.push(profile),
                     Err(problem) => {
-                        let (name, arm) =
-                            (self.works[unit.work].name(), &self.request.common.arms[arm]);
-                        let warning = format!("Could not profile {name} under `{arm}`: {problem}");
-                        self.warn(progress_sink, warning)?;
+                        let workload = self.works[unit.work].name();
+                        let arm = self.request.common.arms[arm].clone();
+                        let warning = Warning::NotProfiled { workload, arm, problem };
+                        self.warn(progress_sink, &warning)?;
                     }
                 }
             }

@@ -21,6 +21,7 @@ use paired::design::Design;
 use weigh_model::ids::SetId;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::scheme::Scheme;
+use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::mix::{JobPace, JobSizes, MixFromFile};
@@ -59,9 +60,9 @@ pub struct Common {
     /// The name and tags of this experiment; a later session may change them.
     #[serde(skip)]
     pub naming: Naming,
-    /// Warnings of the report about the request, in whole sentences.
+    /// Warnings of the report about the request.
     #[serde(skip)]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Default for Common {

@@ -11,6 +11,7 @@ use weigh_model::record::Stored;
 use weigh_model::result::run::{RunReport, RunRow, RunSample, RunSeries, SCHEMA, counts};
 use weigh_model::result::suite_index;
 use weigh_model::result::suite_index::{SuiteIndex, items};
+use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::samples::RowSamples;
 use weigh_model::workload::suite;
@@ -62,12 +63,9 @@ pub fn report(stored: &Stored) -> RunReport {
 }
 
 /// Says what the report lacks if the stored request cannot be read.
-fn unread(stored: &Stored) -> Option<String> {
+fn unread(stored: &Stored) -> Option<Warning> {
     let problem = Provenance::kept(stored).err()?;
-    Some(format!(
-        "If a grid was measured, this report lacks its scores: {problem}. Use the version of weigh that \
-         measured it."
-    ))
+    Some(Warning::RequestOfRunUnread { problem })
 }
 
 fn series(stored: &Stored) -> Vec<RunSeries> {
@@ -175,7 +173,7 @@ mod tests {
         assert!(report(&stored).warnings.is_empty());
         stored.header.origin = Some("{}".into());
         let warnings = report(&stored).warnings;
-        assert!(warnings.len() == 1 && warnings[0].contains("cannot be read"), "{warnings:?}");
+        assert!(matches!(&warnings[..], [Warning::RequestOfRunUnread { .. }]), "{warnings:?}");
     }
 
     #[test]

@@ -29,6 +29,7 @@ use weigh_model::record;
 use weigh_model::record::{Header, Stored};
 use weigh_model::result::scheme::StartScales;
 use weigh_model::result::summary::State;
+use weigh_model::result::warning::Warning;
 use weigh_model::shell::command_line;
 use weigh_station::Station;
 use weigh_store::Store;
@@ -57,7 +58,7 @@ impl Done {
         let mut stored = store.load(&self.id).map_err(|error| error.to_string())?;
         stored.state = self.state;
         if let Some(problem) = &self.not_kept {
-            stored.warnings.push(format!("The experiment ended early: {problem}."));
+            stored.warnings.push(Warning::EndedEarly { problem: problem.clone() });
         }
         Ok(stored)
     }
@@ -454,9 +455,9 @@ fn resume(
     for difference in &differences {
         progress_sink.announce(&format!("Changed since the experiment began: {difference}."));
     }
-    warnings.extend(differences.into_iter().map(|different| format!("different: {different}.")));
+    warnings.extend(differences.into_iter().map(|what| Warning::MachineDiffers { what }));
     for warning in warnings {
-        let warning = format!("Session {session}: {warning}");
+        let warning = warning.in_session(session);
         store.add_warning(&stored.id, &warning).map_err(|error| error.to_string())?;
     }
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();

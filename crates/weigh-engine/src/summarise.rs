@@ -38,14 +38,11 @@ use weigh_model::result::summary::{
     AppliedTreatment, Future, Pair, Row, SCHEMA, StallSummary, State, Summary,
 };
 use weigh_model::result::versus::Versus;
+use weigh_model::result::warning::Warning;
 use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::SampleMetric;
 use weigh_treatment::differences::differences;
-
-/// First warning of a report from an emulated CPU, which counts instructions and not time.
-const NOT_TIME: &str = "These are path lengths, not times: operations per thousand million \
-     instructions (Ginstr) of an emulated CPU, which has no caches, no TLB and no mitigations.";
 
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
@@ -53,12 +50,12 @@ pub fn summarise(stored: &Stored) -> Summary {
     let (results, effects) = rows(stored);
     let (origin, unread) = match Provenance::kept(stored) {
         Ok(origin) => (origin, None),
-        Err(problem) => (None, Some(unread(&problem))),
+        Err(problem) => (None, Some(Warning::RequestUnread { problem })),
     };
     let mut warnings = stored.warnings.clone();
     warnings.extend(unread);
     if results.iter().any(|row| row.metric == PATH_LENGTH) {
-        warnings.insert(0, NOT_TIME.into());
+        warnings.insert(0, Warning::PathLengths);
     } else {
         warnings.extend(disturbed::warning(&results));
     }
@@ -111,14 +108,6 @@ pub fn summarise(stored: &Stored) -> Summary {
         imported: None,
         requested_metrics: header.metrics.iter().filter(|it| !it.is_implicit()).cloned().collect(),
     }
-}
-
-/// Says what a report lacks whose request cannot be read.
-fn unread(problem: &str) -> String {
-    format!(
-        "This report lacks the shell of commands, and for workloads that send requests to a server the \
-         treated side and the place of the clients: {problem}. Use the version of weigh that measured it."
-    )
 }
 
 /// Returns the request if a workload sends requests to a server. It has the treated side and the
@@ -480,8 +469,9 @@ mod tests {
         assert!(known.treat.is_some() && known.warnings.is_empty(), "{:?}", known.warnings);
         let unread = compared(Some(r#"{"request":{"plan":"of a later version"}}"#));
         assert_eq!(unread.treat, None);
-        let [warning] = &unread.warnings[..] else { panic!("{:?}", unread.warnings) };
-        assert!(warning.contains("its stored request cannot be read"), "{warning}");
-        assert!(warning.contains("treated side"), "{warning}");
+        let [Warning::RequestUnread { problem }] = &unread.warnings[..] else {
+            panic!("{:?}", unread.warnings)
+        };
+        assert!(problem.contains("its stored request cannot be read"), "{problem}");
     }
 }

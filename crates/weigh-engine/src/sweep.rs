@@ -20,6 +20,7 @@ use paired::looks;
 use weigh_model::format;
 use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::record::Stored;
+use weigh_model::result::warning::Warning;
 use weigh_model::samples::Point;
 use weigh_net::cell::Cell;
 use weigh_net::grid::{FURTHER_TURNS, Grid};
@@ -107,9 +108,8 @@ impl Session<'_> {
                 Ok(more) => missed += more,
                 // What is scored is there already.
                 Err(reason) => {
-                    let cells = format::plural(works.len(), "cell");
-                    let sentence = format!("Tracing ended after {at} of {cells}: {reason}");
-                    return self.warn(progress_sink, sentence);
+                    let warning = Warning::TracingEnded { traced: at, cells: works.len(), reason };
+                    return self.warn(progress_sink, &warning);
                 }
             }
         }

@@ -15,6 +15,7 @@ use crate::result::summary::{
     AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
 use crate::result::versus::{Ranked, Versus, WORK};
+use crate::result::warning::Warning;
 use crate::result::work_name::WorkName;
 use paired::Verdict;
 
@@ -60,10 +61,12 @@ pub fn audit() -> Summary {
             arm: "audit".to_owned(),
             reason: "It took longer than 30 s and was stopped.".to_owned(),
         }],
-        warnings: vec![
-            "Other programs used 7 % of the CPU while this was measured.".to_owned(),
-            "This is a virtual machine: 0.4 % of the CPU time was stolen.".to_owned(),
-        ],
+        warnings: [
+            "Other programs used 7 % of the CPU while this was measured.",
+            "This is a virtual machine: 0.4 % of the CPU time was stolen.",
+        ]
+        .map(|sentence| Warning::Sentence(sentence.into()))
+        .to_vec(),
         gate: None,
         imported: None,
         requested_metrics: Vec::new(),
@@ -289,7 +292,9 @@ pub fn run() -> RunReport {
         indices: Vec::new(),
         is_scored: false,
         failures: Vec::new(),
-        warnings: vec!["Load: the load average is 1.5 on 2 CPUs. Samples vary more.".to_owned()],
+        warnings: vec![Warning::Sentence(
+            "Load: the load average is 1.5 on 2 CPUs. Samples vary more.".into(),
+        )],
         series: vec![RunSeries { workload, unit, samples: (1..=3).map(sample).collect() }],
     }
 }

@@ -12,6 +12,7 @@ use crate::result::profiled::Profiled;
 use crate::result::quantity::EvidenceQuantity;
 use crate::result::scheme::{Scheme, StartScales};
 use crate::result::summary::{Failure, State};
+use crate::result::warning::Warning;
 use crate::result::work_name::{APP, WorkName};
 use crate::role::SampleRole;
 use crate::samples::{RowSamples, Samples};
@@ -311,7 +312,7 @@ pub struct Stored {
     pub baseline_state: Option<String>,
     /// Highest cost that the gate accepts in any row, as a share of the rate (`--fail-above`).
     pub fail_above: Option<f64>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// Chosen peak of each mix whose peak is sought, once it is found.
     pub peaks: Vec<ChosenPeak>,
     /// Plans of rows whose number of pairs could not be known before the first pair, once their

@@ -14,6 +14,7 @@ use weigh_model::facts::Facts;
 use weigh_model::result::report::Report;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::Summary;
+use weigh_model::result::warning::Warning;
 
 /// Stands for the machine's name, for a person's, and for the directories of a path.
 const HOST: &str = "host";
@@ -133,8 +134,13 @@ fn run(mut report: RunReport) -> Result<RunReport, serde_json::Error> {
     let files = report.indices.iter_mut().filter_map(|index| index.file.as_mut());
     let profiles = report.profiles.iter_mut().flat_map(|profiled| &mut profiled.arms);
     let profiles = profiles.map(|arm| &mut arm.printed);
-    let sentences = report.warnings.iter_mut().chain(&mut report.facts);
-    let texts = sentences.chain(&mut report.failure).chain(failures).chain(files).chain(profiles);
+    let texts = report
+        .facts
+        .iter_mut()
+        .chain(&mut report.failure)
+        .chain(failures)
+        .chain(files)
+        .chain(profiles);
     // A command or a mix from a file has its path for a name.
     let names = report.results.iter_mut().map(|row| &mut row.workload);
     let names = names.chain(report.times.iter_mut().map(|row| &mut row.workload));
@@ -143,6 +149,9 @@ fn run(mut report: RunReport) -> Result<RunReport, serde_json::Error> {
     let mixes = report.loads.iter_mut().map(|load| &mut load.mix);
     for text in texts.chain([&mut report.command]).chain(names).chain(mixes) {
         *text = scrubber.text(text);
+    }
+    for warning in &mut report.warnings {
+        *warning = Warning::Sentence(scrubber.text(&warning.to_string()));
     }
     for failure in &mut report.failures {
         failure.workload.name = scrubber.text(&failure.workload.name);
@@ -224,7 +233,7 @@ mod tests {
         s.results[0].notes.push("bench1.acme.example was busy".into());
         s.results[0].evidence.amounts.set("path", "/home/alice/acme/log");
         s.failures[0].reason = "cannot open /home/alice/acme/file: denied".into();
-        s.warnings.push("bench1: load by alice".into());
+        s.warnings.push(Warning::Sentence("bench1: load by alice".into()));
         s
     }
 

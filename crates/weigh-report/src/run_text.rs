@@ -117,8 +117,9 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
         text.push_str(&paragraph(&failed, width));
     }
     for (number, warning) in report.warnings.iter().enumerate() {
-        let short = if screen.is_verbose { warning } else { &first_sentence(warning) };
-        let lines = paragraph(&format!("Warning: {}", format::label(short)), width);
+        let whole = warning.to_string();
+        let shown = if screen.is_verbose { whole } else { first_sentence(&whole) };
+        let lines = paragraph(&format!("Warning: {}", format::label(&shown)), width);
         text.push_str(if number == 0 { &lines } else { lines.trim_start_matches('\n') });
     }
     if screen.is_verbose && !report.facts.is_empty() {

@@ -22,6 +22,7 @@ use weigh_model::described;
 use weigh_model::format;
 use weigh_model::result::report::Report;
 use weigh_model::result::summary::{Failure, State, Summary};
+use weigh_model::result::warning::Warning;
 
 /// So many notes, and so many warnings, have a line each on a screen.
 const MOST_REMARKS: usize = 3;
@@ -129,9 +130,10 @@ fn brief(page: &mut Page, s: &Summary) {
     page.whole_list("No result", &failures(s));
     page.brief_list("Note", &notes(s), MOST_REMARKS);
     // What is of this experiment comes before what is of any on this machine, which may be only counted.
-    let mut warnings: Vec<&String> = s.warnings.iter().collect();
+    let mut warnings: Vec<&Warning> = s.warnings.iter().collect();
     warnings.sort_by_key(|warning| check::is_about_machine(warning));
-    let warnings: Vec<String> = warnings.into_iter().map(|text| first_sentence(text)).collect();
+    let warnings = warnings.into_iter().map(|warning| first_sentence(&warning.to_string()));
+    let warnings: Vec<String> = warnings.collect();
     page.brief_list("Warning", &warnings, MOST_REMARKS);
 }
 
@@ -179,7 +181,7 @@ fn whole(page: &mut Page, s: &Summary) {
     profiles(page, s, usize::MAX);
     page.list("Notes", notes(s));
     page.list("No result", failures(s));
-    page.list("Warnings", s.warnings.clone());
+    page.list("Warnings", s.warnings.iter().collect());
     context(page, s);
 }
 
@@ -294,7 +296,8 @@ mod tests {
     #[test]
     fn many_remarks_are_counted() {
         let mut s = example::audit();
-        s.warnings = (0..9).map(|i| format!("Number {i}. And what to do.")).collect();
+        let warning = |i| Warning::Sentence(format!("Number {i}. And what to do."));
+        s.warnings = (0..9).map(warning).collect();
         let text = screen(&s, &Screen { width: 80, ..Screen::default() });
         assert!(text.contains("\nWarning: Number 1.\nWarning: 7 more\n"), "{text}");
     }
@@ -318,8 +321,8 @@ mod tests {
     #[test]
     fn what_the_machine_is_like_does_not_crowd_out_what_went_wrong() {
         let mut s = example::audit();
-        s.warnings =
-            ["Load: a.", "Stolen time: b.", "`audit`: c.", "1 pair."].map(String::from).to_vec();
+        let texts = ["Load: a.", "Stolen time: b.", "`audit`: c.", "1 pair."];
+        s.warnings = texts.map(|text| Warning::Sentence(text.into())).to_vec();
         let text = screen(&s, &Screen { width: 80, ..Screen::default() });
         assert!(
             text.contains("\nWarning: `audit`: c.\nWarning: 1 pair.\nWarning: 2 more\n"),

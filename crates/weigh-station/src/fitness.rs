@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
-use weigh_host::machine::check::AUDITING;
 use weigh_host::machine::probes::AuditProbe;
 use weigh_host::machine::{Probes, audit_contexts, check, disk_speed};
 use weigh_model::facts::Facts;
+use weigh_model::result::warning::Warning;
 use weigh_treatment::guest;
 
-/// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now, in
-/// whole sentences. `scratch` is [`Facts::scratch`].
-pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<String>, AuditSeen) {
+/// The machine as a report has it, with what is worth knowing of it; and what disturbs a measurement now.
+/// `scratch` is [`Facts::scratch`].
+pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<Warning>, AuditSeen) {
     let disk = disk_speed::known(data_directory, &std::env::temp_dir());
     let mut machine = Facts { scratch, disk, ..weigh_host::machine::facts::read() };
     let probes = probe(data_directory);
@@ -37,20 +37,17 @@ impl AuditSeen {
         AuditSeen { enabled, contexts: audit_contexts::are_made() }
     }
 
-    /// The change from this state to `now`, in sentences that begin like the check's; `None` if unchanged.
+    /// The change from this state to `now`, `None` if unchanged.
     /// If `is_ours`, this process had auditing on meanwhile.
-    pub fn changed_to(self, now: AuditSeen, is_ours: bool) -> Option<String> {
+    pub fn changed_to(self, now: AuditSeen, is_ours: bool) -> Option<Warning> {
         let on = |seen: AuditSeen| seen.enabled.map(|enabled| enabled > 0);
-        let what = match (on(self).zip(on(now)), self.contexts.zip(now.contexts)) {
-            (Some((false, true)), _) => "it was switched on",
-            (Some((true, false)), _) => "it was switched off",
-            (_, Some((false, true))) if !is_ours => "it was switched on for a time",
+        let change = match (on(self).zip(on(now)), self.contexts.zip(now.contexts)) {
+            (Some((false, true)), _) => "switched on",
+            (Some((true, false)), _) => "switched off",
+            (_, Some((false, true))) if !is_ours => "switched on for a time",
             _ => return None,
         };
-        Some(format!(
-            "{AUDITING}: {what} by a different program during the measurement. Samples before and after are \
-             not comparable: measure again."
-        ))
+        Some(Warning::AuditingChanged { change: change.into() })
     }
 }
 
@@ -92,18 +89,16 @@ mod tests {
         let seen =
             |enabled, contexts| AuditSeen { enabled: Some(enabled), contexts: Some(contexts) };
         let (never, off, on) = (seen(0, false), seen(0, true), seen(1, true));
-        let told = |before: AuditSeen, after, is_ours| {
-            before.changed_to(after, is_ours).unwrap_or_default()
-        };
+        let changed = |change: &str| Some(Warning::AuditingChanged { change: change.into() });
         for (before, after) in [(never, on), (off, on)] {
-            assert!(told(before, after, true).starts_with("Auditing: it was switched on by"));
+            assert_eq!(before.changed_to(after, true), changed("switched on"));
         }
-        assert!(told(on, off, false).contains("switched off by"));
+        assert_eq!(on.changed_to(off, false), changed("switched off"));
         // If we switched it on ourselves, contexts stay, as after any switching on.
-        assert!(told(never, off, false).contains("for a time"));
-        assert_eq!(told(never, off, true), "");
+        assert_eq!(never.changed_to(off, false), changed("switched on for a time"));
+        assert_eq!(never.changed_to(off, true), None);
         let hidden = AuditSeen { enabled: None, contexts: None };
         let same = [(never, never), (off, off), (on, on), (hidden, on), (on, hidden)];
-        assert!(same.iter().all(|(before, after)| told(*before, *after, false).is_empty()));
+        assert!(same.iter().all(|(before, after)| before.changed_to(*after, false).is_none()));
     }
 }

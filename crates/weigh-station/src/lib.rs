@@ -36,6 +36,7 @@ use weigh_host::undo::claim::{AUDIT, claim, only_one_at_a_time};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::left_behind::{put_back_what_was_claimed, put_back_what_was_left};
 use weigh_model::facts::Facts;
+use weigh_model::result::warning::Warning;
 use weigh_treatment::{ApplyContext, Named, SharedState, undoings};
 use weigh_workload::executable::Executable;
 use weigh_workload::place::LaunchPlace;
@@ -102,9 +103,9 @@ impl Station {
         )
     }
 
-    /// The machine as it is now, and in whole sentences what disturbs a measurement. Room is looked for in
-    /// the directory for temporary files and in `data_directory`.
-    pub fn look(&self, data_directory: &Path) -> (Facts, Vec<String>) {
+    /// The machine as it is now, and what disturbs a measurement. Room is looked for in the directory for
+    /// temporary files and in `data_directory`.
+    pub fn look(&self, data_directory: &Path) -> (Facts, Vec<Warning>) {
         let file_system = file_system(&self.place.scratch);
         let scratch = format!("{file_system} ({})", std::env::temp_dir().display());
         let (machine, mut warnings, audit) = fitness::look(Some(scratch), data_directory);
@@ -115,7 +116,7 @@ impl Station {
 
     /// Describes, for a report, changes by others since [`Station::look`] that affect every
     /// baseline. Our own changes have been undone by now.
-    pub fn changed_meanwhile(&self) -> Option<String> {
+    pub fn changed_meanwhile(&self) -> Option<Warning> {
         self.audit.get()?.changed_to(AuditSeen::now(), self.has_audit)
     }
 
@@ -135,15 +136,9 @@ fn with_what_is_left(problem: String, left: Option<String>) -> String {
     [Some(problem), left].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-fn about_build(executable: &Executable) -> Option<String> {
+fn about_build(executable: &Executable) -> Option<Warning> {
     match &executable.foreign {
-        Some(file) => {
-            Some(format!("The workloads come from {}, not from this weigh.", file.display()))
-        }
-        None if executable.is_static => Some(
-            "The workloads are statically linked, because this system lacks the dynamic loader."
-                .into(),
-        ),
-        None => None,
+        Some(file) => Some(Warning::ForeignWorkloads { file: file.display().to_string() }),
+        None => executable.is_static.then_some(Warning::StaticWorkloads),
     }
 }

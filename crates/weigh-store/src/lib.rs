@@ -143,6 +143,7 @@ mod tests {
     use weigh_model::record::*;
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::State;
+    use weigh_model::result::warning::Warning;
     use weigh_model::result::work_name::WorkName;
     use weigh_model::role::SampleRole;
     use weigh_model::samples::{Gatherer, Samples};
@@ -234,9 +235,13 @@ mod tests {
         for (pair, arm) in [(0, 1), (0, 0), (1, 0)] {
             store.add_sample(&id, &measured(pair, arm)).unwrap();
         }
+        let reason = "timeout".to_owned();
+        let warnings = [Warning::PairLost { reason }, Warning::Sentence("As before.".into())];
+        warnings.iter().for_each(|warning| store.add_warning(&id, warning).unwrap());
         store.finish(&id, State::Complete, None).unwrap();
         let stored = Store::open(&path).unwrap().load(&id).unwrap();
         assert_eq!(stored.header, header());
+        assert_eq!(stored.warnings, warnings);
         assert_eq!(stored.state, State::Complete);
         assert_eq!(stored.samples, samples([(0, 1), (0, 0), (1, 0)]));
         assert_eq!(stored.elapsed_s, 1.000_001);

@@ -225,6 +225,9 @@ fn rescue(connection: &Connection, path: &Path) -> Result<PathBuf, String> {
 mod tests {
     use super::super::tests::{header, measured};
     use super::*;
+    use weigh_model::result::warning::Warning;
+
+    const WARNING: Warning = Warning::ArmElsewhere;
 
     fn copies(directory: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -245,7 +248,11 @@ mod tests {
             }
             let problem = store.add_sample(&id, &measured(0, 1)).unwrap_err().to_string();
             assert!(problem.contains("was removed or moved away"), "{problem}");
-            assert_eq!(store.add_warning(&id, "x").unwrap_err().to_string(), problem, "one copy");
+            assert_eq!(
+                store.add_warning(&id, &WARNING).unwrap_err().to_string(),
+                problem,
+                "one copy"
+            );
             let [copy] = &copies(directory.path())[..] else { panic!("{problem}") };
             assert!(problem.contains(&*copy.to_string_lossy()), "{problem}");
             let samples = Store::open(copy).unwrap().load(&id).unwrap().samples;
@@ -261,7 +268,7 @@ mod tests {
         let id = store.begin(&header()).unwrap();
         fs::rename(&path, directory.path().join("elsewhere")).unwrap();
         fs::write(&path, "").unwrap();
-        let problem = store.add_warning(&id, "x").unwrap_err().to_string();
+        let problem = store.add_warning(&id, &WARNING).unwrap_err().to_string();
         assert!(problem.contains("was replaced by a different file"), "{problem}");
         assert_eq!(fs::read(&path).unwrap(), b"");
     }
@@ -285,7 +292,11 @@ mod tests {
             }
             let problem = store.add_sample(&id, &measured(0, 1)).unwrap_err().to_string();
             assert!(problem.contains("log (`-wal`) that was truncated or replaced"), "{problem}");
-            assert_eq!(store.add_warning(&id, "x").unwrap_err().to_string(), problem, "one copy");
+            assert_eq!(
+                store.add_warning(&id, &WARNING).unwrap_err().to_string(),
+                problem,
+                "one copy"
+            );
             drop(store);
             let [copy] = &copies(directory.path())[..] else { panic!("{problem}") };
             let samples = Store::open(copy).unwrap().load(&id).unwrap().samples;
@@ -309,8 +320,8 @@ mod tests {
             let checkpoint = format!("PRAGMA wal_checkpoint({how})");
             let other = Connection::open(&path).unwrap();
             other.query_row(&checkpoint, [], |_| Ok(())).unwrap();
-            store.add_warning(&id, how).unwrap();
-            store.add_warning(&id, how).unwrap();
+            store.add_warning(&id, &WARNING).unwrap();
+            store.add_warning(&id, &WARNING).unwrap();
         }
     }
 }

@@ -12,6 +12,7 @@ use weigh_model::record::{ChosenPeak, Header, Measured, RowPlan, Startup};
 use weigh_model::result::profiled::Profiled;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::result::summary::{Failure, State};
+use weigh_model::result::warning::Warning;
 
 /// The characters of an id, without those that are taken for others.
 const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
@@ -273,14 +274,14 @@ impl Store {
         )
     }
 
-    /// Adds a sentence that a reader must know.
+    /// Adds a warning.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_warning(&self, id: &ExperimentId, warning: &str) -> Result<(), Error> {
+    pub fn add_warning(&self, id: &ExperimentId, warning: &Warning) -> Result<(), Error> {
         self.execute(
-            "UPDATE experiment SET warnings = json_insert(warnings, '$[#]', ?2) WHERE id = ?1",
-            params![&**id, warning],
+            "UPDATE experiment SET warnings = json_insert(warnings, '$[#]', json(?2)) WHERE id = ?1",
+            params![&**id, json(warning)],
         )
     }
 

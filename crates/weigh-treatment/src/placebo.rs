@@ -6,6 +6,7 @@
 use super::kind::none;
 use super::{canonical, find_treatment, is_name, read_label};
 use weigh_model::label::{ArmLabel, Parameters, Term};
+use weigh_model::result::warning::Warning;
 
 /// Baseline that a kind of treatment offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,11 +20,11 @@ pub enum Placebo {
 }
 
 /// The baseline of an experiment whose user named none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DefaultBaseline {
     pub label: String,
-    /// Why it is no placebo, where one was to be expected; a whole sentence.
-    pub warning: Option<String>,
+    /// Why it is no placebo, where one was to be expected.
+    pub warning: Option<Warning>,
 }
 
 impl DefaultBaseline {
@@ -34,11 +35,8 @@ impl DefaultBaseline {
     pub fn of(arms: &[String]) -> Result<DefaultBaseline, String> {
         let placebos = arms.iter().map(|arm| of_arm(arm)).collect::<Result<Vec<_>, _>>()?;
         let nothing = |warning| DefaultBaseline { label: none::KIND.kind.name.into(), warning };
-        if let Some(why) = placebos.iter().find_map(|placebo| placebo.as_ref().err()) {
-            return Ok(nothing(Some(format!(
-                "The baseline is `none`, so the effect includes the cost of applying the treatment: \
-                 {why}."
-            ))));
+        if let Some(reason) = placebos.iter().find_map(|placebo| placebo.as_ref().err()) {
+            return Ok(nothing(Some(Warning::NoPlacebo { reason: reason.clone() })));
         }
         let mut labels: Vec<Option<&str>> =
             placebos.iter().flatten().map(Option::as_deref).collect();
@@ -47,18 +45,12 @@ impl DefaultBaseline {
         Ok(match labels.as_slice() {
             [Some(label)] => DefaultBaseline { label: (*label).to_owned(), warning: None },
             [] | [None] => nothing(None),
-            several => nothing(Some(are_several(several))),
+            several => {
+                let placebos = several.iter().copied().flatten().map(str::to_owned).collect();
+                nothing(Some(Warning::NoCommonPlacebo { placebos }))
+            }
         })
     }
-}
-
-fn are_several(labels: &[Option<&str>]) -> String {
-    let options = labels.iter().flatten().map(|label| format!("`--base {label}`"));
-    format!(
-        "The baseline is `none`, as these treatments have no common placebo: their effects include the \
-         cost of applying them. Compare each in its own experiment, or use {}.",
-        options.collect::<Vec<_>>().join(" or ")
-    )
 }
 
 /// The placebo of an arm, which is those of all that it combines; `Err` says why it is not to be had.
@@ -122,12 +114,13 @@ mod tests {
 
     #[test]
     fn arms_without_a_common_placebo_are_compared_with_nothing_and_that_is_said() {
-        for arms in [&["build:cflags=-O3", "nice:5"][..], &["build:cc=clang", "cgroup:pids.max=9"]]
-        {
-            let DefaultBaseline { label, warning } = baseline(arms);
-            assert_eq!(label, "none");
-            let warning = warning.unwrap();
-            assert!(warning.contains("`--base build`"), "{warning}");
+        for (arms, placebos) in [
+            (["build:cflags=-O3", "nice:5"], &["build"][..]),
+            (["build:cc=clang", "cgroup:pids.max=9"], &["build", "cgroup:pids"]),
+        ] {
+            let placebos = placebos.iter().map(|label| (*label).to_owned()).collect();
+            let warning = Some(Warning::NoCommonPlacebo { placebos });
+            assert_eq!(baseline(&arms), DefaultBaseline { label: "none".into(), warning });
         }
     }
 

@@ -16,6 +16,7 @@ use weigh_model::facts::Facts;
 use weigh_model::result::rules::{
     CostInterval, CostMetric, Matched, NotMeasured, Rewrite, Standing,
 };
+use weigh_model::result::warning::Warning;
 use weigh_treatment::TreatmentError;
 
 /// Question that attribution has to answer.
@@ -102,7 +103,7 @@ pub struct RuleMeasurements {
     pub metric: CostMetric,
     pub machine: Facts,
     /// See [`RuleReport::warnings`](weigh_model::result::rules::RuleReport::warnings).
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     pub is_cut_short: bool,
     pub elapsed_s: f64,
 }

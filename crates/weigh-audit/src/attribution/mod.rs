@@ -49,6 +49,7 @@ use weigh_model::facts::Facts;
 use weigh_model::format;
 use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{CostMetric, RuleReport};
+use weigh_model::result::warning::Warning;
 use weigh_station::Station;
 use weigh_treatment::audit::system;
 use weigh_treatment::{ApplyContext, TreatmentError};
@@ -177,7 +178,7 @@ fn measure_set(
     request: &RulesRequest,
     session: &mut RulesSession,
     context: &ApplyContext,
-    (machine, warnings): (Facts, Vec<String>),
+    (machine, warnings): (Facts, Vec<Warning>),
     started: Instant,
     progress: ProgressFn,
 ) -> Result<RuleMeasurements, TreatmentError> {

@@ -2,8 +2,9 @@
 
 use super::{Host, padding, padding_bytes};
 use crate::detail::{DetailPlatform, Look};
-use crate::platform::{SampleError, SampleSlot, Stop};
+use crate::platform::{Platform, SampleError, SampleSlot, Stop};
 use weigh_model::record::Detailed;
+use weigh_model::result::warning::Warning;
 use weigh_model::workload::detail::Detail;
 
 impl DetailPlatform for Host<'_> {
@@ -12,12 +13,11 @@ impl DetailPlatform for Host<'_> {
     }
 
     fn no_detail(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-        let work = self.site.works[slot.unit.work].name();
-        let warning = format!(
-            "The detail pass of {work} was abandoned under {}: {reason}. Its rates are not affected.",
-            self.arms.label(slot.arm)
-        );
-        Ok(self.site.store.add_warning(self.site.id, &warning)?)
+        self.warn(&Warning::DetailAbandoned {
+            workload: self.site.works[slot.unit.work].name(),
+            arm: self.arms.label(slot.arm).to_owned(),
+            reason: reason.to_owned(),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Host, MeasureConfig, SampleError, Stop};
 use crate::request::ProgressSink;
 use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::result::warning::Warning;
 use weigh_treatment::PairDraw;
 
 impl Host<'_> {
@@ -27,9 +28,9 @@ impl Host<'_> {
     /// Where that cannot be stored.
     pub fn tell_warnings(&self, progress_sink: &mut dyn ProgressSink) -> Result<(), Stop> {
         for named in self.arms.treatments() {
-            for warning in named.treatment.warnings() {
-                let warning = format!("`{}`: {warning}", named.label);
-                progress_sink.announce(&warning);
+            for sentence in named.treatment.warnings() {
+                let warning = Warning::Treatment { arm: named.label.clone(), sentence };
+                progress_sink.announce(&warning.to_string());
                 self.site.store.add_warning(self.site.id, &warning)?;
             }
         }
@@ -70,13 +71,14 @@ impl Host<'_> {
         facts
     }
 
-    /// Returns, as sentences, the facts that treatments state now and did not state when the
-    /// experiment began; `then` is per arm.
-    pub fn differences(&self, then: &[Vec<String>]) -> Vec<String> {
+    /// Returns the facts that treatments state now and did not state when the experiment began;
+    /// `then` is per arm.
+    pub fn differences(&self, then: &[Vec<String>]) -> Vec<Warning> {
         let mut differences = Vec::new();
         for (named, then) in self.arms.treatments().zip(then) {
             let new = named.treatment.facts().into_iter().filter(|fact| !then.contains(fact));
-            differences.extend(new.map(|fact| format!("`{}`: {fact}", named.label)));
+            let of_arm = |sentence| Warning::Treatment { arm: named.label.clone(), sentence };
+            differences.extend(new.map(of_arm));
         }
         differences
     }

@@ -8,10 +8,11 @@ use crate::command_comparison::ExpectedExit;
 use crate::hooks::Hooks;
 use crate::length::SampleLength;
 use crate::parse_sample::failure_of;
-use crate::platform::{SampleError, Stop};
+use crate::platform::{Platform, SampleError, Stop};
 use crate::request::ProgressSink;
 use crate::work::Work;
 use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::result::warning::Warning;
 use weigh_treatment::Named;
 use weigh_workload::launcher::Job;
 use weigh_workload::setup::Setup;
@@ -47,7 +48,7 @@ impl Host<'_> {
     pub fn clean_up(&mut self, progress_sink: &mut dyn ProgressSink) -> Result<(), Stop> {
         let Err(problem) = self.run_cleanup() else { return Ok(()) };
         progress_sink.announce(&problem);
-        Ok(self.site.store.add_warning(self.site.id, &problem)?)
+        self.warn(&Warning::CleanupFailed { problem })
     }
 
     /// By a new launcher after an interrupt, as the old one may still run what was given up on.

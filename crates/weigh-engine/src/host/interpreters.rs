@@ -4,6 +4,7 @@ use super::{ArmsError, Host, Stop};
 use crate::interpreters::{self, InterpreterBuild};
 use crate::request::ProgressSink;
 use weigh_model::ids::{ArmId, RowId, WorkId};
+use weigh_model::result::warning::Warning;
 use weigh_workload::launcher::LauncherError;
 
 impl Host<'_> {
@@ -43,14 +44,16 @@ impl Host<'_> {
                     baseline = Some(own);
                     continue;
                 };
-                let Some((sentence, warning)) = interpreters::difference(language, first, &own)
+                let Some((sentence, factors)) = interpreters::difference(language, first, &own)
                 else {
                     continue;
                 };
                 facts.extend([interpreters::sentence(language, &own), sentence]);
-                if let Some(warning) = warning {
-                    let warning = format!("`{}`: {warning}.", self.arms.label(arm));
-                    progress_sink.announce(&warning);
+                if factors.len() > 1 {
+                    let (arm, language) =
+                        (self.arms.label(arm).to_owned(), language.name.to_string());
+                    let warning = Warning::InterpreterDiffers { arm, language, factors };
+                    progress_sink.announce(&warning.to_string());
                     self.site.store.add_warning(self.site.id, &warning)?;
                 }
             }

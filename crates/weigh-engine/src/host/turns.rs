@@ -17,6 +17,8 @@ use crate::work::Work;
 use paired::estimate::median;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::WorkId;
+use weigh_model::result::warning::Warning;
+use weigh_model::result::work_name::WorkName;
 use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::{CLIPPED, Direction, INTERLEAVED};
 use weigh_model::workload::sample::{OwnReading, Sample};
@@ -69,37 +71,23 @@ impl Host<'_> {
             && !self.has_prepare()
     }
 
-    /// Obstacles to interleaving, in whole sentences.
-    pub fn about_interleaving(&self) -> Vec<String> {
+    /// Obstacle to interleaving, if there is one.
+    pub fn about_interleaving(&self) -> Option<Warning> {
         if let Some(named) = obstacle(self.arms.treatments()) {
-            return vec![format!(
-                "No pair was interleaved: `{}` cannot apply to only one of two processes that run at the \
-                 same time.",
-                named.label
-            )];
+            return Some(Warning::CannotInterleave { arm: named.label.clone() });
         }
         if !self.arms_can_interleave() {
-            return vec!["No pair was interleaved: an arm is on a different machine.".into()];
+            return Some(Warning::ArmElsewhere);
         }
         if let Some(work) =
             (0..self.site.works.len()).map(WorkId).find(|work| !self.fits_in_slices(*work))
         {
-            return vec![format!(
-                "No pair was interleaved: samples of {} ms are longer than {LONGEST_SAMPLE_MS} ms \
-                 (--sample).",
-                self.site.sample_ms[work].unwrap_or_default()
-            )];
+            let sample_ms = self.site.sample_ms[work].unwrap_or_default();
+            return Some(Warning::SamplesTooLong { sample_ms, longest_ms: LONGEST_SAMPLE_MS });
         }
         let others = self.site.works.iter().filter(|work| !work.can_interleave());
-        let names: Vec<String> = others.map(|work| format!("`{}`", work.name())).collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        vec![format!(
-            "Pairs of {} were sequential: only workloads that stay on one CPU, without a background load, \
-             can be interleaved.",
-            names.join(", ")
-        )]
+        let workloads: Vec<WorkName> = others.map(Work::name).collect();
+        (!workloads.is_empty()).then_some(Warning::SequentialPairs { workloads })
     }
 
     /// Measures an interleaved pair.

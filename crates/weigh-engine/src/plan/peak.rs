@@ -13,6 +13,7 @@ use crate::request::Taken;
 use paired::judge::MIN_PAIRS;
 use weigh_model::ids::{PairId, SetId, Side};
 use weigh_model::result::scheme::Scheme;
+use weigh_model::result::warning::Warning;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::Point;
 
@@ -143,10 +144,8 @@ impl Planner for PeakPlanner<'_> {
             }
             Err(reason) => {
                 self.search.ends_before(point, arm);
-                events.push(Event::Warning(format!(
-                    "Under `{}`, the search for the peak stopped at {name}, which failed: {reason}",
-                    self.arms[arm]
-                )));
+                let (arm, point) = (self.arms[arm].to_owned(), name.clone());
+                events.push(Event::Warning(Warning::SearchStopped { arm, point, reason }));
             }
         }
         if self.due.is_empty() {
@@ -295,7 +294,7 @@ mod tests {
         seed: u64,
         throughput: [fn(f64) -> f64; 2],
         fails_at: [usize; 2],
-    ) -> (Option<[usize; 2]>, Vec<String>, Vec<usize>) {
+    ) -> (Option<[usize; 2]>, Vec<Warning>, Vec<usize>) {
         let users = default_points(64);
         let (mut chance, mut coins) =
             (ChaCha8Rng::seed_from_u64(seed), Coins::new(seed, SetId(0), 0));
@@ -362,7 +361,9 @@ mod tests {
         let (chosen, warnings, failures) = searched(1, [eight, eight], [usize::MAX, 4]);
         let [baseline, treated] = chosen.unwrap();
         assert!(baseline >= 6 && treated < 4, "{chosen:?}");
-        assert!(warnings[0].starts_with("Under `treated`, the search for the peak stopped at"));
+        let is_of_treated =
+            matches!(&warnings[0], Warning::SearchStopped { arm, .. } if arm == "treated");
+        assert!(is_of_treated, "{warnings:?}");
         assert!(failures.is_empty(), "what failed may work with fewer users");
         let (chosen, warnings, failures) = searched(1, [eight, eight], [1, 1]);
         assert_eq!((chosen, warnings.len(), failures), (None, 0, vec![1]));

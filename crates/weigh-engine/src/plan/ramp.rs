@@ -8,12 +8,9 @@ use crate::platform::SampleSlot;
 use crate::ramp::{Ramp, RampPlan, RampStep};
 use crate::request::Taken;
 use paired::looks;
-use weigh_model::format;
 use weigh_model::ids::PairId;
+use weigh_model::result::warning::{Milestone, Warning};
 use weigh_model::role::SampleRole;
-
-const POINTS_WIDE: &str = "The budget ended before the interval of every load point was narrow enough: give \
-                           --budget more time.";
 
 /// The samples of a ramp over the load points of one mix.
 pub struct RampPlanner {
@@ -42,22 +39,18 @@ impl RampPlanner {
     }
 
     /// Why nothing is measured that does not fit the budget, if that lacks.
-    fn lacks_time(&self, point: usize) -> Option<String> {
-        let what = match (self.costs[point].is_some(), self.ramp.has_peak()) {
-            _ if self.ramp.is_settled() => {
-                return self.ramp.wants_all_narrow().then(|| POINTS_WIDE.into());
-            }
+    fn lacks_time(&self, point: usize) -> Option<Warning> {
+        let milestone = match (self.costs[point].is_some(), self.ramp.has_peak()) {
+            _ if self.ramp.is_settled() && !self.ramp.wants_all_narrow() => return None,
+            _ if self.ramp.is_settled() => Milestone::NarrowPoints,
             (false, _) => {
-                let budget = format::seconds(self.budget.as_secs_f64());
-                let name = &self.points[point].name;
-                return Some(format!(
-                    "{name} was not measured: the budget ({budget}) is too small. Give --budget more time."
-                ));
+                let point = self.points[point].name.clone();
+                return Some(Warning::NotMeasured { point, budget_s: self.budget.as_secs_f64() });
             }
-            (true, true) => "the interval at the peak was narrow enough",
-            (true, false) => "a peak was chosen",
+            (true, true) => Milestone::NarrowPeak,
+            (true, false) => Milestone::Peak,
         };
-        Some(format!("The budget ended before {what}: give --budget more time."))
+        Some(Warning::BudgetEndedBefore { milestone })
     }
 
     /// Results with fewer users than at a point that failed stand; without any, there is no result.
@@ -68,7 +61,10 @@ impl RampPlanner {
         let stands = self.ramp.best().is_some();
         let has_samples = slot.role == SampleRole::Remeasured || slot.pair > PairId(0);
         let end = match stands {
-            true => Event::Warning(format!("The ramp stopped at {name}, which failed: {reason}")),
+            true => {
+                let (point, reason) = (name.clone(), reason.clone());
+                Event::Warning(Warning::RampStopped { point, reason })
+            }
             false => Event::Stop(format!("{name}: {reason}")),
         };
         events.extend((has_samples || !stands).then_some(Event::Failure(*slot, reason)));
@@ -162,7 +158,7 @@ mod tests {
         /// Users, whether the sample is a fresh one, and jobs per minute.
         taken: Vec<(usize, bool, f64)>,
         failed: Vec<usize>,
-        warnings: Vec<String>,
+        warnings: Vec<Warning>,
         lasted: Duration,
     }
 
@@ -221,8 +217,8 @@ mod tests {
             ramped(plan(RampGoal::Peak, 1), 0.01, 16);
         assert_eq!((result, failed.len()), (Ok(()), 0), "it had no sample");
         assert!(taken.iter().any(|(users, is_fresh, _)| *users == 8 && *is_fresh));
-        let ended = |warning: &String| warning.starts_with("The ramp stopped at");
-        assert_eq!(warnings.iter().filter(|warning| ended(warning)).count(), 1, "{warnings:?}");
+        let ended = |warning: &&Warning| matches!(warning, Warning::RampStopped { .. });
+        assert_eq!(warnings.iter().filter(ended).count(), 1, "{warnings:?}");
         let Outcome { result, failed, .. } = ramped(plan(RampGoal::Peak, 1), 0.01, 1);
         assert!(matches!(result, Err(Stop::Failed(reason)) if reason.ends_with("it broke")));
         assert_eq!(failed, [1], "nothing stands, so it is stored as failed");
@@ -235,7 +231,7 @@ mod tests {
         let Outcome { result, taken, warnings, lasted, .. } = ramped(listed, 0.3, usize::MAX);
         assert_eq!((result, lasted), (Ok(()), Duration::from_secs(BUDGET_S)));
         assert!(default_points(64).iter().all(|users| taken.iter().any(|one| one.0 == *users)));
-        let lacks = "The budget ended before the interval at the peak was narrow enough";
-        assert_eq!(warnings, [format!("{lacks}: give --budget more time.")]);
+        let milestone = Milestone::NarrowPeak;
+        assert_eq!(warnings, [Warning::BudgetEndedBefore { milestone }]);
     }
 }

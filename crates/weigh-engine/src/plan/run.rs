@@ -10,6 +10,7 @@ use crate::request::Taken;
 use crate::run_progress::{Progress, SampleCosts};
 use weigh_model::format;
 use weigh_model::ids::PairId;
+use weigh_model::result::warning::Warning;
 
 /// The samples of a run.
 pub struct RunPlanner {
@@ -58,8 +59,8 @@ impl Planner for RunPlanner {
         let timed = Duration::from_millis(length_ms);
         let fits = |budget: Duration| self.costs.fits(unit.work, timed, budget.saturating_sub(now));
         if pass > 0 && !self.budget.is_none_or(fits) {
-            let passed = format!("The budget ended in pass {} of {}", pass + 1, self.passes[at]);
-            events.push(Event::Warning(format!("{passed}: give --budget more time.")));
+            let (pass, passes) = (pass + 1, self.passes[at]);
+            events.push(Event::Warning(Warning::BudgetEndedInPass { pass, passes }));
             return None;
         }
         self.at = at;
@@ -97,7 +98,7 @@ mod tests {
         passes: &[usize],
         budget_s: Option<u64>,
         fails: Option<(usize, usize)>,
-    ) -> (Vec<(usize, usize)>, Vec<String>, Watcher) {
+    ) -> (Vec<(usize, usize)>, Vec<Warning>, Watcher) {
         let work = |work| RunWork { unit: unit(work, 0), name: work.to_string(), length_ms: 1000 };
         let works = (0..passes.len()).map(work).collect();
         let mut machine =
@@ -111,7 +112,8 @@ mod tests {
             RunPlanner::new(RunStart { works, budget, now: Duration::ZERO }, passes.to_vec());
         drive(&mut plan, &mut machine, &mut watcher).unwrap();
         assert_eq!(machine.failures.len(), usize::from(fails.is_some()));
-        assert!(machine.warnings.iter().all(|warning| watcher.notes.contains(warning)));
+        let is_noted = |warning: &Warning| watcher.notes.contains(&warning.to_string());
+        assert!(machine.warnings.iter().all(is_noted));
         let taken = machine.taken.iter().map(|(slot, _)| (slot.pair.0, slot.unit.work.0)).collect();
         (taken, machine.warnings, watcher)
     }
@@ -146,10 +148,9 @@ mod tests {
         for budget_s in 0..40 {
             let (taken, warnings, _) = run(&[10, 10, 10], Some(budget_s), None);
             assert_eq!(taken.len() as u64, budget_s.clamp(3, 30), "{budget_s}");
-            let ended = format!("The budget ended in pass {} of 10", taken.len() / 3 + 1);
-            assert_eq!(warnings.is_empty(), taken.len() == 30);
-            let is_told = |warning: &String| warning.starts_with(&ended);
-            assert!(warnings.iter().all(is_told), "{warnings:?}");
+            let pass = taken.len() / 3 + 1;
+            let ended = Warning::BudgetEndedInPass { pass, passes: 10 };
+            assert_eq!(warnings, vec![ended; usize::from(taken.len() < 30)]);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::request::{Printout, ProgressSink, Taken};
 use crate::row::{RowKey, RowState};
 use paired::betting::DEFAULT_SCALE;
 use weigh_model::ids::{ArmId, SetId, WorkId};
+use weigh_model::result::warning::Warning;
 
 /// A machine whose samples have this rate, or fail.
 pub struct Simulated<F> {
@@ -20,7 +21,7 @@ pub struct Simulated<F> {
     /// The samples that were asked for, with their rates.
     pub taken: Vec<(SampleSlot, f64)>,
     pub failures: Vec<(SampleSlot, String)>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Simulated<F> {
@@ -49,8 +50,8 @@ impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for Simulated<F
         Ok(())
     }
 
-    fn warn(&mut self, sentence: &str) -> Result<(), Stop> {
-        self.warnings.push(sentence.to_owned());
+    fn warn(&mut self, warning: &Warning) -> Result<(), Stop> {
+        self.warnings.push(warning.clone());
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
+use crate::result::warning::{Warning, as_sentences};
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/budget/1";
@@ -26,7 +27,8 @@ pub struct BudgetReport {
     pub operation: String,
     pub machine: Facts,
     /// Findings of `weigh doctor` that disturb a measurement, taken when it began.
-    pub warnings: Vec<String>,
+    #[serde(serialize_with = "as_sentences")]
+    pub warnings: Vec<Warning>,
     /// Changes made to the system, in whole sentences.
     pub facts: Vec<String>,
     pub per_operation: PerOperation,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 use crate::format;
+use crate::result::warning::{Warning, as_sentences};
 
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/rules/1";
@@ -84,7 +85,8 @@ pub struct RuleReport {
     pub is_estimate: bool,
     pub machine: Facts,
     /// Findings of `weigh doctor` that disturb a measurement, taken when it began.
-    pub warnings: Vec<String>,
+    #[serde(serialize_with = "as_sentences")]
+    pub warnings: Vec<Warning>,
     pub operations: Vec<OperationCosts>,
     /// Source of the operations' weights: a profile's command, or the default mix without a
     /// profile; a phrase.

@@ -15,6 +15,7 @@ use crate::result::profiled::Profiled;
 use crate::result::suite_index::SuiteIndex;
 use crate::result::summary::{Failure, State};
 use crate::result::times::TimesRow;
+use crate::result::warning::{Warning, as_sentences};
 use crate::result::work_name::{APP, COPIES, WorkName};
 
 /// The version of the JSON document.
@@ -54,7 +55,8 @@ pub struct RunReport {
     #[serde(skip)]
     pub is_scored: bool,
     pub failures: Vec<Failure>,
-    pub warnings: Vec<String>,
+    #[serde(serialize_with = "as_sentences")]
+    pub warnings: Vec<Warning>,
     /// Every sample, in the order measured within each workload: for CSV, not part of the JSON.
     #[serde(skip)]
     pub series: Vec<RunSeries>,

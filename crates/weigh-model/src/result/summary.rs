@@ -25,6 +25,7 @@ use crate::result::scheme::Scheme;
 use crate::result::times::TimesRow;
 use crate::result::versus;
 use crate::result::versus::Versus;
+use crate::result::warning::{Warning, as_sentences};
 use crate::result::work_name::WorkName;
 use crate::workload::metric::{Metric, MetricValue};
 use paired::judge::MIN_PAIRS;
@@ -114,8 +115,9 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub profiles: Vec<Profiled>,
     pub failures: Vec<Failure>,
-    /// Warnings that a reader must know before believing the numbers; whole sentences.
-    pub warnings: Vec<String>,
+    /// Facts that a reader must know before believing the numbers.
+    #[serde(serialize_with = "as_sentences")]
+    pub warnings: Vec<Warning>,
     /// Metrics of `--metric`, each of which needs a verdict in every row.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub requested_metrics: Vec<Metric>,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::result::warning::Warning;
 use crate::result::work_name::WorkName;
 use paired::Verdict;
 
@@ -61,25 +62,14 @@ pub struct Ranked {
 
 impl Versus {
     /// Returns a warning if most of the measured time is the start of the shell.
-    pub fn warning(&self) -> Option<String> {
-        let (shell, start_ms) = (self.shell.as_ref()?, self.shell_start_ms?);
+    pub fn warning(&self) -> Option<Warning> {
+        let (shell, start_ms) = (self.shell.clone()?, self.shell_start_ms?);
         let run_ms =
             self.ranking.iter().filter_map(|ranked| Some((ranked.run_ms?, &ranked.command)));
         let (run_ms, command) = run_ms.min_by(|one, other| one.0.total_cmp(&other.0))?;
-        // The start is measured on its own, so it may exceed a run that contains a start.
-        let share = match start_ms {
-            _ if start_ms < run_ms * MOST_OF_IT => return None,
-            _ if start_ms < run_ms => format!(
-                "Starting `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms of a run of `{command}`"
-            ),
-            _ => format!(
-                "A run of `{command}` takes {run_ms:.2} ms; starting `{shell}` alone took {start_ms:.2} ms"
-            ),
-        };
-        Some(format!(
-            "{share}, so the commands themselves differ by a larger share than is shown. Use -N to execute \
-             them without a shell."
-        ))
+        let command = command.clone();
+        let is_most = start_ms >= run_ms * MOST_OF_IT;
+        is_most.then_some(Warning::ShellStart { shell, start_ms, command, run_ms })
     }
 }
 
@@ -88,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_is_a_part_of_a_run_only_where_it_is_shorter() {
+    fn a_start_that_is_most_of_the_shortest_run_is_a_warning() {
         let warning = |start_ms: f64| {
             let ranked = |command: &str, run_ms| Ranked {
                 command: command.to_owned(),
@@ -106,13 +96,8 @@ mod tests {
             versus.warning()
         };
         assert_eq!(warning(0.3), None);
-        let part = warning(0.5).unwrap();
-        assert!(
-            part.starts_with("Starting `/bin/sh -c` takes 0.50 ms of the 0.69 ms of a run"),
-            "{part}"
-        );
-        let longer = warning(3.15).unwrap();
-        let wanted = "A run of `:` takes 0.69 ms; starting `/bin/sh -c` alone took 3.15 ms, so";
-        assert!(longer.starts_with(wanted) && longer.contains("Use -N"), "{longer}");
+        let (shell, command) = ("/bin/sh -c".to_owned(), ":".to_owned());
+        let most = Warning::ShellStart { shell, start_ms: 0.5, command, run_ms: 0.69 };
+        assert_eq!(warning(0.5), Some(most));
     }
 }

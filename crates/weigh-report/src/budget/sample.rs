@@ -5,6 +5,7 @@ use weigh_model::result::budget::{
     Backlog, BudgetReport, Common, Compressed, Day, DiskFull, KeptUp, Load, PerOperation, SCHEMA,
     Tried,
 };
+use weigh_model::result::warning::Warning;
 
 pub fn report() -> BudgetReport {
     let compressed = Some(Compressed { log_bytes: 1000, gzip_bytes: 100 });
@@ -17,7 +18,7 @@ pub fn report() -> BudgetReport {
         workload: "getppid".into(),
         operation: "operation".into(),
         machine: Facts::default(),
-        warnings: vec!["Load: the load average is 1.1 on 2 CPUs.".into()],
+        warnings: vec![Warning::Sentence("Load: the load average is 1.1 on 2 CPUs.".into())],
         facts: vec!["All of it.".into()],
         per_operation: PerOperation { records: 3.0, log_bytes: 400.0, ..Default::default() },
         compressed,
@@ -72,7 +73,7 @@ pub fn hostile() -> BudgetReport {
         command: text.clone(),
         treatment: text.clone(),
         workload: text.clone(),
-        warnings: vec![text.clone()],
+        warnings: vec![Warning::Sentence(text.clone())],
         facts: vec![text.clone()],
         disk_full: vec![outcome],
         failure: Some(text),

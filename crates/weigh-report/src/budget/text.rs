@@ -6,6 +6,7 @@ use super::tables::{days, gzipped, limits, loads, policies};
 use crate::outline::{Outline, OutlineTable};
 use weigh_model::format;
 use weigh_model::result::budget::{Backlog, BudgetReport, DiskFull};
+use weigh_model::result::warning::Warning;
 
 /// The rate of the first sentence, where none was asked for.
 const USUAL_RATE: f64 = 100.0;
@@ -39,8 +40,8 @@ pub fn outline(report: &BudgetReport) -> Outline {
         tables.push(OutlineTable::new(title, limits, BACKLOG));
     }
     tables.extend(disk_full(&report.disk_full));
-    let (warnings, facts) = (report.warnings.clone(), report.facts.clone());
-    let lists = vec![("Warnings", warnings), ("What was changed", facts)];
+    let warnings = report.warnings.iter().map(Warning::to_string).collect();
+    let lists = vec![("Warnings", warnings), ("What was changed", report.facts.clone())];
     Outline { sentences: sentences(report), tables, lists }
 }
 

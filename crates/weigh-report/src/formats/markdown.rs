@@ -246,6 +246,7 @@ fn remarks(s: &Summary) -> Vec<Markdown> {
 mod tests {
     use super::*;
     use weigh_model::example;
+    use weigh_model::result::warning::Warning;
 
     #[test]
     fn the_sentence_comes_first_and_the_command_last() {
@@ -270,7 +271,7 @@ mod tests {
     fn foreign_text_is_no_markup_wherever_it_stands() {
         let mut s = example::hostile();
         let plant = "<img src=x> [x](javascript:alert(1)) ![x](http://evil/x.png) @people ` **b**";
-        s.warnings.push(plant.into());
+        s.warnings.push(Warning::Sentence(plant.into()));
         s.failures.iter_mut().for_each(|failure| failure.reason = plant.into());
         s.results[0].notes.push(plant.into());
         s.baseline_facts.push(plant.into());

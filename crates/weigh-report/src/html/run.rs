@@ -10,6 +10,7 @@ use weigh_model::format;
 use weigh_model::result::curve::Chart;
 use weigh_model::result::net_cells::Abnormal;
 use weigh_model::result::summary::Failure;
+use weigh_model::result::warning::Warning;
 
 /// Contents of the page.
 pub struct RunPage<'a> {
@@ -32,7 +33,7 @@ pub struct RunPage<'a> {
     /// Output of profilers.
     pub printouts: Vec<ProfilerText>,
     pub failures: &'a [Failure],
-    pub warnings: &'a [String],
+    pub warnings: &'a [Warning],
     pub facts: &'a [String],
     pub machine: &'a Facts,
     pub command: &'a str,

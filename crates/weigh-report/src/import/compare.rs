@@ -20,6 +20,7 @@ use weigh_model::result::plausible;
 use weigh_model::result::summary::{
     AppliedTreatment, Failure, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
+use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 
 /// Error rate of an interval.
@@ -41,7 +42,8 @@ pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Su
     let mut warnings = Vec::new();
     let mut results: Vec<(String, ImportedResults)> = Vec::new();
     for (file, document) in documents {
-        warnings.extend(document.warnings.iter().map(|warning| format!("{file}: {warning}")));
+        let of_file = |doubt| Warning::ImportedFile { file: file.clone(), doubt };
+        warnings.extend(document.warnings.into_iter().map(of_file));
         match document.content {
             Content::Experiment(summary) => {
                 plausible::check(&summary).map_err(|problem| format!("{file}: {problem}"))?;
@@ -79,7 +81,7 @@ fn of_weigh(file: String, mut summary: Summary) -> Summary {
     summary
 }
 
-fn empty(baseline: String, warnings: Vec<String>) -> Summary {
+fn empty(baseline: String, warnings: Vec<Warning>) -> Summary {
     Summary {
         schema: SCHEMA.into(),
         id: String::new(),

@@ -5,6 +5,7 @@ use super::{tables, words};
 use crate::outline::{Outline, OutlineTable};
 use weigh_model::format;
 use weigh_model::result::rules::{Rewrite, RuleReport};
+use weigh_model::result::warning::Warning;
 
 pub fn outline(r: &RuleReport) -> Outline {
     let files = FileNames::of(r);
@@ -13,7 +14,7 @@ pub fn outline(r: &RuleReport) -> Outline {
         ("Not loaded", files.grouped(tables::left_out(r).into_iter())),
         ("Loaded with warnings", files.grouped(tables::warned(r).into_iter())),
         ("Not measured", words::not_measured(r)),
-        ("Warnings", r.warnings.clone()),
+        ("Warnings", r.warnings.iter().map(Warning::to_string).collect()),
         ("Notes", words::notes(r)),
     ];
     Outline { sentences: words::sentences(r), tables: all_tables(r), lists }

@@ -5,6 +5,7 @@ use weigh_model::result::rules::{
     Class, CostInterval, CostMetric, Elapsed, Fate, LineCost, LineReport, Matched, NotMeasured,
     OperationCosts, ProfileRecords, Rewrite, RuleReport, SCHEMA, Standing,
 };
+use weigh_model::result::warning::Warning;
 
 const WATCHED: [&str; 7] = [
     "/etc/",
@@ -92,7 +93,7 @@ pub fn stig() -> RuleReport {
         metric: CostMetric::Nanoseconds,
         is_estimate: true,
         machine: example::machine(),
-        warnings: vec!["Load: the load average is 1.1 on 2 CPUs.".to_owned()],
+        warnings: vec![Warning::Sentence("Load: the load average is 1.1 on 2 CPUs.".into())],
         operations: operations(),
         mix: "an even mix of the operations".to_owned(),
         classes: classes.to_vec(),

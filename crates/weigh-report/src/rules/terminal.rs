@@ -54,7 +54,7 @@ pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
     page.list("Not loaded", files.grouped(tables::left_out(r).into_iter()));
     page.list("Loaded with warnings", files.grouped(tables::warned(r).into_iter()));
     page.list("Not measured", words::not_measured(r));
-    page.list("Warnings", r.warnings.clone());
+    page.list("Warnings", r.warnings.iter().collect());
     page.list("Notes", words::notes(r));
     context(&mut page, r);
     page.lines.join("\n") + "\n"

@@ -22,6 +22,7 @@ use weigh_model::ids::ExperimentId;
 use weigh_model::printable;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
+use weigh_model::result::warning::{BOOT_FAILED, Warning};
 use weigh_store::Store;
 use weigh_treatment::boot::hook::Hook;
 use weigh_treatment::boot::reboot::{WayDown, go_down};
@@ -368,16 +369,12 @@ fn boot_id() -> Result<String, String> {
 /// Reports that a boot other than the due one came up.
 fn tell_failure(state: &BootState, request: &Request, store: &Store) -> Result<(), String> {
     let label = &request.common.arms[state.due.arm];
-    let what = format!(
-        "boot {} (`{label}`) did not come up, and the normal entry did: it panicked, or hung, or the power \
-         was cut",
-        state.boots
-    );
+    let what = format!("boot {} (`{label}`) {BOOT_FAILED}", state.boots);
     output::problem(&what);
     if state.failures + 1 >= MOST_FAILURES {
         return Err(format!("{what}; so it was {MOST_FAILURES} times, one after the other"));
     }
-    let warning = format!("{}{}. It was tried again.", what[..1].to_uppercase(), &what[1..]);
+    let warning = Warning::BootFailed { boot: state.boots, arm: label.clone() };
     store.add_warning(&state.experiment, &warning).map_err(|error| error.to_string())
 }
 

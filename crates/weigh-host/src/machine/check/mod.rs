@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::facts::Facts;
 use weigh_model::finding::{Finding, Severity};
+use weigh_model::result::warning::Warning;
 
 use crate::machine::Probes;
 
@@ -16,7 +17,7 @@ mod memory;
 mod others;
 
 /// Name of the check whose change during a measurement is also reported.
-pub const AUDITING: &str = "Auditing";
+const AUDITING: &str = "Auditing";
 
 /// Input of the checks.
 struct CheckInput<'a> {
@@ -51,7 +52,7 @@ const CHECKS: &[Check] = &[
     kernel::guests,
 ];
 
-/// The checks that may warn.
+/// The checks that may warn. Documents have their warnings as sentences, which begin with these.
 const WARN: [&str; 8] = [
     "Load",
     "Stolen time",
@@ -70,15 +71,21 @@ pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
     findings.chain(probes.space.iter().map(others::free_space)).collect()
 }
 
-/// The warnings among the findings, in whole sentences.
-pub fn warnings(findings: &[Finding]) -> Vec<String> {
-    of(findings, Severity::Warning).map(Finding::sentence).collect()
+/// The warnings among the findings.
+pub fn warnings(findings: &[Finding]) -> Vec<Warning> {
+    of(findings, Severity::Warning).cloned().map(Warning::Machine).collect()
 }
 
 /// Returns true if a report's warning comes from these checks: it is about the machine, whatever is
 /// measured.
-pub fn is_about_machine(warning: &str) -> bool {
-    warning.split_once(": ").is_some_and(|(name, _)| WARN.contains(&name))
+pub fn is_about_machine(warning: &Warning) -> bool {
+    match warning {
+        Warning::Machine(_) | Warning::AuditingChanged { .. } => true,
+        Warning::Sentence(text) => {
+            text.split_once(": ").is_some_and(|(name, _)| WARN.contains(&name))
+        }
+        _ => false,
+    }
 }
 
 /// The notes among the findings, by the names of their checks. Includes a warning about auditing, as
@@ -107,16 +114,18 @@ pub(super) mod tests {
     pub(in crate::machine) fn found(files: &[(&str, &str)], name: &str) -> Option<Finding> {
         let facts = crate::machine::facts::read_from(root_with(files).path());
         let findings = check(&facts, &Probes::default());
+        let as_in_document = |warning: &Warning| Warning::Sentence(warning.to_string());
+        let warnings = warnings(&findings);
         assert!(
-            warnings(&findings).iter().all(|warning| is_about_machine(warning)),
-            "{findings:?}"
+            warnings.iter().map(as_in_document).all(|it| is_about_machine(&it)),
+            "{warnings:?}"
         );
         findings.into_iter().find(|finding| finding.name == name)
     }
 
     #[test]
     fn an_unknown_machine_has_no_warnings() {
-        assert_eq!(warnings(&check(&Facts::default(), &Probes::default())), [""; 0]);
+        assert_eq!(warnings(&check(&Facts::default(), &Probes::default())), []);
     }
 
     #[test]
@@ -124,9 +133,10 @@ pub(super) mod tests {
         let space = |free_bytes| Space { place: "/scratch".into(), free_bytes };
         let probes = Probes { space: vec![space(1 << 20), space(1 << 40)], ..Probes::default() };
         let warnings = warnings(&check(&Facts::default(), &probes));
-        assert_eq!(warnings.len(), 1);
-        assert!(warnings[0].contains("/scratch has 1 MiB"), "{warnings:?}");
-        assert!(is_about_machine(&warnings[0]) && !is_about_machine("`a`: b."), "{warnings:?}");
+        let [Warning::Machine(finding)] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(finding.now.contains("/scratch has 1 MiB"), "{finding:?}");
+        assert!(is_about_machine(&warnings[0]));
+        assert!(!is_about_machine(&Warning::Sentence("`a`: b.".into())));
     }
 
     /// The reports of `weigh run`, which compares nothing, have them too.
