@@ -177,29 +177,22 @@ impl Sample {
     pub fn amount(&self, metric: &Metric) -> Option<MetricValue> {
         match metric {
             Metric::Rate => None,
-            Metric::OverallRate => self.all_time(),
+            Metric::OverallRate => self.own_amount(CLIPPED),
             Metric::CpuTime => Some(MetricValue::of(self.cpu_ns_per_op()?, "ns/op")),
             Metric::Latency(_) | Metric::Named(_) => match SampleMetric::find(metric.name()) {
                 Some(known) => known.of(self),
-                None => {
-                    let OwnReading { value, unit, better, .. } = self.reading(metric.name())?;
-                    let unit = unit.as_str().into();
-                    Some(MetricValue { value: *value, unit, better: *better })
-                }
+                None => self.own_amount(metric.name()),
             },
         }
     }
 
-    fn reading(&self, name: &str) -> Option<&OwnReading> {
-        self.readings.iter().find(|own| own.name == name)
+    fn own_amount(&self, name: &str) -> Option<MetricValue> {
+        let OwnReading { value, unit, better, .. } = self.reading(name)?;
+        Some(MetricValue { value: *value, unit: unit.as_str().into(), better: *better })
     }
 
-    /// Returns the rate over all time of an interleaved sample, with the longest slices clipped.
-    /// Samples of an earlier weigh have the `rate` with every stall.
-    fn all_time(&self) -> Option<MetricValue> {
-        let OwnReading { unit, better, .. } = self.reading(INTERLEAVED)?;
-        let value = self.reading(CLIPPED).map_or(self.rate_over_all(), |clipped| clipped.value);
-        Some(MetricValue { value, unit: unit.as_str().into(), better: *better })
+    fn reading(&self, name: &str) -> Option<&OwnReading> {
+        self.readings.iter().find(|own| own.name == name)
     }
 
     /// Refuses a timed part that is longer than the whole process lived.
@@ -289,6 +282,26 @@ mod tests {
     fn the_last_line_counts_and_the_rate_is_derived_where_it_is_absent() {
         let output = "noise\n{\"operations\":50,\"elapsed_ns\":1000000000}\n\n";
         assert_eq!(Sample::parse(output).unwrap().unwrap().rate(), 50.0);
+    }
+
+    #[test]
+    fn the_rate_over_all_slices_is_the_clipped_one_or_unknown() {
+        let own = |name: &str, value| OwnReading {
+            name: name.into(),
+            value,
+            unit: "ops/s".into(),
+            better: Direction::Higher,
+        };
+        let sample = |readings| Sample {
+            operations: 5.0,
+            elapsed_ns: 1_000_000_000,
+            readings,
+            ..Sample::default()
+        };
+        let over_all = |readings| Some(sample(readings).amount(&Metric::OverallRate)?.value);
+        assert_eq!(over_all(vec![own(INTERLEAVED, 6.0), own(CLIPPED, 5.5)]), Some(5.5));
+        assert_eq!(over_all(vec![own(INTERLEAVED, 6.0)]), None);
+        assert_eq!(over_all(Vec::new()), None);
     }
 
     #[test]
