@@ -4,10 +4,14 @@
 //! type for the user. A bidirectional override can show another order than the one that is there. All of
 //! these become U+FFFD. Everything that weigh prints passes through here: names where a report is put
 //! together ([`line()`]), and the whole text again where it is written ([`text`], [`styled`]).
+//!
+//! So this is also the place that removes the numbers of errors, as in "No such file or directory (os error
+//! 2)": `io::Error` writes them, and the words before them say the same.
 
 use std::borrow::Cow;
 
 const REPLACEMENT: char = '\u{fffd}';
+const ERROR_NUMBER: &str = " (os error ";
 
 /// Returns true if a terminal may interpret this character instead of showing it. These are the
 /// controls C0, DEL and C1, bidirectional marks, embeddings, overrides and isolates (UAX #9), and
@@ -23,16 +27,38 @@ fn replaced(c: char) -> char {
 
 /// A name or a sentence that stays on one line.
 pub fn line(text: &str) -> String {
-    text.chars().map(replaced).collect()
+    without_error_numbers(text).chars().map(replaced).collect()
 }
 
 /// Several lines; line breaks and tabs stay.
 pub fn text(text: &str) -> Cow<'_, str> {
+    let text = without_error_numbers(text);
     let is_kept = |c: char| matches!(c, '\n' | '\t') || !is_unsafe(c);
     if text.chars().all(is_kept) {
-        return Cow::Borrowed(text);
+        return text;
     }
     text.chars().map(|c| if is_kept(c) { c } else { REPLACEMENT }).collect::<String>().into()
+}
+
+/// Removes the numbers that `io::Error` writes after the words of an error.
+fn without_error_numbers(text: &str) -> Cow<'_, str> {
+    let mut parts = text.split(ERROR_NUMBER);
+    let first = parts.next().unwrap_or_default();
+    if first.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    parts
+        .fold(first.to_owned(), |before, part| match after_number(part) {
+            Some(after) => before + after,
+            None => before + ERROR_NUMBER + part,
+        })
+        .into()
+}
+
+fn after_number(text: &str) -> Option<&str> {
+    let (number, after) = text.split_once(')')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(after)
 }
 
 /// Makes text with weigh's own colours safe to print: only sequences of bold, faint and coloured
@@ -111,6 +137,20 @@ mod tests {
         );
         assert_eq!(text("a\n\tb\r\u{202e}c"), "a\n\tb\u{fffd}\u{fffd}c");
         assert!(matches!(text("plain, with “quotes” and −1 %"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn errors_are_printed_without_their_numbers() {
+        let error = std::io::Error::from_raw_os_error(2);
+        let told = format!("a: {error}; b: {error}");
+        let expected = "a: No such file or directory; b: No such file or directory";
+        assert!(told.contains("(os error 2)"), "{told}");
+        for printed in [line(&told), text(&told).into_owned(), styled(&told)] {
+            assert_eq!(printed, expected);
+        }
+        for kept in ["a (os error two) b", "a (os error ", "a (os error ) b", "a (os error 2"] {
+            assert_eq!(text(kept), kept);
+        }
     }
 
     #[test]
