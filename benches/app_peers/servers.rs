@@ -82,6 +82,7 @@ impl Servers {
             timeout_ms: LIMIT_MS,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         };
         let done = clients.run(&job, &never).map_err(|error| error.to_string())?;
         match done.exit_code {

@@ -34,6 +34,7 @@ pub fn table() -> Result<Table, String> {
         timeout_ms: 10_000,
         stdout: StdoutUse::KeepEnd,
         start: None,
+        if_missing: None,
     };
     let (mut firsts, mut launches) = (Vec::new(), Vec::new());
     for _ in 0..LAUNCHES {

@@ -63,6 +63,7 @@ fn run(launcher: &mut Launcher, script: &str) -> Launched {
         timeout_ms: 30_000,
         stdout: StdoutUse::KeepEnd,
         start: None,
+        if_missing: None,
     };
     let launched = launcher.run(&job, &NEVER).unwrap();
     assert_eq!(launched.exit_code, Some(0), "{}{}", launched.stdout, launched.stderr);

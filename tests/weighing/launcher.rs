@@ -86,6 +86,7 @@ impl Bench {
             timeout_ms: 20_000,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         }
     }
 

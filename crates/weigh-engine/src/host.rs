@@ -35,6 +35,7 @@ use weigh_host::orphans::wait_until;
 use weigh_host::undo::guard::Guard;
 use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
+use weigh_model::format;
 use weigh_model::ids::{ArmId, ExperimentId, RowId, WorkId};
 use weigh_model::record::{Measured, Startup};
 use weigh_model::result::scheme::Scheme;
@@ -52,6 +53,7 @@ use weigh_workload::launcher::{self, Job, Launched, Launcher};
 
 /// How long a server whose first answer is wrong is looked at.
 const LOOK_AT_WRONG_MS: u64 = 1000;
+const LONGEST_REASON: usize = 2000;
 
 /// This machine, set up for one set of an experiment.
 pub struct Host<'a> {
@@ -252,7 +254,8 @@ impl<'a> Host<'a> {
         let failure = Failure {
             workload: self.site.works[work].name(),
             arm: self.arms.label(arm).to_owned(),
-            reason: self.site.works[work].explained(reason.to_owned()),
+            // Another machine may send any amount of text.
+            reason: format::shorten(reason, LONGEST_REASON),
         };
         Ok(self.site.store.add_failure(self.site.id, &failure)?)
     }

@@ -43,6 +43,7 @@ pub fn job(language: &Language, place: &LaunchPlace) -> Job {
         timeout_ms: TIMEOUT_MS,
         stdout: StdoutUse::KeepEnd,
         start: None,
+        if_missing: None,
     }
 }
 

@@ -8,7 +8,6 @@ use super::command_comparison::CommandComparison;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
 use weigh_fixture::Service;
-use weigh_model::format;
 use weigh_model::ids::ArmId;
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::versus::WORK;
@@ -23,12 +22,8 @@ use weigh_workload::launcher::Job;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::stdout_use::StdoutUse;
 
-const LONGEST_PROBLEM: usize = 2000;
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
 const KERNEL_TIMEOUT_MS: u64 = 120_000;
-
-/// ENOENT, as it is told.
-const NO_SUCH_FILE: &str = ": No such file or directory (os error 2)";
 
 /// re-aim gives each user ten seconds.
 const MS_PER_USER: u64 = 10_000;
@@ -210,6 +205,7 @@ impl Work {
                 timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
                 stdout: StdoutUse::KeepEnd,
                 start: None,
+                if_missing: None,
             },
             Work::Interpreted(one) => Work::interpreted(one, place, {
                 let Length { target_ms, warm_up_ms, .. } = length;
@@ -236,6 +232,7 @@ impl Work {
                     + 2 * load.pace_ms(),
                 stdout: StdoutUse::KeepEnd,
                 start: None,
+                if_missing: None,
             },
         })
     }
@@ -262,6 +259,7 @@ impl Work {
             timeout_ms,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: (interpreter == one.language.program).then(|| one.language.how_to_get_it()),
         }
     }
 
@@ -273,6 +271,7 @@ impl Work {
             timeout_ms: Work::COMMAND_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         }
     }
 
@@ -381,20 +380,6 @@ impl Work {
         }
     }
 
-    /// Why it cannot be launched, with the way out where it is known.
-    pub fn explained(&self, problem: String) -> String {
-        match self {
-            Work::Interpreted(one) if problem.ends_with(NO_SUCH_FILE) => {
-                let own = format!("cannot run `{}`", one.language.program);
-                let place =
-                    problem.strip_prefix(&own).and_then(|rest| rest.strip_suffix(NO_SUCH_FILE));
-                place.map_or(problem.clone(), |place| one.language.how_to_get_it(place))
-            }
-            // Another machine may tell as much as it likes.
-            _ => format::shorten(&problem, LONGEST_PROBLEM),
-        }
-    }
-
     /// A launch that does as good as nothing, for telling a workload's start from its operations.
     pub fn startup_job(&self, place: &LaunchPlace) -> Option<Job> {
         let (workload, copies) = match self {
@@ -411,6 +396,7 @@ impl Work {
             timeout_ms: KERNEL_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         })
     }
 
@@ -432,6 +418,7 @@ impl Work {
             timeout_ms: KERNEL_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         })
     }
 

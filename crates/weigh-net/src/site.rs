@@ -366,6 +366,7 @@ impl NetSite {
                 + 2 * sending.as_millis() as u64,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         }
     }
 

@@ -218,9 +218,9 @@ impl Language {
         vec![interpreter.to_owned(), self.script(directory), "--describe".into()]
     }
 
-    /// How one gets it, where there is none in this place, such as ` in the arm's root file system`.
-    pub fn how_to_get_it(&self, place: &str) -> String {
-        format!("{} is not installed{place}: apt-get install {}", self.program, self.package)
+    /// The command that installs it.
+    pub fn how_to_get_it(&self) -> String {
+        format!("apt-get install {}", self.package)
     }
 
     fn script(&self, directory: &Path) -> String {
@@ -272,7 +272,7 @@ mod tests {
             let mut command = Command::new(&argv[0]);
             let output = match command.args(&argv[1..]).current_dir(directory.path()).output() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    println!("skipped {}: {}", one.name(), one.language.how_to_get_it(""));
+                    println!("skipped {}: {}", one.name(), one.language.how_to_get_it());
                     continue;
                 }
                 other => other.unwrap(),

@@ -47,6 +47,9 @@ pub struct Job {
     /// Where it begins, for one sample of a pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartCpu>,
+    /// The command that installs its program, if one is known: for the error where the program is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_missing: Option<String>,
 }
 
 /// Outcome of a launch.

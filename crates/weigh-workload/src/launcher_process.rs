@@ -88,15 +88,28 @@ fn run_all(desk: &mut LaunchQueue, stamp: &'static Stamp) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 LauncherAnswer::Error(error.to_string())
             }
-            Err(error) => LauncherAnswer::Error(format!(
-                "cannot run `{}`{}: {error}",
-                executed.first().map_or("", String::as_str),
-                desk.setup.get::<EnterRoot>().map_or("", |_| " in the arm's root file system")
-            )),
+            Err(error) => {
+                let place = desk.setup.get::<EnterRoot>();
+                let place = place.map_or("", |_| " in the arm's root file system");
+                LauncherAnswer::Error(cannot_run(&job, &executed, &error, place))
+            }
         };
         desk.answer(id, answer)?;
     }
     Ok(())
+}
+
+/// The error of a launch in this place, such as ` in the arm's root file system`.
+fn cannot_run(job: &Job, executed: &[String], error: &io::Error, place: &str) -> String {
+    let program = executed.first().map_or("", String::as_str);
+    // What the set-up puts before the command may be missing too.
+    let is_its_own = job.argv.first().is_some_and(|own| own == program);
+    match &job.if_missing {
+        Some(install) if is_its_own && error.kind() == io::ErrorKind::NotFound => {
+            format!("{program} is not installed{place}: {install}")
+        }
+        _ => format!("cannot run `{program}`{place}: {error}"),
+    }
 }
 
 /// The first line; `None` where there is none.
@@ -379,4 +392,38 @@ fn end_everything(worker: Pid, desk: &LaunchQueue) -> io::Result<()> {
     }
     orphans::end_all_but(|pid| is_worker(worker, pid) || desk.is_keeper(pid));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stdout_use::StdoutUse;
+
+    #[test]
+    fn only_a_program_that_is_missing_itself_is_to_be_installed() {
+        let job = |if_missing: Option<&str>| Job {
+            argv: vec!["lua".into(), "fib.lua".into()],
+            environment: Vec::new(),
+            directory: "/".into(),
+            timeout_ms: 1000,
+            stdout: StdoutUse::KeepEnd,
+            start: None,
+            if_missing: if_missing.map(Into::into),
+        };
+        let said = |job: &Job, executed: &[&str], error: i32| {
+            let executed: Vec<String> = executed.iter().copied().map(Into::into).collect();
+            cannot_run(job, &executed, &io::Error::from_raw_os_error(error), " in a place")
+        };
+        let known = job(Some("apt-get install lua5.4"));
+        assert_eq!(
+            said(&known, &["lua", "fib.lua"], libc::ENOENT),
+            "lua is not installed in a place: apt-get install lua5.4"
+        );
+        let refused = said(&known, &["lua", "fib.lua"], libc::EACCES);
+        assert!(refused.starts_with("cannot run `lua` in a place: Permission denied"), "{refused}");
+        let wrapper = said(&known, &["nice", "lua", "fib.lua"], libc::ENOENT);
+        assert!(wrapper.starts_with("cannot run `nice` in a place: No such file"), "{wrapper}");
+        let unknown = said(&job(None), &["lua"], libc::ENOENT);
+        assert!(unknown.starts_with("cannot run `lua` in a place: No such file"), "{unknown}");
+    }
 }

@@ -55,6 +55,7 @@ impl Pace {
             timeout_ms: (self.seconds * 1000.0) as u64 + 60_000,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         }
     }
 

@@ -83,6 +83,7 @@ impl Host<'_> {
             timeout_ms: SHELL_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         };
         let mut times_ns = Vec::new();
         for _ in 0..SHELL_STARTS {

@@ -107,6 +107,7 @@ impl Host<'_> {
             timeout_ms: if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit },
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         };
         let never = AtomicBool::new(false);
         let interrupted = if is_interrupted { &never } else { &**self.arms.context.interrupted };

@@ -142,6 +142,7 @@ impl Host<'_> {
             timeout_ms: REPORT_MS,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         };
         let launched = launcher.run(&job, self.arms.context.interrupted)?;
         match failure_of(&launched, &ExpectedExit::default()) {
@@ -233,6 +234,7 @@ impl Profiler {
             timeout_ms: Work::COMMAND_TIMEOUT_MS,
             stdout: StdoutUse::KeepEnd,
             start: None,
+            if_missing: None,
         }
     }
 

@@ -38,6 +38,7 @@ fn getppid_cost(context: &ApplyContext, launcher: &mut Launcher) -> Result<f64, 
         timeout_ms: 10_000,
         stdout: StdoutUse::KeepEnd,
         start: None,
+        if_missing: None,
     };
     let launched = launcher.run(&job, context.interrupted).map_err(|error| match error {
         launcher::LauncherError::Interrupted => TreatmentError::Interrupted,

@@ -72,6 +72,7 @@ fn run(
         timeout_ms: LIMIT_MS,
         stdout: StdoutUse::KeepEnd,
         start: None,
+        if_missing: None,
     };
     // The next session of this experiment has another scratch directory.
     let of_any_place = |why: &str| {
