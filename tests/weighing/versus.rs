@@ -127,6 +127,8 @@ fn a_baseline_that_fails_leaves_nothing_to_compare_with() {
         let nothing = "the first command gave no result, so there is nothing to compare with it";
         outcome.assert_error(&["there is no result", "it exited with status 4: no", nothing]);
         assert_eq!(home.json()["state"], "failed");
+        // The next session knows of the failure from the stored experiment alone.
+        home.run("versus --continue latest --budget 5s").assert_error(&[nothing]);
     }
 }
 

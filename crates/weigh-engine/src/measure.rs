@@ -250,7 +250,7 @@ impl Session<'_> {
             of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
         let compares = matches!(self.request.plan, Plan::Compare(_));
         if works.is_empty() || (compares && units.is_empty()) {
-            return Err(self.without_result(!broken.contains(&(WorkId(0), ArmId::BASELINE))));
+            return Err(self.without_result(broken.contains(&(WorkId(0), ArmId::BASELINE))));
         }
         match &self.request.plan {
             Plan::Compare(comparison) => self.compare(host, comparison, units, set, progress_sink),
@@ -341,14 +341,16 @@ impl Session<'_> {
     /// Where no row has a result.
     fn check_results(&self, rows: &[RowState]) -> Result<(), Stop> {
         match rows.iter().all(|row| row.failure.is_some()) {
-            true => Err(self.without_result(!rows.iter().any(|row| row.failed_alone))),
+            true => Err(self.without_result(rows.iter().any(|row| row.failed_alone))),
             false => Ok(()),
         }
     }
 
-    /// Ends an experiment in which nothing has a result; `has_first` where the first command did not fail.
-    fn without_result(&self, has_first: bool) -> Stop {
+    /// Ends an experiment in which nothing has a result. `lost_first` is true if the first command failed in
+    /// this session; it may have failed in an earlier one.
+    fn without_result(&self, lost_first: bool) -> Stop {
         let is_contest = self.request.plan.contest().is_some();
+        let has_first = !lost_first && !self.earlier.failed_baselines.contains(&WorkId(0));
         Stop::Failed(nothing_to_compare(is_contest, has_first).to_owned())
     }
 

@@ -19,7 +19,7 @@ use super::work::Work;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
 use weigh_model::ids::{ArmId, PairId, RowId, WorkId};
-use weigh_model::record::{ChosenPeak, Detailed, Stored};
+use weigh_model::record::{ChosenPeak, Detailed, Stored, StoredWork};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Failure;
 use weigh_model::role::SampleRole;
@@ -38,6 +38,8 @@ pub struct PriorSessions {
     pub rows: BTreeMap<RowId, PriorRow>,
     /// Rows that have no result, and will have none.
     pub failed: BTreeSet<RowId>,
+    /// Works that failed in the baseline's arm.
+    pub failed_baselines: BTreeSet<WorkId>,
     /// The unit of each work's samples.
     pub units: BTreeMap<WorkId, String>,
     /// Per work: how long its samples are, where the first pairs have chosen it.
@@ -83,6 +85,7 @@ impl PriorSessions {
             sets,
             rows: if is_one_set { rows(stored) } else { BTreeMap::new() },
             failed: failed(stored),
+            failed_baselines: failed_baselines(stored),
             units: units(stored),
             sample_ms: if is_one_set { lengths(stored) } else { Vec::new() },
             facts: stored.facts.clone(),
@@ -227,6 +230,16 @@ fn failed(stored: &Stored) -> BTreeSet<RowId> {
         }
     }
     failed
+}
+
+fn failed_baselines(stored: &Stored) -> BTreeSet<WorkId> {
+    let baseline = &stored.header.arms[0];
+    let has_failed = |work: &StoredWork| {
+        let mut failures = stored.failures.iter();
+        failures.any(|failure| failure.workload == work.name && failure.arm == *baseline)
+    };
+    let works = stored.header.works.iter().enumerate();
+    works.filter(|(_, work)| has_failed(work)).map(|(number, _)| WorkId(number)).collect()
 }
 
 /// The pilot of a work is over when one of its rows has the pairs for it.
