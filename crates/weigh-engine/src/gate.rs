@@ -8,7 +8,6 @@
 //! Sequential pairs of a process that works outside its slices take the worst of rate and CPU time
 //! (`interleaved.rs`).
 
-use super::interleaved::LEAST_PAIRS;
 use super::late::Late;
 use super::outside::OutsideUse;
 use super::pairs::Measurements;
@@ -21,7 +20,7 @@ use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS};
 use weigh_model::record::Stored;
 use weigh_model::result::gate::{Above, Gate};
-use weigh_model::result::scheme::Scheme;
+use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
 use weigh_model::result::summary::{Row, State};
 use weigh_model::workload::metric::Metric;
 
@@ -51,7 +50,7 @@ impl Promise<'_> {
     pub fn lowest_of_young(&self, design: &Design) -> Option<f64> {
         let (least_pairs, bias) = match self.scheme {
             Scheme::Sequential => (MIN_PAIRS, 0.0),
-            Scheme::Interleaved => (LEAST_PAIRS, 2.0 * self.outside.excess().max(0.0)),
+            Scheme::Interleaved => (LEAST_INTERLEAVED, 2.0 * self.outside.excess().max(0.0)),
         };
         let is_enough = |betting: &&Betting| betting.pairs() >= least_pairs;
         if !self.bettings.iter().all(is_enough) || !are_believed(self.scheme, self.outside) {

@@ -10,14 +10,11 @@ use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, pairs_until};
 use paired::{Interval, Verdict, Withheld};
-use weigh_model::result::scheme::Scheme;
+use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
 
-/// Least number of pairs: 24 find 92 to 100 % of four planted costs outside the median slice, 16 find 62 to
-/// 100 % (docs/evidence/statistics-interleaving.md).
-pub const LEAST_PAIRS: usize = 24;
 /// Returns how many pairs a row of this scheme needs before it is equivalent or faster.
 pub fn least_favourable(scheme: Scheme) -> usize {
-    if scheme == Scheme::Interleaved { LEAST_PAIRS } else { 0 }
+    if scheme == Scheme::Interleaved { LEAST_INTERLEAVED } else { 0 }
 }
 
 /// Largest distance between claims (ln 1.03) before they contradict each other. CPU time and the rate of one
@@ -56,8 +53,8 @@ impl Claims<'_> {
     /// Why *equivalent* is not shown, and how many more pairs it may take; those of a claim that is beyond
     /// the margin will not bring it back.
     fn not_equivalent(&self, rate: Interval, margin: f64) -> Option<(Doubt, Option<usize>)> {
-        if self.pairs < LEAST_PAIRS {
-            return Some((Doubt::FewPairs, Some(LEAST_PAIRS - self.pairs)));
+        if self.pairs < LEAST_INTERLEAVED {
+            return Some((Doubt::FewPairs, Some(LEAST_INTERLEAVED - self.pairs)));
         }
         let (low, high) = (rate.low - self.bias().max(0.0), rate.high - self.bias().min(0.0));
         if !(Interval { low, high }).is_within(margin) {
@@ -74,8 +71,8 @@ impl Claims<'_> {
     /// Why *faster* is not shown. A program may wait less and use as much CPU time, but not more of it; and
     /// it must be faster over all slices.
     fn not_faster(&self, rate: Interval, margin: f64) -> Option<(Doubt, Option<usize>)> {
-        if self.pairs < LEAST_PAIRS {
-            return Some((Doubt::FewPairs, Some(LEAST_PAIRS - self.pairs)));
+        if self.pairs < LEAST_INTERLEAVED {
+            return Some((Doubt::FewPairs, Some(LEAST_INTERLEAVED - self.pairs)));
         }
         if rate.low <= self.bias() {
             return Some((Doubt::WorksOutside, None));
@@ -209,8 +206,8 @@ mod tests {
     fn equivalent_takes_pairs_and_all_three_claims() {
         let equal = judged(0.0, 0.1, 40);
         assert_eq!(equal.verdict, Verdict::Equivalent);
-        assert_eq!(because(&left(&equal, [&equal, &equal], 0.0, LEAST_PAIRS)), None);
-        let few = left(&equal, [&equal, &equal], 0.0, LEAST_PAIRS - 3);
+        assert_eq!(because(&left(&equal, [&equal, &equal], 0.0, LEAST_INTERLEAVED)), None);
+        let few = left(&equal, [&equal, &equal], 0.0, LEAST_INTERLEAVED - 3);
         assert_eq!((because(&few), few.pairs_needed), (Some(Doubt::FewPairs), Some(3)));
         // As noisy as a stall makes it, or a cost of 1.5 %.
         for other in [judged(0.0, 4.0, 40), judged(-0.015, 0.1, 40)] {

@@ -71,14 +71,13 @@ pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interleaved::LEAST_PAIRS;
     use crate::late::AGE;
     use crate::row::RowKey;
     use crate::schedule::Schedule;
     use paired::doubt::{Doubt, Withheld};
     use paired::simulated::white_row;
     use weigh_model::ids::{ArmId, WorkId};
-    use weigh_model::result::scheme::Scheme;
+    use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
 
     /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
     fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
@@ -129,7 +128,7 @@ mod tests {
         assert_eq!(left(slower), 1.0);
         let mut interleaved = undecided(10, 10);
         interleaved.schedule = Schedule::Fixed(Scheme::Interleaved);
-        assert_eq!(left(interleaved), 0.1 * (LEAST_PAIRS - MIN_PAIRS) as f64);
+        assert_eq!(left(interleaved), 0.1 * (LEAST_INTERLEAVED - MIN_PAIRS) as f64);
     }
 
     #[test]

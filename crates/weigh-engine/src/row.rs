@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::family::ClaimWeights;
 use super::gate;
-use super::interleaved::{self, Claims, LEAST_PAIRS};
+use super::interleaved::{self, Claims};
 use super::late::{self, AGE, Late};
 use super::outside::OutsideUse;
 use super::prior_row::PriorRow;
@@ -18,7 +18,7 @@ use weigh_model::format;
 use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
-use weigh_model::result::scheme::{Scheme, StartScales};
+use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme, StartScales};
 use weigh_model::workload::metric::Metric;
 
 /// One of so many sequential pairs is clean: the coins of this pair and of the one before decide that. Clean
@@ -292,7 +292,7 @@ impl RowState {
         let because = self.judgement.withheld.map(|withheld| withheld.because);
         let disagreement = because.filter(|because| *because == Doubt::ClaimsDisagree);
         let difference = self.outside.difference().map(|one| one.to_string());
-        difference.or(disagreement.map(|because| format::doubt(because).to_owned()))
+        difference.or(disagreement.map(format::doubt))
     }
 
     /// Returns true if the row's next pair is to be of processes that have run for a second.
@@ -449,7 +449,7 @@ impl RowState {
         }
         let pairs = self.betting.pairs();
         let least = match self.schedule.main() {
-            Scheme::Interleaved => LEAST_PAIRS,
+            Scheme::Interleaved => LEAST_INTERLEAVED,
             // As many clean pairs as the evidence needs pairs.
             Scheme::Sequential if withheld.is_none() && self.betting.turns().is_some() => {
                 PAIRS_PER_CLEAN * (pairs + pairs_needed.unwrap_or(0))

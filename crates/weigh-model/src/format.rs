@@ -14,6 +14,7 @@ pub use percent::{at_most, confidence, end, interval, margin, percent, range, si
 use std::fmt::Display;
 
 use crate::printable;
+use crate::result::scheme::LEAST_INTERLEAVED;
 use paired::{Doubt, Verdict};
 
 /// Shown where there is no number.
@@ -145,8 +146,8 @@ pub fn clock(value: f64) -> String {
 }
 
 /// Why a verdict is withheld, as a clause.
-pub fn doubt(doubt: Doubt) -> &'static str {
-    match doubt {
+pub fn doubt(doubt: Doubt) -> String {
+    let reason = match doubt {
         Doubt::OrderMatters => {
             "the order within a pair matters, possibly because a treated sample affects the next sample"
         }
@@ -159,12 +160,15 @@ pub fn doubt(doubt: Doubt) -> &'static str {
             "rate, rate over all time and CPU time of the interleaved pairs contradict each other"
         }
         Doubt::WorksOutside => "a process works in the slices of the other process of its pair",
-        Doubt::FewPairs => "a verdict takes at least 24 interleaved pairs",
+        Doubt::FewPairs => {
+            return format!("this verdict takes at least {LEAST_INTERLEAVED} interleaved pairs");
+        }
         Doubt::CpuTime => "CPU time does not support the verdict yet",
         Doubt::OverallRate => "the rate over all slices does not support the verdict yet",
         Doubt::NotYetAged => "processes that had run for a second were not measured yet",
         Doubt::LateCost => "processes that had run for a second show a different effect",
-    }
+    };
+    reason.to_owned()
 }
 
 /// The verdict in a word or two; a difference that stays within the margin says so.

@@ -149,7 +149,7 @@ fn withheld(s: &Summary) -> Option<String> {
             format!(" ({more} not reported, see the notes)")
         }
     };
-    let name = quoted(&row.workload);
+    let name = versus::row_name(&row.workload, &row.treatment);
     Some(format!("{name} is not reported as {verdict}: {}{others}.", format::doubt(first.because)))
 }
 
@@ -196,6 +196,7 @@ fn without_result(s: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paired::{Doubt, Withheld};
     use weigh_model::example;
 
     #[test]
@@ -252,6 +253,21 @@ mod tests {
         );
         s.results[1].verdict = Verdict::Inconclusive;
         assert!(!sentence(&s).contains("wider than"));
+    }
+
+    #[test]
+    fn a_verdict_that_is_not_reported_has_its_row_and_its_reason() {
+        let mut s = example::audit();
+        let row = &mut s.results[1];
+        row.verdict = Verdict::Inconclusive;
+        row.withheld = Some(Withheld { verdict: Verdict::Equivalent, because: Doubt::FewPairs });
+        let wanted = " `dhry2reg` under `audit` is not reported as equivalent: this verdict takes at least \
+                      24 interleaved pairs. ";
+        assert!(sentence(&s).contains(wanted), "{}", sentence(&s));
+        let mut s = example::versus();
+        s.results[0].withheld =
+            Some(Withheld { verdict: Verdict::Faster, because: Doubt::CarryOver });
+        assert!(sentence(&s).contains(" `new --x` is not reported as faster: a treated sample"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use weigh_model::format;
 use weigh_model::format::quoted;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::versus::{Ranked, Versus, WORK};
+use weigh_model::result::work_name::WorkName;
 
 /// From this change of the rate on, a reader may take it for one of the time, so the time is shown too.
 const LARGE_PCT: f64 = 10.0;
@@ -39,6 +40,15 @@ pub fn titles(s: &Summary) -> [&'static str; 3] {
     match s.versus {
         Some(_) => [WORK, "first", "this"],
         None => ["workload", "baseline", "treated"],
+    }
+}
+
+/// The name of a row in a sentence: its workload under its treatment, or the command.
+pub(super) fn row_name(workload: &WorkName, treatment: &str) -> String {
+    match (workload.name == WORK, treatment == WORK) {
+        (true, _) => quoted(treatment),
+        (_, true) => quoted(workload),
+        _ => format!("{} under {}", quoted(workload), quoted(treatment)),
     }
 }
 
