@@ -42,7 +42,7 @@ fn what_a_program_reports_has_a_verdict_and_comes_back_from_the_store() {
     let compare = [&["compare", "seccomp"][..], &options, &files, &["--", program]].concat();
     let outcome = home.run(&compare);
     assert_eq!(outcome.code, Some(3), "`nothing` has no verdict: {outcome:#?}");
-    outcome.assert_says(&["By `jobs`,", "takes less"]);
+    outcome.assert_says(&["`jobs`: lower for"]);
     let report = home.json();
     let jobs = reading(&report, "jobs");
     assert_eq!(

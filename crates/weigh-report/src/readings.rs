@@ -9,6 +9,7 @@ use weigh_model::format;
 use weigh_model::format::quoted;
 use weigh_model::result::reading::Reading;
 use weigh_model::result::summary::{Row, Summary};
+use weigh_model::result::versus::WORK;
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::SampleMetric;
 
@@ -132,26 +133,21 @@ fn sentence(s: &Summary, metric: &Metric) -> Option<String> {
         reading.verdict != Verdict::Inconclusive && (is_asked_for || is_open || is_other)
     };
     let decided: Vec<OfMetric> = with_metric(s, metric).filter(is_shown).collect();
-    let margin = format::margin(s.margin_pct);
-    let within = [format!("is equal within {margin}"), format!("are equal within {margin}")];
-    let [more, less] = match metric {
-        Metric::OverallRate => [["is faster", "are faster"], ["is slower", "are slower"]],
-        _ => [["takes more", "take more"], ["takes less", "take less"]],
+    let equal = format!("equal within {}", format::margin(s.margin_pct));
+    let changes = [(Some(true), "higher"), (Some(false), "lower"), (None, &*equal)];
+    let clauses: Vec<String> = (changes.into_iter())
+        .filter_map(|(wanted, word)| {
+            let names = named(&decided, |reading| change(reading) == wanted)?;
+            Some(format!("{word} for {names}"))
+        })
+        .collect();
+    let what = match metric {
+        Metric::CpuTime => "CPU time per operation, without waiting".into(),
+        Metric::OverallRate => "Rate over all time, including stalls".into(),
+        Metric::Named(name) if SampleMetric::find(name).is_none() => quoted(name),
+        known => title(known),
     };
-    let clauses: Vec<String> = [
-        clause(&decided, |reading| change(reading) == Some(true), more),
-        clause(&decided, |reading| change(reading) == Some(false), less),
-        clause(&decided, |reading| change(reading).is_none(), [&within[0], &within[1]]),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let by = match metric {
-        Metric::CpuTime => "CPU time, which excludes waiting".into(),
-        Metric::OverallRate => "the rate over all time, including stalls".into(),
-        known => name(known),
-    };
-    (!clauses.is_empty()).then(|| format!("By {by}, {}.", clauses.join("; ")))
+    (!clauses.is_empty()).then(|| format!("{what}: {}.", clauses.join("; ")))
 }
 
 /// Names the requested metrics on which no row has a verdict, and how many pairs they have if these are few.
@@ -194,27 +190,23 @@ fn change(reading: &Reading) -> Option<bool> {
     }
 }
 
-/// Who does it, and that: `a`, `b` and 3 more take less.
-fn clause(
-    decided: &[OfMetric],
-    is_wanted: impl Fn(&Reading) -> bool,
-    [one, many]: [&str; 2],
-) -> Option<String> {
-    let several = decided.iter().any(|(row, _)| row.treatment != decided[0].0.treatment);
-    let name = |row: &Row| match several {
-        true => format!("{} under {}", quoted(&row.workload), quoted(&row.treatment)),
-        false => quoted(&row.workload),
+/// The rows whose reading is wanted: `a` and `b` under `audit`; `None` without any.
+fn named(decided: &[OfMetric], is_wanted: impl Fn(&Reading) -> bool) -> Option<String> {
+    let wanted: Vec<&Row> =
+        decided.iter().filter(|(_, one)| is_wanted(one)).map(|(row, _)| *row).collect();
+    let treatment = &wanted.first()?.treatment;
+    let is_one = treatment != WORK && wanted.iter().all(|row| row.treatment == *treatment);
+    let name = |row: &&Row| match is_one {
+        true => quoted(&row.workload),
+        false => versus::row_name(&row.workload, &row.treatment),
     };
-    let names: Vec<String> =
-        decided.iter().filter(|(_, one)| is_wanted(one)).map(|(row, _)| name(row)).collect();
-    let verb = if names.len() == 1 { one } else { many };
-    let rest = names.len().saturating_sub(MOST_NAMED);
-    let mut named = names.into_iter().take(MOST_NAMED).collect::<Vec<_>>();
-    let last = if rest > 0 { Some(format!("{rest} more")) } else { named.pop() }?;
-    Some(match named.is_empty() {
-        true => format!("{last} {verb}"),
-        false => format!("{} and {last} {verb}", named.join(", ")),
-    })
+    let mut names: Vec<String> = wanted.iter().take(MOST_NAMED).map(name).collect();
+    let last = match wanted.len() - names.len() {
+        0 => names.pop()?,
+        more => format!("{more} more"),
+    };
+    let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
+    Some(if is_one { format!("{names} under {}", quoted(treatment)) } else { names })
 }
 
 /// In words of an amount.
@@ -269,7 +261,8 @@ mod tests {
         assert_eq!(
             sentences(&s)[0],
             format!(
-                "By CPU time, which excludes waiting, {} takes more; {} is equal within 1 %.",
+                "CPU time per operation, without waiting: higher for {} under `audit`; equal within 1 % for \
+                 {} under `audit`.",
                 names[0], names[1]
             )
         );
@@ -277,7 +270,7 @@ mod tests {
         assert_eq!(table.rows.len(), 3);
         assert_eq!(table.rows[0][1..].join(" "), "100 → 103 ns +3.00 % [+2.00, +4.00] more 40");
         s.results[0].verdict = Verdict::Slower;
-        assert!(!sentences(&s)[0].contains("more"), "its rate says so");
+        assert!(!sentences(&s)[0].contains("higher"), "its rate says so");
     }
 
     #[test]
@@ -293,8 +286,13 @@ mod tests {
             row.readings = vec![jobs(verdict)];
         }
         let names: Vec<String> = s.results.iter().map(|row| quoted(&row.workload)).collect();
-        let said = format!("By `jobs`, {} takes more; {} takes less.", names[1], names[0]);
-        assert_eq!(sentences(&s), [said]);
+        let said = |one: &str, other: &str| {
+            format!("`jobs`: higher for {} {one}; lower for {} {other}.", names[1], names[0])
+        };
+        assert_eq!(sentences(&s), [said("under `audit`", "under `audit`")]);
+        s.results[0].treatment = "seccomp".into();
+        assert_eq!(sentences(&s), [said("under `audit`", "under `seccomp`")]);
+        s.results[0].treatment = "audit".into();
         let [MetricTable { title, table, .. }] = &tables(&s)[..] else { panic!("one metric") };
         assert_eq!(
             (title.as_str(), table.rows[0][1..].join(" ").as_str()),
