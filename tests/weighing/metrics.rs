@@ -43,6 +43,9 @@ fn what_a_program_reports_has_a_verdict_and_comes_back_from_the_store() {
     let outcome = home.run(&compare);
     assert_eq!(outcome.code, Some(3), "`nothing` has no verdict: {outcome:#?}");
     outcome.assert_says(&["`jobs`: lower for"]);
+    let why = "--metric nothing: ";
+    let last = outcome.stderr.trim_end().lines().last().unwrap_or_default();
+    assert!(last.contains(why) && last.contains("so the exit status is 3"), "{}", outcome.stderr);
     let report = home.json();
     let jobs = reading(&report, "jobs");
     assert_eq!(

@@ -17,8 +17,10 @@ use weigh_engine::request::{Comparison, Request};
 use weigh_engine::session::{Done, More, execute};
 use weigh_engine::summarise::summarise;
 use weigh_host::interruption::listen_for_signals;
+use weigh_model::format;
 use weigh_model::ids::ExperimentId;
-use weigh_model::result::summary::{State, Summary};
+use weigh_model::result::summary::{Row, State, Summary};
+use weigh_model::result::versus::name_in_arm;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::{Metric, Percentile};
 use weigh_model::workload::sample::SAMPLE_METRICS;
@@ -185,10 +187,38 @@ impl Pairing {
             INCONCLUSIVE if self.inconclusive_ok => 0,
             status => status,
         };
+        let problems = match status {
+            INCONCLUSIVE => not_reported(&summary),
+            _ => Vec::new(),
+        };
         let written = files.write(summary.into(), context);
+        problems.iter().for_each(|problem| output::problem(problem));
         done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
         Ok(exit_status(is_as_before, status))
     }
+}
+
+/// Says, per requested metric, which rows have no reading of it. The exit status depends on it, and no table
+/// shows it.
+fn not_reported(summary: &Summary) -> Vec<String> {
+    let rows = &summary.results;
+    let of_metric = |metric: &Metric| {
+        let has = |row: &&Row| row.readings.iter().any(|reading| reading.metric == *metric);
+        let without: Vec<&Row> = rows.iter().filter(|row| !has(row)).collect();
+        let who = match without[..] {
+            [] => return None,
+            [row] => format::label(&name_in_arm(&row.workload, &row.treatment)),
+            [..] if without.len() == rows.len() => "every row".to_owned(),
+            [..] => format!("{} of {}", without.len(), format::plural(rows.len(), "row")),
+        };
+        Some(format!(
+            "--metric {0}: {who} has no `{0}`, so the exit status is {INCONCLUSIVE}; `weigh show -v {1}` \
+             says why",
+            metric.name(),
+            summary.id
+        ))
+    };
+    summary.requested_metrics.iter().filter_map(of_metric).collect()
 }
 
 /// Returns the exit code. A requested metric without a verdict leaves a row open, even if no sample
@@ -207,5 +237,46 @@ fn exit_code(summary: &Summary) -> u8 {
         _ if summary.results.is_empty() || !summary.failures.is_empty() => super::ERROR,
         _ if is_open || is_gate_open => INCONCLUSIVE,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::example;
+    use weigh_model::result::reading::Reading;
+    use weigh_model::workload::metric::Direction;
+
+    #[test]
+    fn a_requested_metric_that_no_row_has_is_named_with_the_exit_status() {
+        let mut s = example::audit();
+        assert_eq!(not_reported(&s), [""; 0]);
+        s.requested_metrics = vec![Metric::Named("jobs".into())];
+        let said = |who: &str| {
+            let why = "so the exit status is 3; `weigh show -v k3f9` says why";
+            [format!("--metric jobs: {who} has no `jobs`, {why}")]
+        };
+        assert_eq!(not_reported(&s), said("every row"));
+        let jobs = Reading {
+            metric: Metric::Named("jobs".into()),
+            unit: "jobs/min".into(),
+            better: Direction::Higher,
+            baseline: 100.0,
+            treated: 103.0,
+            effect_pct: 3.0,
+            low_pct: Some(2.0),
+            high_pct: Some(4.0),
+            verdict: Verdict::Faster,
+            withheld: None,
+            within_margin: false,
+            precise: true,
+            pairs: 40,
+        };
+        s.results.iter_mut().skip(2).for_each(|row| row.readings.push(jobs.clone()));
+        assert_eq!(not_reported(&s), said(&format!("2 of {} rows", s.results.len())));
+        s.results[0].readings.push(jobs.clone());
+        assert_eq!(not_reported(&s), said("dhry2reg under audit"));
+        s.results[1].readings.push(jobs);
+        assert_eq!(not_reported(&s), [""; 0]);
     }
 }
