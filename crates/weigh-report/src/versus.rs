@@ -52,6 +52,13 @@ pub(super) fn row_name(workload: &WorkName, treatment: &str) -> String {
     }
 }
 
+/// Returns true if this is the row of these names, laid out as it is or for tables.
+pub(super) fn is_row(row: &Row, workload: &WorkName, treatment: &str) -> bool {
+    let is_same = row.workload == *workload && row.treatment == treatment;
+    let is_laid_out = row.treatment == WORK && row.workload.name == treatment;
+    is_same || (workload.name == WORK && is_laid_out)
+}
+
 /// Writes the finding for each command; with more than two commands, all of them in order.
 pub(super) fn sentences(s: &Summary, versus: &Versus) -> Vec<String> {
     let mut sentences: Vec<String> = s.results.iter().map(|row| found(row, s)).collect();
