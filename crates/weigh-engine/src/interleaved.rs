@@ -102,7 +102,7 @@ pub fn guard(rate: &mut Judgement, scheme: Scheme, claims: &Claims, design: &Des
 
 fn guard_interleaved(rate: &mut Judgement, claims: &Claims, design: &Design) {
     if let Some(doubt) = claims.objection(rate) {
-        return withhold(rate, doubt, None);
+        return withhold(rate, doubt, claims.outside.unconfirmed());
     }
     let not_equivalent = claims.not_equivalent(rate.interval, design.margin);
     rate.equivalent &= not_equivalent.is_none();
@@ -178,8 +178,12 @@ mod tests {
     }
 
     fn outside(points: f64) -> OutsideUse {
+        outside_in_pairs(points, 5)
+    }
+
+    fn outside_in_pairs(points: f64, pairs: usize) -> OutsideUse {
         let mut comparison = OutsideUse::default();
-        for _ in 0..3 {
+        for _ in 0..pairs {
             comparison.add([0.0, points].map(|points| {
                 Some(Outside { ns_per_slice: 1000.0 * points, slice_cpu_ns: 1e5, tasks: 1 })
             }));
@@ -254,6 +258,19 @@ mod tests {
         assert_eq!(because(&left(&equal, [&equal, &equal], 0.6, 40)), Some(Doubt::WorksOutside));
         // Beyond 3 points nothing is believed.
         assert_eq!(because(&left(&slower, [&slower, &slower], 4.0, 40)), Some(Doubt::WorksOutside));
+    }
+
+    /// Without a number of pairs, a row waits until all others are decided.
+    #[test]
+    fn a_difference_that_is_not_confirmed_yet_takes_more_pairs() {
+        let slower = judged(-0.1, 0.1, 40);
+        for (pairs, needed) in [(3, Some(2)), (4, Some(1)), (5, None)] {
+            let outside = outside_in_pairs(4.0, pairs);
+            let claims = Claims { pairs: 40, outside: &outside, cpu_time: None, all_time: None };
+            let mut rate = slower.clone();
+            guard(&mut rate, Scheme::Interleaved, &claims, &Design::default());
+            assert_eq!((because(&rate), rate.pairs_needed), (Some(Doubt::WorksOutside), needed));
+        }
     }
 
     /// A thread more gets the process more of a busy CPU.

@@ -291,7 +291,7 @@ impl RowState {
     pub(super) fn objection(&self) -> Option<String> {
         let because = self.judgement.withheld.map(|withheld| withheld.because);
         let disagreement = because.filter(|because| *because == Doubt::ClaimsDisagree);
-        let difference = self.outside.difference().map(|one| one.to_string());
+        let difference = self.outside.confirmed_difference().map(|one| one.to_string());
         difference.or(disagreement.map(format::doubt))
     }
 

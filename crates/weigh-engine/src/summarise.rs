@@ -354,6 +354,8 @@ fn forecasts(
             None | Some(Withheld { because: Doubt::NotYetConfirmed, .. }) => {
                 forecast(row, judgement.level, open, design, least)
             }
+            // The row may change to other pairs then.
+            Some(Withheld { because: Doubt::WorksOutside, .. }) => Forecast::default(),
             // Whoever withheld the verdict knows how many pairs it takes, if that is a matter of pairs.
             Some(Withheld { verdict, .. }) => {
                 let is_favourable = verdict != Verdict::Slower;

@@ -159,7 +159,7 @@ pub fn doubt(doubt: Doubt) -> String {
         Doubt::ClaimsDisagree => {
             "rate, rate over all time and CPU time of the interleaved pairs contradict each other"
         }
-        Doubt::WorksOutside => "a process works in the slices of the other process of its pair",
+        Doubt::WorksOutside => "a process may work in the slices of the other process of its pair",
         Doubt::FewPairs => {
             return format!("this verdict takes at least {LEAST_INTERLEAVED} interleaved pairs");
         }
