@@ -143,11 +143,15 @@ pub fn calibration(history: &[Stored], these: &[ExperimentId]) -> Option<Calibra
     let alpha = Design::default().alpha;
     let outcomes: Vec<Outcome> = history.iter().map(Outcome::of).collect();
     let mut workloads: BTreeMap<(&WorkName, Scheme), Rows> = BTreeMap::new();
-    for row in outcomes.iter().flat_map(|outcome| &outcome.rows) {
-        workloads.entry((&row.workload, row.scheme)).or_default().add(row);
+    let is_of_these = |outcome: &&Outcome| these.contains(&outcome.id);
+    for outcome in &outcomes {
+        for row in &outcome.rows {
+            let rows = workloads.entry((&row.workload, row.scheme)).or_default();
+            rows.add(row, is_of_these(&outcome));
+        }
     }
     let all = || outcomes.iter();
-    let of_these = || outcomes.iter().filter(|outcome| these.contains(&outcome.id));
+    let of_these = || outcomes.iter().filter(is_of_these);
     let workloads =
         workloads.into_iter().map(|((name, scheme), rows)| rows.summary(name, scheme, alpha));
     Some(Calibration {
@@ -250,10 +254,13 @@ struct Rows {
     pair_s: Vec<f64>,
     pairs: usize,
     alarms: usize,
+    /// Calibrations of this command.
+    these: usize,
 }
 
 impl Rows {
-    fn add(&mut self, row: &RowOutcome) {
+    fn add(&mut self, row: &RowOutcome, is_of_these: bool) {
+        self.these += usize::from(is_of_these);
         self.deviations.push(row.deviation);
         self.pair_s.extend(row.pair_s);
         self.pairs += row.pairs;
@@ -274,6 +281,7 @@ impl Rows {
             pair_s,
             smallest_effect_pct: SPANS_S.map(smallest),
             experiments: self.deviations.len(),
+            these_experiments: self.these,
             pairs: self.pairs,
             alarms: self.alarms,
         }

@@ -32,7 +32,7 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
         }
     }
     let notes = [
-        "scheme: interleaved or sequential, chosen for each row as by `weigh compare`. noise: standard \
+        "scheme: interleaved or sequential pairs, a row for each that a calibration used. noise: standard \
          deviation of a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: the smallest effect \
          that half of all experiments detect in that time."
             .to_owned(),
@@ -51,14 +51,14 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
     emphasise(&(lines.join("\n") + "\n"), colour)
 }
 
-/// Writes which effect a minute will show, for the best and the worst workload.
+/// Writes which effect a minute will show, for the best and the worst workload of this command.
 fn sentence(workloads: &[WorkloadNoise]) -> String {
-    let mut shown: Vec<(f64, &WorkName)> = workloads
-        .iter()
+    let of_these = workloads.iter().filter(|row| row.these_experiments > 0);
+    let mut shown: Vec<(f64, &WorkName)> = of_these
         .filter_map(|row| Some((row.smallest_effect_pct[1]?, &row.workload)))
         .collect();
     shown.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // If a workload was calibrated by both schemes, show the better one, as `weigh compare` chooses it.
+    // Where these experiments used both schemes, the better one is what `weigh compare` chooses.
     let mut known = BTreeSet::new();
     shown.retain(|(_, workload)| known.insert(*workload));
     match &shown[..] {
@@ -285,6 +285,7 @@ mod tests {
             pair_s: 0.18,
             smallest_effect_pct: shown,
             experiments: 20,
+            these_experiments: 1,
             pairs: 640,
             alarms,
         };
@@ -332,6 +333,28 @@ mod tests {
             text.contains("interleaved") && text.contains('–') && !text.contains("do not trust"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_headline_is_about_the_schemes_of_these_experiments() {
+        let mut earlier = calibration(1, 3);
+        let sequential = WorkloadNoise {
+            workload: "getppid".into(),
+            scheme: Scheme::Sequential,
+            noise_pct: 3.0,
+            pair_s: 0.3,
+            smallest_effect_pct: [None, Some(1.7), Some(0.8)],
+            experiments: 1,
+            these_experiments: 1,
+            pairs: 30,
+            alarms: 0,
+        };
+        earlier.workloads.iter_mut().for_each(|row| row.these_experiments = 0);
+        earlier.workloads.push(sequential);
+        let text = render(&earlier, 100, false);
+        let headline = "In one minute this machine detects a change of 1.70 % in `getppid`.";
+        assert!(text.starts_with(headline), "{text}");
+        assert!(!text.contains("chosen"), "{text}");
     }
 
     #[test]

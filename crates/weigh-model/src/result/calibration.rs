@@ -66,6 +66,8 @@ pub struct WorkloadNoise {
     /// workload; `None` where that is not enough for a verdict.
     pub smallest_effect_pct: [Option<f64>; SPANS_S.len()],
     pub experiments: usize,
+    /// Number of experiments that were made just now.
+    pub these_experiments: usize,
     pub pairs: usize,
     /// Rows of this workload that would be called slower or faster if each were the only one.
     pub alarms: usize,
