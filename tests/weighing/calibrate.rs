@@ -118,13 +118,16 @@ fn what_cannot_be_planted_is_refused() {
 fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     let _turn = Turn::share();
     let home = Home::new();
-    home.succeed("calibrate -w stat --repeat 2 --budget 8s").assert_says(&[
+    let outcome = home.succeed("calibrate -w stat --repeat 2 --budget 8s");
+    outcome.assert_says(&[
         "this machine detects a change of",
         "of these 2 experiments raised a false alarm",
         "(5 % expected; chance explains up to 1 of 2)",
         "All calibrations of this machine",
         "detected, 10 s",
     ]);
+    let latest = home.json()["id"].as_str().unwrap().to_owned();
+    outcome.assert_says(&[&format!("Stored as {latest}, ")]);
     home.succeed("show").assert_says(&["weigh calibrate -w stat --budget 8s"]);
     home.succeed("history").assert_says(&["weigh calibrate -w stat --budget 8s"]);
 }

@@ -11,6 +11,7 @@ use super::pairs::{Measurements, gather};
 use super::request::Request;
 use super::schedule::INTERLEAVED_SCALE;
 use super::stored_design::design;
+use super::summarise::summarise;
 use super::work::Work;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE};
@@ -170,9 +171,22 @@ pub fn calibration(history: &[Stored], these: &[ExperimentId]) -> Option<Calibra
             experiment_alarms: tally(of_these().filter_map(|outcome| outcome.alarmed), alpha),
             row_alarms: tally(of_these().flat_map(Outcome::row_alarms), alpha),
             cpu_time_row_alarms: tally(of_these().flat_map(Outcome::cpu_time_alarms), alpha),
+            warnings: warnings(history, these),
         },
         planted: None,
     })
+}
+
+fn warnings(history: &[Stored], these: &[ExperimentId]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for stored in history.iter().filter(|stored| these.contains(&stored.id)) {
+        for warning in summarise(stored).warnings {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
 }
 
 /// Each of `alarms` says whether one was raised.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::screen::first_sentence;
 use crate::table::{Align, Table};
 use crate::text::{emphasise, wrap};
 use paired::binomial::{FalseAlarms, Share};
@@ -45,18 +46,31 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
             calibration.hostname, calibration.cpu_model, calibration.kernel
         ),
     ];
-    for note in notes {
+    for note in notes.into_iter().chain(warnings(&calibration.these.warnings)) {
         lines.extend(wrap(&note, width, 0));
     }
+    lines.extend(wrap(&stored(calibration), width, 0));
     emphasise(&(lines.join("\n") + "\n"), colour)
+}
+
+fn warnings(warnings: &[String]) -> impl Iterator<Item = String> {
+    warnings.iter().map(|warning| format!("Warning: {}", format::label(&first_sentence(warning))))
+}
+
+/// The ids of all experiments of this command.
+fn stored(calibration: &Calibration) -> String {
+    let planted = calibration.planted.iter();
+    let planted = planted.flat_map(|one| one.experiments.iter().chain(&one.periodic.experiments));
+    let ids: Vec<&str> =
+        calibration.these.experiments.iter().chain(planted).map(String::as_str).collect();
+    format!("Stored as {}: `weigh show -v ID` shows an experiment.", ids.join(", "))
 }
 
 /// Writes which effect a minute will show, for the best and the worst workload of this command.
 fn sentence(workloads: &[WorkloadNoise]) -> String {
     let of_these = workloads.iter().filter(|row| row.these_experiments > 0);
-    let mut shown: Vec<(f64, &WorkName)> = of_these
-        .filter_map(|row| Some((row.smallest_effect_pct[1]?, &row.workload)))
-        .collect();
+    let mut shown: Vec<(f64, &WorkName)> =
+        of_these.filter_map(|row| Some((row.smallest_effect_pct[1]?, &row.workload))).collect();
     shown.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Where these experiments used both schemes, the better one is what `weigh compare` chooses.
     let mut known = BTreeSet::new();
@@ -310,6 +324,7 @@ mod tests {
                 experiment_alarms: tally(20),
                 row_alarms: tally(41),
                 cpu_time_row_alarms: tally(39),
+                warnings: Vec::new(),
             },
             planted: None,
         }
@@ -355,6 +370,17 @@ mod tests {
         let headline = "In one minute this machine detects a change of 1.70 % in `getppid`.";
         assert!(text.starts_with(headline), "{text}");
         assert!(!text.contains("chosen"), "{text}");
+    }
+
+    #[test]
+    fn it_ends_with_the_warnings_and_the_ids_of_what_was_stored() {
+        let mut calibration = calibration(1, 3);
+        calibration.these.experiments = vec!["abcdef".into(), "k3f9qx".into()];
+        calibration.these.warnings = vec!["Load: the load average is 9. Stop it.".into()];
+        let text = render(&calibration, 100, false);
+        let end = "\nWarning: Load: the load average is 9.\n\
+                   Stored as abcdef, k3f9qx: `weigh show -v ID` shows an experiment.\n";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct These {
     pub experiment_alarms: FalseAlarms,
     pub row_alarms: FalseAlarms,
     pub cpu_time_row_alarms: FalseAlarms,
+    /// Warnings of these experiments, each once; whole sentences.
+    pub warnings: Vec<String>,
 }
 
 /// One workload in all calibrations.
