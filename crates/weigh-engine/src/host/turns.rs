@@ -23,7 +23,7 @@ use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::{CLIPPED, Direction, INTERLEAVED};
 use weigh_model::workload::sample::{OwnReading, Sample};
 use weigh_station::arms::{LaunchOfPairError, Proved};
-use weigh_treatment::Named;
+use weigh_treatment::{Named, Reach};
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{Job, Launched};
 
@@ -74,7 +74,8 @@ impl Host<'_> {
     /// Obstacle to interleaving, if there is one.
     pub fn about_interleaving(&self) -> Option<Warning> {
         if let Some(named) = obstacle(self.arms.treatments()) {
-            return Some(Warning::CannotInterleave { arm: named.label.clone() });
+            let (arm, reason) = (named.label.clone(), reason(named).to_owned());
+            return Some(Warning::CannotInterleave { arm, reason });
         }
         if !self.arms_can_interleave() {
             return Some(Warning::ArmElsewhere);
@@ -246,6 +247,23 @@ pub fn obstacle<'a>(treatments: impl Iterator<Item = &'a Named>) -> Option<&'a N
     None
 }
 
+/// Why this treatment keeps two arms from living at the same time.
+fn reason(obstacle: &Named) -> &'static str {
+    match obstacle.treatment.reach() {
+        _ if obstacle.treatment.can_interleave() => {
+            "needs a part of the kernel that another arm needs, too"
+        }
+        Reach::Processes => {
+            "changes how its process is scheduled or started, but the two processes of an interleaved pair \
+             hand one CPU to each other and must differ in nothing else"
+        }
+        Reach::System => {
+            "also affects other processes, and the two processes of an interleaved pair run at the same time"
+        }
+        Reach::Elsewhere | Reach::Guest => "runs its processes on a different machine",
+    }
+}
+
 impl Work {
     /// Returns true if a process of the work can alternate with another process, while its own
     /// other processes stand still. Work alongside an activity cannot: the activity must run for
@@ -304,5 +322,28 @@ fn add_readings(slots: &[SampleSlot; 2], samples: &mut [Sample; 2], log_ratio: f
             unit: unit.clone(),
             better: Direction::Higher,
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_against_interleaving_is_that_of_the_treatment() {
+        let why = |label: &str| {
+            let named = weigh_treatment::parse(label).unwrap();
+            obstacle([&named].into_iter()).map(reason)
+        };
+        assert_eq!(why("seccomp"), None);
+        for label in ["nice:5", "cpus:0", "nice:5+seccomp"] {
+            assert!(
+                why(label).unwrap().starts_with("changes how its process is scheduled"),
+                "{label}"
+            );
+        }
+        assert!(
+            why("cmd:apply=true,undo=true,verify=true").unwrap().starts_with("also affects other")
+        );
     }
 }

@@ -60,11 +60,8 @@ pub enum Warning {
     #[error("Boot {boot} (`{arm}`) {BOOT_FAILED}. It was tried again.")]
     BootFailed { boot: usize, arm: String },
 
-    #[error(
-        "No pair was interleaved: `{arm}` cannot apply to only one of two processes that run at the same \
-         time."
-    )]
-    CannotInterleave { arm: String },
+    #[error("No pair was interleaved: `{arm}` {reason}.")]
+    CannotInterleave { arm: String, reason: String },
     #[error("No pair was interleaved: an arm is on a different machine.")]
     ArmElsewhere,
     #[error(

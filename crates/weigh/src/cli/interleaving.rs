@@ -7,10 +7,11 @@ use weigh_engine::request;
 /// When the two processes of a pair alternate on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Interleave {
-    /// Where possible; a row changes to sequential pairs if a check rejects its interleaved pairs, or if
+    /// Where possible. A row changes to sequential pairs if a check rejects its interleaved pairs, or if
     /// sequential pairs need at most a quarter of the time for the same precision
     Auto,
-    /// Where possible
+    /// Where possible, and never change: a row whose interleaved pairs are rejected gets no verdict. Also
+    /// with --pairs, --factorial and latencies. Warn about rows that cannot be interleaved
     On,
     /// Never: the samples of a pair run one after the other (sequential pairs)
     Off,
@@ -20,8 +21,8 @@ pub enum Interleave {
 #[derive(Debug, Args)]
 pub struct Interleaving {
     /// Alternate the two processes of each pair on one CPU every 125 microseconds (interleaved pairs), and
-    /// compare the medians of these time slices. Possible for workloads on one CPU and treatments of
-    /// processes, such as seccomp (docs/interleaving.md)
+    /// compare the medians of these time slices. Possible for workloads on one CPU, and treatments that only
+    /// change what their own process does: seccomp, but not nice, cpus or sysctl (docs/interleaving.md)
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Interleave::Auto)]
     pub interleave: Interleave,
 }
