@@ -200,6 +200,7 @@ fn sequential_pairs_have_no_slices_and_no_choice() {
     assert!(!json.to_string().contains("all_time"), "{json:#}");
     assert!(row(&json, "getppid")["scheme"].is_null(), "{json:#}");
     assert!(json["command"].as_str().unwrap().contains("--interleave off"), "{json:#}");
+    home.run("show").assert_says(&["Method: one sample ran after the other (sequential pairs)."]);
     home.run(&[&compare[..], &["--interleave", "sometimes"]].concat())
         .assert_error(&["--interleave", "'sometimes'"]);
 }

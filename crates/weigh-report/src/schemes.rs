@@ -12,8 +12,8 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let of = |scheme| rows_of(s, scheme).collect::<Vec<&Row>>();
     let [interleaved, sequential] = [of(Scheme::Interleaved), of(Scheme::Sequential)];
     Some(match (&interleaved[..], &sequential[..]) {
-        ([], []) => return None,
-        (_, []) => {
+        ([], []) if !is_switched_off(s) => return None,
+        ([_, ..], []) => {
             "Method: baseline and treated process alternated on one CPU (interleaved pairs).".into()
         }
         ([], _) => "Method: one sample ran after the other (sequential pairs).".into(),
@@ -23,6 +23,11 @@ pub fn sentence(s: &Summary) -> Option<String> {
             named(&sequential)
         ),
     })
+}
+
+/// Returns true if the command line excluded interleaved pairs: its rows had no choice, and have no scheme.
+fn is_switched_off(s: &Summary) -> bool {
+    !s.results.is_empty() && s.command.contains(" --interleave off")
 }
 
 fn rows_of(s: &Summary, scheme: Scheme) -> impl Iterator<Item = &Row> {
@@ -53,13 +58,13 @@ mod tests {
     fn each_row_is_named_as_interleaved_or_sequential() {
         let mut s = example::audit();
         assert_eq!(sentence(&s), None);
+        s.command += " --interleave off";
+        let sequential = "Method: one sample ran after the other (sequential pairs).";
+        assert_eq!(sentence(&s).unwrap(), sequential);
         for row in &mut s.results {
             row.scheme = Some(Scheme::Sequential);
         }
-        assert_eq!(
-            sentence(&s).unwrap(),
-            "Method: one sample ran after the other (sequential pairs)."
-        );
+        assert_eq!(sentence(&s).unwrap(), sequential);
         for row in &mut s.results {
             row.scheme = Some(Scheme::Interleaved);
         }

@@ -194,8 +194,8 @@ pub struct Row {
     pub treatment: String,
     /// Metric that is compared; `rate` for now.
     pub metric: String,
-    /// How the pairs were taken; absent where all of an experiment were sequential, and interleaving was no
-    /// choice.
+    /// How the pairs were taken. Absent if nothing could be interleaved, or `--interleave=off` excluded it:
+    /// all pairs of the experiment were sequential then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
     /// The unit of `baseline` and `treated`, e.g. `ops/s`, `KBps`, `lpm`, `MWIPS`, `runs/s`.
