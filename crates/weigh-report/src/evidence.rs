@@ -52,7 +52,7 @@ pub fn table(s: &Summary) -> Option<Table> {
     columns.extend(of_treatments.iter().map(|column| (&*column.title, column.align())));
     columns.push(("syscalls/op", Align::Right));
     columns.extend(titles.iter().map(|title| (title.as_str(), Align::Left)));
-    let several = rows.iter().any(|row| row.treatment != rows[0].treatment);
+    let several = super::has_several_treatments(s);
     let cells = rows.iter().map(|row| {
         let mut cells = vec![
             format::label(&row.workload),

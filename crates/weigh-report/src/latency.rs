@@ -100,7 +100,7 @@ fn of_rows(
     cells: impl Fn(&Metrics) -> Vec<String>,
 ) -> Option<Table> {
     let rows: Vec<&Row> = s.results.iter().filter(|row| is_shown(&row.metrics)).collect();
-    let several = rows.iter().any(|row| row.treatment != rows[0].treatment);
+    let several = super::has_several_treatments(s);
     let all = rows.iter().map(|row| {
         let treatment = if several { format::label(&row.treatment) } else { String::new() };
         let name = format::shorten_name(&format::label(&row.workload), LONGEST_NAME);
@@ -179,6 +179,18 @@ mod tests {
             let kept = table.columns[..columns].iter();
             assert!(kept.into_iter().all(|(title, _)| lines[0].contains(title.as_str())));
         }
+    }
+
+    /// In a factorial design the time may suffice for the details of one arm.
+    #[test]
+    fn the_treatment_is_shown_even_if_one_alone_has_details() {
+        let mut s = example::audit();
+        s.results[1].treatment = "seccomp".into();
+        s.results.iter_mut().skip(2).for_each(|row| row.metrics = Metrics::default());
+        s.results[0].metrics = Metrics::default();
+        let table = table(&s).unwrap();
+        assert_eq!(table.columns[1].0, "treatment");
+        assert_eq!(table.rows[0][..2], ["dhry2reg", "seccomp"]);
     }
 
     #[test]

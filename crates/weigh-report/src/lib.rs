@@ -105,6 +105,11 @@ fn by_treatment(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
     groups
 }
 
+/// Returns true if a row's treatment must be shown beside its workload, even where only one of its rows is.
+fn has_several_treatments(s: &Summary) -> bool {
+    s.results.iter().any(|row| row.treatment != s.results[0].treatment)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -84,7 +84,7 @@ fn legend(metric: &Metric) -> &'static str {
 
 fn table(s: &Summary, metric: &Metric) -> MetricTable {
     let rows: Vec<OfMetric> = with_metric(s, metric).collect();
-    let several = rows.iter().any(|(row, _)| row.treatment != rows[0].0.treatment);
+    let several = super::has_several_treatments(s);
     let cells = rows.iter().map(|(row, reading)| {
         let treatment = if several { format::label(&row.treatment) } else { String::new() };
         vec![

@@ -11,7 +11,7 @@ use weigh_model::result::summary::{Row, SetEffect, Summary};
 pub fn sets_table(s: &Summary) -> Option<Table> {
     let rows: Vec<&Row> = s.results.iter().filter(|row| row.sets.len() > 1).collect();
     let sets = rows.iter().map(|row| row.sets.len()).max()?;
-    let several = rows.iter().any(|row| row.treatment != rows[0].treatment);
+    let several = super::has_several_treatments(s);
     let deltas: Vec<String> = (1..=sets).map(|n| format!("Delta-{n}")).collect();
     let spread = if sets == 2 { "Delta-3" } else { "largest − smallest" };
     let mut columns = vec![("workload", Align::Left), ("treatment", Align::Left)];

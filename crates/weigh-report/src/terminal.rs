@@ -186,8 +186,12 @@ fn whole(page: &mut Page, s: &Summary) {
 }
 
 fn notes(s: &Summary) -> Vec<String> {
+    let several = super::has_several_treatments(s);
     let of_row = |row: &super::Row| {
-        let name = row.workload.clone();
+        let name = match several {
+            true => format!("{} under {}", row.workload, row.treatment),
+            false => row.workload.to_string(),
+        };
         row.notes.iter().map(move |note| format!("{name}: {note}")).collect::<Vec<_>>()
     };
     s.results.iter().flat_map(of_row).collect()
@@ -355,6 +359,15 @@ mod tests {
         let coloured = render(&example::audit(), 100, true);
         let plain: Vec<&str> = coloured.split('\u{1b}').collect();
         assert!(plain.len() > 20);
+    }
+
+    #[test]
+    fn a_note_names_its_treatment_where_there_are_several() {
+        let mut s = example::audit();
+        let note = |s: &Summary| notes(s).concat();
+        assert!(note(&s).starts_with("pipe: Cheaper because"), "{}", note(&s));
+        s.results[0].treatment = "seccomp".into();
+        assert!(note(&s).starts_with("pipe under audit: Cheaper because"), "{}", note(&s));
     }
 
     #[test]

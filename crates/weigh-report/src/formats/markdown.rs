@@ -6,7 +6,7 @@ use crate::profiled;
 use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
-use crate::{ReportFormat, budget, profile, rules, run_page};
+use crate::{ReportFormat, budget, has_several_treatments, profile, rules, run_page};
 use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
 use weigh_model::facts::Facts;
@@ -182,7 +182,7 @@ fn list(title: Markdown, all: impl IntoIterator<Item = Markdown>) -> Markdown {
 }
 
 fn results(s: &Summary) -> Table {
-    let several = s.results.iter().any(|row| row.treatment != s.results[0].treatment);
+    let several = has_several_treatments(s);
     let cells = |row: &Row| {
         let [effect, treated, factor, added] = measured(row);
         vec![
@@ -218,8 +218,11 @@ fn results(s: &Summary) -> Table {
 
 /// Notes, failures and warnings, as lists.
 fn remarks(s: &Summary) -> Vec<Markdown> {
+    let several = has_several_treatments(s);
     let notes = s.results.iter().flat_map(|row| {
-        let name = Markdown::code(&row.workload);
+        let names = std::iter::once(Markdown::code(&row.workload));
+        let treatment = several.then(|| Markdown::code(&row.treatment));
+        let name = Markdown::joined(names.chain(treatment), " under ");
         let note =
             move |note: &String| Markdown::joined([name.clone(), Markdown::text(note)], ": ");
         row.notes.iter().map(note)
