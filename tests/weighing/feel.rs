@@ -56,6 +56,8 @@ fn a_mix_or_a_program_can_be_beside_any_workload() {
     let expected = [pair("@cross-cpu"), pair("@same-cpu")].concat();
     let placed = of_pipe.iter().any(|name| name.contains('@'));
     assert_eq!(of_pipe, if placed { expected } else { pair("").to_vec() });
+    let facts = json["facts"].to_string();
+    assert!(!facts.contains("these servers"), "none of these workloads has one: {facts}");
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 

@@ -197,7 +197,7 @@ impl<'a> Arms<'a> {
         let is_asked = servers.keys().any(|label| is_server(label));
         let who = who.filter(|_| is_of_interest && is_asked);
         let shares = self.arms[arm].shares().filter(|_| who.is_some()).map(CpuShares::sentence);
-        let warm = (!servers.is_empty()).then(|| WARM.to_owned());
+        let warm = is_asked.then(|| WARM.to_owned());
         told.chain(who).chain(shares).chain(warm).collect()
     }
 
