@@ -6,6 +6,7 @@ use std::fs;
 use crate::support::Home;
 use crate::support::stored::{fixtures, stored};
 use serde_json::Value;
+use weigh_model::format;
 
 /// Ids, and what the fixture has of them in files that end like this.
 fn expected(ending: &str) -> Vec<(String, String)> {
@@ -59,6 +60,22 @@ fn every_experiment_has_the_numbers_that_it_was_exported_with() {
         found.retain(|difference| !is_worded(difference));
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
+}
+
+#[test]
+fn the_history_and_the_report_count_the_same_samples() {
+    let home = stored();
+    let history: Value = home.succeed("history --json").json();
+    let mut counted = 0;
+    for entry in history["experiments"].as_array().unwrap() {
+        let (id, samples) = (entry["id"].as_str().unwrap(), entry["samples"].as_u64().unwrap());
+        if samples > 0 {
+            let all = format::plural(samples as usize, "sample");
+            home.succeed(&["show", "-v", id]).assert_says(&[&all]);
+            counted += 1;
+        }
+    }
+    assert!(counted > 4, "{history:#}");
 }
 
 #[test]

@@ -76,6 +76,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         command: header.command.clone(),
         seed: header.seed,
         sessions: stored.sessions,
+        samples: stored.samples.values().map(|row| row.points.len()).sum(),
         elapsed_s: stored.elapsed_s,
         budget_s: header.budget_s,
         alpha: header.alpha,

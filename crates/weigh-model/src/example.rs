@@ -30,6 +30,7 @@ pub fn audit() -> Summary {
         command: "weigh compare audit -w unixbench --seed 20261121".to_owned(),
         seed: 20_261_121,
         sessions: 1,
+        samples: 640,
         elapsed_s: 143.2,
         budget_s: 300.0,
         alpha: 0.05,

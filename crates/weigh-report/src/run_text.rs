@@ -144,11 +144,17 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
 
 /// Writes which run it is, and on which machine.
 fn context(report: &RunReport, width: usize) -> Vec<String> {
-    let samples = report.results.iter().map(|row| row.samples).sum();
+    let all = report.series.iter().map(|series| series.samples.len()).sum();
+    let shown: usize = report.results.iter().map(|row| row.samples).sum();
+    // As of a ramp, whose results are those of some load points.
+    let shown = match shown == all {
+        true => String::new(),
+        false => format!(" ({} in the results)", format::integer(shown as u64)),
+    };
     let run = format!(
-        "experiment {}: {}, started {}",
+        "experiment {}: {}{shown}, started {}",
         report.id,
-        format::plural(samples, "sample"),
+        format::plural(all, "sample"),
         report.started
     );
     let mut lines = wrap(&format::label(&run), width, 2);

@@ -233,8 +233,13 @@ fn context(page: &mut Page, s: &Summary) {
 }
 
 fn design(s: &Summary, width: usize) -> Vec<String> {
+    // What `weigh history` counts. An imported document does not say.
+    let samples = match s.samples {
+        0 => String::new(),
+        all => format!(" ({} in all)", format::plural(all, "sample")),
+    };
     let design = format!(
-        "experiment {}: {} in random order, {} intervals, margin {}, seed {}",
+        "experiment {}: {} in random order{samples}, {} intervals, margin {}, seed {}",
         s.id,
         format::plural(s.results.iter().map(|row| row.pairs).sum(), "pair"),
         format::confidence(s.alpha),

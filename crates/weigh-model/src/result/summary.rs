@@ -71,6 +71,9 @@ pub struct Summary {
     /// In how many sessions it was measured: more than one where it was continued.
     #[serde(default = "one")]
     pub sessions: usize,
+    /// All stored samples, also those of no judged pair; not part of the JSON.
+    #[serde(skip)]
+    pub samples: usize,
     pub elapsed_s: f64,
     pub budget_s: f64,
     /// Error rate of the intervals, e.g. 0.05.

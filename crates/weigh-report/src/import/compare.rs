@@ -91,6 +91,7 @@ fn empty(baseline: String, warnings: Vec<Warning>) -> Summary {
         command: String::new(),
         seed: 0,
         sessions: 1,
+        samples: 0,
         elapsed_s: 0.0,
         budget_s: 0.0,
         alpha: ALPHA,
