@@ -92,7 +92,7 @@ pub struct Outcome {
 pub enum Event {
     /// A sentence for the person at the terminal.
     Note(String),
-    /// For the person at the terminal and for the report.
+    /// For the report. It is not announced too: the reader would see it twice.
     Warning(Warning),
     /// The workload of this sample has no result in its arm.
     Failure(SampleSlot, String),
@@ -142,10 +142,7 @@ fn deliver(
     for event in events.drain(..) {
         match event {
             Event::Note(sentence) => progress_sink.announce(&sentence),
-            Event::Warning(warning) => {
-                progress_sink.announce(&warning.to_string());
-                platform.warn(&warning)?;
-            }
+            Event::Warning(warning) => platform.warn(&warning)?,
             Event::Failure(slot, reason) => platform.failed(&slot, &reason)?,
             Event::Taken(taken) => progress_sink.took(&taken),
             Event::Stop(problem) => return Err(Stop::Failed(problem)),

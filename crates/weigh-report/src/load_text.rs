@@ -29,13 +29,12 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
     );
     let most = answers.points.last().filter(|_| best.is_at_the_end);
     let beyond = most.map_or_else(String::new, |most| {
-        let end = match most.users == best.users {
-            true => "there".to_owned(),
-            false => {
-                format!("at {} (not told apart from that)", format::plural(most.users, "user"))
-            }
+        let alike = match most.users == best.users {
+            true => String::new(),
+            false => format!(" ({} are as good)", most.users),
         };
-        format!(" The ramp ended {end}, so the real peak may be higher.")
+        let most = format::plural(most.users, "user");
+        format!(" No more than {most} were measured{alike}, so the real peak may be higher.")
     });
     let mix = &answers.mix;
     Some(match answers.no_peak {
@@ -122,13 +121,12 @@ fn saturation(answers: &LoadAnswers) -> Option<String> {
     let is_spared =
         |resource: &&Resource| !answers.saturated.iter().any(|one| one.resource == **resource);
     let spared: Vec<&str> = all.iter().filter(is_spared).map(|one| name(*one)).collect();
-    Some(match (found.is_empty(), spared.is_empty()) {
-        (true, _) => "Nothing is saturated: not the CPUs, memory or the disk.".into(),
-        (false, true) => format!("Saturated first: {}.", found.join(", then ")),
-        (false, false) => {
-            let spared = spared.join(" or ");
-            format!("Saturated first: {}; not saturated: {spared}.", found.join(", then "))
-        }
+    let found = found.join(", then ");
+    Some(match &spared[..] {
+        [] => format!("Saturated first: {found}."),
+        [one] => format!("Saturated first: {found}. Still free: {one}."),
+        [one, other] => format!("Saturated first: {found}. Still free: {one} and {other}."),
+        _ => "Nothing is saturated: the CPUs, memory and the disk are still free.".into(),
     })
 }
 
@@ -267,17 +265,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_saturated_and_what_is_not_are_two_sentences() {
+        let mut found = answers(&[(1, 600.0), (2, 1000.0), (4, 996.0)], 8);
+        found.points[0].machine.run_queue = Some(1.0);
+        let said = |found: &LoadAnswers| saturation(found).unwrap();
+        assert_eq!(
+            said(&found),
+            "Nothing is saturated: the CPUs, memory and the disk are still free."
+        );
+        found.saturated = vec![Saturated { resource: Resource::Cpu, users: 2 }];
+        assert_eq!(
+            said(&found),
+            "Saturated first: the CPUs with 2 users. Still free: memory and the disk."
+        );
+        found.saturated.push(Saturated { resource: Resource::Disk, users: 4 });
+        assert_eq!(
+            said(&found),
+            "Saturated first: the CPUs with 2 users, then the disk with 4 users. Still free: memory."
+        );
+    }
+
+    #[test]
     fn a_peak_at_the_end_is_said_to_be_one() {
         let text = text(&[(1, 600.0), (2, 1000.0)], 8);
         assert!(
-            text.contains("The ramp ended there, so the real peak may be higher")
+            text.contains("No more than 2 users were measured, so the real peak may be higher")
                 && text.contains("not reached with 2 users"),
             "{text}"
         );
         let text = self::text(&[(1, 600.0), (2, 1000.0), (4, 996.0)], 8);
-        assert!(
-            text.contains("The ramp ended at 4 users (not told apart from that), so"),
-            "{text}"
-        );
+        assert!(text.contains("more than 4 users were measured (4 are as good), so"), "{text}");
     }
 }
