@@ -103,6 +103,16 @@ fn the_html_needs_nothing_from_elsewhere() {
 }
 
 #[test]
+fn formats_of_export_take_no_file() {
+    let home = Home::new();
+    for wrong in ["export --json -", "export --html - -o x.html"] {
+        let said = "In `weigh export` the formats take no file";
+        home.run(wrong).assert_error(&[said, "For example: weigh export latest --json"]);
+    }
+    home.run("export latest --json -").assert_error(&["<ID> --json (or another format)"]);
+}
+
+#[test]
 fn a_run_is_written_and_exported_in_every_format() {
     let _turn = Turn::share();
     let home = Home::new();

@@ -72,7 +72,7 @@ fn sentence(profile: &SyscallProfile) -> String {
     let rate = match (profile.cpu_s(), profile.calls_per_cpu_s()) {
         (Some(cpu_s), Some(rate)) => {
             let rate = format::rate(rate, "");
-            format!(" in {} of CPU time, {rate} a second", format::seconds(cpu_s))
+            format!(" in {} of CPU time, {rate} per CPU second", format::seconds(cpu_s))
         }
         _ => String::new(),
     };
@@ -190,8 +190,8 @@ mod tests {
         let measured = measured(&[(0, 6000), (1, 3000), (3, 900), (2, 100)], true);
         let report = report(&measured, vec!["server".into(), "-x y".into()]);
         let text = text(&report, 100, false);
-        let expected = "`server '-x y'` makes 10,000 system calls in 1.2 s of CPU time, 8,333 a second; \
-                        `read`, `write` and\n`close` are 99 % of them.\n";
+        let expected = "`server '-x y'` makes 10,000 system calls in 1.2 s of CPU time, 8,333 per CPU \
+                        second; `read`,\n`write` and `close` are 99 % of them.\n";
         assert!(text.starts_with(expected), "{text}");
         assert!(text.contains("\nread          6,000      5,000   60.0 %  ██"), "{text}");
         assert!(text.contains("\nall          10,000      8,333  100.0 %\n"), "{text}");

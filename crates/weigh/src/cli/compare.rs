@@ -77,6 +77,10 @@ Environment:
 Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result,
 3 inconclusive (no verdict for a row, or --fail-above undecided), 130 interrupted.";
 
+const USAGE: &str = "weigh compare [OPTIONS] [TREATMENT]...
+       weigh compare [OPTIONS] [TREATMENT]... -- <COMMAND> [ARGUMENT]...
+       weigh compare [OPTIONS] --continue <ID>";
+
 /// Measure what treatments (changes such as audit rules) cost against a baseline
 ///
 /// A treatment is a change to measure, such as audit rules or a seccomp filter. An arm is one of the
@@ -88,7 +92,7 @@ Exit status: 0 done, 1 a cost above --fail-above, 2 error or no result,
 /// the budget is spent. Verifies with every sample that the treatment was in force, and restores the system
 /// at the end.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("csv", |csv| csv_of(csv, "pair")))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, TIMEOUTS)))]

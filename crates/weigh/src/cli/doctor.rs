@@ -53,6 +53,9 @@ const WARNED: u8 = 1;
 /// How often a command is looked after that runs with the settings changed.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+const USAGE: &str = "weigh doctor [OPTIONS]
+       weigh doctor --fix [-- <COMMAND> [ARGUMENT]...]";
+
 /// Check whether this machine is fit to measure, and temporarily reduce noise
 ///
 /// Prints warnings (something disturbs measuring) and facts (these disturb nothing, but limit to which
@@ -63,7 +66,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// performance, turns boost off, and restores both when COMMAND ends. If weigh is killed, a guard process
 /// restores them. If the guard is killed too, `weigh restore` does it.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct DoctorArgs {
     /// Print the findings as JSON; with --disk, the speeds of the disk
     #[arg(long, conflicts_with = "fix")]

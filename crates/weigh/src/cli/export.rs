@@ -20,9 +20,15 @@ Examples:
   weigh export k3f9qx --html --anonymise -o to-share.html
   weigh export k3f9qx --json | jq '.results[] | {workload, effect_pct}'";
 
+/// In other commands, formats take a file.
+const NO_FILE: &str = "`-` is not an experiment. In `weigh export` the formats take no file: it prints to \
+                       stdout, or to the FILE of --output. For example: weigh export latest --json";
+const USAGE: &str = "weigh export [OPTIONS] <ID> --json (or another format) [--output <FILE>]
+       weigh export [OPTIONS] <ID> --as <TABLE> [--output <FILE>]";
+
 /// Write a stored experiment in another format
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ExportArgs {
     /// Experiment: its id or the beginning of it, a name, or latest
     id: String,
@@ -40,6 +46,9 @@ pub struct ExportArgs {
 
 impl ExportArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
+        if self.id == "-" {
+            return Err(NO_FILE.to_owned());
+        }
         let form = Form::of(self.dialect, self.format.0)?;
         let store = context.read_store()?;
         let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;

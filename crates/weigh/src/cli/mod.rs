@@ -282,6 +282,27 @@ mod tests {
     }
 
     #[test]
+    fn each_form_of_a_command_is_a_line_of_its_usage() {
+        let forms = [
+            ("compare", &["", "-- <COMMAND>", "--continue <ID>"][..]),
+            ("versus", &["'<FIRST>' '<COMMAND>'", "--continue <ID>"]),
+            ("profile", &["-- <COMMAND>", "--pid <PID> --for <TIME>"]),
+            ("net", &["", "--continue <ID>", "rank [OPTIONS] <ID>"]),
+            ("doctor", &["", "--fix [-- <COMMAND>"]),
+            ("export", &["<ID> --json", "<ID> --as <TABLE>"]),
+        ];
+        for (name, forms) in forms {
+            let mut cli = Cli::command();
+            let usage = cli.find_subcommand_mut(name).unwrap().render_usage().to_string();
+            let lines: Vec<&str> = usage.lines().collect();
+            assert_eq!(lines.len(), forms.len(), "{usage}");
+            for (line, form) in lines.into_iter().zip(forms) {
+                assert!(line.contains(&format!("weigh {name} ")) && line.contains(form), "{usage}");
+            }
+        }
+    }
+
+    #[test]
     fn every_command_has_examples() {
         for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();

@@ -54,6 +54,10 @@ const TIMEOUT_HELP: &str = "Kill the processes of a cell after this time, and re
 const CONTINUE_HELP: &str = "Continue this stored experiment for the time of --budget, and judge stored and \
                              new sweeps (passes over all cells) together";
 
+const USAGE: &str = "weigh net [OPTIONS]
+       weigh net [OPTIONS] --continue <ID>
+       weigh net rank [OPTIONS] <ID>...";
+
 /// Measure how much load slows the network of this host, and how much traffic slows the load
 ///
 /// Builds three hosts as network namespaces on this machine: the host under test (W_test) and two peers.
@@ -70,7 +74,7 @@ const CONTINUE_HELP: &str = "Continue this stored experiment for the time of --b
 /// takes alongside an activity, or an activity alongside a transfer. The method is that of Maly, Gupta and
 /// Mynam (1996); docs/net.md explains it.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES, override_usage = USAGE, args_conflicts_with_subcommands = true)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value("4m")))]
 #[command(mut_arg("csv", |csv| csv_of(csv, "sample (one cell in one sweep)")))]
 #[command(mut_arg("timeout", |timeout| timeout.help(TIMEOUT_HELP)))]

@@ -41,6 +41,9 @@ Exit status: 0 done, 2 error, 130 interrupted (the counts up to then are kept)."
 /// The file for the profile where none is named.
 const DEFAULT_FILE: &str = "profile.json";
 
+const USAGE: &str = "weigh profile [OPTIONS] -- <COMMAND> [ARGUMENT]...
+       weigh profile [OPTIONS] --pid <PID> --for <TIME>";
+
 /// Count the system calls of your program, for `weigh rules` and `weigh budget`
 ///
 /// Runs the command twice: once undisturbed, for its CPU time, and once under ptrace, which counts every
@@ -48,7 +51,7 @@ const DEFAULT_FILE: &str = "profile.json";
 /// empty. With --pid, observes a running process for two periods of --for, without and with counting, and
 /// then leaves it alone.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ProfileArgs {
     /// File for the profile, as JSON; `-` is stdout [default: profile.json, which is not overwritten]
     #[arg(short = 'o', long = "output", visible_alias = "json", value_name = "FILE")]

@@ -44,6 +44,9 @@ const BUDGET_HELP: &str = "Stop measuring after this time, even if commands have
 const MARGIN_HELP: &str =
     "Difference of the rates (runs per second) below which two commands count as equivalent";
 
+const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
+       weigh versus [OPTIONS] --continue <ID>";
+
 /// Compare the run time of each command with that of the first one, the baseline
 ///
 /// Runs each command in pairs with the first one, in random order. Stops when each has a verdict (slower,
@@ -51,7 +54,7 @@ const MARGIN_HELP: &str =
 /// command in quotes, as for a shell. An arm is one of the commands; a row of the report is one command
 /// compared with the first.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "24h")))]
 #[command(mut_arg("margin", |margin| margin.help(MARGIN_HELP)))]
