@@ -26,6 +26,7 @@ use weigh_model::record::Stored;
 use weigh_model::result::calibration::{Calibration, SCHEMA, SPANS_S, These, WorkloadNoise};
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::result::summary::Pair;
+use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
 use weigh_store::Store;
@@ -177,7 +178,7 @@ pub fn calibration(history: &[Stored], these: &[ExperimentId]) -> Option<Calibra
     })
 }
 
-fn warnings(history: &[Stored], these: &[ExperimentId]) -> Vec<String> {
+fn warnings(history: &[Stored], these: &[ExperimentId]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for stored in history.iter().filter(|stored| these.contains(&stored.id)) {
         for warning in summarise(stored).warnings {

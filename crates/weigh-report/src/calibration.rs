@@ -11,6 +11,7 @@ use weigh_model::format;
 use weigh_model::result::calibration::{Calibration, WorkloadNoise};
 use weigh_model::result::calibration::{PeriodicExperiments, PlantedExperiments};
 use weigh_model::result::scheme::Scheme;
+use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 
 /// The text, in lines of at most `width` characters.
@@ -53,8 +54,9 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
     emphasise(&(lines.join("\n") + "\n"), colour)
 }
 
-fn warnings(warnings: &[String]) -> impl Iterator<Item = String> {
-    warnings.iter().map(|warning| format!("Warning: {}", format::label(&first_sentence(warning))))
+fn warnings(warnings: &[Warning]) -> impl Iterator<Item = String> {
+    let sentences = warnings.iter().map(Warning::to_string);
+    sentences.map(|warning| format!("Warning: {}", format::label(&first_sentence(&warning))))
 }
 
 /// The ids of all experiments of this command.
@@ -376,9 +378,9 @@ mod tests {
     fn it_ends_with_the_warnings_and_the_ids_of_what_was_stored() {
         let mut calibration = calibration(1, 3);
         calibration.these.experiments = vec!["abcdef".into(), "k3f9qx".into()];
-        calibration.these.warnings = vec!["Load: the load average is 9. Stop it.".into()];
+        calibration.these.warnings = vec![Warning::MachineDiffers { what: "2 CPUs. Stop".into() }];
         let text = render(&calibration, 100, false);
-        let end = "\nWarning: Load: the load average is 9.\n\
+        let end = "\nWarning: different: 2 CPUs.\n\
                    Stored as abcdef, k3f9qx: `weigh show -v ID` shows an experiment.\n";
         assert!(text.ends_with(end), "{text}");
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::result::warning::{Warning, as_sentences};
 use serde::Serialize;
 
 use crate::result::scheme::Scheme;
@@ -48,8 +49,9 @@ pub struct These {
     pub experiment_alarms: FalseAlarms,
     pub row_alarms: FalseAlarms,
     pub cpu_time_row_alarms: FalseAlarms,
-    /// Warnings of these experiments, each once; whole sentences.
-    pub warnings: Vec<String>,
+    /// Warnings of these experiments, each once.
+    #[serde(serialize_with = "as_sentences")]
+    pub warnings: Vec<Warning>,
 }
 
 /// One workload in all calibrations.
