@@ -91,6 +91,7 @@ mod tests {
             waiting_share_before: disturbance.waiting_share_before().map(|share| share as f32),
             stolen_share: disturbance.stolen_share().map(|share| share as f32),
             was_throttled: false,
+            exit_code: 0,
             rate_over_all: 1.0,
             outside: None,
         }

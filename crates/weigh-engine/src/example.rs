@@ -118,6 +118,7 @@ pub fn point(pair: usize, rate: f64) -> Point {
         waiting_share_before: None,
         stolen_share: None,
         was_throttled: false,
+        exit_code: 0,
         rate_over_all: 1.0,
         outside: None,
     }

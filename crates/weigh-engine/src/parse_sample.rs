@@ -193,10 +193,12 @@ fn with_latencies(mut sample: Sample, launched: &Launched, at_once: u64) -> Resu
 
 /// Adds what the launcher saw of the whole process.
 fn with_usage(sample: Sample, launched: &Launched) -> Sample {
+    let exit_code = launched.exit_code.and_then(|code| u8::try_from(code).ok());
     Sample {
         peak_memory_bytes: launched.peak_memory_bytes,
         block_input_bytes: Some(launched.block_input_bytes),
         block_output_bytes: Some(launched.block_output_bytes),
+        exit_code: exit_code.filter(|code| *code != 0),
         ..sample
     }
 }

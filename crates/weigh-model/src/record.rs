@@ -19,7 +19,7 @@ use crate::samples::{RowSamples, Samples};
 use crate::workload::detail::Detail;
 use crate::workload::metric::{Metric, Percentile};
 use crate::workload::mix;
-use crate::workload::sample::Sample;
+use crate::workload::sample::{PEAK_MEMORY, Sample};
 use crate::workload::suite::FromFile;
 use paired::multiplicity::Multiplicity;
 
@@ -152,7 +152,7 @@ impl Header {
 
     /// Lists the metrics that reports show besides the judged ones. For a curve over users these
     /// are job times and the machine's readings. For work on files they are what the device
-    /// transferred.
+    /// transferred, and for commands their memory.
     pub fn shown_besides(&self) -> Vec<Metric> {
         let has_load = |work: &StoredWork| work.name.users().is_some();
         let runs_load = self.kind == ExperimentKind::Run && self.works.iter().any(has_load);
@@ -163,6 +163,7 @@ impl Header {
         }
         match self.kind {
             ExperimentKind::Run => DISK_READINGS.map(|name| Metric::Named(name.into())).to_vec(),
+            ExperimentKind::Versus => vec![Metric::Named(PEAK_MEMORY.into())],
             _ => Vec::new(),
         }
     }

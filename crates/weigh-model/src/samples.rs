@@ -65,6 +65,8 @@ pub struct Point {
     pub stolen_share: Option<f32>,
     /// True if a core was throttled meanwhile.
     pub was_throttled: bool,
+    /// Exit status of its process; 0 unless another one was allowed.
+    pub exit_code: u8,
     /// Operations per second over all of the timed part, in the unit of the workload.
     pub rate_over_all: f64,
     /// Resources that each interleaved process used in the other's slices; only for interleaved

@@ -53,6 +53,7 @@ pub(super) fn keep(
         was_throttled: disturbance
             .and_then(|disturbance| disturbance.throttle_events)
             .is_some_and(|events| events > 0),
+        exit_code: sample.exit_code.unwrap_or_default(),
         rate_over_all: sample.rate_over_all(),
         outside: sample.outside,
     };

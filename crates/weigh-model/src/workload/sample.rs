@@ -9,7 +9,7 @@ use crate::workload::times::{MOST_TIMES, Times};
 
 mod metrics;
 
-pub use metrics::{SAMPLE_METRICS, SampleMetric};
+pub use metrics::{PEAK_MEMORY, SAMPLE_METRICS, SampleMetric};
 
 /// Possible rates of a program per second, in any unit; with these bounds a ratio of rates is
 /// finite, too.
@@ -72,6 +72,9 @@ pub struct Sample {
     pub block_input_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_output_bytes: Option<u64>,
+    /// Exit status of a command, as the launcher saw it; absent for 0, which most have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<u8>,
     /// Other readings that the program measured about itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<OwnReading>,

@@ -19,9 +19,11 @@ pub struct SampleMetric {
     pub value: fn(&Sample) -> Option<f64>,
 }
 
+pub const PEAK_MEMORY: &str = "peak_memory";
+
 pub static SAMPLE_METRICS: &[SampleMetric] = &[
     SampleMetric {
-        name: "peak_memory",
+        name: PEAK_MEMORY,
         title: "Peak memory",
         legend: "the largest resident set of the workload or of a process that it waited for",
         absent: "the workload used no more memory than weigh's launcher, from which it is forked",
