@@ -18,6 +18,9 @@ pub struct CommandComparison {
     pub lines: Vec<String>,
     /// Labels of the commands; all different.
     pub labels: Vec<String>,
+    /// Values of the parameters in each command, by name; empty where the user gave none.
+    #[serde(default)]
+    pub parameters: Vec<BTreeMap<String, String>>,
     pub expected: ExpectedExit,
     /// True if all commands must write equal output to stdout.
     pub same_output: bool,
@@ -146,6 +149,7 @@ mod tests {
             shell: strings(shell),
             lines: strings(lines),
             labels: strings(lines),
+            parameters: Vec::new(),
             expected: ExpectedExit::default(),
             same_output: false,
             show_output: false,

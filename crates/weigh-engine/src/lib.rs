@@ -25,6 +25,7 @@ mod choice_simulation;
 mod classic;
 pub mod command_comparison;
 mod command_template;
+mod command_times;
 pub mod detail;
 pub mod diff;
 pub mod diff_imported;

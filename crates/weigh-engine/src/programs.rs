@@ -109,6 +109,7 @@ mod tests {
             shell: shell.iter().map(|word| (*word).to_owned()).collect(),
             lines: Vec::new(),
             labels: Vec::new(),
+            parameters: Vec::new(),
             expected: ExpectedExit::default(),
             same_output: false,
             show_output: false,

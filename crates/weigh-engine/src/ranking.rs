@@ -1,5 +1,6 @@
 //! Commands against each other, the fastest first.
 
+use super::command_times::command_times;
 use super::provenance::Provenance;
 use super::work::WHOLE_RUNS;
 use weigh_model::record::{ExperimentKind, Startup, Stored};
@@ -18,6 +19,8 @@ pub fn versus(stored: &Stored, origin: Option<&Provenance>, results: &[Row]) -> 
     Some(Versus {
         shell: shell.map(|words| command_line(words.iter().map(String::as_str))),
         shell_start_ms: stored.startups.iter().find_map(start_ns).map(|ns| ns / 1e6),
+        runs: stored.header.fixed_pairs,
+        commands: command_times(stored, contest),
         ranking: rank(&stored.header.arms[0], results),
     })
 }

@@ -1,5 +1,7 @@
 //! Experiments for the tests of reports: `weigh compare audit -w unixbench`, and odd ones.
 
+use std::collections::BTreeMap;
+
 use crate::facts::Facts;
 use crate::ids::SetId;
 use crate::result::alike;
@@ -14,7 +16,7 @@ use crate::result::run::{RunReport, RunRow, RunSample, RunSeries};
 use crate::result::summary::{
     AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
-use crate::result::versus::{Ranked, Versus, WORK};
+use crate::result::versus::{CommandTimes, Ranked, Versus, WORK};
 use crate::result::warning::Warning;
 use crate::result::work_name::WorkName;
 use paired::Verdict;
@@ -140,12 +142,42 @@ pub fn versus() -> Summary {
     s.versus = Some(Versus {
         shell: Some("/bin/sh -c".to_owned()),
         shell_start_ms: Some(0.62),
+        runs: None,
+        commands: [("old --x", 1.0), ("new --x", 0.97), ("new --y", 2.0)].map(timed).to_vec(),
         ranking: vec![
             ranked("new --x", [0.970, 0.966, 0.973], Some(Verdict::Faster)),
             ranked("old --x", [1.0; 3], None),
             ranked("new --y", [2.0, 1.992, 2.008], Some(Verdict::Slower)),
         ],
     });
+    s
+}
+
+/// Eight runs of about a tenth of a second, times `factor`.
+fn timed((command, factor): (&str, f64)) -> CommandTimes {
+    let times_s = [100.0, 99.0, 101.0, 100.5, 98.5, 103.0, 99.5, 100.0];
+    CommandTimes {
+        command: command.to_owned(),
+        parameters: BTreeMap::from([("opt".to_owned(), command[4..].to_owned())]),
+        times_s: times_s.map(|ms| factor * ms / 1e3).to_vec(),
+        user_s: Some(0.08 * factor),
+        system_s: Some(0.0125 * factor),
+        exit_codes: vec![0; 8],
+        peak_memory_bytes: vec![4 << 20; 8],
+    }
+}
+
+/// One command, without another to compare it with.
+pub fn one_command() -> Summary {
+    let mut s = versus();
+    s.command = "weigh versus 'old --x' --runs 8 --seed 20261121".to_owned();
+    s.results.clear();
+    s.treatments.clear();
+    s.baseline_facts = vec!["The command is `old --x`, executed by `/bin/sh -c`.".to_owned()];
+    if let Some(versus) = &mut s.versus {
+        versus.commands.truncate(1);
+        versus.ranking.clear();
+    }
     s
 }
 

@@ -169,6 +169,11 @@ pub struct AppliedTreatment {
 }
 
 impl Summary {
+    /// Returns true if one command was timed, without another to compare it with.
+    pub fn is_of_one_command(&self) -> bool {
+        self.versus.is_some() && self.treatments.is_empty()
+    }
+
     /// Returns the judged row for the peak of a mix.
     pub fn peak_row(&self, load: &ComparedLoad) -> Option<&Row> {
         let is_its = |row: &&Row| {

@@ -1,10 +1,13 @@
 //! Commands against each other, by their times.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::result::warning::Warning;
 use crate::result::work_name::WorkName;
 use paired::Verdict;
+use paired::estimate::median;
 
 /// Name of the work of a command that is an arm, in rows and failures.
 pub const WORK: &str = "command";
@@ -38,8 +41,61 @@ pub struct Versus {
     /// How long that takes with nothing to do: part of the time of every run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shell_start_ms: Option<f64>,
+    /// Number of runs of each command, if it was fixed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub runs: Option<usize>,
+    /// Times of the commands in their order; without those that failed or report a rate of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub commands: Vec<CommandTimes>,
     /// Commands that have a result, the fastest first; empty before the first result.
     pub ranking: Vec<Ranked>,
+}
+
+/// Times of the runs of a command, at least one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandTimes {
+    /// Its label: the command, or its name.
+    pub command: String,
+    /// Values of the parameters in it, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub parameters: BTreeMap<String, String>,
+    /// Every run in the order measured, in seconds.
+    pub times_s: Vec<f64>,
+    /// Mean CPU time of a run; absent where it is not known of every run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub user_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub system_s: Option<f64>,
+    /// Exit status of each run.
+    pub exit_codes: Vec<u8>,
+    /// Peak memory of each run; empty where it is not known of every run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub peak_memory_bytes: Vec<u64>,
+}
+
+impl CommandTimes {
+    pub fn mean_s(&self) -> f64 {
+        self.times_s.iter().sum::<f64>() / self.times_s.len() as f64
+    }
+
+    /// Standard deviation of the runs; `None` of one run.
+    pub fn deviation_s(&self) -> Option<f64> {
+        let (mean, count) = (self.mean_s(), self.times_s.len());
+        let squares: f64 = self.times_s.iter().map(|time| (time - mean).powi(2)).sum();
+        (count > 1).then(|| (squares / (count - 1) as f64).sqrt())
+    }
+
+    pub fn median_s(&self) -> f64 {
+        median(&self.times_s).unwrap_or(f64::NAN)
+    }
+
+    pub fn shortest_s(&self) -> f64 {
+        self.times_s.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    pub fn longest_s(&self) -> f64 {
+        self.times_s.iter().copied().fold(0.0, f64::max)
+    }
 }
 
 /// A command, by its time over that of the first one.
@@ -78,6 +134,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times_of_runs_are_summarised_as_hyperfine_does() {
+        let mut times = CommandTimes {
+            command: "a".into(),
+            parameters: BTreeMap::new(),
+            times_s: vec![0.1, 0.4, 0.1],
+            user_s: None,
+            system_s: None,
+            exit_codes: vec![0; 3],
+            peak_memory_bytes: Vec::new(),
+        };
+        let found = [times.mean_s(), times.deviation_s().unwrap(), times.median_s()];
+        let wanted = [0.2, 0.03_f64.sqrt(), 0.1];
+        assert!(found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-12));
+        assert_eq!((times.shortest_s(), times.longest_s()), (0.1, 0.4));
+        times.times_s.truncate(1);
+        assert_eq!(times.deviation_s(), None);
+    }
+
+    #[test]
     fn a_start_that_is_most_of_the_shortest_run_is_a_warning() {
         let warning = |start_ms: f64| {
             let ranked = |command: &str, run_ms| Ranked {
@@ -91,6 +166,8 @@ mod tests {
             let versus = Versus {
                 shell: Some("/bin/sh -c".into()),
                 shell_start_ms: Some(start_ms),
+                runs: None,
+                commands: Vec::new(),
                 ranking: vec![ranked(":", 0.69), ranked("sleep 1", 1000.0)],
             };
             versus.warning()

@@ -164,6 +164,7 @@ impl VersusArgs {
             shell: if self.no_shell { Vec::new() } else { shell_words(&self.shell)? },
             lines: self.command.clone(),
             labels: distinct(labels.collect()),
+            parameters: Vec::new(),
             expected: match self.ignore_failure {
                 true => ExpectedExit::Any,
                 false => ExpectedExit::Codes(self.expect_exit.clone()),

@@ -1,0 +1,138 @@
+//! Times of the runs of commands, from all of their samples: also of those whose pair was not completed.
+
+use super::command_comparison::CommandComparison;
+use super::work::WHOLE_RUNS;
+use weigh_model::ids::ArmId;
+use weigh_model::record::Stored;
+use weigh_model::result::versus::CommandTimes;
+use weigh_model::samples::{Point, RowSamples, Totals};
+use weigh_model::workload::metric::MetricValue;
+use weigh_model::workload::sample::PEAK_MEMORY;
+
+/// Returns the times of each command that has a result. One that reports a rate of its own has no time of a
+/// run, because that rate is of a part of the run.
+pub fn command_times(stored: &Stored, contest: Option<&CommandComparison>) -> Vec<CommandTimes> {
+    let has_failed =
+        |arm: ArmId| stored.failures.iter().any(|failure| failure.arm == stored.header.arms[arm]);
+    let arms = (0..stored.header.arms.len()).map(ArmId).filter(|arm| !has_failed(*arm));
+    arms.filter_map(|arm| of_arm(stored, arm, contest)).collect()
+}
+
+fn of_arm(
+    stored: &Stored,
+    arm: ArmId,
+    contest: Option<&CommandComparison>,
+) -> Option<CommandTimes> {
+    let rows = || {
+        let of_arm =
+            stored.samples.iter().filter(|((_, treated), _)| arm.is_baseline() || *treated == arm);
+        of_arm.map(|(_, row)| row)
+    };
+    let totals: Vec<&Totals> = rows().filter_map(|row| totals(row, arm)).collect();
+    if totals.iter().any(|totals| totals.unit.as_ref().is_some_and(|unit| unit != WHOLE_RUNS)) {
+        return None;
+    }
+    let mut runs: Vec<Run> = rows().flat_map(|row| runs(row, arm)).collect();
+    runs.sort_by(|one, other| one.started_s.total_cmp(&other.started_s));
+    let launches: usize = totals.iter().map(|totals| totals.launches).sum();
+    let mean_s = |ns: fn(&Totals) -> Option<f64>| {
+        let all: Option<f64> = totals.iter().map(|totals| ns(totals)).sum();
+        all.map(|ns| ns / 1e9 / launches as f64)
+    };
+    let memory: Option<Vec<u64>> = runs.iter().map(|run| run.memory_bytes).collect();
+    let parameters = contest.and_then(|contest| contest.parameters.get(arm.0));
+    (!runs.is_empty()).then(|| CommandTimes {
+        command: stored.header.arms[arm].clone(),
+        parameters: parameters.cloned().unwrap_or_default(),
+        times_s: runs.iter().map(|run| run.time_s).collect(),
+        user_s: mean_s(|totals| totals.usage.user_ns),
+        system_s: mean_s(|totals| totals.usage.system_ns),
+        exit_codes: runs.iter().map(|run| run.exit_code).collect(),
+        peak_memory_bytes: memory.unwrap_or_default(),
+    })
+}
+
+/// All launches of an arm in the pairs of a row.
+fn totals(row: &RowSamples, arm: ArmId) -> Option<&Totals> {
+    if arm.is_baseline() { row.baseline.as_ref() } else { row.treated.as_ref() }
+}
+
+struct Run {
+    started_s: f64,
+    time_s: f64,
+    exit_code: u8,
+    memory_bytes: Option<u64>,
+}
+
+fn runs(row: &RowSamples, arm: ArmId) -> impl Iterator<Item = Run> {
+    let points = row.points.iter().enumerate();
+    points.filter(move |(_, point)| point.is_treated != arm.is_baseline()).map(|(index, point)| {
+        let Point { started_s, elapsed_s, exit_code, .. } = *point;
+        let further = row.further.get(index).into_iter().flatten();
+        let memory = |(_, found): &(_, MetricValue)| found.value as u64;
+        let memory_bytes =
+            further.clone().find(|(metric, _)| metric.name() == PEAK_MEMORY).map(memory);
+        Run { started_s, time_s: elapsed_s, exit_code, memory_bytes }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use crate::request::{Comparison, Plan};
+    use weigh_model::ids::WorkId;
+    use weigh_model::record::ExperimentKind;
+    use weigh_model::result::summary::Failure;
+    use weigh_model::result::versus::WORK;
+    use weigh_model::samples::Usage;
+
+    fn launches(count: usize, unit: &str) -> Option<Totals> {
+        let seconds = |per_launch: f64| Some(per_launch * 1e9 * count as f64);
+        Some(Totals {
+            launches: count,
+            unit: Some(unit.into()),
+            usage: Usage { user_ns: seconds(0.5), system_ns: seconds(0.25), ..Usage::default() },
+            ..Totals::default()
+        })
+    }
+
+    /// Three commands, of which the last one prints a rate of its own.
+    fn stored() -> Stored {
+        let plan = Plan::Compare(Comparison::default());
+        let mut stored = example::stored(plan, [example::work(WORK, WHOLE_RUNS)]);
+        stored.header.kind = ExperimentKind::Versus;
+        stored.header.arms = ["a", "b", "c"].map(str::to_owned).to_vec();
+        for arm in [1, 2] {
+            let point = |number: usize| Point {
+                is_treated: number % 2 == 1,
+                started_s: 10.0 * number as f64 + arm as f64,
+                elapsed_s: (number + 1) as f64,
+                exit_code: 3,
+                ..example::point(number / 2, 1.0)
+            };
+            let row = RowSamples {
+                points: (0..4).map(point).collect(),
+                baseline: launches(2, WHOLE_RUNS),
+                treated: launches(2, if arm == 1 { WHOLE_RUNS } else { "ops/s" }),
+                ..RowSamples::default()
+            };
+            stored.samples.insert((WorkId(0), ArmId(arm)), row);
+        }
+        stored
+    }
+
+    #[test]
+    fn the_baseline_has_the_runs_of_all_pairs_and_a_rate_is_no_time() {
+        let mut stored = stored();
+        let times = command_times(&stored, None);
+        let found: Vec<(&str, &[f64])> =
+            times.iter().map(|one| (one.command.as_str(), &*one.times_s)).collect();
+        assert_eq!(found, [("a", &[1.0, 1.0, 3.0, 3.0][..]), ("b", &[2.0, 4.0])]);
+        assert_eq!((times[0].user_s, times[1].system_s), (Some(0.5), Some(0.25)));
+        assert_eq!((&*times[1].exit_codes, times[1].peak_memory_bytes.len()), (&[3, 3][..], 0));
+        let (workload, arm, reason) = (WORK.into(), "b".into(), "it hung".into());
+        stored.failures.push(Failure { workload, arm, reason });
+        assert_eq!(command_times(&stored, None).len(), 1);
+    }
+}
