@@ -23,6 +23,7 @@ mod bounds;
 pub mod budget;
 pub mod calibration;
 pub mod checks;
+mod command_times;
 mod countdown;
 mod cumulative;
 pub mod curve_text;

@@ -4,6 +4,7 @@
 //! the verdicts say: a large effect without a verdict is not mentioned as one.
 
 use super::by_treatment;
+use super::command_times;
 use super::findings::{control, found};
 use super::gate;
 use super::imported;
@@ -33,13 +34,14 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         sentences.push(imported::head(from));
         sentences.extend(imported::cannot(from));
     }
+    let has_times = s.is_of_one_command() && !command_times::commands(s).is_empty();
     match s.state {
         State::Failed => {
             sentences.push(failed(s));
             return sentences;
         }
         State::Complete => {}
-        State::Interrupted if s.results.is_empty() => {
+        State::Interrupted if s.results.is_empty() && !has_times => {
             sentences.push("Interrupted before anything was measured.".to_owned());
         }
         State::Interrupted => sentences.push(format!(
@@ -53,7 +55,8 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             format::seconds(s.budget_s)
         )),
     }
-    if s.results.is_empty() && s.state != State::Interrupted {
+    let has_own_rate = s.is_of_one_command() && s.failures.is_empty() && s.state == State::Complete;
+    if s.results.is_empty() && !has_times && !has_own_rate && s.state != State::Interrupted {
         sentences.push("No verdict: nothing was measured.".to_owned());
     }
     sentences.extend(peak_text::sentences(s));

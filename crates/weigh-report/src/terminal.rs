@@ -4,6 +4,7 @@
 //! everything, and the sentence again at the end, where a terminal stops. [`render`] is everything once, for
 //! a file.
 
+use super::command_times;
 use super::page::Page;
 use super::paint::{FAINT, paint};
 use super::profiled::{self, MOST_PRINTED, ProfilerText};
@@ -85,13 +86,20 @@ pub fn screen(s: &Summary, screen: &Screen) -> String {
     page.lines.join("\n") + "\n"
 }
 
-/// The sentence, and the table.
-fn top(page: &mut Page, s: &Summary) {
+/// The sentence, and the table: of commands the one of their times, and that of their rates only in the whole
+/// report.
+fn top(page: &mut Page, s: &Summary, is_whole: bool) {
     page.say(&sentence::sentence(s));
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+    let longest_name = page.width.saturating_sub(command_times::BESIDE_NAME);
+    let times = command_times::table(s, longest_name);
     if let Some(imported) = figures {
         page.table("Imported figures", &imported::table(s, imported));
-    } else if !s.results.is_empty() {
+    } else if let Some((title, times)) = &times {
+        page.table(title, times);
+        page.legend(&command_times::legend(s));
+    }
+    if figures.is_none() && !s.results.is_empty() && (is_whole || times.is_none()) {
         page.lines.push(String::new());
         page.lines.extend(Results::new(s, page.width).lines(page.colour));
     }
@@ -115,7 +123,7 @@ fn profiles(page: &mut Page, s: &Summary, most_lines: usize) {
 
 /// Writes the part that fits a small terminal.
 fn brief(page: &mut Page, s: &Summary) {
-    top(page, s);
+    top(page, s, false);
     factors(page, s);
     if s.times.len() <= MOST_TIMES {
         times(page, s);
@@ -153,7 +161,7 @@ fn factors(page: &mut Page, s: &Summary) {
 }
 
 fn whole(page: &mut Page, s: &Summary) {
-    top(page, s);
+    top(page, s, true);
     let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
     if let Some(bounds) = bounds::sentence(s).filter(|_| !is_figures) {
         page.lines.extend(wrap(&bounds, page.width, 2));
@@ -233,6 +241,9 @@ fn context(page: &mut Page, s: &Summary) {
 }
 
 fn design(s: &Summary, width: usize) -> Vec<String> {
+    if s.is_of_one_command() {
+        return wrap(&format::label(&format!("experiment {}, seed {}", s.id, s.seed)), width, 2);
+    }
     // What `weigh history` counts. An imported document does not say.
     let samples = match s.samples {
         0 => String::new(),
@@ -295,6 +306,22 @@ mod tests {
     }
 
     #[test]
+    fn times_of_commands_come_first_and_fit_a_small_screen() {
+        let text = screen(&example::versus(), &Screen { width: 80, ..Screen::default() });
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
+        assert!(at("Times in ms") < at("Fastest first"), "{text}");
+        assert!(text.lines().count() <= 24 && !text.contains("added/op"), "{text}");
+        let whole = render(&example::versus(), 80, false);
+        assert!(whole.contains("Times in ms") && whole.contains("added/op"), "{whole}");
+        let text = screen(&example::one_command(), &Screen { width: 80, ..Screen::default() });
+        assert!(text.starts_with("`old --x` takes 100 ms ±"), "{text}");
+        let whole = text + &render(&example::one_command(), 80, false);
+        for word in ["verdict", "pair", "baseline"] {
+            assert!(!whole.contains(word), "{word}: {whole}");
+        }
+    }
+
+    #[test]
     fn a_verbose_screen_is_the_whole_report_and_the_sentence() {
         let s = example::audit();
         let text = screen(&s, &Screen { width: 100, is_verbose: true, ..Screen::default() });
@@ -348,7 +375,10 @@ mod tests {
 
     #[test]
     fn nothing_is_wider_than_the_terminal() {
-        for s in [example::audit(), example::two_sets(), example::control(), example::hostile()] {
+        let commands = [example::versus(), example::one_command()];
+        let others =
+            [example::audit(), example::two_sets(), example::control(), example::hostile()];
+        for s in commands.into_iter().chain(others) {
             for width in [0, 40, 60, 80, 100, 120, 200] {
                 let brief = screen(&s, &Screen { width, ..Screen::default() });
                 let text = render(&s, width, false) + &brief;

@@ -3,15 +3,19 @@
 
 use std::borrow::Cow;
 
+use super::command_times;
 use super::needed;
 use super::table::{Align, Table};
 use paired::Verdict;
+use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::format::quoted;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::versus::{Ranked, Versus, WORK};
 use weigh_model::result::work_name::WorkName;
 
+/// More commands have no sentence each: the table has them.
+const MOST_SENTENCES: usize = 4;
 /// From this change of the rate on, a reader may take it for one of the time, so the time is shown too.
 const LARGE_PCT: f64 = 10.0;
 
@@ -59,8 +63,15 @@ pub(super) fn is_row(row: &Row, workload: &WorkName, treatment: &str) -> bool {
     is_same || (workload.name == WORK && is_laid_out)
 }
 
-/// Writes the finding for each command; with more than two commands, all of them in order.
+/// Writes the finding for each command, or their number if they are many; with three or more, all of them in
+/// order. Writes the time of one command alone.
 pub(super) fn sentences(s: &Summary, versus: &Versus) -> Vec<String> {
+    if s.is_of_one_command() {
+        return command_times::sentence(s).into_iter().collect();
+    }
+    if s.results.len() > MOST_SENTENCES {
+        return vec![counted(s)];
+    }
     let mut sentences: Vec<String> = s.results.iter().map(|row| found(row, s)).collect();
     if versus.ranking.len() > 2 {
         let place = |ranked: &Ranked| {
@@ -74,6 +85,23 @@ pub(super) fn sentences(s: &Summary, versus: &Versus) -> Vec<String> {
     sentences
 }
 
+/// Says how many commands have each verdict.
+fn counted(s: &Summary) -> String {
+    let count = |verdict| s.results.iter().filter(|row| row.verdict == verdict).count();
+    let within = format!("as fast, to within {}", format::margin(s.margin_pct));
+    let parts = [
+        (Verdict::Faster, "faster"),
+        (Verdict::Slower, "slower"),
+        (Verdict::Equivalent, within.as_str()),
+        (Verdict::Inconclusive, "without a verdict"),
+    ];
+    let parts = parts.map(|(verdict, word)| (count(verdict), word));
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+    let (all, first) = (format::plural(s.results.len(), "command"), quoted(&s.baseline));
+    format!("{all} compared with {first}: {}.", parts.join(", "))
+}
+
 fn found(row: &Row, s: &Summary) -> String {
     let name = if row.workload.name == WORK { &row.treatment } else { &row.workload.name };
     let (name, first) = (quoted(name), quoted(&s.baseline));
@@ -85,11 +113,16 @@ fn found(row: &Row, s: &Summary) -> String {
             "{name} is as fast as {first}, to within {}: {effect} {interval}.",
             format::margin(s.margin_pct)
         ),
-        Verdict::Inconclusive => format!(
-            "No verdict on {name} against {first}{}{}.",
-            super::findings::so_far(row),
-            needed::of(&[row])
-        ),
+        Verdict::Inconclusive => {
+            let runs = s.versus.as_ref().and_then(|versus| versus.runs);
+            let needed = match runs {
+                Some(runs) if runs < MIN_PAIRS => {
+                    format!(" (a verdict takes at least {MIN_PAIRS} runs: use --runs {MIN_PAIRS})")
+                }
+                _ => needed::of(&[row]),
+            };
+            format!("No verdict on {name} against {first}{}{needed}.", super::findings::so_far(row))
+        }
     }
 }
 
@@ -109,6 +142,8 @@ fn times(times: f64) -> String {
 /// All commands, the fastest first; their names no longer than that.
 pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
     let versus = s.versus.as_ref().filter(|versus| !versus.ranking.is_empty())?;
+    // Experiments that other versions stored as JSON have no table of times.
+    let has_times = !command_times::commands(s).is_empty();
     let cells = |ranked: &Ranked| {
         let interval = match (ranked.times_low, ranked.times_high) {
             (None, None) => String::new(),
@@ -120,9 +155,10 @@ pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
         let verdict = ranked
             .verdict
             .map_or("the first".into(), |verdict| format::verdict(verdict, false, s.margin_pct));
+        let run_ms = ranked.run_ms.filter(|_| !has_times);
         vec![
             format::shorten(&format::label(&ranked.command), longest_name),
-            ranked.run_ms.map(|ms| format::time_ns(ms * 1e6)).unwrap_or_default(),
+            run_ms.map(|ms| format::time_ns(ms * 1e6)).unwrap_or_default(),
             times(ranked.times),
             interval,
             verdict,
@@ -147,7 +183,8 @@ pub const TITLE: &str = "Fastest first";
 /// Beneath it: what was timed.
 pub fn legend(s: &Summary) -> Option<String> {
     let versus = s.versus.as_ref()?;
-    let whole = versus.ranking.iter().any(|ranked| ranked.run_ms.is_some());
+    let whole = command_times::commands(s).is_empty()
+        && versus.ranking.iter().any(|ranked| ranked.run_ms.is_some());
     let time = match (whole, versus.shell.as_ref().zip(versus.shell_start_ms)) {
         (false, _) => return Some("times: how many times as long as the first".into()),
         (true, None) => "time: whole command, without a shell".to_owned(),
@@ -193,17 +230,46 @@ mod tests {
 
     #[test]
     fn the_list_is_in_order_and_says_what_was_timed() {
-        let s = example::versus();
-        let lines = table(&s, 7).unwrap().to_lines(80);
+        let mut s = example::versus();
         assert_eq!(
-            lines,
+            table(&s, 7).unwrap().to_lines(80),
             [
-                "command     time  times  interval        verdict",
-                "new --x  97.0 ms  0.970  [0.966, 0.973]  faster",
-                "old --x   100 ms  1.000                  the first",
-                "new --y   200 ms  2.000  [1.992, 2.008]  slower",
+                "command  times  interval        verdict",
+                "new --x  0.970  [0.966, 0.973]  faster",
+                "old --x  1.000                  the first",
+                "new --y  2.000  [1.992, 2.008]  slower",
             ]
         );
+        assert_eq!(legend(&s).unwrap(), "times: how many times as long as the first");
+        // As an earlier version wrote it.
+        s.versus.as_mut().unwrap().commands.clear();
+        let lines = table(&s, 7).unwrap().to_lines(80);
+        assert_eq!(lines[1], "new --x  97.0 ms  0.970  [0.966, 0.973]  faster");
         assert!(legend(&s).unwrap().contains("including the start of `/bin/sh -c` (620 µs)"));
+    }
+
+    #[test]
+    fn many_commands_are_counted() {
+        let mut s = example::versus();
+        let row = Row { verdict: Verdict::Inconclusive, ..s.results[0].clone() };
+        s.results.extend(vec![row; 3]);
+        assert_eq!(
+            sentences(&s, s.versus.as_ref().unwrap()),
+            ["5 commands compared with `old --x`: 1 faster, 1 slower, 3 without a verdict."]
+        );
+    }
+
+    #[test]
+    fn fewer_runs_than_a_verdict_takes_are_said() {
+        let mut s = example::versus();
+        s.results.truncate(1);
+        let row = &mut s.results[0];
+        (row.verdict, row.pairs, row.low_pct, row.high_pct) =
+            (Verdict::Inconclusive, 3, None, None);
+        s.versus.as_mut().unwrap().runs = Some(3);
+        let said = &sentences(&s, s.versus.as_ref().unwrap())[0];
+        let wanted = "No verdict on `new --x` against `old --x` after 3 pairs (a verdict takes at least 8 \
+                      runs: use --runs 8).";
+        assert_eq!(said, wanted);
     }
 }

@@ -6,7 +6,7 @@ use crate::profiled;
 use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
-use crate::{ReportFormat, budget, has_several_treatments, profile, rules, run_page};
+use crate::{ReportFormat, budget, command_times, has_several_treatments, profile, rules, run_page};
 use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
 use weigh_model::facts::Facts;
@@ -34,6 +34,9 @@ fn compared(s: &Summary) -> String {
     let s = &*versus::laid_out(s);
     let mut parts = vec![bold(&sentence::sentence(s))];
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
+    if let Some((title, times)) = command_times::table(s, usize::MAX) {
+        parts.push(explained(&title, &command_times::legend(s), &times));
+    }
     if let Some(imported) = figures {
         parts.push(imported::table(s, imported).to_markdown());
     } else if !s.results.is_empty() {
@@ -57,13 +60,24 @@ fn compared(s: &Summary) -> String {
             Markdown::code(&s.id),
             ", started ".into(),
             Markdown::text(&s.started),
-            ", ".into(),
-            Markdown::text(&format::confidence(s.alpha)),
-            " intervals. Repeat with:".into(),
+            intervals(s),
+            ". Repeat with:".into(),
         ]),
     });
     parts.push(Markdown::fenced(&s.command));
     Markdown::document(parts)
+}
+
+/// Names the intervals, if something was compared.
+fn intervals(s: &Summary) -> Markdown {
+    match s.is_of_one_command() {
+        true => Markdown::default(),
+        false => Markdown::of([
+            ", ".into(),
+            Markdown::text(&format::confidence(s.alpha)),
+            " intervals".into(),
+        ]),
+    }
 }
 
 /// All but that of the results.
