@@ -8,6 +8,7 @@ pub(super) mod chart;
 mod drift;
 mod forest;
 pub mod run;
+mod runs;
 mod sequence;
 
 use minijinja::{Environment, Error, Value, context};
@@ -17,8 +18,8 @@ use super::results::{interval, measured, verdict};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, equivalence, evidence, factorial, facts, imported, latency, readings,
-    sentence, sets, times, versus,
+    bounds, by_treatment, command_times, equivalence, evidence, factorial, facts, imported,
+    latency, readings, sentence, sets, times, versus,
 };
 use paired::Verdict;
 use weigh_model::described;
@@ -27,8 +28,9 @@ use weigh_model::format;
 use weigh_model::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 16] = [
+const TEMPLATES: [(&str, &str); 17] = [
     ("page.html", include_str!("html/page.jinja")),
+    ("runs.html", include_str!("html/runs.jinja")),
     ("run.html", include_str!("html/run.jinja")),
     ("rules.html", include_str!("html/rules.jinja")),
     ("outline.html", include_str!("html/outline.jinja")),
@@ -141,6 +143,9 @@ fn page(s: &Summary) -> Value {
         read => figures_read.map(|imported| table(&imported::table(s, imported))),
         figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
         loads => load_figures(s),
+        times_of_commands => times_of_commands(s),
+        runs => runs::figure(s),
+        is_compared => is_measured && !s.is_of_one_command(),
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
         equivalence => equivalence::note(s).map(|note| parts(&note)),
@@ -195,6 +200,14 @@ pub(super) fn titled(tables: &[(String, Table)]) -> Vec<Value> {
 fn printouts(printed: &[ProfilerText]) -> Vec<Value> {
     let value = |one: &ProfilerText| context! { title => &one.title, text => one.lines.join("\n") };
     printed.iter().map(value).collect()
+}
+
+/// The times of commands, as a table.
+fn times_of_commands(s: &Summary) -> Option<Value> {
+    let (title, times) = command_times::table(s, usize::MAX)?;
+    Some(
+        context! { title, table => table(&times), legend => command_times::legend(s).replace('`', "") },
+    )
 }
 
 /// The commands that are compared, in order, and what was timed.

@@ -40,6 +40,17 @@ impl Axis {
         Axis { low, high: high * if is_log { 1.2 } else { 1.06 }, is_log }
     }
 
+    /// The horizontal one of times that are read from one another, not from 0: with some air at both ends.
+    pub fn of_times(values: &[f64]) -> Axis {
+        let (low, high) = extent(values);
+        let is_log = low > 0.0 && high / low > WIDEST_LINEAR;
+        let air = 0.04 * (high - low).max(0.01 * high);
+        match is_log {
+            true => Axis { low: low / 1.2, high: high * 1.2, is_log },
+            false => Axis { low: low - air, high: high + air, is_log },
+        }
+    }
+
     /// Where a value lies: 0 is the lower end, 1 the upper; 0.5 where there is no range.
     pub fn at(&self, value: f64) -> f64 {
         let map = |value: f64| if self.is_log { value.max(f64::MIN_POSITIVE).ln() } else { value };
@@ -179,6 +190,16 @@ mod tests {
         assert_eq!(ticks(&[1.1, 90.0], &rate), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
         assert_eq!(ticks(&[1.1, 9000.0], &rate), [1.0, 10.0, 100.0, 1000.0, 10000.0]);
         assert_eq!(ticks(&[-38.0, -20.0], &Quantity::Effect), [-40.0, -30.0, -20.0, -10.0, 0.0]);
+    }
+
+    #[test]
+    fn times_begin_near_the_shortest() {
+        let axis = Axis::of_times(&[100.0, 110.0]);
+        assert_eq!(axis.ticks(), [100.0, 105.0, 110.0]);
+        assert!(axis.at(100.0) > 0.0 && axis.at(110.0) < 1.0);
+        assert!(Axis::of_times(&[1.0, 11.0]).is_log);
+        let of_one = Axis::of_times(&[5.0]);
+        assert!((of_one.at(5.0) - 0.5).abs() < 1e-9 && !of_one.ticks().is_empty());
     }
 
     #[test]

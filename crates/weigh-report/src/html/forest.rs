@@ -13,12 +13,12 @@ use weigh_model::format;
 use weigh_model::result::summary::Row;
 
 /// As high as an item of the lists beside the plot, and as room at its top: see the style sheet.
-const ROW_HEIGHT: usize = 26;
-const TOP: usize = 30;
+pub const ROW_HEIGHT: usize = 26;
+pub const TOP: usize = 30;
 /// The share of the plot that a character of a tick label takes on a wide page, and on a telephone.
-const CHARACTER: f64 = 0.013;
-const WIDE_CHARACTER: f64 = 0.075;
-const LONGEST_NAME: usize = 28;
+pub const CHARACTER: f64 = 0.013;
+pub const WIDE_CHARACTER: f64 = 0.075;
+pub const LONGEST_NAME: usize = 28;
 
 /// The figure of one treatment's rows; `scale` is that of the whole page.
 pub fn figure(rows: &[&Row], scale: &EffectScale, margin_pct: f64) -> Value {
@@ -80,7 +80,7 @@ fn line(row: &Row, y: usize, scale: &EffectScale, margin_pct: f64) -> Value {
 }
 
 /// A place between 0 and 1 as a percentage for an attribute.
-fn place(at: f64) -> String {
+pub fn place(at: f64) -> String {
     let at = if at.is_finite() { at.clamp(0.0, 1.0) } else { 0.0 };
     format!("{:.2}%", 100.0 * at)
 }
