@@ -8,6 +8,7 @@
 //! - [`ReportFormat`] is a format, and [`FORMATS`] lists all; [`live`] shows progress during measurement;
 //! - [`dialect`]: the tables of other suites, and of Nitzberg, Smalley, Whitcher and White;
 //! - [`rules`], [`budget`], [`profile`], [`calibration`], [`diff`], [`net_rank`]: the report of one command;
+//! - [`hyperfine`]: times of commands in the files of another program;
 //! - [`import`]: results of other programs, one file per format.
 //!
 //! Start with [`terminal`].
@@ -38,6 +39,7 @@ pub mod failed;
 mod findings;
 pub mod gate;
 pub mod html;
+pub mod hyperfine;
 pub mod import;
 pub mod imported;
 mod latency;

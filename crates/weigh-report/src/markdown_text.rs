@@ -50,6 +50,11 @@ impl Markdown {
         Markdown(code_span(&format::label(text)))
     }
 
+    /// A name between backticks in a cell of a table that is no part of a document.
+    pub fn code_cell(text: &(impl Display + ?Sized)) -> String {
+        code_span(&format::label(text)).replace('|', "\\|")
+    }
+
     /// A code block whose fence is longer than any run of backticks within it.
     pub fn fenced(text: &str) -> Markdown {
         let text = printable::text(text);

@@ -203,9 +203,10 @@ fn further(s: &Summary) -> Vec<&str> {
 
 /// Cell of a CSV line: a number, or a name that is not a formula.
 #[derive(Clone, Debug, Default)]
-struct CsvCell(String);
+pub struct CsvCell(String);
 
-fn line(cells: &[CsvCell]) -> String {
+/// A line of these cells.
+pub fn line(cells: &[CsvCell]) -> String {
     let cells: Vec<&str> = cells.iter().map(|cell| cell.0.as_str()).collect();
     cells.join(",") + "\n"
 }
@@ -214,7 +215,7 @@ impl CsvCell {
     /// The shortest text with fifteen significant digits, as many as a decimal number keeps; empty when there
     /// is no number. Further digits are errors of binary fractions (0.30000000000000004), but for those of a
     /// whole number.
-    fn number(value: f64) -> CsvCell {
+    pub fn number(value: f64) -> CsvCell {
         let is_whole = value.fract() == 0.0;
         let rounded = if is_whole { None } else { format!("{value:.14e}").parse().ok() };
         let rounded: f64 = rounded.unwrap_or(value);
@@ -234,7 +235,7 @@ impl CsvCell {
     /// apostrophe makes it text (OWASP, "CSV Injection"). In most of Europe a spreadsheet separates by `;`,
     /// and may find quotes that do not begin its cell, so what follows a `;` is treated as a cell too. Line
     /// breaks and tabs are no part of a name.
-    fn name(text: &str) -> CsvCell {
+    pub fn name(text: &str) -> CsvCell {
         let text = format::label(text);
         let cells: Vec<String> = text.split(';').map(without_formula).collect();
         let text = cells.join(";");

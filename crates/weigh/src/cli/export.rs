@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::formats::{ChosenFormat, table_help};
+use super::formats::{ChosenFormat, exportable, table_help};
 use super::show::Privacy;
 use super::{Context, output};
 use weigh_engine::report;
+use weigh_report::ReportFormat;
 use weigh_report::dialect::{self, Dialect};
-use weigh_report::{FORMATS, ReportFormat};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +83,7 @@ impl Form {
         match (dialect, format) {
             (None, Some(format)) => Ok(Form::Report(format)),
             (None, None) => {
-                let names = FORMATS.iter().map(|format| format!("--{}, ", format.name));
+                let names = exportable().map(|format| format!("--{}, ", format.name));
                 Err(format!("say in which format: {}or --as TABLE", names.collect::<String>()))
             }
             (Some(dialect), None) => Ok(Form::Table(dialect)),

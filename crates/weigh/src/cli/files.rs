@@ -46,6 +46,11 @@ pub struct Files {
 }
 
 impl Files {
+    /// Adds files of other formats than those of every command.
+    pub fn add(&mut self, files: Vec<(&'static ReportFormat, PathBuf)>) {
+        self.formats.0.extend(files);
+    }
+
     /// Returns true if a report other than the usual ones is requested.
     pub fn are_asked_for(&self) -> bool {
         !self.formats.0.is_empty() || self.github_summary.is_some() || self.dialect.is_some()

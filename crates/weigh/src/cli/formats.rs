@@ -4,15 +4,22 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
+use super::reproduce::OUTPUT;
+use weigh_report::hyperfine::EXPORTS;
 use weigh_report::{FORMATS, ReportFormat, dialect};
 
 /// `--NAME` of one format, or none.
 #[derive(Debug)]
 pub struct ChosenFormat(pub Option<&'static ReportFormat>);
 
+/// The formats of `weigh export`.
+pub fn exportable() -> impl Iterator<Item = &'static ReportFormat> {
+    FORMATS.iter().copied().chain(EXPORTS)
+}
+
 impl FromArgMatches for ChosenFormat {
     fn from_arg_matches(matches: &ArgMatches) -> Result<ChosenFormat, clap::Error> {
-        Ok(ChosenFormat(FORMATS.iter().copied().find(|format| matches.get_flag(format.name))))
+        Ok(ChosenFormat(exportable().find(|format| matches.get_flag(format.name))))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -23,12 +30,12 @@ impl FromArgMatches for ChosenFormat {
 
 impl Args for ChosenFormat {
     fn augment_args(command: Command) -> Command {
-        let option = |format: &&ReportFormat| {
+        let option = |format: &'static ReportFormat| {
             let help = format!("Write {}", format.what);
             Arg::new(format.name).long(format.name).help(help).action(ArgAction::SetTrue)
         };
-        let names = FORMATS.iter().map(|format| format.name);
-        command.args(FORMATS.iter().map(option)).group(ArgGroup::new("formats").args(names))
+        let names = exportable().map(|format| format.name);
+        command.args(exportable().map(option)).group(ArgGroup::new("formats").args(names))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -42,9 +49,7 @@ pub struct FormatFiles(pub Vec<(&'static ReportFormat, PathBuf)>);
 
 impl FromArgMatches for FormatFiles {
     fn from_arg_matches(matches: &ArgMatches) -> Result<FormatFiles, clap::Error> {
-        let path = |format: &ReportFormat| matches.get_one::<PathBuf>(format.name).cloned();
-        let files = FORMATS.iter().filter_map(|format| Some((*format, path(format)?)));
-        Ok(FormatFiles(files.collect()))
+        Ok(FormatFiles(chosen(FORMATS, matches)))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -60,20 +65,56 @@ impl Args for FormatFiles {
     fn augment_args(command: Command) -> Command {
         let names = FORMATS.iter().map(|format| format.name);
         let group = ArgGroup::new(FORMAT_FILES).args(names).multiple(true);
-        command.group(group).args(FORMATS.iter().map(|format| {
-            let default = match format.name {
-                "html" => " [default: in the XDG data directory]",
-                _ => "",
-            };
-            let help = format!("Write {}; `-` is stdout{default}", format.what);
-            let option = Arg::new(format.name).long(format.name).help(help);
-            option.value_name("FILE").value_parser(value_parser!(PathBuf))
-        }))
+        command.group(group).args(FORMATS.iter().map(|format| file_option(format)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         FormatFiles::augment_args(command)
     }
+}
+
+/// `--export-json FILE` and the others that hyperfine has.
+#[derive(Debug, Default)]
+pub struct HyperfineFiles(pub Vec<(&'static ReportFormat, PathBuf)>);
+
+impl FromArgMatches for HyperfineFiles {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<HyperfineFiles, clap::Error> {
+        Ok(HyperfineFiles(chosen(&EXPORTS, matches)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = HyperfineFiles::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for HyperfineFiles {
+    fn augment_args(command: Command) -> Command {
+        let options = EXPORTS.into_iter().map(|format| file_option(format).help_heading(OUTPUT));
+        command.args(options)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        HyperfineFiles::augment_args(command)
+    }
+}
+
+fn chosen(
+    formats: &[&'static ReportFormat],
+    matches: &ArgMatches,
+) -> Vec<(&'static ReportFormat, PathBuf)> {
+    let path = |format: &ReportFormat| matches.get_one::<PathBuf>(format.name).cloned();
+    formats.iter().filter_map(|format| Some((*format, path(format)?))).collect()
+}
+
+fn file_option(format: &'static ReportFormat) -> Arg {
+    let default = match format.name {
+        "html" => " [default: in the XDG data directory]",
+        _ => "",
+    };
+    let help = format!("Write {}; `-` is stdout{default}", format.what);
+    let option = Arg::new(format.name).long(format.name).help(help);
+    option.value_name("FILE").value_parser(value_parser!(PathBuf))
 }
 
 /// Option `--csv` of a command, whose files have one line per `what`.

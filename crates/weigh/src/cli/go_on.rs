@@ -100,7 +100,7 @@ mod tests {
             ),
             (
                 "versus",
-                format!("{OF_REPORT} {OF_COMPARISON}"),
+                format!("{OF_REPORT} {OF_COMPARISON} export-csv export-json export-markdown"),
                 format!(
                     "{of_pairs} {around} command_names expect_exit ignore_failure no_shell same_output shell \
                      show_output"

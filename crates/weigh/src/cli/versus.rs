@@ -1,9 +1,12 @@
 //! `weigh versus`: commands against each other.
 
+use std::mem;
+
 use clap::Args;
 
 use super::Context;
 use super::files::Files;
+use super::formats::HyperfineFiles;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
 use super::measuring::defaults_to;
@@ -100,10 +103,13 @@ pub struct VersusArgs {
     hooks: HookArgs,
     #[command(flatten)]
     files: Files,
+    #[command(flatten)]
+    exports: HyperfineFiles,
 }
 
 impl VersusArgs {
-    pub fn run(self, context: &Context) -> Result<u8, String> {
+    pub fn run(mut self, context: &Context) -> Result<u8, String> {
+        self.files.add(mem::take(&mut self.exports.0));
         if self.later.go_on.is_none() && self.command.len() < 2 {
             return Err(
                 "there is one command only: to hold one against it, write each in quotes, as in \
