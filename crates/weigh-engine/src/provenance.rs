@@ -106,8 +106,8 @@ impl Provenance {
         }
         if origin.request.plan.design().fixed_pairs.is_some() {
             return Err(
-                "it was made with --pairs, which fixes the number of pairs: Wilcoxon's test is not valid if \
-                 pairs are added after the result is known"
+                "it was made with --pairs or --runs, which fix the number of pairs: Wilcoxon's test is not \
+                 valid if pairs are added after the result is known"
                     .into(),
             );
         }

@@ -230,6 +230,7 @@ mod tests {
         ("rate", &["200", "0.5"]),
         ("reboot-by", &["kexec", "grub"]),
         ("resident", &["64m"]),
+        ("runs", &["1", "10"]),
         ("run copies", &["1", "1,2,4", "2..3", "1..16,1024"]),
         ("sample", LENGTHS),
         ("samples", &["3", "4294967295"]),

@@ -12,6 +12,7 @@ use super::hooks::{AROUND, HookArgs};
 use super::measuring::defaults_to;
 use super::pairing::Pairing;
 use super::reproduce::ReproduceCommand;
+use super::value;
 use weigh_engine::command_comparison::{CommandComparison, ExpectedExit, distinct};
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request};
 use weigh_model::shell;
@@ -61,13 +62,16 @@ const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "24h")))]
 #[command(mut_arg("margin", |margin| margin.help(MARGIN_HELP)))]
+#[command(mut_arg("setup", |setup| setup.short('s')))]
+#[command(mut_arg("cleanup", |cleanup| cleanup.short('c')))]
+#[command(mut_arg("warmup", |warmup| warmup.short('w')))]
 #[command(mut_args(settled_by_continue))]
 pub struct VersusArgs {
     /// Commands, each in quotes: the baseline, and one or more to compare with it
     #[arg(value_name = "COMMAND", required_unless_present = "go_on")]
     command: Vec<String>,
-    /// Shell that runs the commands with `-c COMMAND`, such as 'bash --norc'; `none` splits a command into
-    /// words and runs it without a shell
+    /// Shell that runs the commands with `-c COMMAND`, such as 'bash --norc'; `default` is /bin/sh, and
+    /// `none` splits a command into words and runs it without a shell
     #[arg(short = 'S', long, value_name = "SHELL", default_value = "/bin/sh")]
     shell: String,
     /// Run the commands without a shell, like --shell none
@@ -90,6 +94,12 @@ pub struct VersusArgs {
     /// Run each command once before the first pair, and show the last 64 KiB of its output
     #[arg(long)]
     show_output: bool,
+    /// Run each command exactly N times, such as 10, and judge once, as --pairs does. The first command runs
+    /// N times for each of the others. A verdict takes at least 8 runs [default: as many as the verdict
+    /// needs]
+    #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr"], requires = "command")]
+    #[arg(value_parser = value::at_least(1))]
+    runs: Option<u32>,
     #[command(flatten)]
     pairing: Pairing,
     #[command(flatten)]
@@ -97,7 +107,7 @@ pub struct VersusArgs {
     /// Run this with `sh` before every run of a command, for example 'make clean'. Give it once for all
     /// commands, or once for each, in their order. It is not timed. If it fails, there is no result. weigh
     /// kills processes that it leaves running
-    #[arg(long, value_name = "LINE", requires = "command", help_heading = AROUND)]
+    #[arg(short, long, value_name = "LINE", requires = "command", help_heading = AROUND)]
     prepare: Vec<String>,
     #[command(flatten)]
     hooks: HookArgs,
@@ -144,11 +154,13 @@ impl VersusArgs {
             budget: pairing.budget(&[], &[]),
             ..pairing.measuring.common(&again, seed)
         };
-        let comparison = Comparison {
+        let mut comparison = Comparison {
             compared: Compared::CommandComparison(contest),
             around: self.hooks.around(prepare, prepare_arms),
             ..pairing.comparison()
         };
+        let runs = self.runs.map(|runs| runs as usize);
+        comparison.design.fixed_pairs = runs.or(comparison.design.fixed_pairs);
         Ok(Request { common, plan: Plan::Compare(comparison) })
     }
 
@@ -184,9 +196,11 @@ impl VersusArgs {
 /// `bash --norc` is executed as `bash --norc -c COMMAND`.
 fn shell_words(shell: &str) -> Result<Vec<String>, String> {
     const NONE: &str = "none";
+    const DEFAULT: &str = "default";
     const COMMAND: &str = "-c";
     let mut words = match shell {
         NONE => return Ok(Vec::new()),
+        DEFAULT => vec!["/bin/sh".into()],
         shell => shell::words(shell).unwrap_or_default(),
     };
     if words.is_empty() {
@@ -209,6 +223,7 @@ mod tests {
         assert_eq!(shell_words("/bin/sh").unwrap(), ["/bin/sh", "-c"]);
         assert_eq!(shell_words("bash --norc -c").unwrap(), ["bash", "--norc", "-c"]);
         assert_eq!(shell_words("none").unwrap(), [""; 0]);
+        assert_eq!(shell_words("default").unwrap(), ["/bin/sh", "-c"]);
         assert!(shell_words("").unwrap_err().contains("names no shell"));
     }
 }
