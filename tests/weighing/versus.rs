@@ -288,7 +288,7 @@ fn a_shell_is_chosen_or_none() {
         .assert_error(&["`echo 'a` is not a valid command"]);
     let no_shell = home.run("versus -S false a b");
     no_shell.assert_error(&["the shell `false -c` cannot run an empty command"]);
-    home.run("versus true").assert_error(&["write each in quotes"]);
+    home.run("versus --pairs 8 true").assert_error(&["--pairs needs a second command"]);
     home.run(&["versus", "true", " "]).assert_error(&["a command is empty"]);
 }
 

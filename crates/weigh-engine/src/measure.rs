@@ -21,7 +21,7 @@ use super::platform::{Platform, SampleError, Stop};
 use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::ramp::RampPlan;
-use super::request::{Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
+use super::request::{Common, Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
 use super::schedule::Schedule;
 use super::too_little::too_little_time;
@@ -248,9 +248,13 @@ impl Session<'_> {
         let of_peaks = of_peaks.filter(|(work, arm)| !has_failed(*work, *arm));
         let units: Vec<RowKey> =
             of_peaks.chain(named).map(|(work, arm)| self.unit(work, arm)).collect();
-        let compares = matches!(self.request.plan, Plan::Compare(_));
+        let runs = self.request.plan.runs_of_one_command();
+        let compares = matches!(self.request.plan, Plan::Compare(_)) && runs.is_none();
         if works.is_empty() || (compares && units.is_empty()) {
             return Err(self.without_result(broken.contains(&(WorkId(0), ArmId::BASELINE))));
+        }
+        if let Some(runs) = runs {
+            return self.run_one_command(host, runs, progress_sink);
         }
         match &self.request.plan {
             Plan::Compare(comparison) => self.compare(host, comparison, units, set, progress_sink),
@@ -349,9 +353,26 @@ impl Session<'_> {
     /// Ends an experiment in which nothing has a result. `lost_first` is true if the first command failed in
     /// this session; it may have failed in an earlier one.
     fn without_result(&self, lost_first: bool) -> Stop {
-        let is_contest = self.request.plan.contest().is_some();
+        let commands = self.request.plan.contest().map(|contest| contest.lines.len());
         let has_first = !lost_first && !self.earlier.failed_baselines.contains(&WorkId(0));
-        Stop::Failed(nothing_to_compare(is_contest, has_first).to_owned())
+        Stop::Failed(nothing_to_compare(commands, has_first).to_owned())
+    }
+
+    /// Runs a command that is compared with no other.
+    fn run_one_command(
+        &self,
+        host: &mut Host,
+        runs: usize,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        let Common { arms, budget, .. } = &self.request.common;
+        let unit = self.unit(WorkId(0), ArmId::BASELINE);
+        // The length is not known, and the rest is estimated from equal ones.
+        let command = RunWork { unit, name: arms[0].clone(), length_ms: 1 };
+        let start = RunStart { works: vec![command], budget: Some(*budget), now: host.elapsed() };
+        let mut plan = RunPlanner::new(start, vec![runs]);
+        drive(&mut plan, host, progress_sink)?;
+        if plan.has_failed() { Err(self.without_result(true)) } else { Ok(()) }
     }
 
     /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
@@ -514,10 +535,13 @@ impl Session<'_> {
 }
 
 /// Why an experiment fails in which nothing has a result. The reasons are those of the failures.
-fn nothing_to_compare(is_contest: bool, has_first: bool) -> &'static str {
-    match (is_contest, has_first) {
-        (false, _) => "every workload failed",
-        (true, false) => "the first command gave no result, so there is nothing to compare with it",
-        (true, true) => "no other command gave a result to compare with the first",
+fn nothing_to_compare(commands: Option<usize>, has_first: bool) -> &'static str {
+    match (commands, has_first) {
+        (None, _) => "every workload failed",
+        (Some(1), _) => "the command gave no result",
+        (Some(_), false) => {
+            "the first command gave no result, so there is nothing to compare with it"
+        }
+        (Some(_), true) => "no other command gave a result to compare with the first",
     }
 }

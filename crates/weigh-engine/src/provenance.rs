@@ -104,6 +104,9 @@ impl Provenance {
         if are_boots(&origin.request.common.arms) {
             return Err("its arms are boots of the machine: begin a new experiment".into());
         }
+        if origin.request.plan.runs_of_one_command().is_some() {
+            return Err("it has one command, so no pairs: run it again, with more --runs".into());
+        }
         if origin.request.plan.design().fixed_pairs.is_some() {
             return Err(
                 "it was made with --pairs or --runs, which fix the number of pairs: Wilcoxon's test is not \

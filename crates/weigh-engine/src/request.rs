@@ -35,6 +35,9 @@ use weigh_treatment::{self as treatment, Named, Occupied};
 /// How narrow the interval at a peak or of a BTU is to be, to either side.
 pub const PRECISION: f64 = 0.05;
 
+/// As many as `weigh run` takes samples.
+const RUNS_OF_ONE_COMMAND: usize = 20;
+
 /// Request for measurements. It is stored with the experiment, so that a later session can continue
 /// it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -330,6 +333,12 @@ impl Plan {
             Compared::CommandComparison(contest) => Some(contest),
             Compared::Workloads(_) | Compared::Command(_) => None,
         }
+    }
+
+    /// How often one command is run, if there is no other to compare it with.
+    pub fn runs_of_one_command(&self) -> Option<usize> {
+        let is_one = self.contest().is_some_and(|contest| contest.lines.len() == 1);
+        is_one.then(|| self.design().fixed_pairs.unwrap_or(RUNS_OF_ONE_COMMAND))
     }
 
     pub fn fixtures(&self) -> &[String] {

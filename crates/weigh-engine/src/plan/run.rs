@@ -26,6 +26,7 @@ pub struct RunPlanner {
     costs: SampleCosts,
     /// How long the run takes, if it has no budget and takes long.
     opening: Option<String>,
+    has_failed: bool,
 }
 
 impl RunPlanner {
@@ -46,8 +47,13 @@ impl RunPlanner {
         });
         let limit = budget.map_or(Duration::MAX, |budget| budget.saturating_sub(now));
         let progress = progress.within(limit);
-        let (at, costs) = (0, SampleCosts::default());
-        RunPlanner { works, passes, budget, due, at, progress, costs, opening }
+        let (at, costs, has_failed) = (0, SampleCosts::default(), false);
+        RunPlanner { works, passes, budget, due, at, progress, costs, opening, has_failed }
+    }
+
+    /// Returns true if a workload has failed.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
     }
 }
 
@@ -71,6 +77,7 @@ impl Planner for RunPlanner {
         let RunWork { name, length_ms, .. } = &self.works[self.at];
         let passes = self.passes[self.at];
         if let Err(reason) = outcome.found {
+            self.has_failed = true;
             self.due.retain(|(_, at)| *at != self.at);
             self.progress.dropped(passes - slot.pair.0, *length_ms);
             return events.push(Event::Failure(*slot, reason));

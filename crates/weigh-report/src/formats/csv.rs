@@ -45,6 +45,10 @@ fn compared(s: &Summary) -> Result<String, String> {
             "{} is an import and has no pairs: use --json, which has its figures and every run",
             s.id
         )),
+        None if s.is_of_one_command() => Err(format!(
+            "{} is of one command and has no pairs: use --export-csv, or --json, which has every run",
+            s.id
+        )),
         None => Ok(pairs(s)),
     }
 }

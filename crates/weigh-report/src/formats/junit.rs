@@ -16,6 +16,7 @@ use weigh_model::result::report::Report;
 use weigh_model::result::rules::{Fate, LineReport, RuleReport};
 use weigh_model::result::run::{RunReport, RunRow};
 use weigh_model::result::summary::{Failure, Row, Summary};
+use weigh_model::result::versus::WORK;
 use weigh_model::result::work_name::WorkName;
 
 pub static FORMAT: ReportFormat = ReportFormat {
@@ -23,6 +24,9 @@ pub static FORMAT: ReportFormat = ReportFormat {
     what: "the rows as tests in JUnit's XML, for CI",
     render: |report| {
         let suites = match report {
+            Report::Compared(s) if s.is_of_one_command() && s.failures.is_empty() => {
+                vec![of_one_command(s)]
+            }
             Report::Compared(s) => compared(s),
             Report::Run(report) => vec![run(report)],
             Report::Rules(report) => vec![of_rules(report)],
@@ -117,6 +121,20 @@ fn compared(s: &Summary) -> Vec<Xml> {
         .xml()
     };
     groups.into_iter().map(of_treatment).collect()
+}
+
+/// A test that passes, because the command is compared with no other.
+fn of_one_command(s: &Summary) -> Xml {
+    Suite {
+        name: WORK,
+        started: Some(&s.started),
+        cases: vec![test(WORK, &s.baseline, Vec::new())],
+        failed: 0,
+        skipped: 0,
+        errors: 0,
+        said: sentence::sentence(s),
+    }
+    .xml()
 }
 
 /// The names of suites, in which nothing is compared.

@@ -128,6 +128,27 @@ impl Pairing {
         }
     }
 
+    /// Refuses options about pairs, which one command does not have.
+    ///
+    /// # Errors
+    /// A sentence that names the option.
+    pub fn check_one_command(&self) -> Result<(), String> {
+        let given = [
+            ("--pairs", self.pairs.is_some()),
+            ("--fdr", self.fdr),
+            ("--sets", self.sets > 1),
+            ("--metric", !self.metrics.is_empty()),
+            ("--fail-above", self.fail_above.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => Err(format!(
+                "{option} needs a second command to compare with: add one in quotes, as in weigh versus \
+                 'old --x' 'new --x', or remove {option}"
+            )),
+        }
+    }
+
     /// Measures what is requested, or goes on with the experiment that is named; writes the reports, and
     /// gives the exit status.
     ///
@@ -226,6 +247,7 @@ fn not_reported(summary: &Summary) -> Vec<String> {
 fn exit_code(summary: &Summary) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.above.is_empty());
     let is_gate_open = summary.gate.as_ref().is_some_and(|gate| !gate.open.is_empty());
+    let has_times = summary.versus.as_ref().is_some_and(|versus| !versus.commands.is_empty());
     let is_open = summary.results.iter().any(|row| {
         row.verdict == Verdict::Inconclusive
             || row.open_metric(&summary.requested_metrics).is_some()
@@ -234,7 +256,9 @@ fn exit_code(summary: &Summary) -> u8 {
         State::Failed => super::ERROR,
         State::Interrupted => INTERRUPTED,
         _ if is_above => ABOVE_LIMIT,
-        _ if summary.results.is_empty() || !summary.failures.is_empty() => super::ERROR,
+        _ if !summary.failures.is_empty() => super::ERROR,
+        _ if summary.is_of_one_command() && has_times => 0,
+        _ if summary.results.is_empty() => super::ERROR,
         _ if is_open || is_gate_open => INCONCLUSIVE,
         _ => 0,
     }

@@ -1,4 +1,4 @@
-//! `weigh versus`: commands against each other.
+//! `weigh versus`: commands against each other, or the times of one command.
 
 use std::mem;
 
@@ -21,6 +21,8 @@ const EXAMPLES: &str = "\
 Examples:
   weigh versus 'grep -c x big.txt' 'rg -c x big.txt'
       Is the second command faster than the first?
+  weigh versus 'sort -n nums'
+      How long does this command take?
   weigh versus -N './old --fast' './new --fast' './new --faster'
       Start the commands without a shell, to time short commands.
   weigh versus --prepare 'make clean' 'make -j1' 'make -j2'
@@ -49,14 +51,15 @@ const MARGIN_HELP: &str =
     "Difference of the rates (runs per second) below which two commands count as equivalent";
 
 const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
+       weigh versus [OPTIONS] '<COMMAND>'
        weigh versus [OPTIONS] --continue <ID>";
 
-/// Compare the run time of each command with that of the first one, the baseline
+/// Compare the run time of each command with that of the first one, the baseline; or time one command
 ///
 /// Runs each command in pairs with the first one, in random order. Stops when each has a verdict (slower,
-/// faster, or equivalent within the margin) and a narrow interval, or when the budget is spent. Write each
-/// command in quotes, as for a shell. An arm is one of the commands; a row of the report is one command
-/// compared with the first.
+/// faster, or equivalent within the margin) and a narrow interval, or when the budget is spent. One command
+/// alone is run 20 times. Write each command in quotes, as for a shell. An arm is one of the commands; a row
+/// of the report is one command compared with the first. Options that hyperfine has too mean the same.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
@@ -67,7 +70,7 @@ const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
 #[command(mut_arg("warmup", |warmup| warmup.short('w')))]
 #[command(mut_args(settled_by_continue))]
 pub struct VersusArgs {
-    /// Commands, each in quotes: the baseline, and one or more to compare with it
+    /// Commands, each in quotes: the baseline, and others to compare with it; or one command to time
     #[arg(value_name = "COMMAND", required_unless_present = "go_on")]
     command: Vec<String>,
     /// Shell that runs the commands with `-c COMMAND`, such as 'bash --norc'; `default` is /bin/sh, and
@@ -96,7 +99,7 @@ pub struct VersusArgs {
     show_output: bool,
     /// Run each command exactly N times, such as 10, and judge once, as --pairs does. The first command runs
     /// N times for each of the others. A verdict takes at least 8 runs [default: as many as the verdict
-    /// needs]
+    /// needs; 20 for one command]
     #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr"], requires = "command")]
     #[arg(value_parser = value::at_least(1))]
     runs: Option<u32>,
@@ -120,13 +123,6 @@ pub struct VersusArgs {
 impl VersusArgs {
     pub fn run(mut self, context: &Context) -> Result<u8, String> {
         self.files.add(mem::take(&mut self.exports.0));
-        if self.later.go_on.is_none() && self.command.len() < 2 {
-            return Err(
-                "there is one command only: to hold one against it, write each in quotes, as in \
-                 weigh versus 'old --x' 'new --x'"
-                    .into(),
-            );
-        }
         let request = || self.request(&context.again);
         self.pairing.measure(self.later.go_on.as_deref(), request, &self.files, context)
     }
@@ -134,6 +130,9 @@ impl VersusArgs {
     fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
         let contest = self.contest()?;
         contest.argvs()?;
+        if contest.lines.len() == 1 {
+            self.pairing.check_one_command()?;
+        }
         let (prepare, prepare_arms) = match &self.prepare[..] {
             [] => (None, Vec::new()),
             [one] => (Some(one.clone()), Vec::new()),
