@@ -41,6 +41,7 @@ mod net_machines;
 mod net_rank;
 mod output;
 mod pairing;
+mod parameters;
 mod profile;
 mod profiler;
 mod progress_sink;

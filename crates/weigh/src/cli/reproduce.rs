@@ -2,7 +2,7 @@
 //! back, so none is lost. What becomes of the results (the options under [`OUTPUT`]) is no part of it, and
 //! neither are the global options.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use clap::parser::ValueSource;
@@ -44,24 +44,32 @@ impl ReproduceCommand {
         for argument in arguments.filter(|argument| argument.get_help_heading() != Some(OUTPUT)) {
             let id = argument.get_id().as_str();
             if matches.value_source(id) == Some(ValueSource::CommandLine) {
-                let raw = matches.get_raw(id).into_iter().flatten();
-                let values = raw.map(|word| word.to_string_lossy().into_owned()).collect();
-                again.add(argument, values, typed);
+                let raw = matches.get_raw_occurrences(id).into_iter().flatten();
+                let text = |word: &OsStr| word.to_string_lossy().into_owned();
+                let occurrences = raw.map(|words| words.map(text).collect()).collect();
+                again.add(argument, occurrences, typed);
             }
         }
         again
     }
 
-    fn add(&mut self, argument: &Arg, values: Vec<String>, typed: &[OsString]) {
+    /// Adds an argument with the values of each time that it was typed.
+    fn add(&mut self, argument: &Arg, occurrences: Vec<Vec<String>>, typed: &[OsString]) {
         let Some(long) = argument.get_long() else {
             let place = if argument.is_last_set() { &mut self.last } else { &mut self.positionals };
-            return place.extend(values);
+            return place.extend(occurrences.into_iter().flatten());
+        };
+        let takes_several = argument.get_num_args().is_some_and(|count| count.min_values() > 1);
+        let occurrences = match takes_several {
+            true => occurrences,
+            // A delimiter may have parted them.
+            false => occurrences.into_iter().flatten().map(|value| vec![value]).collect(),
         };
         let name = format!("--{long}");
         let called = alias(argument, typed).unwrap_or_else(|| name.clone());
         let short = argument.get_short().map(|short| format!("-{short}"));
         let words = match argument.get_action().takes_values() {
-            true => option(&called, short.as_deref(), values),
+            true => option(&called, short.as_deref(), occurrences),
             false => vec![short.unwrap_or_else(|| called.clone())],
         };
         self.options.push(Typed { name, called, words });
@@ -69,7 +77,7 @@ impl ReproduceCommand {
 
     /// Sets an option to this value, whatever its value was before.
     pub fn with(mut self, long: &str, value: impl ToString) -> ReproduceCommand {
-        let values = vec![value.to_string()];
+        let values = vec![vec![value.to_string()]];
         match self.options.iter_mut().find(|typed| typed.name == long) {
             Some(typed) => typed.words = option(&typed.called, None, values),
             None => {
@@ -129,13 +137,14 @@ fn alias(argument: &Arg, typed: &[OsString]) -> Option<String> {
     aliases.into_iter().find(is_typed)
 }
 
-/// An option with each of its values. One that looks like an option itself has to be joined to its name.
-fn option(long: &str, short: Option<&str>, values: Vec<String>) -> Vec<String> {
-    let words = |value: String| match value.starts_with('-') {
-        true => vec![format!("{long}={value}")],
-        false => vec![short.unwrap_or(long).to_owned(), value],
+/// An option with the values of each time. A single value that looks like an option itself has to be joined
+/// to its name.
+fn option(long: &str, short: Option<&str>, occurrences: Vec<Vec<String>>) -> Vec<String> {
+    let words = |values: Vec<String>| match &values[..] {
+        [value] if value.starts_with('-') => vec![format!("{long}={value}")],
+        _ => std::iter::once(short.unwrap_or(long).to_owned()).chain(values).collect(),
     };
-    values.into_iter().flat_map(words).collect()
+    occurrences.into_iter().flat_map(words).collect()
 }
 
 /// As a shell reads it.
@@ -221,6 +230,9 @@ mod tests {
         ("interleave", &["auto", "on", "off"]),
         ("metric", &["peak_memory", "jobs,latency_p99"]),
         ("pairs", &["8", "4294967295"]),
+        ("parameter-list", &["n 1,2", "v -x,a\\,b"]),
+        ("parameter-scan", &["n 1 4", "n -2 -0.5"]),
+        ("parameter-step-size", &["0.5"]),
         ("period", &["500ms", "10s"]),
         ("planted", &["1%", "0.5%"]),
         ("pool-size", &["0k", "25m"]),
@@ -289,6 +301,7 @@ mod tests {
                 "beside",
                 "command-name",
                 "expect-exit",
+                "parameter-list",
             ];
             let times = if repeated.contains(&option.as_str()) { 3 } else { 1 };
             if !chance.random_bool(0.25) {
@@ -297,8 +310,12 @@ mod tests {
             if values.is_empty() {
                 words.push(format!("--{option}"));
             }
-            let joined = |value: &str| format!("--{option}={value}");
-            words.extend(any(chance, values, times).into_iter().map(joined));
+            let takes_several = ["parameter-list", "parameter-scan"].contains(&option.as_str());
+            let typed = |value: &str| match takes_several {
+                true => format!("--{option} {value}").split(' ').map(str::to_owned).collect(),
+                false => vec![format!("--{option}={value}")],
+            };
+            words.extend(any(chance, values, times).into_iter().flat_map(typed));
         }
         let at_most = if ["budget", "load"].contains(name) { 1 } else { 3 };
         let positionals = any(chance, positionals, at_most);

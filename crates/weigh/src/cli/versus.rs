@@ -11,10 +11,13 @@ use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
 use super::measuring::defaults_to;
 use super::pairing::Pairing;
+use super::parameters::{ParameterOptions, Variant, besides, filled};
 use super::reproduce::ReproduceCommand;
 use super::value;
 use weigh_engine::command_comparison::{CommandComparison, ExpectedExit, distinct};
+use weigh_engine::hooks::Hooks;
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request};
+use weigh_model::format;
 use weigh_model::shell;
 
 const EXAMPLES: &str = "\
@@ -23,6 +26,8 @@ Examples:
       Is the second command faster than the first?
   weigh versus 'sort -n nums'
       How long does this command take?
+  weigh versus -L jobs 1,2,4 --prepare 'make clean' 'make -j{jobs}'
+      Compare three commands that differ in a parameter.
   weigh versus -N './old --fast' './new --fast' './new --faster'
       Start the commands without a shell, to time short commands.
   weigh versus --prepare 'make clean' 'make -j1' 'make -j2'
@@ -104,6 +109,8 @@ pub struct VersusArgs {
     #[arg(value_parser = value::at_least(1))]
     runs: Option<u32>,
     #[command(flatten)]
+    parameters: ParameterOptions,
+    #[command(flatten)]
     pairing: Pairing,
     #[command(flatten)]
     later: ContinueOption,
@@ -128,23 +135,12 @@ impl VersusArgs {
     }
 
     fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
-        let contest = self.contest()?;
+        let variants = self.variants()?;
+        let contest = self.contest(&variants)?;
         contest.argvs()?;
-        if contest.lines.len() == 1 {
+        if variants.len() == 1 {
             self.pairing.check_one_command()?;
         }
-        let (prepare, prepare_arms) = match &self.prepare[..] {
-            [] => (None, Vec::new()),
-            [one] => (Some(one.clone()), Vec::new()),
-            several if several.len() == self.command.len() => (None, several.to_vec()),
-            several => {
-                return Err(format!(
-                    "there are {} commands and {} times --prepare: give it once, or once for each command",
-                    self.command.len(),
-                    several.len()
-                ));
-            }
-        };
         let pairing = &self.pairing;
         let seed = pairing.measuring.seed()?;
         let again = typed.clone().with("--seed", seed);
@@ -155,7 +151,7 @@ impl VersusArgs {
         };
         let mut comparison = Comparison {
             compared: Compared::CommandComparison(contest),
-            around: self.hooks.around(prepare, prepare_arms),
+            around: self.around(&variants)?,
             ..pairing.comparison()
         };
         let runs = self.runs.map(|runs| runs as usize);
@@ -163,25 +159,22 @@ impl VersusArgs {
         Ok(Request { common, plan: Plan::Compare(comparison) })
     }
 
-    fn contest(&self) -> Result<CommandComparison, String> {
-        let names = &self.command_names;
-        if names.len() > self.command.len() {
-            return Err(format!(
-                "there are {} commands, but {} names",
-                self.command.len(),
-                names.len()
-            ));
-        }
-        if names.iter().any(|name| name.trim().is_empty()) {
-            return Err("a --command-name is empty; is a shell variable unset?".into());
-        }
-        let unnamed = self.command.iter().skip(names.len());
-        let labels = names.iter().chain(unnamed).map(|label| label.trim().to_owned());
+    /// The commands with their parameters.
+    fn variants(&self) -> Result<Vec<Variant>, String> {
+        let texts = self.command.iter().chain(&self.prepare);
+        let texts: Vec<&str> = texts.map(String::as_str).collect();
+        self.parameters.variants(self.command.len(), &texts)
+    }
+
+    fn contest(&self, variants: &[Variant]) -> Result<CommandComparison, String> {
+        let line = |variant: &Variant| filled(&self.command[variant.of], &variant.values);
+        let has_parameters = self.parameters.are_given();
+        let parameters = variants.iter().map(|variant| variant.values.clone());
         Ok(CommandComparison {
             shell: if self.no_shell { Vec::new() } else { shell_words(&self.shell)? },
-            lines: self.command.clone(),
-            labels: distinct(labels.collect()),
-            parameters: Vec::new(),
+            lines: variants.iter().map(line).collect(),
+            labels: self.labels(variants)?,
+            parameters: parameters.filter(|_| has_parameters).collect(),
             expected: match self.ignore_failure {
                 true => ExpectedExit::Any,
                 false => ExpectedExit::Codes(self.expect_exit.clone()),
@@ -189,6 +182,91 @@ impl VersusArgs {
             same_output: self.same_output,
             show_output: self.show_output,
         })
+    }
+
+    /// A name is of a command as it was typed, or of one of its variants where there are as many names.
+    fn labels(&self, variants: &[Variant]) -> Result<Vec<String>, String> {
+        let names = &self.command_names;
+        if names.len() > variants.len() {
+            return Err(format!(
+                "there are {}, but {} names",
+                format::plural(variants.len(), "command"),
+                names.len()
+            ));
+        }
+        if names.iter().any(|name| name.trim().is_empty()) {
+            return Err("a --command-name is empty; is a shell variable unset?".into());
+        }
+        let are_of_variants = names.len() > self.command.len();
+        let label = |(number, variant): (usize, &Variant)| {
+            let name = names.get(if are_of_variants { number } else { variant.of });
+            let text = name.unwrap_or(&self.command[variant.of]);
+            let besides = besides(text, &variant.values);
+            let besides = if are_of_variants { "" } else { besides.as_str() };
+            format!("{}{besides}", filled(text, &variant.values).trim())
+        };
+        Ok(distinct(variants.iter().enumerate().map(label).collect()))
+    }
+
+    /// The lines around the commands, with their parameters.
+    fn around(&self, variants: &[Variant]) -> Result<Hooks, String> {
+        let has_parameters = self.parameters.are_given();
+        let lines = |which: fn(usize, &Variant) -> usize| -> Vec<String> {
+            let line = |(number, variant): (usize, &Variant)| {
+                filled(&self.prepare[which(number, variant)], &variant.values)
+            };
+            variants.iter().enumerate().map(line).collect()
+        };
+        let (prepare, prepare_arms) = match &self.prepare[..] {
+            [] => (None, Vec::new()),
+            [one] if !has_parameters => (Some(one.clone()), Vec::new()),
+            [_] => (None, lines(|_, _| 0)),
+            several if several.len() == self.command.len() => {
+                (None, lines(|_, variant| variant.of))
+            }
+            several if several.len() == variants.len() => (None, lines(|number, _| number)),
+            several => {
+                return Err(format!(
+                    "there are {} and {} times --prepare: give it once, or once for each command",
+                    format::plural(variants.len(), "command"),
+                    several.len()
+                ));
+            }
+        };
+        let around = self.hooks.around(prepare, prepare_arms);
+        let all = |line: &String| -> Vec<String> {
+            let mut lines: Vec<String> = Vec::new();
+            for line in variants.iter().map(|variant| filled(line, &variant.values)) {
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+            lines
+        };
+        Ok(Hooks {
+            setup: around.setup.as_ref().map(|line| until_one_fails(&all(line))),
+            cleanup: around.cleanup.as_ref().map(|line| whatever_fails(&all(line))),
+            ..around
+        })
+    }
+}
+
+/// A line for `sh` that runs these lines one after the other, up to the first that fails.
+fn until_one_fails(lines: &[String]) -> String {
+    match lines {
+        [one] => one.clone(),
+        lines => lines.iter().map(|line| format!("({line}\n)")).collect::<Vec<_>>().join(" && "),
+    }
+}
+
+/// A line for `sh` that runs all of these lines, and fails if one of them does.
+fn whatever_fails(lines: &[String]) -> String {
+    match lines {
+        [one] => one.clone(),
+        lines => {
+            let all = lines.iter().map(|line| format!("({line}\n) || failed=$?\n"));
+            format!("failed=0\n{}exit $failed", all.collect::<String>())
+        }
     }
 }
 
@@ -224,5 +302,49 @@ mod tests {
         assert_eq!(shell_words("none").unwrap(), [""; 0]);
         assert_eq!(shell_words("default").unwrap(), ["/bin/sh", "-c"]);
         assert!(shell_words("").unwrap_err().contains("names no shell"));
+    }
+
+    /// The commands of a command line: their labels, and what runs around them.
+    fn made(words: &[&str]) -> Result<(Vec<String>, Vec<String>, Hooks), String> {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            versus: VersusArgs,
+        }
+        let line = <Line as clap::Parser>::try_parse_from([&["versus"], words].concat());
+        let versus = line.unwrap_or_else(|error| panic!("{error}")).versus;
+        let variants = versus.variants()?;
+        let contest = versus.contest(&variants)?;
+        Ok((contest.lines, contest.labels, versus.around(&variants)?))
+    }
+
+    #[test]
+    fn parameters_are_put_into_commands_names_and_lines_around_them() {
+        let words =
+            ["-L", "n", "1,2", "make -j{n}", "-s", "touch {n}", "-c", "rm {n}", "-p", "sync"];
+        let (lines, labels, around) = made(&words).unwrap();
+        assert_eq!(
+            (&lines[..], &labels),
+            (&["make -j1".to_owned(), "make -j2".into()][..], &lines)
+        );
+        assert_eq!(around.prepare_arms, ["sync", "sync"]);
+        assert_eq!(around.setup.unwrap(), "(touch 1\n) && (touch 2\n)");
+        let cleanup = "failed=0\n(rm 1\n) || failed=$?\n(rm 2\n) || failed=$?\nexit $failed";
+        assert_eq!(around.cleanup.unwrap(), cleanup);
+        let (_, labels, around) =
+            made(&["-P", "n", "1", "2", "make", "-n", "all", "-p", "git checkout v{n}"]).unwrap();
+        assert_eq!(labels, ["all (n = 1)", "all (n = 2)"]);
+        assert_eq!(around.prepare_arms, ["git checkout v1", "git checkout v2"]);
+        let (_, labels, _) = made(&["-L", "n", "1,2", "a {n}", "-n", "{n} x", "-n", "y"]).unwrap();
+        assert_eq!(labels, ["1 x", "y"]);
+    }
+
+    #[test]
+    fn a_line_around_all_commands_is_one_line() {
+        let (_, _, around) = made(&["a", "b", "-s", "{x}", "-p", "sync"]).unwrap();
+        let hooks = (around.setup.as_deref(), around.prepare.as_deref());
+        assert_eq!(hooks, (Some("{x}"), Some("sync")));
+        let problem = made(&["a", "-L", "n", "1,2,3", "-p", "{n}", "-p", "x"]).unwrap_err();
+        assert!(problem.starts_with("there are 3 commands and 2 times --prepare"), "{problem}");
     }
 }
