@@ -28,6 +28,7 @@ mod github;
 mod go_on;
 mod history;
 mod hooks;
+mod hyperfine_options;
 mod import;
 mod interleaving;
 mod list;
@@ -211,7 +212,10 @@ pub fn main() -> ExitCode {
         Err(shown) if !shown.use_stderr() => shown.exit(),
         // It quotes what was typed, which a shell may have taken from the names of files.
         Err(error) => {
-            output::note(error.render().to_string().trim_end());
+            match hyperfine_options::explained(&error) {
+                Some(problem) => output::problem(&problem),
+                None => output::note(error.render().to_string().trim_end()),
+            }
             ExitCode::from(ERROR)
         }
     }
