@@ -23,6 +23,10 @@ fn failure_of<'a>(json: &'a Value, command: &str) -> &'a str {
     found.and_then(|failure| failure["reason"].as_str()).unwrap_or_else(|| panic!("{json:#}"))
 }
 
+fn exported(home: &Home, file: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(home.path(file)).unwrap()).unwrap()
+}
+
 fn lines(home: &Home, file: &str) -> Vec<String> {
     fs::read_to_string(home.path(file)).unwrap().lines().map(str::to_owned).collect()
 }
@@ -325,4 +329,111 @@ fn another_session_goes_on_with_the_same_programs_only() {
     script("new", "sleep 0.02");
     let changed = home.run("versus --continue latest --budget 1s");
     changed.assert_error(&["/new has changed since the experiment began"]);
+}
+
+#[test]
+fn parameters_make_commands_and_scripts_read_the_files_of_hyperfine() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let words =
+        "versus -r 3 -w 1 -L n 1,2 -L log a,b -s \"echo {log} >> setup\" -p \"echo {n} >> {log}\"";
+    let words: Vec<String> = weigh_model::shell::words(words).unwrap();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    words.extend(["echo {n}{log} >> ran; exit {n}", "-i", "--inconclusive-ok"]);
+    words.extend(["--export-json", "out.json", "--export-csv", "out.csv"]);
+    home.succeed(&[&words[..], &["--export-markdown", "out.md"]].concat())
+        .assert_says(&["a verdict takes at least 8 runs: use --runs 8"]);
+    let written = exported(&home, "out.json");
+    let results = written["results"].as_array().unwrap();
+    let commands: Vec<&str> = results.iter().map(|one| one["command"].as_str().unwrap()).collect();
+    let expected = ["1a", "2a", "1b", "2b"];
+    let command = |both: &str| format!("echo {both} >> ran; exit {}", &both[..1]);
+    assert_eq!(commands, expected.map(command));
+    // The first one runs in the pairs of each other one.
+    let runs: Vec<usize> =
+        results.iter().map(|one| one["times"].as_array().unwrap().len()).collect();
+    assert_eq!(runs, [9, 3, 3, 3]);
+    assert_eq!(results[3]["parameters"], serde_json::json!({"n": "2", "log": "b"}));
+    assert_eq!(results[3]["exit_codes"], serde_json::json!([2, 2, 2]));
+    let times = |one: &Value| -> Vec<f64> {
+        one["times"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect()
+    };
+    let mean = times(&results[1]).iter().sum::<f64>() / 3.0;
+    assert!((results[1]["mean"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9, "{written:#}");
+    let ran = lines(&home, "ran");
+    let count = |both: &str| ran.iter().filter(|line| *line == both).count();
+    assert_eq!(expected.map(count), [10, 4, 4, 4], "with a warm-up each");
+    assert_eq!(lines(&home, "setup"), ["a", "b"]);
+    assert_eq!(lines(&home, "a").len(), 14);
+    let csv = lines(&home, "out.csv");
+    assert_eq!(csv[0], "command,mean,stddev,median,user,system,min,max,parameter_log,parameter_n");
+    assert_eq!((csv.len(), csv[4].split(',').next_back()), (5, Some("2")));
+    let markdown = lines(&home, "out.md");
+    assert!(markdown[0].starts_with("| Command | Mean ["), "{markdown:#?}");
+    // A stored experiment gives the same files.
+    for (format, file) in [("--export-json", "out.json"), ("--export-markdown", "out.md")] {
+        let again = home.succeed(&["export", "latest", format]).stdout;
+        assert_eq!(again, fs::read_to_string(home.path(file)).unwrap(), "{format}");
+    }
+    let again = home.json()["command"].as_str().unwrap().to_owned();
+    assert!(again.contains(" -L n 1,2 -L log a,b "), "{again}");
+}
+
+#[test]
+fn one_command_is_timed_without_a_verdict() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let words = ["versus", "-N", QUICK, "--runs", "5", "--export-json", "out.json"];
+    let outcome = home.succeed(&words);
+    outcome.assert_says(&["`sleep 0.01` takes", "of 5 runs", "min … max"]);
+    assert!(!outcome.stdout.contains("verdict"), "{outcome:#?}");
+    let json = home.json();
+    assert_eq!(
+        (&json["state"], json["results"].as_array().unwrap().len()),
+        (&"complete".into(), 0)
+    );
+    assert_eq!(json["versus"]["commands"][0]["times_s"].as_array().unwrap().len(), 5);
+    let written = exported(&home, "out.json");
+    assert_eq!(written["results"][0]["exit_codes"], serde_json::json!(vec![0; 5]));
+    home.succeed("import out.json").assert_says(&["sleep 0.01"]);
+    let id = json["id"].as_str().unwrap();
+    home.succeed(&["show", id]).assert_says(&["`sleep 0.01` takes", "of 5 runs"]);
+    for format in ["--markdown", "--html", "--text", "--junit", "--export-csv"] {
+        let text = home.succeed(&["export", id, format]).stdout;
+        assert!(text.contains(QUICK), "{format}: {text}");
+    }
+    home.run(&["export", id, "--csv"]).assert_error(&["use --export-csv"]);
+    home.run(&["versus", "--continue", id]).assert_error(&["it has one command, so no pairs"]);
+}
+
+#[test]
+fn one_command_that_fails_has_no_times_unless_failures_are_ignored() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = home.run(&["versus", "exit 3", "--export-json", "out.json"]);
+    outcome.assert_error(&["it exited with status 3", "has no times of commands"]);
+    assert_eq!(home.json()["state"], "failed");
+    assert!(!home.path("out.json").exists());
+    home.succeed(&["versus", "exit 3", "-i", "-r", "2", "--export-json", "out.json"]);
+    assert_eq!(exported(&home, "out.json")["results"][0]["exit_codes"], serde_json::json!([3, 3]));
+    let own = "echo '{\"operations\":5,\"elapsed_ns\":1000}'";
+    let outcome = home.run(&["versus", own, "-r", "2", "--export-json", "out.json"]);
+    outcome.assert_error(&["prints a rate of its own", "has no times of commands"]);
+}
+
+/// Before anything is measured or stored.
+#[test]
+fn what_hyperfine_takes_and_weigh_does_not_is_told_at_once() {
+    let home = Home::new();
+    for (words, problem) in [
+        (&["-L", "n", "1,2", "true"][..], "no command has the parameter {n}"),
+        (&["-P", "n", "1", "200", "true {n}"], "it has 200 values"),
+        (&["-P", "n", "0.1", "1", "true {n}"], "decimals need --parameter-step-size"),
+        (&["--min-runs", "5", "true"], "`weigh versus` has no --min-runs"),
+        (&["true", "--sort", "command"], "`weigh versus` has no --sort"),
+        (&["true", "--fail-above", "1%"], "--fail-above needs a second command"),
+    ] {
+        home.run(&[&["versus"], words].concat()).assert_error(&[problem]);
+    }
+    assert!(!home.run("history").stdout.contains("weigh versus"));
 }
