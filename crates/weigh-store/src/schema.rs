@@ -12,7 +12,7 @@ use super::{BUSY_TIMEOUT, Error, explain};
 pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
 
 /// Versions below it were those of databases before the first release.
-const VERSION: i64 = 15;
+const VERSION: i64 = 16;
 
 const OWN_TABLES: [&str; 9] =
     ["experiment", "arm", "work", "sample", "startup", "failure", "detail", "imported", "tag"];
