@@ -6,7 +6,9 @@ use crate::profiled;
 use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
-use crate::{ReportFormat, budget, command_times, has_several_treatments, profile, rules, run_page};
+use crate::{
+    ReportFormat, budget, command_times, has_several_treatments, profile, rules, run_page,
+};
 use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
 use weigh_model::facts::Facts;
