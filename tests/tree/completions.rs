@@ -61,12 +61,23 @@ fn in_fish(home: &Home, line: &str) -> Vec<String> {
     offered.iter().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
 }
 
+/// A file whose name a shell would execute.
+const HOSTILE: &str = "ho$(touch bad);`x` 'y'\"z\".rules";
+
+/// bash inserts what it is given; zsh and fish quote it themselves.
+fn quoted_by_bash(name: &str) -> String {
+    let special = |c: char| "$();` '\"".contains(c);
+    name.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
 type Complete = fn(&Home, &str) -> Vec<String>;
 
 /// Checks what a shell offers. One that splits words at some characters is offered the rest after the last
 /// of them in the typed word.
-fn check(complete: Complete, splits_at: &[char]) {
+fn check(complete: Complete, hostile: fn(&str) -> String, splits_at: &[char]) {
     let home = Home::new();
+    home.file(HOSTILE, "");
+    home.file("ho\nsecond", "");
     home.file("mine.rules", "");
     let offers = |line: &str, word: &str| {
         let typed = line.rsplit(' ').next().unwrap();
@@ -81,6 +92,7 @@ fn check(complete: Complete, splits_at: &[char]) {
     offers("weigh compare seccomp:", "seccomp:compares=");
     offers("weigh compare audit:backlog=64,wai", "audit:backlog=64,wait=");
     offers("weigh compare audit:rules=mi", "audit:rules=mine.rules");
+    offers("weigh compare audit:rules=ho", &format!("audit:rules={}", hostile(HOSTILE)));
     offers("weigh compare -w load:sha", "load:shared");
     offers("weigh compare --workload=unixbench-3", "--workload=unixbench-3.11");
     offers("weigh compare seccomp -- sor", "sort");
@@ -99,13 +111,13 @@ fn check(complete: Complete, splits_at: &[char]) {
 
 #[test]
 fn bash_completes_names_labels_and_files() {
-    check(in_bash, &[':', '=', '@']);
+    check(in_bash, quoted_by_bash, &[':', '=', '@']);
 }
 
 #[test]
 fn zsh_completes_names_labels_and_files() {
     match Command::new("zsh").arg("--version").output() {
-        Ok(_) => check(in_zsh, &[]),
+        Ok(_) => check(in_zsh, str::to_owned, &[]),
         Err(_) => skip("zsh", "needs zsh"),
     }
 }
@@ -113,7 +125,7 @@ fn zsh_completes_names_labels_and_files() {
 #[test]
 fn fish_completes_names_labels_and_files() {
     match Command::new("fish").arg("--version").output() {
-        Ok(_) => check(in_fish, &[]),
+        Ok(_) => check(in_fish, str::to_owned, &[]),
         Err(_) => skip("fish", "needs fish"),
     }
 }

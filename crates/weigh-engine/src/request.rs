@@ -161,6 +161,7 @@ impl Default for Comparison {
 
 /// Choice between pairs whose two processes alternate on one CPU, and sequential pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Interleave {
     Never,
     WherePossible,

@@ -4,6 +4,7 @@ use super::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::result::summary::{State, Summary};
 use weigh_model::result::versus::CommandTimes;
+use weigh_model::result::warning::Warning;
 
 /// The width of the other columns, which leaves the rest of a line to the names.
 pub const BESIDE_NAME: usize = 60;
@@ -84,8 +85,9 @@ pub fn legend(s: &Summary) -> String {
         let start = format::time_ns(versus.shell_start_ms? * 1e6);
         Some(format!(", including the start of `{}` ({start})", versus.shell.as_ref()?))
     });
-    let started = started.unwrap_or_else(|| ", without a shell".to_owned());
-    format!("Whole commands{started}; {LEGEND}")
+    let is_known = !s.warnings.iter().any(|w| matches!(w, Warning::RequestUnread { .. }));
+    let without = || if is_known { ", without a shell" } else { "" }.to_owned();
+    format!("Whole commands{}; {LEGEND}", started.unwrap_or_else(without))
 }
 
 /// Returns the time of a command that was compared with no other, in a sentence.

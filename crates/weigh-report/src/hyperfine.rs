@@ -105,7 +105,7 @@ fn csv(times: &[CommandTimes]) -> String {
     let head: Vec<CsvCell> = columns.map(|column| CsvCell::name(&column)).collect();
     let cells = |one: &CommandTimes| {
         let number = |seconds: Option<f64>| CsvCell::number(seconds.unwrap_or(f64::NAN));
-        let value = |name: &&String| one.parameters.get(*name).map(|value| CsvCell::name(value));
+        let value = |name: &&String| one.parameters.get(*name).map(|value| value_cell(value));
         let mut cells = vec![
             CsvCell::name(&one.command),
             CsvCell::number(one.mean_s()),
@@ -157,6 +157,11 @@ fn relative(one: &CommandTimes, fastest: &CommandTimes) -> String {
     let deviation = share(one).zip(share(fastest)).map(|(one, other)| ratio * one.hypot(other));
     let deviation = deviation.map(|deviation| format!(" ± {deviation:.2}"));
     format!("{ratio:.2}{}", deviation.unwrap_or_default())
+}
+
+/// A number is no formula, so it stays as it is: `-2`.
+fn value_cell(value: &str) -> CsvCell {
+    value.parse().map_or_else(|_| CsvCell::name(value), CsvCell::number)
 }
 
 #[cfg(test)]
@@ -220,6 +225,7 @@ mod tests {
 
     #[test]
     fn csv_has_a_column_for_each_parameter_and_no_formula() {
+        assert!(line(&[value_cell("-2")]).starts_with("-2"), "a number is as it was given");
         let mut s = example::versus();
         s.versus.as_mut().unwrap().commands[0].command = "=cmd, x".to_owned();
         let csv = export("export-csv", s).unwrap();

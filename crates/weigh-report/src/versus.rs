@@ -141,7 +141,7 @@ fn times(times: f64) -> String {
 
 /// All commands, the fastest first; their names no longer than that.
 pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
-    let versus = s.versus.as_ref().filter(|versus| !versus.ranking.is_empty())?;
+    let versus = s.versus.as_ref().filter(|versus| versus.ranking.len() > 1)?;
     // Experiments that other versions stored as JSON have no table of times.
     let has_times = !command_times::commands(s).is_empty();
     let cells = |ranked: &Ranked| {

@@ -6,6 +6,8 @@ use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 
@@ -33,6 +35,8 @@ pub struct SmallDisk {
 struct Syslog {
     socket: UnixDatagram,
     messages: Receiver<String>,
+    /// Tells the end from an empty message.
+    is_over: Arc<AtomicBool>,
     receiver: Option<JoinHandle<()>>,
 }
 
@@ -40,21 +44,33 @@ impl Syslog {
     fn receive(socket: UnixDatagram) -> io::Result<Syslog> {
         let ours = socket.try_clone()?;
         let (sender, messages) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
         let receiver = thread::Builder::new().spawn(move || {
             let mut buffer = [0u8; 4096];
-            // Nothing is received after `shutdown`.
-            while let Ok(length @ 1..) = ours.recv(&mut buffer) {
-                if sender.send(text_of_message(&buffer[..length])).is_err() {
-                    return;
+            loop {
+                match ours.recv(&mut buffer) {
+                    Ok(0) if ends.load(Ordering::SeqCst) => return,
+                    Ok(0) => {}
+                    Ok(length) => {
+                        // The other end lives as long as this thread.
+                        let _ = sender.send(text_of_message(&buffer[..length]));
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => {
+                        let _ = sender.send(format!("no further message was received: {error}"));
+                        return;
+                    }
                 }
             }
         })?;
-        Ok(Syslog { socket, messages, receiver: Some(receiver) })
+        Ok(Syslog { socket, messages, is_over, receiver: Some(receiver) })
     }
 }
 
 impl Drop for Syslog {
     fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
         if self.socket.shutdown(Shutdown::Read).is_ok()
             && let Some(receiver) = self.receiver.take()
         {
@@ -203,6 +219,9 @@ mod tests {
         }
         let received: Vec<String> = syslog.messages.iter().take(500).collect();
         assert_eq!(received, (0..500).map(|number| number.to_string()).collect::<Vec<_>>());
+        auditd.send(b"").unwrap();
+        auditd.send(b"<28>Nov 28 12:56:49 auditd[9]: last").unwrap();
+        assert_eq!(syslog.messages.recv().unwrap(), "last");
         drop(syslog); // ends its thread
     }
 }

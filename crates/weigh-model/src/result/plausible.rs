@@ -3,6 +3,7 @@
 
 use crate::result::metrics::{Contrast, Latency};
 use crate::result::summary::{Row, Summary};
+use crate::result::versus::CommandTimes;
 
 /// Checks all numbers that a person or another program may have changed.
 ///
@@ -19,10 +20,26 @@ pub fn check(s: &Summary) -> Result<(), String> {
     if !(s.alpha > 0.0 && s.alpha < 1.0 && s.margin_pct.is_finite() && s.margin_pct > 0.0) {
         return Err("`alpha` is not between 0 and 1, or `margin_pct` not above 0".into());
     }
+    for times in s.versus.iter().flat_map(|versus| &versus.commands) {
+        check_times(times).map_err(|problem| format!("{:?}: {problem}", times.command))?;
+    }
     for row in &s.results {
         check_row(row).map_err(|problem| {
             format!("{:?} under {:?}: {problem}", row.workload, row.treatment)
         })?;
+    }
+    Ok(())
+}
+
+fn check_times(times: &CommandTimes) -> Result<(), String> {
+    let CommandTimes { times_s, user_s, system_s, exit_codes, peak_memory_bytes, .. } = times;
+    let cpu = user_s.iter().chain(system_s);
+    if times_s.is_empty() || !times_s.iter().chain(cpu).copied().all(is_amount) {
+        return Err("it has no times, or one is negative or infinite".into());
+    }
+    let runs = times_s.len();
+    if exit_codes.len() != runs || ![0, runs].contains(&peak_memory_bytes.len()) {
+        return Err("it has not as many exit codes or amounts of memory as times".into());
     }
     Ok(())
 }
@@ -102,9 +119,26 @@ mod tests {
 
     #[test]
     fn what_weigh_writes_is_plausible() {
-        for summary in [example::audit(), example::two_sets(), example::control()] {
-            assert_eq!(check(&summary), Ok(()));
+        let versus = [example::versus(), example::one_command()];
+        for summary in
+            [example::audit(), example::two_sets(), example::control()].iter().chain(&versus)
+        {
+            assert_eq!(check(summary), Ok(()));
         }
+    }
+
+    #[test]
+    fn times_of_commands_are_checked() {
+        let with = |change: fn(&mut CommandTimes)| {
+            let mut s = example::versus();
+            change(&mut s.versus.as_mut().unwrap().commands[0]);
+            check(&s)
+        };
+        assert_eq!(with(|_| {}), Ok(()));
+        assert!(with(|times| times.times_s.clear()).is_err());
+        assert!(with(|times| times.times_s[0] = -1.0).is_err());
+        assert!(with(|times| times.user_s = Some(f64::NAN)).is_err());
+        assert!(with(|times| times.exit_codes.truncate(1)).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use crate::results::has_interval;
-use crate::{ReportFormat, budget, by_treatment, rules, run_page, sentence};
+use crate::{ReportFormat, budget, by_treatment, command_times, rules, run_page, sentence};
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
@@ -24,7 +24,9 @@ pub static FORMAT: ReportFormat = ReportFormat {
     what: "the rows as tests in JUnit's XML, for CI",
     render: |report| {
         let suites = match report {
-            Report::Compared(s) if s.is_of_one_command() && s.failures.is_empty() => {
+            Report::Compared(s)
+                if s.is_of_one_command() && !command_times::commands(s).is_empty() =>
+            {
                 vec![of_one_command(s)]
             }
             Report::Compared(s) => compared(s),
@@ -38,10 +40,22 @@ pub static FORMAT: ReportFormat = ReportFormat {
                 ));
             }
         };
-        Ok(document(suites, report.header().failure))
+        Ok(document(suites, failure(report).as_deref()))
     },
     is_json: false,
 };
+
+/// Why the experiment failed as a whole: also where a command has no time, as one with a rate of its own.
+fn failure(report: &Report) -> Option<String> {
+    let timeless = match report {
+        Report::Compared(s) if s.is_of_one_command() && s.failures.is_empty() => {
+            command_times::commands(s).is_empty().then_some(s)
+        }
+        _ => None,
+    };
+    let failure = report.header().failure.map(str::to_owned);
+    failure.or_else(|| timeless.map(|s| sentence::sentence(s)))
+}
 
 /// A part of a document: markup of our own, and escaped text, and nothing else.
 struct Xml(String);
@@ -342,6 +356,15 @@ mod tests {
     use weigh_model::result::gate::Above;
     use weigh_model::result::reading::Reading;
     use weigh_model::workload::metric::{Direction, Metric};
+
+    #[test]
+    fn a_command_without_times_is_an_error() {
+        let mut s = weigh_model::example::one_command();
+        let xml = |s: &Summary| (FORMAT.render)(&s.clone().into()).unwrap();
+        assert!(!xml(&s).contains("<error"), "{}", xml(&s));
+        s.versus.as_mut().unwrap().commands.clear();
+        assert!(xml(&s).contains("<error"), "{}", xml(&s));
+    }
 
     #[test]
     fn what_fails_the_gate_fails_and_what_has_no_result_is_an_error() {

@@ -47,7 +47,7 @@ impl CompleteArgs {
                 complete(root, &self.words, &Arc::new(database))
             }
         };
-        output::print(&candidates.iter().map(line).collect::<String>())?;
+        output::print(&candidates.iter().filter_map(line).collect::<String>())?;
         Ok(0)
     }
 }
@@ -65,10 +65,12 @@ fn complete(
         .unwrap_or_default()
 }
 
-fn line(candidate: &CompletionCandidate) -> String {
-    let value = candidate.get_value().to_string_lossy();
+/// Returns nothing for a name with control characters: a shell would take it for several, or execute it.
+fn line(candidate: &CompletionCandidate) -> Option<String> {
+    let value = candidate.get_value().to_str()?;
     let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-    format!("{value}\t{}\n", help.lines().next().unwrap_or_default())
+    let help = help.lines().next().unwrap_or_default();
+    (!value.contains(char::is_control)).then(|| format!("{value}\t{help}\n"))
 }
 
 /// Adds to each argument of a command, and of its subcommands, what completes it.

@@ -290,7 +290,7 @@ mod tests {
     fn each_form_of_a_command_is_a_line_of_its_usage() {
         let forms = [
             ("compare", &["", "-- <COMMAND>", "--continue <ID>"][..]),
-            ("versus", &["'<FIRST>' '<COMMAND>'", "--continue <ID>"]),
+            ("versus", &["'<FIRST>' '<COMMAND>'", "'<COMMAND>'", "--continue <ID>"]),
             ("profile", &["-- <COMMAND>", "--pid <PID> --for <TIME>"]),
             ("net", &["", "--continue <ID>", "rank [OPTIONS] <ID>"]),
             ("doctor", &["", "--fix [-- <COMMAND>"]),

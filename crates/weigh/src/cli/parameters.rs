@@ -71,7 +71,7 @@ impl ParameterOptions {
         }
         let lengths = parameters.iter().map(|parameter| parameter.values.len());
         let count = lengths.fold(commands, usize::saturating_mul);
-        if count > MOST_COMMANDS {
+        if !parameters.is_empty() && count > MOST_COMMANDS {
             return Err(format!(
                 "the parameters make {count} commands, and one experiment compares at most \
                  {MOST_COMMANDS}: give fewer values, or measure them in several experiments"
@@ -230,7 +230,10 @@ fn scan(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, String
     }
     let scale = 10_i64.pow(compared - places);
     Ok((0..count as i64)
-        .map(|number| Decimal::text((from + number * by) / scale, places))
+        .map(|number| {
+            let value = i128::from(from) + i128::from(number) * i128::from(by);
+            Decimal::text(value as i64 / scale, places)
+        })
         .collect())
 }
 
@@ -302,6 +305,7 @@ mod tests {
         assert!(unused.contains("no command has the parameter {other}"), "{unused}");
         let many = refused(&[["n", "1,2,3,4,5,6"]], &["m", "1", "10"], 2);
         assert!(many.starts_with("the parameters make 120 commands"), "{many}");
+        assert_eq!(options(&[], &[], None).variants(101, &[]).unwrap().len(), 101);
         assert!(refused(&[["n", "1"], ["n", "2"]], &[], 1).contains("given twice"));
         assert!(refused(&[["", "1"]], &[], 1).contains("has no name"));
     }

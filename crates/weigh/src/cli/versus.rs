@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use std::time::Duration;
+
 use clap::Args;
 
 use super::Context;
@@ -51,6 +53,9 @@ Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 
 const BUDGET_HELP: &str = "Stop measuring after this time, even if commands have no verdict yet [default: \
                            2m; at least 8s for each command after the first]";
+
+/// Limit of an experiment with `--runs`, which ends when all runs are made.
+const ALL_RUNS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const MARGIN_HELP: &str =
     "Difference of the rates (runs per second) below which two commands count as equivalent";
@@ -102,9 +107,9 @@ pub struct VersusArgs {
     /// Run each command once before the first pair, and show the last 64 KiB of its output
     #[arg(long)]
     show_output: bool,
-    /// Run each command exactly N times, such as 10, and judge once, as --pairs does. The first command runs
-    /// N times for each of the others. A verdict takes at least 8 runs [default: as many as the verdict
-    /// needs; 20 for one command]
+    /// Run each command exactly N times, such as 10, unless --budget ends it earlier, and judge once, as
+    /// --pairs does. The first command runs N times for each of the others. A verdict takes at least 8 runs
+    /// [default: as many as the verdict needs; 20 for one command]
     #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr"], requires = "command")]
     #[arg(value_parser = value::at_least(1))]
     runs: Option<u32>,
@@ -146,7 +151,10 @@ impl VersusArgs {
         let again = typed.clone().with("--seed", seed);
         let common = Common {
             arms: contest.labels.clone(),
-            budget: pairing.budget(&[], &[]),
+            budget: match self.runs {
+                Some(_) => pairing.measuring.budget.unwrap_or(ALL_RUNS),
+                None => pairing.budget(&[], &[]),
+            },
             ..pairing.measuring.common(&again, seed)
         };
         let mut comparison = Comparison {

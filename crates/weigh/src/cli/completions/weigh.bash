@@ -16,10 +16,29 @@ _weigh() {
 	COMPREPLY=()
 	while IFS=$'\t' read -r candidate _; do
 		candidate=${candidate#"$done_before"}
-		[[ $current == [\'\"]* ]] || candidate=${candidate// /\\ }
+		_weigh_quote
 		COMPREPLY+=("$candidate")
-	done < <("$1" __complete -- "${words[@]:1}" 2>/dev/null)
+	done < <(command weigh __complete -- "${words[@]:1}" 2>/dev/null)
 	[[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *[=:/] ]] || compopt -o nospace 2>/dev/null
+}
+
+# A name of a file is text, whatever is in it: bash inserts it as it is, and Enter would execute $(…).
+_weigh_quote() {
+	local special
+	case $current in
+	\'*) candidate=${candidate//\'/\'\\\'\'} ;;
+	\"*)
+		for special in '\' '"' '$' '`'; do
+			candidate=${candidate//"$special"/"\\$special"}
+		done
+		;;
+	*)
+		printf -v candidate %q "$candidate"
+		# Commas and a first tilde are as they were.
+		candidate=${candidate//\\,/,}
+		[[ $candidate != '\~/'* ]] || candidate=${candidate:1}
+		;;
+	esac
 }
 
 # Adds a part to the words: to the last one, unless a blank of the line comes before it.

@@ -1,7 +1,7 @@
 function __weigh_complete
     set -l words (commandline --current-process --tokenize --cut-at-cursor)
     set -l current (commandline --current-token --cut-at-cursor)
-    set -l candidates (command $words[1] __complete -- $words[2..] "$current" 2>/dev/null)
+    set -l candidates (command weigh __complete -- $words[2..] "$current" 2>/dev/null)
     if test (count $candidates) -gt 0
         printf '%s\n' $candidates
     else

@@ -3,7 +3,7 @@
 _weigh() {
 	local -a closed open
 	local line value help
-	for line in ${(f)"$(${(Q)words[1]} __complete -- ${(Q)words[2,CURRENT-1]} "${(Q)PREFIX}" 2>/dev/null)"}; do
+	for line in ${(f)"$(command weigh __complete -- ${(Q)words[2,CURRENT-1]} "${(Q)PREFIX}" 2>/dev/null)"}; do
 		value=${line%%$'\t'*}
 		help=${line#*$'\t'}
 		# A word that ends so goes on.
