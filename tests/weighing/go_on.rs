@@ -228,7 +228,7 @@ fn what_cannot_be_gone_on_with_says_why() {
     let home = Home::new();
     home.run("compare none -w getppid --pairs 8 --no-detail");
     let id = id(&home);
-    go_on(&home, &id, "1s").assert_says(&["--pairs", "fixes the number of pairs"]);
+    go_on(&home, &id, "1s").assert_says(&["--pairs", "fix the number of pairs"]);
     home.open_database().execute("UPDATE experiment SET origin = NULL", []).unwrap();
     let refused = go_on(&home, &id, "1s");
     assert_eq!(refused.code, Some(2));
