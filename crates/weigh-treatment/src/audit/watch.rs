@@ -203,6 +203,13 @@ impl Watch {
         let is_audited = login_uid.is_some_and(|uid| uid != BASELINE_LOGINUID);
         // Where records were dropped, a canary's may be among them; what did arrive is proof as well.
         let is_proved = seen == [true, true] || (has_lost && counts.treated_events > 0);
+        if is_audited && !is_proved && has_lost {
+            return Err(TreatmentError::NotInForce(
+                "whether the treated process was audited is unknown: none of its records arrived, and the \
+                 kernel dropped records. Raise backlog=N, or let processes wait for room (without `wait=0`)"
+                    .into(),
+            ));
+        }
         if is_audited && !is_proved {
             return Err(TreatmentError::NotInForce(format!(
                 "the treated process was not audited: it opened the file {}, but the kernel sent no \
