@@ -217,7 +217,7 @@ fn the_report_says_whose_workloads_were_measured() {
     let _turn = Turn::share();
     let home = Home::new();
     let path = build().canonicalize().unwrap().display().to_string();
-    let warning = format!("The workloads come from {path}, not from this weigh.");
+    let warning = format!("The workloads come from {path}, not from this build of `weigh`.");
     let command = format!("WEIGH_WORKLOADS={path} weigh ");
     let outcome = compare(&home, &[], &["none"]).finish();
     assert!(outcome.json()["warnings"].to_string().contains(&warning), "{outcome:#?}");

@@ -110,7 +110,7 @@ fn a_guest_is_measured_in_instructions_and_every_sample_is_proved() {
         assert_eq!((&row["metric"], &row["unit"]), (&"path_length".into(), &"ops/Ginstr".into()));
         assert!(row["effect_pct"].as_f64().unwrap() < -3.0, "{row}");
         assert!(row["added_instructions_per_op"].as_f64().unwrap() > 10.0, "{row}");
-        assert!(json["warnings"][0].as_str().unwrap().starts_with("These are path lengths"));
+        assert!(json["warnings"][0].as_str().unwrap().starts_with("The unit is operations per"));
         assert!(row["readings"].as_array().is_none_or(Vec::is_empty), "a time: {row}");
         let refused = format!("vm:root={root},cmdline=\"mitigations=off\"");
         let refused = run(&home, &["compare", &refused, "--base", &base, "-w", "getppid"]);

@@ -87,7 +87,7 @@ impl Switched {
             let back = setting.read().map_err(|error| unavailable(name, error))?;
             let Setting { was, wanted, .. } = setting;
             if !is_same(&back, was) {
-                return refused(format!("cannot put back {name}: it was {was}, but is now {back}"));
+                return refused(format!("cannot restore {name}: it was {was}, but is now {back}"));
             }
             if is_same(&in_force, was) && !is_same(wanted, was) {
                 return refused(format!("{name} stays {was} although weigh wrote {wanted}"));

@@ -87,7 +87,7 @@ pub fn undo(state: &Value, root: &Path) -> Result<(), String> {
                 "{file} = {was:?} is not a setting that weigh changes, so it is left alone"
             ));
         }
-        let say = |error| format!("cannot put back {}: {error}", setting.file.display());
+        let say = |error| format!("cannot restore {}: {error}", setting.file.display());
         setting.undo().map_err(say).err()
     };
     let left: Vec<String> = settings.iter().rev().filter_map(undo).collect();

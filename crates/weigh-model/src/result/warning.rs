@@ -13,8 +13,8 @@ use crate::format::{clock, plural, quoted, seconds};
 use crate::result::work_name::WorkName;
 
 /// Description of a boot that failed, also for the console.
-pub const BOOT_FAILED: &str = "did not come up, and the normal entry did: it panicked, or hung, or the power \
-                               was cut";
+pub const BOOT_FAILED: &str = "failed: its kernel panicked or hung, or the power was cut. The machine then \
+                               booted the normal entry";
 
 /// A fact that a reader must know before believing the numbers. A `reason` or `problem` is the text of the
 /// error that caused it.
@@ -24,17 +24,17 @@ pub enum Warning {
     #[error("{}", .0.sentence())]
     Machine(Finding),
     #[error(
-        "Auditing: it was {change} by a different program during the measurement. Samples before and after \
-         are not comparable: measure again."
+        "A different program {change} auditing during the measurement. Samples before and after are not \
+         comparable: measure again."
     )]
     AuditingChanged { change: String },
-    #[error("The workloads come from {file}, not from this weigh.")]
+    #[error("The workloads come from {file}, not from this build of `weigh`.")]
     ForeignWorkloads { file: String },
     #[error("The workloads are statically linked, because this system lacks the dynamic loader.")]
     StaticWorkloads,
     #[error("Session {session}: {warning}")]
     InSession { session: usize, warning: Box<Warning> },
-    #[error("different: {what}.")]
+    #[error("The machine differs: {what}.")]
     MachineDiffers { what: String },
 
     #[error(
@@ -42,8 +42,8 @@ pub enum Warning {
     )]
     NoPlacebo { reason: String },
     #[error(
-        "The baseline is `none`, as these treatments have no common placebo: their effects include the cost \
-         of applying them. Compare each in its own experiment, or use {}.",
+        "These treatments have no common placebo (the same steps without the effect), so the baseline is \
+         `none`. Their effects include the cost of applying them. Compare each in its own experiment, or use {}.",
         each(.placebos, |label| format!("`--base {label}`"), " or ")
     )]
     NoCommonPlacebo { placebos: Vec<String> },
@@ -52,12 +52,12 @@ pub enum Warning {
     #[error("`{arm}`: {sentence}")]
     Treatment { arm: String, sentence: String },
     #[error(
-        "`{arm}`: {language} differs from the baseline's in {} factors ({}), and the effect is of all \
-         factors together. To separate them, compare builds that differ in one factor.",
+        "`{arm}`: {language} differs from the baseline in {} factors ({}). The effect combines all of \
+         them. To separate them, compare builds that differ in one factor.",
         .factors.len(), .factors.join(", ")
     )]
     InterpreterDiffers { arm: String, language: String, factors: Vec<String> },
-    #[error("Boot {boot} (`{arm}`) {BOOT_FAILED}. It was tried again.")]
+    #[error("Boot {boot} (`{arm}`) {BOOT_FAILED}. `weigh` tried again.")]
     BootFailed { boot: usize, arm: String },
 
     #[error("No pair was interleaved: `{arm}` {reason}.")]
@@ -75,13 +75,13 @@ pub enum Warning {
     )]
     SequentialPairs { workloads: Vec<WorkName> },
     #[error(
-        "`{workload}` under `{arm}` changed to sequential pairs, and only these count: {reason}."
+        "`{workload}` under `{arm}` changed to sequential pairs: {reason}. Only the sequential pairs count."
     )]
     LeftInterleaving { workload: WorkName, arm: String, reason: String },
     #[error("A pair was dropped because the connection was lost: {reason}.")]
     PairLost { reason: String },
     #[error(
-        "The detail pass of {workload} was abandoned under {arm}: {reason}. Its rates are not affected."
+        "`weigh` stopped measuring details of `{workload}` under `{arm}`: {reason}. The rates are not affected."
     )]
     DetailAbandoned { workload: WorkName, arm: String, reason: String },
     #[error("Could not profile {workload} under `{arm}`: {problem}")]
@@ -93,12 +93,12 @@ pub enum Warning {
     #[error("The experiment ended early: {problem}.")]
     EndedEarly { problem: String },
 
-    #[error("The budget ended in pass {pass} of {passes}: give --budget more time.")]
+    #[error("The budget ended in pass {pass} of {passes}. Use a longer --budget.")]
     BudgetEndedInPass { pass: usize, passes: usize },
-    #[error("The budget ended before {milestone}: give --budget more time.")]
+    #[error("The budget ended before {milestone}. Use a longer --budget.")]
     BudgetEndedBefore { milestone: Milestone },
     #[error(
-        "{point} was not measured: the budget ({}) is too small. Give --budget more time.",
+        "{point} was not measured: the budget ({}) is too short. Use a longer --budget.",
         seconds(*.budget_s)
     )]
     NotMeasured { point: WorkName, budget_s: f64 },
@@ -107,8 +107,8 @@ pub enum Warning {
     #[error("Under `{arm}`, the search for the peak stopped at {point}, which failed: {reason}")]
     SearchStopped { arm: String, point: WorkName, reason: String },
     #[error(
-        "The budget is too small for a verdict on {mix} at its peaks ({} without `{arm}`, {} with the \
-         treatment), where samples take long, so it is compared at {}. Give --budget more time.",
+        "The budget is too short to compare {mix} at its peaks ({} without `{arm}`, {} with it). `weigh` \
+         compared it at {} instead. Use a longer --budget.",
         plural(.peaks[0], "user"), plural(.peaks[1], "user"), plural(*.users, "user")
     )]
     BudgetBelowPeaks { mix: WorkName, arm: String, peaks: [usize; 2], users: usize },
@@ -136,8 +136,8 @@ pub enum Warning {
     ServersStayed { workload: WorkName, running: usize, servers: usize },
 
     #[error(
-        "These are path lengths, not times: operations per thousand million instructions (Ginstr) of an \
-         emulated CPU, which has no caches, no TLB and no mitigations."
+        "The unit is operations per 10⁹ instructions (Ginstr), not per second. The emulated CPU has no caches, \
+         no TLB and no CPU mitigations."
     )]
     PathLengths,
     #[error(
@@ -147,26 +147,26 @@ pub enum Warning {
     )]
     Disturbed { disturbed: usize, pairs: usize, worst: String, of_worst: [usize; 2] },
     #[error(
-        "{}, so the commands themselves differ by a larger share than is shown. Use -N to execute them \
-         without a shell.",
+        "{}. Without the shell, the relative difference between the commands is larger than shown. Use -N to \
+         execute them without a shell.",
         share_of_shell(.shell, *.start_ms, .command, *.run_ms)
     )]
     ShellStart { shell: String, start_ms: f64, command: String, run_ms: f64 },
     #[error(
-        "This report lacks the shell of commands, and for workloads that send requests to a server the \
-         treated side and the place of the clients: {problem}. Use the version of weigh that measured it."
+        "Cannot read some settings of the experiment: {problem}. The report omits the shell, the treated side \
+         (server or client) and the place of the clients. Use the version of weigh that measured it."
     )]
     RequestUnread { problem: String },
     #[error(
-        "If a grid was measured, this report lacks its scores: {problem}. Use the version of weigh that \
+        "This report may lack the scores of a grid: {problem}. Use the version of weigh that \
          measured it."
     )]
     RequestOfRunUnread { problem: String },
-    #[error("{machine}: its BTU is incomplete, so it has no rank")]
+    #[error("{machine}: its BTU is incomplete, so it has no rank.")]
     BtuIncomplete { machine: String },
-    #[error("{machine}: one sweep has no interval, so its rank is open")]
+    #[error("{machine}: one sweep gives no interval, so the machine's rank is uncertain. Measure more sweeps.")]
     OneSweep { machine: String },
-    #[error("{machine}: its links lost packets that the grid does not drop")]
+    #[error("{machine}: its links lost more packets than the grid drops on purpose.")]
     LinksLostPackets { machine: String },
     /// A doubt of the reader of a foreign file.
     #[error("{file}: {doubt}")]
@@ -217,7 +217,7 @@ fn each<T>(items: &[T], shown: impl Fn(&T) -> String, between: &str) -> String {
 fn share_of_shell(shell: &str, start_ms: f64, command: &str, run_ms: f64) -> String {
     match start_ms < run_ms {
         true => format!(
-            "Starting `{shell}` takes {start_ms:.2} ms of the {run_ms:.2} ms of a run of `{command}`"
+            "Starting `{shell}` takes {start_ms:.2} ms of each {run_ms:.2} ms run of `{command}`"
         ),
         false => format!(
             "A run of `{command}` takes {run_ms:.2} ms; starting `{shell}` alone took {start_ms:.2} ms"

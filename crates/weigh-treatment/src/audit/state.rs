@@ -319,7 +319,7 @@ struct Steps(Vec<String>);
 
 impl Steps {
     fn note<T>(&mut self, what: &str, result: io::Result<T>) -> Option<T> {
-        result.map_err(|error| self.0.push(format!("cannot put back {what}: {error}"))).ok()
+        result.map_err(|error| self.0.push(format!("cannot restore {what}: {error}"))).ok()
     }
 
     fn set(&mut self, client: &mut Client, setting: AuditSetting, what: &str) {
