@@ -96,7 +96,7 @@ fn a_compiler_that_fails_is_quoted_and_nothing_is_measured() {
     refused("build:cc=no-such-cc", &["there is no program `no-such-cc` here"]);
     refused("build:cc=/bin/false", &["`/bin/false -std=gnu11", "failed with status 1"]);
     refused("build:cc=/bin/true", &["cannot build the workloads in", "No such file"]);
-    refused("build:cflags=\"'-O2\"", &["the quote ' is not closed"]);
+    refused("build:cflags=\"'-O2\"", &["a quote is not closed"]);
     refused("build:flags=-O2", &["`build` does not take `flags=`; it takes cc=NAME"]);
     assert_eq!(home.samples(), 0);
 }

@@ -10,44 +10,13 @@ pub fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a command line, as a shell splits them: at blanks that are not in quotes or behind a
-/// backslash. Nothing else has a meaning, not `$` nor `*`.
+/// Splits a command line into words as a shell does: at blanks that are not in quotes or behind a backslash.
+/// `$` and `*` have no meaning; a word that begins with `#` begins a comment.
 ///
 /// # Errors
-/// Where a quote is not closed, or a backslash is last.
+/// If a quote is not closed, or a backslash is last.
 pub fn words(line: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            c if c.is_whitespace() => words.extend(word.take()),
-            '\'' | '"' => quoted(c, &mut chars, word.get_or_insert_default())?,
-            '\\' => {
-                let next = chars.next().ok_or("a backslash is last")?;
-                word.get_or_insert_default().push(next);
-            }
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    Ok(words)
-}
-
-/// Takes what is up to the closing quote.
-fn quoted(quote: char, chars: &mut std::str::Chars, word: &mut String) -> Result<(), String> {
-    while let Some(c) = chars.next() {
-        match c {
-            c if c == quote => return Ok(()),
-            '\\' if quote == '"' => match chars.next() {
-                Some(c) if c == '"' || c == '\\' => word.push(c),
-                Some(c) => word.extend(['\\', c]),
-                None => break,
-            },
-            c => word.push(c),
-        }
-    }
-    Err(format!("the quote {quote} is not closed"))
+    shlex::split(line).ok_or_else(|| "a quote is not closed, or a backslash is last".to_owned())
 }
 
 #[cfg(test)]

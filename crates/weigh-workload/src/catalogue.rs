@@ -89,7 +89,7 @@ pub fn read(listing: &str) -> Result<Vec<Workload>, String> {
 /// The names that resemble one that does not exist, best first.
 pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut near: Vec<(usize, &str)> = known
-        .map(|candidate| (edit_distance(name, candidate), candidate))
+        .map(|candidate| (strsim::levenshtein(name, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 2 || candidate.contains(name))
         .collect();
     near.sort();
@@ -102,22 +102,6 @@ pub fn near_or_all(name: &str, known: &[&str]) -> String {
         [] => format!("there are {}", known.join(", ")),
         near => format!("did you mean `{}`?", near.join("` or `")),
     }
-}
-
-/// Levenshtein's distance.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

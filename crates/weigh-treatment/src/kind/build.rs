@@ -287,7 +287,7 @@ mod tests {
             "{missing}"
         );
         assert!(refused("build:cc=./no-such-cc").contains("/no-such-cc. Install a C compiler"));
-        assert!(refused("build:cflags='-O2").contains("the quote ' is not closed"));
+        assert!(refused("build:cflags='-O2").contains("a quote is not closed"));
     }
 
     #[test]
