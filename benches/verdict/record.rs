@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use paired::judge::MIN_PAIRS;
-use weigh_engine::pairs::{Measurements, gather};
 use weigh_engine::resolve::resolve;
 use weigh_engine::selection::Selection;
 use weigh_model::record::{ExperimentKind, Stored};
@@ -12,6 +11,7 @@ use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
 use weigh_model::workload::mix::JobSizes;
 use weigh_store::Store;
+use weigh_verdict::pairs::{Measurements, gather};
 use weigh_workload::executable::Executable;
 
 use crate::machine::Trace;

@@ -116,7 +116,10 @@ fn a_kernel_that_panics_comes_back_to_the_normal_entry_and_ends_the_experiment()
     assert_eq!(samples(&home), Vec::<[i64; 4]>::new());
     let json = home.json();
     let failure = json["failure"].to_string();
-    assert!(failure.contains("its kernel panicked or hung") && failure.contains("2 times"), "{json:#}");
+    assert!(
+        failure.contains("its kernel panicked or hung") && failure.contains("2 times"),
+        "{json:#}"
+    );
 }
 
 /// It hangs before any driver is there. The first boot of all is of the normal kernel, which would stop the
@@ -137,7 +140,10 @@ fn a_kernel_that_hangs_is_reset_by_the_watchdog_and_ends_the_experiment() {
     let home = machine.into_home();
     assert_eq!(samples(&home), Vec::<[i64; 4]>::new());
     let failure = home.json()["failure"].to_string();
-    assert!(failure.contains("its kernel panicked or hung") && failure.contains("2 times"), "{failure}");
+    assert!(
+        failure.contains("its kernel panicked or hung") && failure.contains("2 times"),
+        "{failure}"
+    );
 }
 
 /// A reset stops the watchdog, so GRUB's kernel begins without one: the boot sets it when it starts.

@@ -5,11 +5,7 @@ pub mod planted;
 
 use std::collections::BTreeMap;
 
-use super::family::claims;
-use super::log_ratio::percent;
-use super::pairs::{Measurements, gather};
 use super::request::Request;
-use super::schedule::INTERLEAVED_SCALE;
 use super::stored_design::design;
 use super::summarise::summarise;
 use super::work::Work;
@@ -30,6 +26,10 @@ use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
 use weigh_store::Store;
+use weigh_verdict::family::claims;
+use weigh_verdict::log_ratio::percent;
+use weigh_verdict::pairs::{Measurements, gather};
+use weigh_verdict::schedule::INTERLEAVED_SCALE;
 
 /// How many calibrations decide where the next experiment starts from: enough for a steady median,
 /// and few enough to be read before every experiment.

@@ -10,13 +10,13 @@ use super::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
 };
 use super::row::RowState;
-use super::schedule::{Schedule, SchemePilot};
 use needs::repetitions;
 use paired::Verdict;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
 use weigh_model::ids::SetId;
 use weigh_model::result::scheme::Scheme;
+use weigh_verdict::schedule::{Schedule, SchemePilot};
 
 const PAIR: Duration = Duration::from_millis(100);
 

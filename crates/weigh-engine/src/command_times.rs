@@ -1,12 +1,12 @@
 //! Times of the runs of commands, from all of their samples: also of those whose pair was not completed.
 
 use super::command_comparison::CommandComparison;
-use super::work::WHOLE_RUNS;
 use weigh_model::ids::ArmId;
 use weigh_model::record::Stored;
 use weigh_model::result::versus::CommandTimes;
 use weigh_model::samples::{Point, RowSamples, Totals};
 use weigh_model::workload::metric::MetricValue;
+use weigh_model::workload::metric::WHOLE_RUNS;
 use weigh_model::workload::sample::PEAK_MEMORY;
 
 /// Returns the times of each command that has a result. One that reports a rate of its own has no time of a
@@ -81,6 +81,7 @@ mod tests {
     use super::*;
     use crate::example;
     use crate::request::{Comparison, Plan};
+    use weigh_model::example::point;
     use weigh_model::ids::WorkId;
     use weigh_model::record::ExperimentKind;
     use weigh_model::result::summary::Failure;
@@ -109,7 +110,7 @@ mod tests {
                 started_s: 10.0 * number as f64 + arm as f64,
                 elapsed_s: (number + 1) as f64,
                 exit_code: 3,
-                ..example::point(number / 2, 1.0)
+                ..point(number / 2, 1.0)
             };
             let row = RowSamples {
                 points: (0..4).map(point).collect(),

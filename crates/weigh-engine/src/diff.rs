@@ -4,8 +4,6 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::load_protocol::{LoadProtocol, is_of_mix};
-use super::log_ratio::{bound, percent};
-use super::pairs;
 use super::run_report;
 use super::summarise::summarise;
 use paired::Interval;
@@ -22,6 +20,8 @@ use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::samples::RowSamples;
+use weigh_verdict::log_ratio::{bound, percent};
+use weigh_verdict::pairs;
 
 /// Error rate of each interval.
 const ALPHA: f64 = 0.05;
@@ -322,13 +322,14 @@ mod tests {
     use super::*;
     use crate::example;
     use crate::request::{Passes, Plan, Run};
+    use weigh_model::example::point;
     use weigh_model::ids::ArmId;
     use weigh_model::result::summary::Failure;
     use weigh_model::role::SampleRole;
 
     /// A run of these workloads, whose samples are all near this rate.
     fn run(passes: Passes, names: &[&str], rate: f64) -> Stored {
-        let points = (0..20).map(|pass| example::point(pass, rate + pass as f64 / 1000.0));
+        let points = (0..20).map(|pass| point(pass, rate + pass as f64 / 1000.0));
         let row = RowSamples { points: points.collect(), ..RowSamples::default() };
         let samples =
             (0..names.len()).map(|work| ((WorkId(work), ArmId::BASELINE), row.clone())).collect();

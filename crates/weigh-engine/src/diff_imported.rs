@@ -3,13 +3,13 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::log_ratio::{bound, percent};
 use paired::Interval;
 use paired::unpaired::difference;
 use weigh_model::described::machine_changes;
 use weigh_model::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{Row, State, Summary};
+use weigh_verdict::log_ratio::{bound, percent};
 
 const NO_SAMPLES: &str = "An import has no samples, so its rates have no interval. The interval of a changed \
                           effect comes from the intervals in the two reports, each with its own error rate.";

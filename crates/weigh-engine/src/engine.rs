@@ -247,14 +247,14 @@ fn count(
 
 #[cfg(test)]
 mod tests {
-    use super::super::outside::OutsideUse;
     use super::super::plan::simulated::{Nobody, unit};
     use super::super::platform::{SampleError, SampleSlot};
-    use super::super::prior_row::PriorRow;
-    use super::super::schedule::{Schedule, SchemePilot};
     use super::*;
     use paired::Verdict;
     use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
+    use weigh_verdict::outside::OutsideUse;
+    use weigh_verdict::prior_row::PriorRow;
+    use weigh_verdict::schedule::{Schedule, SchemePilot};
 
     /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
     struct Fake {

@@ -7,13 +7,12 @@ use serde_json::json;
 use super::further_readings::ACTIVITY_RATE;
 use super::net_work::NetWork;
 use super::request::{Common, Plan, Request, Sweeps};
+use weigh_model::example::point;
 use weigh_model::facts::Facts;
-use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
-use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
-use weigh_model::role::SampleRole;
-use weigh_model::samples::{Point, RowSamples, Samples};
+use weigh_model::samples::{RowSamples, Samples};
 use weigh_model::workload::metric::{Direction, Metric, MetricValue};
 use weigh_net::grid::Grid;
 
@@ -96,30 +95,5 @@ pub fn work(name: &str, unit: &str) -> StoredWork {
         sample_ms: None,
         start_scale: 0.01.into(),
         on_curve: None,
-    }
-}
-
-/// A sample of this rate, the first of which is of pair 0.
-pub fn point(pair: usize, rate: f64) -> Point {
-    Point {
-        is_treated: false,
-        is_first: true,
-        role: SampleRole::Compared,
-        scheme: Scheme::Sequential,
-        after_treated: false,
-        set: SetId(0),
-        pair: PairId(pair),
-        started_s: pair as f64,
-        operations: rate,
-        elapsed_s: 1.0,
-        rate,
-        cpu_ns_per_op: None,
-        waiting_share: None,
-        waiting_share_before: None,
-        stolen_share: None,
-        was_throttled: false,
-        exit_code: 0,
-        rate_over_all: 1.0,
-        outside: None,
     }
 }

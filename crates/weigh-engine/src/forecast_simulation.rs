@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::engine::run_set;
 use super::example;
-use super::late::AGE;
 use super::order::Coins;
 use super::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
@@ -15,13 +14,13 @@ use super::platform::{
 use super::prior_sessions::PriorSessions;
 use super::request::{Comparison, Plan};
 use super::row::{RowKey, RowState};
-use super::schedule::Schedule;
 use super::stored_design::design;
 use super::summarise::summarise;
 use needs::repetitions;
 use paired::estimate::median;
 use paired::simulated::{Machine, Noise};
 use paired::{Doubt, Verdict};
+use weigh_model::example::point;
 use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::{ExperimentKind, RowPlan, Stored};
 use weigh_model::result::scheme::{Scheme, StartScales};
@@ -29,6 +28,8 @@ use weigh_model::result::summary::Row;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{Gatherer, Kept, Point, Totals};
 use weigh_model::workload::metric::{Direction, Metric, MetricValue};
+use weigh_verdict::late::AGE;
+use weigh_verdict::schedule::Schedule;
 
 /// A whole pair, and the timed part of one of its samples.
 const PAIR: Duration = Duration::from_millis(100);
@@ -67,7 +68,7 @@ impl Timed {
             cpu_ns_per_op: Some(1.0 / rate),
             rate_over_all: rate,
             outside: readings.outside,
-            ..example::point(pair.0, rate)
+            ..point(pair.0, rate)
         };
         self.kept.add(Kept {
             row: (slot.unit.work, slot.unit.treated_arm),

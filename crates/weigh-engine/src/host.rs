@@ -19,7 +19,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::hooks::Hooks;
-use super::late::AGE;
 use super::length::{SampleLength, sets_in_late};
 use super::order::{chance_of_pair, padding_bytes};
 use super::parse_sample::{Repeated, hold_readings, hold_unit};
@@ -48,6 +47,7 @@ use weigh_model::workload::sample::Sample;
 use weigh_station::arms::{Arms, ArmsError, Proved};
 use weigh_store::Store;
 use weigh_treatment::TreatmentError;
+use weigh_verdict::late::AGE;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{self, Job, Launched, Launcher};
 

@@ -150,6 +150,7 @@ mod tests {
     use super::super::example;
     use super::super::request::{LoadRamp, Plan};
     use super::*;
+    use weigh_model::example::point;
     use weigh_model::ids::ArmId;
     use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
@@ -162,7 +163,7 @@ mod tests {
         let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
         let mut stored = example::stored(plan, [1, 2, 64].map(work));
         let of = |work: usize, row: usize| {
-            let points = (0..3).map(|pair| example::point(pair, 100.0 * row as f64)).collect();
+            let points = (0..3).map(|pair| point(pair, 100.0 * row as f64)).collect();
             ((WorkId(work), ArmId::BASELINE), RowSamples { points, ..RowSamples::default() })
         };
         stored.samples.extend([of(0, 1), of(1, 2), of(2, 30)]);

@@ -23,7 +23,6 @@ use super::provenance::Provenance;
 use super::ramp::RampPlan;
 use super::request::{Common, Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
-use super::schedule::Schedule;
 use super::too_little::too_little_time;
 use super::work::{LoadRole, Work};
 use paired::design::Design;
@@ -38,6 +37,7 @@ use weigh_station::remote_client::ClientLabel;
 use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{ApplyContext, Named};
+use weigh_verdict::schedule::Schedule;
 
 /// An experiment that was begun.
 pub struct Session<'a> {

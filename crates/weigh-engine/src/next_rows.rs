@@ -71,13 +71,13 @@ pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::late::AGE;
     use crate::row::RowKey;
-    use crate::schedule::Schedule;
     use paired::doubt::{Doubt, Withheld};
     use paired::simulated::white_row;
     use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
+    use weigh_verdict::late::AGE;
+    use weigh_verdict::schedule::Schedule;
 
     /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
     fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::command_comparison::ExpectedExit;
-use super::work::{OWN_OPERATIONS, UserLoad, WHOLE_RUNS, Work};
+use super::work::{OWN_OPERATIONS, UserLoad, Work};
 use super::wrong_answers::WrongAnswers;
 use paired::histogram::Histogram;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::printable;
 use weigh_model::workload::detail::Detail;
+use weigh_model::workload::metric::WHOLE_RUNS;
 use weigh_model::workload::metric::{Direction, Percentile};
 use weigh_model::workload::sample::{OwnReading, Sample};
 use weigh_workload::catalogue::Workload;

@@ -7,13 +7,8 @@ use std::time::Duration;
 
 use super::detail::DetailProgress;
 use super::effects;
-use super::family;
-use super::outside::OutsideUse;
-use super::pairs::gather;
-use super::prior_row::{PastReading, PriorRow};
 use super::request::Request;
 use super::row::{RowKey, RowState};
-use super::schedule::Schedule;
 use super::stored_design::design;
 use super::work::Work;
 use paired::design::Design;
@@ -25,6 +20,11 @@ use weigh_model::result::summary::Failure;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{Point, RowSamples};
 use weigh_model::workload::metric::Metric;
+use weigh_verdict::family;
+use weigh_verdict::outside::OutsideUse;
+use weigh_verdict::pairs::gather;
+use weigh_verdict::prior_row::{PastReading, PriorRow};
+use weigh_verdict::schedule::Schedule;
 
 /// Measurements before this session; empty for a new experiment.
 #[derive(Debug, Default)]

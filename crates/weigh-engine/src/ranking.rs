@@ -2,11 +2,11 @@
 
 use super::command_times::command_times;
 use super::provenance::Provenance;
-use super::work::WHOLE_RUNS;
 use weigh_model::record::{ExperimentKind, Startup, Stored};
 use weigh_model::result::summary::Row;
 use weigh_model::result::versus::{Ranked, SHELL_START_NS, Versus};
 use weigh_model::shell::command_line;
+use weigh_model::workload::metric::WHOLE_RUNS;
 
 /// Returns further results of commands compared with each other, as `origin` requested them.
 pub fn versus(stored: &Stored, origin: Option<&Provenance>, results: &[Row]) -> Option<Versus> {

@@ -2,13 +2,6 @@
 
 use std::time::Duration;
 
-use super::family::ClaimWeights;
-use super::gate;
-use super::interleaved::{self, Claims};
-use super::late::{self, AGE, Late};
-use super::outside::OutsideUse;
-use super::prior_row::PriorRow;
-use super::schedule::{PILOT_PAIRS, Schedule, plan};
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::design::Design;
@@ -20,6 +13,13 @@ use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme, StartScales};
 use weigh_model::workload::metric::Metric;
+use weigh_verdict::family::ClaimWeights;
+use weigh_verdict::gate;
+use weigh_verdict::interleaved::{self, Claims};
+use weigh_verdict::late::{self, AGE, Late};
+use weigh_verdict::outside::OutsideUse;
+use weigh_verdict::prior_row::PriorRow;
+use weigh_verdict::schedule::{PILOT_PAIRS, Schedule, plan};
 
 /// One of so many sequential pairs is clean: the coins of this pair and of the one before decide that. Clean
 /// pairs have to confirm a favourable verdict.
@@ -178,7 +178,7 @@ impl RowState {
             judgement,
             schedule: past.schedule.clone(),
             outside: past.outside.clone(),
-            late: Late { log_ratios: past.late.clone(), ..Late::default() },
+            late: Late::after(past.late.clone()),
             planned: past.planned,
             spent: past.spent,
             measured: past.log_ratios.len(),

@@ -137,6 +137,7 @@ mod tests {
     use super::*;
     use crate::example;
     use crate::request::{LoadRamp, Plan};
+    use weigh_model::example::point;
     use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::record::StoredWork;
     use weigh_model::role::SampleRole;
@@ -153,7 +154,7 @@ mod tests {
             let driver = CustomReadingMean { unit: "%".into(), sum: 10.0 * luck, launches: 1 };
             row.add(Kept {
                 row: (work, ArmId::BASELINE),
-                point: Point { role, ..example::point(number, rate * luck + number as f64) },
+                point: Point { role, ..point(number, rate * luck + number as f64) },
                 copy_rates: Vec::new(),
                 further: None,
                 totals: Totals {

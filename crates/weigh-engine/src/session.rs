@@ -13,7 +13,6 @@ use super::host::turns::obstacle;
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
 use super::nothing_left::nothing_left;
-use super::pairs::gather;
 use super::platform::Stop;
 use super::prior_sessions::PriorSessions;
 use super::programs::check_programs;
@@ -35,6 +34,7 @@ use weigh_station::Station;
 use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{Named, Reach, not_elsewhere};
+use weigh_verdict::pairs::gather;
 use weigh_workload::executable::{Executable, VARIABLE};
 
 /// An experiment that was begun; whatever became of it is in the store.

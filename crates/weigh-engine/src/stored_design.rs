@@ -1,9 +1,9 @@
 //! The design of a stored experiment: what its judgements promise.
 
 use super::effects;
-use super::family;
 use paired::design::Design;
 use weigh_model::record::Stored;
+use weigh_verdict::family;
 
 /// The design that an experiment was made with.
 pub fn design(stored: &Stored) -> Design {

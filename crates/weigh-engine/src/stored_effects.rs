@@ -1,15 +1,15 @@
 //! The effects of a full factorial design, from the pairs of a stored experiment.
 
 use super::effects::{contrasts, factorial, withhold};
-use super::log_ratio::{bound, percent};
-use super::pairs::Measurements;
-use super::schedule::plan;
 use paired::Verdict;
 use paired::betting::{Betting, Start};
 use paired::judge::Judgement;
 use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::factorial::FactorialEffect;
+use weigh_verdict::log_ratio::{bound, percent};
+use weigh_verdict::pairs::Measurements;
+use weigh_verdict::schedule::plan;
 
 /// A claim on an effect of a workload, as while it was measured.
 pub struct Claimed {

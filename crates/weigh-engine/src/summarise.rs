@@ -1,23 +1,12 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
-use super::disturbed;
-use super::evidence;
-use super::family;
-use super::gate;
-use super::interleaved::least_favourable;
 use super::load_compared::{compared_loads, on_curve};
-use super::log_ratio::{bound, percent, preliminary};
-use super::metrics;
-use super::notes::{self, Judged};
-use super::pairs::{Measurements, gather};
 use super::provenance::Provenance;
 use super::ranking;
 use super::request::Request;
-use super::sets::{self, Set};
 use super::stored_design::design;
 use super::stored_effects;
-use super::stored_guards::{guard, scheme_of};
 use super::times;
 use paired::betting::Betting;
 use paired::design::Design;
@@ -43,6 +32,17 @@ use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::SampleMetric;
 use weigh_treatment::differences::differences;
+use weigh_verdict::disturbed;
+use weigh_verdict::evidence;
+use weigh_verdict::family;
+use weigh_verdict::gate;
+use weigh_verdict::interleaved::least_favourable;
+use weigh_verdict::log_ratio::{bound, percent, preliminary};
+use weigh_verdict::metrics;
+use weigh_verdict::notes::{self, Judged};
+use weigh_verdict::pairs::{Measurements, gather};
+use weigh_verdict::sets::{self, Set};
+use weigh_verdict::stored_guards::{guard, scheme_of};
 
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {

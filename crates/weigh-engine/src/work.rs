@@ -13,11 +13,12 @@ use weigh_model::result::curve::OnCurve;
 use weigh_model::result::versus::WORK;
 use weigh_model::result::work_name::{BESIDE, WorkName};
 use weigh_model::shell::command_line;
+use weigh_model::workload::metric::WHOLE_RUNS;
 use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 use weigh_model::workload::suite::Member;
 use weigh_workload::catalogue::Workload;
 use weigh_workload::executable::{Executable, Length};
-use weigh_workload::interpreted::{self, Interpreted, RUNS, WorkAmount};
+use weigh_workload::interpreted::{self, Interpreted, WorkAmount};
 use weigh_workload::launcher::Job;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::stdout_use::StdoutUse;
@@ -28,9 +29,6 @@ const KERNEL_TIMEOUT_MS: u64 = 120_000;
 /// re-aim gives each user ten seconds.
 const MS_PER_USER: u64 = 10_000;
 
-/// The unit of a command that is timed as a whole. No sample that a command prints may be in it, so
-/// that the two are never held against each other.
-pub const WHOLE_RUNS: &str = RUNS;
 /// The unit of the sample that a command prints without one.
 pub const OWN_OPERATIONS: &str = "ops/s";
 

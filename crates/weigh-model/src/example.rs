@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::facts::Facts;
-use crate::ids::SetId;
+use crate::ids::{PairId, SetId};
 use crate::result::alike;
 use crate::result::cost::AddedCost;
 use crate::result::imported::{Better, Figure, File, Imported};
@@ -13,12 +13,15 @@ use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use crate::result::quantity::{Amounts, of_before};
 use crate::result::run;
 use crate::result::run::{RunReport, RunRow, RunSample, RunSeries};
+use crate::result::scheme::Scheme;
 use crate::result::summary::{
     AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
 use crate::result::versus::{CommandTimes, Ranked, Versus, WORK};
 use crate::result::warning::Warning;
 use crate::result::work_name::WorkName;
+use crate::role::SampleRole;
+use crate::samples::Point;
 use paired::Verdict;
 
 /// Every system call audited, on a machine like those that people have.
@@ -526,5 +529,30 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
         after_treated: false,
         set: SetId(0),
         is_disturbed: false,
+    }
+}
+
+/// A sample of this rate, the first of which is of pair 0.
+pub fn point(pair: usize, rate: f64) -> Point {
+    Point {
+        is_treated: false,
+        is_first: true,
+        role: SampleRole::Compared,
+        scheme: Scheme::Sequential,
+        after_treated: false,
+        set: SetId(0),
+        pair: PairId(pair),
+        started_s: pair as f64,
+        operations: rate,
+        elapsed_s: 1.0,
+        rate,
+        cpu_ns_per_op: None,
+        waiting_share: None,
+        waiting_share_before: None,
+        stolen_share: None,
+        was_throttled: false,
+        exit_code: 0,
+        rate_over_all: 1.0,
+        outside: None,
     }
 }

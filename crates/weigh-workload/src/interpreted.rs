@@ -12,13 +12,12 @@ use serde::Deserialize;
 use super::catalogue::Workload;
 use rustix::process::geteuid;
 use trust::program;
+use weigh_model::workload::metric::WHOLE_RUNS;
 
 /// Their group, and what their names begin with.
 pub const GROUP: &str = "interp";
 /// The unit of a program that repeats its work and times it.
 pub const OPERATIONS: &str = "ops/s";
-/// The unit of a program that is timed from its execution to its end.
-pub const RUNS: &str = "runs/s";
 
 macro_rules! text {
     ($file:literal) => {
@@ -138,7 +137,7 @@ impl Interpreted {
 
     /// The unit of its rate.
     pub fn unit(&self) -> &'static str {
-        if self.times_itself() { OPERATIONS } else { RUNS }
+        if self.times_itself() { OPERATIONS } else { WHOLE_RUNS }
     }
 
     /// As the catalogue has it.

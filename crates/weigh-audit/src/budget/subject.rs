@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::treated::{ARM, Treated};
-use weigh_engine::evidence::Sums;
 use weigh_engine::parse_sample::hold_unit;
 use weigh_engine::platform::Stop;
 use weigh_engine::resolve::resolve;
@@ -16,6 +15,7 @@ use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::sample::Sample;
 use weigh_treatment::ApplyContext;
 use weigh_treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
+use weigh_verdict::evidence::Sums;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::Job;
 

@@ -3,9 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::family::weights;
-use crate::log_ratio::percent;
-use crate::pairs::{Measurements, gather};
 use crate::stored_design::design;
 use crate::summarise::summarise;
 use paired::Verdict;
@@ -18,6 +15,9 @@ use weigh_model::result::calibration::{PeriodicExperiments, PlantedExperiments, 
 use weigh_model::result::summary::Failure;
 use weigh_model::result::work_name::WorkName;
 use weigh_treatment::kind::planted::{PERIODIC_EVERY, PERIODIC_PPM, true_effect};
+use weigh_verdict::family::weights;
+use weigh_verdict::log_ratio::percent;
+use weigh_verdict::pairs::{Measurements, gather};
 
 struct PlantedRow {
     workload: WorkName,

@@ -3,14 +3,14 @@
 use super::*;
 use crate::engine::{fresh_rows, run_set};
 use crate::order::Coins;
-use crate::outside::OutsideUse;
 use crate::plan::simulated::{Nobody, unit};
 use crate::platform::Readings;
-use crate::prior_row::PriorRow;
-use crate::schedule::Schedule;
 use paired::design::Design;
 use weigh_model::ids::{PairId, SetId, WorkId};
 use weigh_model::result::scheme::Scheme;
+use weigh_verdict::outside::OutsideUse;
+use weigh_verdict::prior_row::PriorRow;
+use weigh_verdict::schedule::Schedule;
 
 /// A machine on which a sample takes 100 ms and a launch of the pass `launch_ms`.
 struct Fake {

@@ -10,7 +10,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use super::{BesidesSample, Host};
-use crate::late::AGE;
 use crate::platform::{PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop};
 use crate::row::RowKey;
 use crate::work::Work;
@@ -24,6 +23,7 @@ use weigh_model::workload::metric::{CLIPPED, Direction, INTERLEAVED};
 use weigh_model::workload::sample::{OwnReading, Sample};
 use weigh_station::arms::{LaunchOfPairError, Proved};
 use weigh_treatment::{Named, Reach};
+use weigh_verdict::late::AGE;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{Job, Launched};
 

@@ -235,9 +235,9 @@ mod tests {
     use super::super::drive;
     use super::super::simulated::{Simulated, Watcher, normal, points};
     use super::*;
-    use crate::example;
     use crate::platform::SampleError;
     use crate::ramp::default_points;
+    use weigh_model::example::point;
     use weigh_model::ids::{ArmId, SetId};
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let mut clock = 0.0;
         let mut sample = |pair, is_treated| {
             clock += 1.0;
-            Point { is_treated, started_s: clock, ..example::point(pair, 100.0 * clock) }
+            Point { is_treated, started_s: clock, ..point(pair, 100.0 * clock) }
         };
         let one = [sample(0, false), sample(0, true)];
         let two = [sample(0, true), sample(0, false), sample(1, true)];

@@ -164,7 +164,9 @@ pub enum Warning {
     RequestOfRunUnread { problem: String },
     #[error("{machine}: its BTU is incomplete, so it has no rank.")]
     BtuIncomplete { machine: String },
-    #[error("{machine}: one sweep gives no interval, so the machine's rank is uncertain. Measure more sweeps.")]
+    #[error(
+        "{machine}: one sweep gives no interval, so the machine's rank is uncertain. Measure more sweeps."
+    )]
     OneSweep { machine: String },
     #[error("{machine}: its links lost more packets than the grid drops on purpose.")]
     LinksLostPackets { machine: String },

@@ -372,7 +372,9 @@ fn tell_failure(state: &BootState, request: &Request, store: &Store) -> Result<(
     let what = format!("boot {} (`{label}`) {BOOT_FAILED}", state.boots);
     output::problem(&what);
     if state.failures + 1 >= MOST_FAILURES {
-        return Err(format!("{what}. This happened {MOST_FAILURES} times in succession: check that the kernel boots on this machine"));
+        return Err(format!(
+            "{what}. This happened {MOST_FAILURES} times in succession: check that the kernel boots on this machine"
+        ));
     }
     let warning = Warning::BootFailed { boot: state.boots, arm: label.clone() };
     store.add_warning(&state.experiment, &warning).map_err(|error| error.to_string())

@@ -8,7 +8,6 @@ use clap::ColorChoice;
 
 use super::output;
 use paired::Verdict;
-use weigh_engine::log_ratio::{bound, percent, preliminary};
 use weigh_engine::platform::Observer;
 use weigh_engine::request::{Printout, ProgressSink, Taken};
 use weigh_engine::row::RowState;
@@ -20,6 +19,7 @@ use weigh_report::display::{Display, stderr_size};
 use weigh_report::live::Live;
 use weigh_report::live_view::{LiveRow, RowProgress, Stage};
 use weigh_report::text::wrap;
+use weigh_verdict::log_ratio::{bound, percent, preliminary};
 
 /// A person, or a log.
 pub struct Terminal {

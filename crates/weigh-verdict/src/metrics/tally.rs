@@ -1,7 +1,6 @@
 //! Resources that the operations of a row used, and the row's mean rates.
 
 use crate::pair_roles::{PairsByRole, sort};
-use crate::work::WHOLE_RUNS;
 use paired::Interval;
 use paired::mean_rate::{Exposure, mean_ratio};
 use weigh_model::ids::Side;
@@ -9,6 +8,7 @@ use weigh_model::result::load::DRIVER_READING;
 use weigh_model::result::metrics::{Resources, Used};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::samples::{CustomReadingMean, Point, RowSamples, Totals};
+use weigh_model::workload::metric::WHOLE_RUNS;
 
 /// A row beside its judgement.
 pub struct Tally<'a> {

@@ -31,6 +31,11 @@ pub struct Late {
 }
 
 impl Late {
+    /// Continues a row that has these old pairs.
+    pub fn after(log_ratios: Vec<f64>) -> Late {
+        Late { log_ratios, ..Late::default() }
+    }
+
     /// How long the first old pair takes, besides the time of a young one; nothing if the row takes none or
     /// has one.
     pub fn time_left_s(&self) -> f64 {

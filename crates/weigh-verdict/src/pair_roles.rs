@@ -103,7 +103,7 @@ fn log_ratio([first, second]: [&Point; 2]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example;
+    use weigh_model::example::point;
 
     /// Pairs numbered from 0, and then from 0 in the next set: `p` is a sequential pair of a pilot, `t` is
     /// interleaved, `s` is sequential.
@@ -122,7 +122,7 @@ mod tests {
                 };
                 for is_first in [true, false] {
                     let is_treated = !is_first;
-                    let point = example::point(pair, 1.0);
+                    let point = point(pair, 1.0);
                     of_row.points.push(Point {
                         set: SetId(set),
                         role,

@@ -1,0 +1,32 @@
+//! Which pairs of an experiment count, and what a row may claim from them.
+//!
+//! The engine applies these rules while it measures, and to the stored samples afterwards, so both give the same
+//! verdict. The crate starts nothing and reads no files: it knows only samples ([`weigh_model::samples`]) and the
+//! statistics of [`paired`].
+//!
+//! - [`schedule`]: whether the next pair is interleaved or sequential; [`pair_roles`] computes it from the store;
+//! - [`pairs`] joins the samples of each pair; [`sets`] and [`family`] say which claims are tested together;
+//! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold a claim that interleaved pairs do not support;
+//! - [`disturbed`], [`drift`], [`notes`]: what a reader must know of a row; [`metrics`]: its results besides the rate.
+//!
+//! Start with [`pairs::gather`].
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod disturbed;
+pub mod drift;
+pub mod evidence;
+pub mod family;
+pub mod gate;
+pub mod interleaved;
+pub mod late;
+pub mod log_ratio;
+pub mod metrics;
+pub mod notes;
+pub mod outside;
+pub mod pair_roles;
+pub mod pairs;
+pub mod prior_row;
+pub mod schedule;
+pub mod sets;
+pub mod stored_guards;
