@@ -57,6 +57,17 @@ impl Measure {
         self.highest(samples, has_enough)
     }
 
+    /// Returns true if a point without enough samples in rounds is shown to be better: all that it has are
+    /// higher than all that the best one has in rounds. A higher median of a few samples is chance.
+    pub fn is_exceeded(self, samples: &[RampSample], best: usize) -> bool {
+        let in_rounds = samples.iter().filter(|one| one.users == best && one.round.is_some());
+        let highest = in_rounds.map(self.value).fold(0.0, f64::max);
+        points(samples).into_iter().any(|users| {
+            let mut own = samples.iter().filter(|one| one.users == users);
+            users != best && own.all(|one| (self.value)(one) > highest)
+        })
+    }
+
     /// The point with the highest median of those that are wanted.
     pub fn highest(
         self,

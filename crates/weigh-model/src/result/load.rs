@@ -188,8 +188,7 @@ pub struct LoadPeak {
 /// The best point by a measure, with all that cannot be told apart from it; `None` where a point is higher in
 /// the table that has too few samples in rounds.
 fn best_of(measure: Measure, samples: &[RampSample]) -> Option<(usize, Vec<usize>)> {
-    let highest = measure.highest(samples, |_| true);
-    let best = measure.best(samples).filter(|best| highest == Some(*best))?;
+    let best = measure.best(samples).filter(|best| !measure.is_exceeded(samples, *best))?;
     Some((best, measure.alike(samples, best)))
 }
 
