@@ -288,6 +288,8 @@ mod tests {
     fn the_configuration_keeps_to_its_own_directory() {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("auditd");
+        let words = ["none", "incremental", "incremental_async", "data", "sync"];
+        assert_eq!(Flush::ALL.map(Flush::word), words);
         for flush in Flush::ALL {
             let text = AuditdConfiguration::new(directory.clone(), flush, true).text();
             let value = |key: &str| {
@@ -296,6 +298,8 @@ mod tests {
                 lines[0].split_once(" = ").unwrap().1.to_owned()
             };
             assert_eq!(value("flush "), flush.word());
+            let is_now_and_then = matches!(flush, Flush::Incremental | Flush::IncrementalAsync);
+            assert_eq!(value("freq "), if is_now_and_then { "50" } else { "0" });
             for path in [value("log_file "), value("plugin_dir ")] {
                 assert!(Path::new(&path).starts_with(&directory), "{path}");
             }
@@ -309,7 +313,8 @@ mod tests {
         assert!(!is_in_log(&log, "marker").unwrap(), "not written yet");
         fs::write(log.with_extension("log.1"), "a marker").unwrap();
         fs::write(&log, "other").unwrap();
-        assert!(is_in_log(&log, "marker").unwrap());
+        assert!(is_in_log(&log, "marker").unwrap() && is_in_log(&log, "the").unwrap());
+        assert!(!is_in_log(&log, "xyz").unwrap());
         fs::remove_file(&log).unwrap();
         fs::create_dir(&log).unwrap();
         let problem = is_in_log(&log, "marker").unwrap_err().to_string();

@@ -102,6 +102,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_fiftieth_record_is_to_be_flushed() {
+        let file = tempfile::tempfile().unwrap();
+        let flush = SharedFlushState::default();
+        let is_wanted = || flush.0.lock().unwrap().wanted.take().is_some();
+        // No thread takes what is to be flushed.
+        let mut log = LogFile {
+            path: PathBuf::new(),
+            file: Arc::new(file),
+            file_bytes: 0,
+            unflushed_records: 0,
+            flush: Arc::clone(&flush),
+        };
+        let wanted: Vec<u32> = (1..=150)
+            .filter(|_| {
+                log.write(b"record\n").unwrap();
+                is_wanted()
+            })
+            .collect();
+        assert_eq!(wanted, [50, 100, 150]);
+    }
+
+    #[test]
+    fn nothing_is_flushed_any_more_after_waiting_for_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut log = LogFile::create(&directory.path().join("audit.log")).unwrap();
+        for _ in 0..5 {
+            (0..50).for_each(|_| log.write(b"record\n").unwrap());
+            log.wait_until_flushed();
+            let state = log.flush.0.lock().unwrap();
+            assert!(state.wanted.is_none() && !state.is_flushing);
+        }
+    }
+
+    #[test]
     fn a_full_file_is_rotated_and_nothing_is_lost() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.log");

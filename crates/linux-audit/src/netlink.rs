@@ -290,8 +290,70 @@ fn decode(bytes: &[u8]) -> Option<Message> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::os::unix::net::UnixDatagram;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+
+    /// Rules in the order of the lists of a kernel that is made up for a test.
+    #[derive(Clone, Default)]
+    pub(crate) struct MadeUpKernel {
+        rules: Arc<Mutex<Vec<Rule>>>,
+    }
+
+    impl MadeUpKernel {
+        pub(crate) fn rules(&self) -> Vec<Rule> {
+            self.rules.lock().unwrap().clone()
+        }
+
+        /// Adds a rule as `AUDIT_ADD_RULE` does; 0 or the number of an error.
+        pub(crate) fn add(&self, rule: &Rule) -> i32 {
+            let (mut rules, listed) = (self.rules.lock().unwrap(), rule.clone().listed());
+            if rules.contains(&listed) {
+                return libc::EEXIST;
+            }
+            let place = if *rule == listed { rules.len() } else { 0 };
+            rules.insert(place, listed);
+            0
+        }
+
+        fn delete(&self, rule: &Rule) -> i32 {
+            let mut rules = self.rules.lock().unwrap();
+            let place = rules.iter().position(|one| one == rule);
+            let Some(place) = place else { return libc::ENOENT };
+            rules.remove(place);
+            0
+        }
+
+        /// A client of this kernel, which answers it until the test program ends.
+        pub(crate) fn client(&self) -> Client {
+            let (client, socket) = client();
+            let kernel = self.clone();
+            std::thread::spawn(move || kernel.answer_requests(&socket));
+            client
+        }
+
+        fn answer_requests(&self, socket: &UnixDatagram) {
+            let mut bytes = vec![0; 4096];
+            while let Ok(received_bytes @ 1..) = socket.recv(&mut bytes) {
+                let Message { kind, sequence, payload } = decode(&bytes[..received_bytes]).unwrap();
+                let rule = Rule::from_bytes(payload);
+                let error = match kind {
+                    message::ADD_RULE => self.add(&rule),
+                    message::DEL_RULE => self.delete(&rule),
+                    _ => 0,
+                };
+                answer(socket, NLMSG_ERROR, sequence, &(-error).to_ne_bytes());
+                if kind == message::LIST_RULES {
+                    for rule in self.rules() {
+                        answer(socket, kind, sequence, rule.as_bytes());
+                    }
+                    answer(socket, NLMSG_DONE, sequence, &DONE);
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_message_survives_encoding() {
@@ -306,5 +368,104 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(decode(&bytes[..length]).is_none(), "{length} bytes were taken for a message");
         }
+    }
+
+    #[test]
+    fn a_request_states_its_length_and_asks_for_an_acknowledgement() {
+        let bytes = encode(message::GET, 7, b"mark");
+        assert_eq!(bytes[..4], 20_u32.to_ne_bytes());
+        assert_eq!(bytes[6..8], 5_u16.to_ne_bytes(), "NLM_F_REQUEST and NLM_F_ACK");
+    }
+
+    const DONE: [u8; 4] = [0; 4];
+
+    /// A client, and the end of its socket where the kernel would be.
+    fn client() -> (Client, UnixDatagram) {
+        let (here, kernel) = UnixDatagram::pair().unwrap();
+        here.set_read_timeout(Some(REPLY_TIMEOUT)).unwrap();
+        (Client { socket: here.into(), sequence: 0 }, kernel)
+    }
+
+    fn answer(kernel: &UnixDatagram, kind: u16, sequence: u32, payload: &[u8]) {
+        kernel.send(&encode(kind, sequence, payload)).unwrap();
+    }
+
+    /// The next request.
+    fn asked(kernel: &UnixDatagram) -> Message {
+        let mut bytes = vec![0; 4096];
+        let received_bytes = kernel.recv(&mut bytes).unwrap();
+        decode(&bytes[..received_bytes]).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_whole_once_it_is_there_and_acknowledged() {
+        let (mut client, kernel) = client();
+        let status: Vec<u8> = (0_u32..11).flat_map(u32::to_ne_bytes).collect();
+        // To a question that was given up.
+        answer(&kernel, NLMSG_ERROR, 0, &(-libc::EPERM).to_ne_bytes());
+        answer(&kernel, NLMSG_ERROR, 1, &DONE);
+        answer(&kernel, message::GET, 1, &status);
+        assert_eq!(client.status().unwrap().pid, 3);
+        answer(&kernel, message::GET, 2, &status);
+        answer(&kernel, NLMSG_ERROR, 2, &DONE);
+        assert_eq!(client.status().unwrap().pid, 3);
+        assert_eq!([asked(&kernel), asked(&kernel)].map(|request| request.sequence), [1, 2]);
+        answer(&kernel, NLMSG_ERROR, 3, &DONE);
+        answer(&kernel, message::GET_FEATURE, 3, &status[..16]);
+        assert_eq!(client.features().unwrap(), Features::parse(&status[..16]).unwrap());
+        assert_eq!(asked(&kernel).kind, message::GET_FEATURE);
+        answer(&kernel, NLMSG_ERROR, 4, &DONE);
+        answer(&kernel, message::GET, 4, &status[..8]);
+        assert!(client.status().unwrap_err().to_string().contains("no audit status"));
+    }
+
+    #[test]
+    fn a_list_has_all_up_to_its_end() {
+        let (mut client, kernel) = client();
+        let rules = [7, 8].map(|loginuid| Rule::always_exit(loginuid, "k"));
+        answer(&kernel, NLMSG_ERROR, 1, &DONE);
+        for (kind, rule) in [message::LIST_RULES, message::SYSCALL, message::LIST_RULES]
+            .into_iter()
+            .zip([&rules[0], &rules[0], &rules[1]])
+        {
+            answer(&kernel, kind, 1, rule.as_bytes());
+        }
+        answer(&kernel, NLMSG_DONE, 1, &DONE);
+        assert_eq!(client.rules().unwrap(), rules);
+        assert_eq!(asked(&kernel).kind, message::LIST_RULES);
+    }
+
+    #[test]
+    fn a_change_is_sent_as_it_was_asked_for_and_a_refusal_is_an_error() {
+        let (mut client, kernel) = client();
+        let rule = Rule::always_exit(7, "k");
+        let features = Features::parse(&[0; 12]).unwrap();
+        let on = AuditSetting::Enabled(1);
+        type Change<'a> = Box<dyn Fn(&mut Client) -> io::Result<()> + 'a>;
+        let changes: [(Change, u16, &[u8]); 5] = [
+            (Box::new(|to| to.set_features(features)), message::SET_FEATURE, &features.encode()),
+            (Box::new(|to| to.set(on)), message::SET, &on.encode()),
+            (Box::new(|to| to.add_rule(&rule)), message::ADD_RULE, rule.as_bytes()),
+            (Box::new(|to| to.delete_rule(&rule)), message::DEL_RULE, rule.as_bytes()),
+            (Box::new(|to| to.send_text("mark")), message::TRUSTED_APP, b"mark\0"),
+        ];
+        for (number, (change, kind, payload)) in (0..).zip(changes) {
+            answer(&kernel, NLMSG_ERROR, 2 * number + 1, &DONE);
+            change(&mut client).unwrap();
+            let request = asked(&kernel);
+            assert_eq!((request.kind, &request.payload[..]), (kind, payload));
+            answer(&kernel, NLMSG_ERROR, 2 * number + 2, &(-libc::EEXIST).to_ne_bytes());
+            let refused = change(&mut client).unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EEXIST));
+            asked(&kernel);
+        }
+    }
+
+    #[test]
+    fn the_longest_record_is_received_whole_and_finds_room() {
+        let (client, kernel) = client();
+        answer(&kernel, message::SYSCALL, 0, &[b'x'; 8970]);
+        assert_eq!(receive(&client.socket).unwrap().payload.len(), 8970);
+        assert_eq!(failed_tries(&client.socket).unwrap(), 0);
     }
 }

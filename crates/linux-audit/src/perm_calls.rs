@@ -104,3 +104,40 @@ pub fn calls(perm: &str, is_32_bit: bool) -> Vec<&'static str> {
     calls.retain(|call| seen.insert(*call));
     calls
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_letter_has_its_calls_and_opening_is_reading_and_writing() {
+        for (call, letters) in [
+            ("openat", "rw"),
+            ("rename", "w"),
+            ("readlink", "r"),
+            ("quotactl", "rw"),
+            ("execve", "x"),
+            ("chmod", "a"),
+            ("link", "wa"),
+            (QUOTACTL_FD, "rw"),
+            (GETXATTRAT, "r"),
+            (FCHMODAT2, "a"),
+        ] {
+            for letter in ["r", "w", "x", "a"] {
+                let has = calls(letter, false).contains(&call);
+                assert_eq!(has, letters.contains(letter), "{call} {letter}");
+            }
+        }
+        assert_eq!(calls("", true), [""; 0]);
+    }
+
+    #[test]
+    fn calls_of_32_bit_processes_are_listed_for_them_alone_and_none_twice() {
+        for (perm, call) in [("w", "truncate64"), ("a", "chown32")] {
+            assert!(calls(perm, true).contains(&call) && !calls(perm, false).contains(&call));
+        }
+        let all = calls("rwxa", true);
+        let different: std::collections::BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(all.len(), different.len());
+    }
+}

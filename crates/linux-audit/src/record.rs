@@ -48,6 +48,19 @@ mod tests {
         assert_eq!(field(SYSCALL, "tty"), None);
     }
 
+    #[test]
+    fn a_value_ends_with_its_quotes_its_word_its_line_or_the_record() {
+        for end in ["", " uid=0", "\n", "\0"] {
+            let text = format!("audit(1.2:3): auid=7{end}");
+            assert_eq!(field(text.as_bytes(), "auid"), Some(&b"7"[..]), "{end:?}");
+        }
+        assert_eq!(field(b"audit(1.2:3): a=", "a"), Some(&b""[..]));
+        assert_eq!(field(b"audit(1.2:3): key=\"open", "key"), None);
+        assert_eq!(number(SYSCALL, "comm"), None);
+        assert_eq!(serial(b"type=SYSCALL msg=audit(1.2:3): "), None);
+        assert_eq!(serial(b"audit(1.2): "), None);
+    }
+
     proptest! {
         #[test]
         fn foreign_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {

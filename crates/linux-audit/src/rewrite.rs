@@ -266,8 +266,37 @@ fn exempt_calls(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::rule_set::LineOutcome;
     use super::*;
+
+    /// A line that became this rule.
+    fn loaded(text: &str, rule: Rule) -> RuleLine {
+        RuleLine {
+            file: "a.rules".into(),
+            number: 1,
+            text: text.into(),
+            outcome: LineOutcome::Loaded,
+            warnings: Vec::new(),
+            rules: vec![rule],
+            is_prepended: text.starts_with("-A"),
+            is_confined: false,
+        }
+    }
+
+    /// A rule with one of the kernel's words replaced: `struct audit_rule_data` has its list at 0, its action
+    /// at 4, its calls from 12 and the kinds of its fields from 268.
+    fn changed(rule: &Rule, at: usize, word: u32) -> Rule {
+        let mut bytes = rule.as_bytes().to_vec();
+        bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+        Rule::from_bytes(bytes)
+    }
+
+    /// `-w DIRECTORY -p r -k k`.
+    fn of_directory(directory: &str) -> Rule {
+        changed(&Rule::watch(Path::new(directory), "k").listed(), 268, field::DIR)
+    }
 
     #[test]
     fn conditions_are_put_in_the_order_of_their_cost_and_the_abi_stays_first() {
@@ -337,16 +366,7 @@ mod tests {
 
     #[test]
     fn an_exemption_spares_the_rules_that_are_in_force_besides() {
-        let line = RuleLine {
-            file: "a.rules".into(),
-            number: 1,
-            text: "-a always,exit -S all -F auid=7 -k k".into(),
-            outcome: LineOutcome::Loaded,
-            warnings: Vec::new(),
-            rules: vec![Rule::always_exit(7, "k")],
-            is_prepended: false,
-            is_confined: false,
-        };
+        let line = loaded("-a always,exit -S all -F auid=7 -k k", Rule::always_exit(7, "k"));
         let present = RuleLine { outcome: LineOutcome::Present, rules: Vec::new(), ..line.clone() };
         let exemption = |lines: &[RuleLine], host: &[Rule]| {
             proposals(lines, host, &[("sendto", 44), ("read", 0)])
@@ -360,5 +380,90 @@ mod tests {
         let besides = exemption(&lines, &[sendto, Rule::always_exit(8, "k")]).unwrap();
         assert!(besides.gives_up.unwrap().contains("for 2 rules on every system call"));
         assert_eq!(exemption(&lines[1..], &[Rule::always_exit(8, "k")]), None);
+    }
+
+    #[test]
+    fn each_watch_of_a_directory_is_proposed_with_its_calls_and_all_of_them_together() {
+        let lines = [
+            loaded("-w /etc/ -p r -k k", of_directory("/etc")),
+            loaded("-w /etc/shadow -p r -k k", Rule::watch(Path::new("/etc/shadow"), "k")),
+            loaded("-A always,exit -F dir=/usr -F perm=r -k k", of_directory("/usr")),
+        ];
+        let found = listed_calls(&lines);
+        let titles: Vec<&str> = found.iter().map(|one| &*one.title).collect();
+        let each = "list the system calls in the watch of";
+        let all = "list the system calls in all 2 directory watches";
+        assert_eq!(titles, [&*format!("{each} /etc"), &*format!("{each} /usr"), all]);
+        let [etc, usr, both] = found.as_slice() else { panic!("{found:?}") };
+        let reading = calls("r", false).join(",");
+        let b64 = format!("-a always,exit -F arch=b64 -S {reading} -F dir=/etc -F perm=r -k k");
+        assert!(etc.with[0] == b64 && etc.with[1].starts_with("-a always,exit -F arch=b32 -S "));
+        assert!(usr.with.iter().all(|line| line.starts_with("-A always,exit ")), "{usr:?}");
+        assert_eq!((&both.replaces[..], both.with_each()), (&[0, 2][..], 2));
+        assert_eq!(both.with, [&etc.with[..], &usr.with].concat());
+        assert_eq!(listed_calls(&lines[..2]).len(), 1);
+    }
+
+    #[test]
+    fn only_what_the_kernel_looks_at_after_every_call_is_a_watch_of_a_directory() {
+        let watch = of_directory("/etc");
+        let is_watch = |rules: Vec<Rule>| {
+            directory_watch(&RuleLine { rules, ..loaded("-w /etc", watch.clone()) }).is_some()
+        };
+        assert!(is_watch(vec![watch.clone()]) && !is_watch(vec![watch.clone(), watch.clone()]));
+        for (at, word) in
+            [(0, 1), (4, 0), (12, 0), (268, field::WATCH), (272, field::PID), (276, field::ARCH)]
+        {
+            assert!(!is_watch(vec![changed(&watch, at, word)]), "{at}");
+        }
+    }
+
+    #[test]
+    fn only_lines_whose_conditions_change_places_are_written_anew() {
+        let line = |text| loaded(text, Rule::always_exit(7, "k"));
+        let unloaded = line("-a always,exit -F exe=/x -F auid=1");
+        let lines = [
+            line("-a always,exit -F dir=/etc -F auid>=1000 -F key=k"),
+            line("-a always,exit -F auid>=1000 -F dir=/etc -F key=k"),
+            line("-a always,exit -F arch=b64 -F auid>=1000 -S open"),
+            RuleLine { rules: Vec::new(), ..unloaded },
+        ];
+        let proposal = cheap_conditions_first(&lines).unwrap();
+        assert_eq!(proposal.replaces, [0]);
+        assert_eq!(proposal.with, [&*lines[1].text]);
+        assert_eq!(cheap_conditions_first(&lines[1..]), None);
+        for (option, value, rank) in [
+            ("-S", "open", 2),
+            ("-F", "uid=0", 3),
+            ("-C", "uid!=euid", 4),
+            ("-F", "obj_user=x", 5),
+            ("-F", "subj_type!=y", 5),
+            ("-F", "key=k", 6),
+        ] {
+            assert_eq!(cost_rank(option, value), rank, "{value}");
+        }
+    }
+
+    #[test]
+    fn tmpfs_is_exempted_once_and_only_for_rules_that_record_paths() {
+        let exit = Rule::always_exit(7, "k").decode();
+        let [exempt, task] =
+            [RuleList::Filesystem, RuleList::Task].map(|list| Decoded { list, ..exit.clone() });
+        let proposal = exempt_tmpfs(std::slice::from_ref(&exit), &[]).unwrap();
+        assert_eq!(proposal.with, ["-a never,filesystem -F fstype=0x01021994"]);
+        assert_eq!(exempt_tmpfs(&[exit.clone(), exempt.clone()], &[]), None);
+        assert_eq!(exempt_tmpfs(&[exit], &[exempt]), None);
+        assert_eq!(exempt_tmpfs(&[task], &[]), None);
+    }
+
+    #[test]
+    fn calls_that_a_watch_can_match_are_not_exempted() {
+        let watch = of_directory("/etc").decode();
+        let hot = [("openat", 257), ("getppid", 110)];
+        let proposal = exempt_calls(std::slice::from_ref(&watch), &[], &hot).unwrap();
+        assert_eq!(proposal.with, ["-A never,exit -F arch=b64 -S getppid"]);
+        assert_eq!(exempt_calls(std::slice::from_ref(&watch), &[], &hot[..1]), None);
+        let never = Decoded { action: Action::Never, ..watch };
+        assert_eq!(exempt_calls(&[never], &[], &hot), None, "it is an exemption itself");
     }
 }

@@ -289,4 +289,58 @@ mod tests {
         assert_eq!(rule.word(STRINGS_BYTES_AT), 11);
         assert_eq!(rule.word(FIELD_COUNT_AT), 3);
     }
+
+    #[test]
+    fn all_system_calls_leave_the_word_of_their_classes_out() {
+        let mask = Rule::always_exit(1, "k").mask();
+        assert_eq!((mask.len(), mask[0], mask[62], mask[63]), (64, u32::MAX, u32::MAX, 0));
+    }
+
+    #[test]
+    fn only_a_whole_rule_of_the_list_task_that_says_never_is_one() {
+        for (list, action) in [(FILTER_TASK, ACTION_ALWAYS), (FILTER_EXIT, ACTION_NEVER)] {
+            assert!(!Rule::new(list, action).is_never_task(), "{list} {action}");
+        }
+        let whole = Rule::new(FILTER_TASK, ACTION_NEVER);
+        let cut = Rule(whole.0[..FIXED_BYTES - 1].to_vec());
+        assert!(whole.is_never_task() && !cut.is_never_task());
+    }
+
+    #[test]
+    fn a_login_uid_is_asked_for_by_equality_alone() {
+        let mut rule = Rule::always_exit(7, "k");
+        rule.set_word(OPERATORS_AT, 0x3000_0000);
+        assert_eq!(rule.loginuid(), None);
+    }
+
+    #[test]
+    fn one_more_condition_is_the_last_while_there_is_room_for_it() {
+        let rule = Rule::watch(Path::new("/x"), "k");
+        let longer = rule.for_nobody(7).unwrap();
+        let fields: Vec<(u32, u32, u32)> = longer.raw_fields().collect();
+        assert_eq!((fields.len(), fields[3]), (4, (field::LOGINUID, 7, OPERATOR_EQUAL)));
+        assert_eq!(longer.strings(), rule.strings());
+        let mut full = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
+        (1..64).for_each(|number| full.field(field::PID, number));
+        full = full.for_nobody(7).unwrap();
+        assert_eq!((full.raw_fields().count(), full.for_nobody(7)), (64, None));
+        full.set_word(FIELD_COUNT_AT, 65);
+        assert_eq!(full.for_nobody(7), None);
+        let cut = Rule(Rule::always_exit(7, "").0[..FIXED_BYTES - 1].to_vec());
+        assert_eq!((cut.for_nobody(7), cut.prepended()), (None, cut));
+        assert_eq!(rule.prepended(), rule, "it is for the front already");
+    }
+
+    #[test]
+    #[should_panic(expected = "up to 2047")]
+    fn a_system_call_beyond_the_mask_is_a_mistake() {
+        Rule::always_exit_of(&[2048], 7);
+    }
+
+    #[test]
+    #[should_panic(expected = "a handful of fields")]
+    fn a_field_too_many_is_a_mistake() {
+        let mut rule = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
+        (0..65).for_each(|number| rule.field(field::PID, number));
+    }
 }

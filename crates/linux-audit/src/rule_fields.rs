@@ -268,6 +268,68 @@ mod tests {
         assert!(!syscalls.is_all());
     }
 
+    #[test]
+    fn lists_actions_and_operators_have_the_kernels_numbers() {
+        let lists = [
+            RuleList::User,
+            RuleList::Task,
+            RuleList::Other(2),
+            RuleList::Other(3),
+            RuleList::Exit,
+            RuleList::Exclude,
+            RuleList::Filesystem,
+            RuleList::UringExit,
+            RuleList::Other(8),
+        ];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 8].map(decode_list), lists);
+        assert_eq!(decode_list(0x14), RuleList::Exit, "for the front of its list");
+        let actions = [Action::Never, Action::Possible, Action::Always, Action::Other(3)];
+        assert_eq!([0, 1, 2, 3].map(decode_action), actions);
+        for (bits, operator) in [
+            (0x4000_0000, Operator::Equal),
+            (0x3000_0000, Operator::NotEqual),
+            (0x1000_0000, Operator::Less),
+            (0x5000_0000, Operator::LessOrEqual),
+            (0x2000_0000, Operator::Greater),
+            (0x6000_0000, Operator::GreaterOrEqual),
+            (0x0800_0000, Operator::BitMask),
+            (0x4800_0000, Operator::BitTest),
+            (0, Operator::Other(0)),
+        ] {
+            assert_eq!(decode_operator(bits), operator);
+        }
+    }
+
+    #[test]
+    fn fields_have_the_numbers_of_the_kernels_header_and_the_names_of_auditctl() {
+        assert_eq!([200, 201, 202, 203].map(name), ["a0", "a1", "a2", "a3"]);
+        let Ok(header) = std::fs::read_to_string("/usr/include/linux/audit.h") else {
+            needs::skip("headers", "linux/audit.h is not installed");
+            return;
+        };
+        let defined = header.lines().filter_map(|line| {
+            let mut words = line.strip_prefix("#define")?.split_whitespace();
+            Some((words.next()?.strip_prefix("AUDIT_")?, words.next()?.parse::<u32>().ok()?))
+        });
+        let fields: Vec<(&str, u32)> = defined
+            .skip_while(|(name, _)| *name != "PID")
+            // A later header may have more.
+            .filter(|(_, kind)| matches!(kind, 0..=26 | 100..=113 | 210))
+            .take(42)
+            .collect();
+        assert_eq!(fields.last(), Some(&("FILTERKEY", 210)), "{fields:?}");
+        for (defined, kind) in fields {
+            let expected = match defined {
+                "LOGINUID" => "auid".to_owned(),
+                "WATCH" => "path".to_owned(),
+                "FILTERKEY" => "key".to_owned(),
+                other => other.to_lowercase(),
+            };
+            assert_eq!(name(kind), expected, "{kind}");
+        }
+        assert_eq!(name(114), "unknown");
+    }
+
     proptest! {
         #[test]
         fn foreign_bytes_never_panic(

@@ -147,4 +147,50 @@ mod tests {
         rule.action = Action::Never;
         assert_eq!(rule.kind_for(1).title(), "exemptions: every system call, dir= perm=");
     }
+
+    #[test]
+    fn other_lists_and_exemptions_have_titles_of_their_own() {
+        let lists = [
+            RuleList::Filesystem,
+            RuleList::Exclude,
+            RuleList::User,
+            RuleList::UringExit,
+            RuleList::Task,
+        ];
+        let titles = [
+            "exempt file systems",
+            "exempt record types",
+            "rules for messages of programs",
+            "rules for io_uring",
+            "rules for the start of processes",
+        ];
+        assert_eq!(lists.map(|list| RuleKind::OtherList(list).title()), titles);
+        let watch = ["dir", "perm"];
+        assert_eq!(fields_title(&watch, false, false), "listed system calls, dir= perm=");
+        assert_eq!(fields_title(&watch, true, true), "exemptions: every system call, dir= perm=");
+        assert_eq!(fields_title(&[], true, false), "every system call");
+    }
+
+    #[test]
+    fn what_is_recorded_whoever_calls_is_known_by_list_action_call_and_abi() {
+        let mut rule = Rule::always_exit_of(&[39], 7).decode();
+        rule.fields = Rule::always_exit(7, "k").decode().fields.split_off(1);
+        assert!(rule.records_always(39) && !rule.records_always(40));
+        for arch in [
+            (Operator::Equal, NATIVE_ARCH, true),
+            (Operator::Equal, 0x4000_0003, false),
+            (Operator::NotEqual, NATIVE_ARCH, false),
+            (Operator::NotEqual, 0x4000_0003, true),
+            (Operator::Greater, 0x4000_0003, true),
+        ] {
+            let (operator, number, records) = arch;
+            let condition = Field { kind: field::ARCH, name: "arch", operator, number, text: None };
+            let mut rule = rule.clone();
+            rule.fields.push(condition);
+            assert_eq!(rule.records_always(39), records, "{arch:?}");
+        }
+        let never = Decoded { action: Action::Never, ..rule.clone() };
+        let task = Decoded { list: RuleList::Task, ..rule };
+        assert!(!never.records_always(39) && !task.records_always(39));
+    }
 }

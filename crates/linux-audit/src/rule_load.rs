@@ -319,7 +319,125 @@ pub fn find_auditctl() -> Result<PathBuf, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
     use super::*;
+    use crate::netlink::tests::MadeUpKernel;
+
+    fn source(number: usize, text: &str) -> RuleSource {
+        RuleSource { file: "a.rules".into(), number, text: text.into() }
+    }
+
+    fn rule_set(lines: &[&str]) -> RuleSet {
+        let lines = (1..).zip(lines).map(|(number, text)| source(number, text)).collect();
+        RuleSet { lines, ..RuleSet::default() }
+    }
+
+    /// An `auditctl` that knows no condition but a login uid, and adds nothing for that of root.
+    fn auditctl(kernel: &MadeUpKernel, command: &Command) -> Output {
+        let words: Vec<&str> = command.get_args().map(|word| word.to_str().unwrap()).collect();
+        let loginuid = words.iter().find_map(|word| word.strip_prefix("auid="));
+        let said = match loginuid.map(|loginuid| Rule::always_exit(loginuid.parse().unwrap(), "k"))
+        {
+            None => "Unknown field",
+            Some(rule) if rule.loginuid() == Some(0) => "",
+            Some(rule) => {
+                let rule = if words[0] == "-A" { rule.prepended() } else { rule };
+                match kernel.add(&rule) {
+                    0 => "",
+                    _ => "Error sending add rule data request (Rule exists)",
+                }
+            }
+        };
+        Output {
+            status: ExitStatus::from_raw(i32::from(!said.is_empty()) << 8),
+            stdout: Vec::new(),
+            stderr: format!("WARNING - 32/64 bit syscall mismatch\n\n{said}\n").into_bytes(),
+        }
+    }
+
+    #[test]
+    fn each_line_has_its_outcome_and_the_rules_that_the_kernel_made_of_it() {
+        let kernel = MadeUpKernel::default();
+        let [seven, eight, nine] = [7, 8, 9].map(|loginuid| Rule::always_exit(loginuid, "k"));
+        kernel.add(&nine);
+        let set = rule_set(&[
+            "-a always,exit -S all -F auid=7 -k k",
+            "-a always,exit -F auid=7 -S all -k k",
+            "-a always,exit -S all -F auid=7 -k k",
+            "-a always,exit -S all -F auid=9 -k k",
+            "-a always,exit -F rubbish=1",
+            "-D",
+            "-w /etc -D",
+            "-A always,exit -S all -F auid=8 -k k",
+            "-a always,exit -S all -F auid=0 -k k",
+        ]);
+        let mut done = Vec::new();
+        let mut watcher = Watcher {
+            progress: &mut |lines, of| done.push((lines, of)),
+            is_interrupted: &|| false,
+            run: &|command| Ok(auditctl(&kernel, &command)),
+        };
+        let report = set.load(Path::new("auditctl"), &mut kernel.client(), &mut watcher).unwrap();
+        let refused = |why: &str| LineOutcome::Refused(why.into());
+        let outcomes: Vec<LineOutcome> = report.iter().map(|line| line.outcome.clone()).collect();
+        assert_eq!(
+            outcomes,
+            [
+                LineOutcome::Loaded,
+                refused("the same as line 1"),
+                refused("the same as line 1"),
+                LineOutcome::Present,
+                refused("Unknown field"),
+                LineOutcome::Skipped("it would delete the rules of this host".into()),
+                refused("`-D` is not valid in a rule"),
+                LineOutcome::Loaded,
+                refused("the kernel did not add this rule, and auditctl gave no reason"),
+            ]
+        );
+        assert_eq!([&report[0].rules, &report[7].rules], [&[seven.clone()], &[eight.clone()]]);
+        assert_eq!([report[0].is_prepended, report[7].is_prepended], [false, true]);
+        assert_eq!(kernel.rules(), [eight, nine, seven]);
+        assert_eq!(done, [(9, 9)]);
+    }
+
+    #[test]
+    fn loading_stops_where_it_is_interrupted_or_auditctl_cannot_be_run() {
+        let kernel = MadeUpKernel::default();
+        let set = rule_set(&["-a always,exit -S all -F auid=7 -k k"]);
+        let load = |is_interrupted: &dyn Fn() -> bool| {
+            let run: &dyn Fn(Command) -> io::Result<Output> =
+                &|_| Err(io::ErrorKind::NotFound.into());
+            let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted, run };
+            set.load(Path::new("auditctl"), &mut kernel.client(), &mut watcher).unwrap_err()
+        };
+        assert_eq!(load(&|| true), "interrupted while loading the rules");
+        assert!(load(&|| false).starts_with("cannot run auditctl: "));
+    }
+
+    #[test]
+    fn what_would_blind_an_audited_host_is_confined_or_passed_over() {
+        let of = |text| unloaded(&source(1, text), Some(7));
+        let (line, words) = of("-A never,exit -S read");
+        assert!(line.is_confined && line.is_prepended && line.warnings == [CONFINED]);
+        assert_eq!(words.unwrap().arguments().last(), Some("auid=7"));
+        let (line, words) = of("-a never,filesystem -F fstype=tmpfs");
+        assert_eq!((line.outcome, words), (LineOutcome::Skipped(BLINDS.into()), None));
+        let (line, words) = of("-a always,exit -S read");
+        assert!(!line.is_confined && !line.is_prepended && line.warnings.is_empty());
+        assert_eq!(words.unwrap().arguments().last(), Some("read"));
+    }
+
+    #[test]
+    fn refusals_are_put_in_our_words_where_those_of_auditctl_mislead() {
+        let absent = "Error sending add rule data request (No such file or directory)";
+        let in_our_words = LineOutcome::Refused("a file or directory in it does not exist".into());
+        assert_eq!(refusal(absent), in_our_words);
+        for other in ["Error sending add rule data request (Invalid argument)", &absent[6..]] {
+            assert_eq!(refusal(other), LineOutcome::Refused(other.into()));
+        }
+    }
 
     fn line(number: usize, outcome: LineOutcome, rules: &[Rule]) -> RuleLine {
         RuleLine {

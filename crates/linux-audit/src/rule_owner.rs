@@ -33,3 +33,32 @@ pub fn assign(new: &[Rule], accepted: &[(usize, &RuleWords)]) -> Option<Vec<usiz
     }
     Some(owners)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owners(lines: &[&str], new: &[&Rule]) -> Option<Vec<usize>> {
+        let words: Vec<RuleWords> =
+            lines.iter().map(|line| RuleWords::parse(line).unwrap()).collect();
+        let accepted: Vec<(usize, &RuleWords)> = (10..).zip(&words).collect();
+        let new: Vec<Rule> = new.iter().map(|rule| (*rule).clone()).collect();
+        assign(&new, &accepted)
+    }
+
+    #[test]
+    fn each_list_has_the_rules_of_its_lines_in_their_order() {
+        let (exit, task) = (&Rule::always_exit(7, "k"), &Rule::never_task(7));
+        let lines = [
+            "-a always,exit -S open",
+            "-a never,task",
+            "-A always,exit -S read",
+            "-a always,exit -S write",
+        ];
+        assert_eq!(owners(&lines, &[task, exit, exit, exit]), Some(vec![11, 12, 10, 13]));
+        assert_eq!(owners(&lines, &[exit, exit, exit]), None, "one is missing");
+        assert_eq!(owners(&lines, &[task, task, exit, exit]), None, "one is of another list");
+        assert_eq!(owners(&["-a never,exit -S open"], &[exit]), None, "of another action");
+        assert_eq!(owners(&[], &[]), Some(Vec::new()));
+    }
+}

@@ -203,7 +203,8 @@ mod tests {
         let set = parse(b"# c\r\n\r\n-w /etc/passwd -p wa\r\n-b 8192\n-D\n").unwrap();
         assert_eq!(set.backlog_limit, Some(8192));
         assert_eq!((set.lines[0].number, &*set.lines[0].text), (3, "-w /etc/passwd -p wa"));
-        assert_eq!(set.lines.len(), 3);
+        assert_eq!(set.text(), "-w /etc/passwd -p wa\n-b 8192\n-D\n");
+        assert_eq!(set.rules(), 1);
     }
 
     #[test]
@@ -250,6 +251,9 @@ mod tests {
         let file = directory.path().join("a.rules");
         std::fs::write(&file, "-D\n-e 1\n").unwrap();
         assert!(read(&file).contains("no rule in this file"));
+        assert!(read(directory.path()).contains("no rule in these files"));
+        let both = RuleSet::read(&[file.clone(), file.clone()]).unwrap_err();
+        assert!(both.contains("no rule in any of these files"), "{both}");
         std::fs::write(&file, "include other.rules\n").unwrap();
         assert!(read(&file).contains("line 1: `auditctl` cannot include a file"));
         assert!(read(Path::new("/dev/null")).contains("not a regular file"));

@@ -138,4 +138,65 @@ mod tests {
         add_warnings(&mut report);
         assert!(report[0].warnings[0].contains("no `arch=`"), "{report:?}");
     }
+
+    fn condition(kind: u32, operator: Operator, number: u32) -> Field {
+        Field { kind, name: "", operator, number, text: None }
+    }
+
+    /// A rule for one system call, with these conditions.
+    fn rule(fields: &[Field]) -> Decoded {
+        Decoded { fields: fields.to_vec(), ..Rule::always_exit_of(&[39], 7).decode() }
+    }
+
+    #[test]
+    fn a_lower_limit_of_login_uids_that_lets_services_in_is_named() {
+        let auid = |operator, number| condition(field::LOGINUID, operator, number);
+        let from = auid(Operator::GreaterOrEqual, 1000);
+        let warning = |fields: &[Field]| about_loginuid(&rule(fields));
+        assert!(warning(std::slice::from_ref(&from)).unwrap().contains("from 1000 up"));
+        assert!(warning(&[auid(Operator::Greater, 999)]).is_some());
+        for limit in [
+            auid(Operator::NotEqual, UNSET),
+            auid(Operator::Less, UNSET),
+            auid(Operator::LessOrEqual, 60_000),
+            condition(field::LOGINUID_SET, Operator::Equal, 1),
+        ] {
+            assert_eq!(warning(&[from.clone(), limit.clone()]), None, "{limit:?}");
+        }
+        for no_limit in [
+            auid(Operator::NotEqual, 5),
+            auid(Operator::Equal, UNSET),
+            condition(field::PID, Operator::Less, 60_000),
+        ] {
+            assert!(warning(&[from.clone(), no_limit.clone()]).is_some(), "{no_limit:?}");
+        }
+        for other in [
+            auid(Operator::Equal, 1000),
+            auid(Operator::GreaterOrEqual, UNSET),
+            condition(field::PID, Operator::GreaterOrEqual, 1000),
+        ] {
+            assert_eq!(warning(std::slice::from_ref(&other)), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn calls_of_64_bit_processes_want_the_same_rule_for_32_bit_processes() {
+        const I386: u32 = 0x4000_0003;
+        let [auid, other_auid] =
+            [7, 8].map(|number| condition(field::LOGINUID, Operator::Equal, number));
+        let native = rule(&[condition(field::ARCH, Operator::NotEqual, I386), auid.clone()]);
+        let of_i386 = condition(field::ARCH, Operator::Equal, I386);
+        let same = rule(&[of_i386.clone(), auid]);
+        let another = rule(&[of_i386, other_auid]);
+        let every =
+            Decoded { syscalls: Rule::always_exit(7, "").decode().syscalls, ..another.clone() };
+        assert!(about_abi(&native, &[]).unwrap().contains("are not covered"));
+        assert!(about_abi(&native, &[&another]).is_some());
+        assert_eq!(about_abi(&native, &[&another, &same]), None);
+        assert_eq!(about_abi(&native, &[&every]), None);
+        assert_eq!(about_abi(&same, &[]), None, "it is that of 32-bit processes");
+        let of_all = Decoded { syscalls: every.syscalls.clone(), ..native.clone() };
+        let of_task = Decoded { list: RuleList::Task, ..native };
+        assert_eq!((about_abi(&of_all, &[]), about_abi(&of_task, &[])), (None, None));
+    }
 }

@@ -265,6 +265,24 @@ mod tests {
     }
 
     #[test]
+    fn a_list_and_an_action_are_taken_in_either_order() {
+        for (list, is_list) in [
+            ("task", RuleList::Task),
+            ("exit", RuleList::Exit),
+            ("user", RuleList::User),
+            ("exclude", RuleList::Exclude),
+            ("filesystem", RuleList::Filesystem),
+            ("io_uring", RuleList::UringExit),
+        ] {
+            for (action, is_action) in [("always", Action::Always), ("never", Action::Never)] {
+                for value in [format!("{list},{action}"), format!("{action},{list}")] {
+                    assert_eq!(list_and_action(&value), Some((is_list, is_action)), "{value}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn words_are_those_of_auditctl() {
         assert_eq!(
             split("  -w  /a\\ b\\\\c\\d\u{a0}e  -k\tx "),
@@ -290,6 +308,10 @@ mod tests {
             "--reset-lost",
             "-R other.rules",
             "include other.rules",
+            "-q /mnt,/srv",
+            "-m text",
+            "-s",
+            "--signal SIGHUP",
             "-a never,task",
             "-a task,never",
         ] {

@@ -145,6 +145,8 @@ mod tests {
         assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 1000);
         shipment.send(b"one more\n").unwrap();
         assert_eq!(shipment.receipt().unwrap(), 1);
+        shipment.send(&[b'x'; LONGEST_RECORD]).unwrap();
+        assert_eq!(shipment.receipt().unwrap(), 1);
         drop(shipment);
         receiving.join().unwrap().unwrap();
     }
@@ -168,5 +170,14 @@ mod tests {
         let (mut sender, receiver) = ends();
         sender.write_all(&[0xff; 9]).unwrap();
         assert!(receive(receiver, &directory.path().join("log")).is_err());
+    }
+
+    #[test]
+    fn a_receiver_that_takes_no_more_is_told_from_one_that_is_gone() {
+        let said = |kind: io::ErrorKind| stalled(kind.into()).to_string();
+        let full = said(io::ErrorKind::WouldBlock);
+        assert_eq!(full, "the receiving machine accepts no more records");
+        let gone = said(io::ErrorKind::BrokenPipe);
+        assert!(gone.starts_with("the connection to the receiving machine is lost"), "{gone}");
     }
 }

@@ -261,7 +261,48 @@ fn type_name(kind: u16) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
     use super::*;
+
+    fn request(log: Option<PathBuf>, connection: Option<RawFd>) -> SinkRequest {
+        let (canary, marker) = ("/canary".into(), "weigh-1".into());
+        SinkRequest { log, connection, treated_loginuid: 7, exempt_loginuid: 8, canary, marker }
+    }
+
+    #[test]
+    fn who_logs_or_ships_is_the_receiver_and_who_only_counts_is_not() {
+        assert!(request(Some("log".into()), None).is_receiver());
+        assert!(request(None, Some(3)).is_receiver() && !request(None, None).is_receiver());
+    }
+
+    #[test]
+    fn records_are_logged_with_their_types_and_counted_by_their_bytes_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.log");
+        let request = request(Some(path.clone()), None);
+        let tally = RecordTally::new(7, 8, request.canary.clone());
+        let log = Some(LogFile::create(&path).unwrap());
+        let mut sink = Sink { request, log, shipment: None, tally, answered: 0, failed_tries: 0 };
+        let socket = OwnedFd::from(UnixDatagram::pair().unwrap().0);
+        for (kind, text) in [
+            (2, "an acknowledgement"),
+            (message::SYSCALL, "audit(1.2:3): pid=9 auid=7\0"),
+            (message::EOE, "audit(1.2:3): "),
+            (1800, "audit(1.2:4): pid=9 auid=7"),
+            (message::TRUSTED_APP, "audit(1.2:5): pid=9 msg='weigh-2 1 7'"),
+        ] {
+            let message = Message { kind, sequence: 0, payload: text.into() };
+            sink.take(&message, &socket).unwrap();
+        }
+        let of_syscall = "type=SYSCALL msg=audit(1.2:3): pid=9 auid=7\n";
+        let of_another = "type=TRUSTED_APP msg=audit(1.2:5): pid=9 msg='weigh-2 1 7'\n";
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), [of_syscall, of_another].concat());
+        let counts = sink.tally.close_window(1, 7);
+        let bytes = of_syscall.len() as u64;
+        assert_eq!((counts.treated_records, counts.treated_log_bytes), (2, bytes));
+        assert_eq!((counts.received, sink.answered), (2, 0));
+    }
 
     #[test]
     fn a_marker_is_known_by_its_own_text() {
@@ -273,6 +314,8 @@ mod tests {
     #[test]
     fn types_have_the_names_of_the_kernels_header() {
         assert_eq!([type_name(1313), type_name(1315)], ["MQ_SENDRECV", "MQ_GETSETATTR"]);
+        let others = [1121, 1400, 1999].map(type_name);
+        assert_eq!(others, ["TRUSTED_APP", "AVC", "UNKNOWN[1999]"]);
         let Ok(header) = std::fs::read_to_string("/usr/include/linux/audit.h") else {
             needs::skip("headers", "linux/audit.h is not installed");
             return;

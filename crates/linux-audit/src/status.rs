@@ -135,4 +135,11 @@ mod tests {
         );
         assert_eq!(bytes[0], 0x10);
     }
+
+    #[test]
+    fn a_second_has_as_many_jiffies_as_kernels_are_built_with() {
+        let jiffies = s_to_jiffies(1.0);
+        // With 300, each is rounded down to whole nanoseconds, so it takes one more.
+        assert!([100, 250, 301, 1000].contains(&jiffies), "{jiffies}");
+    }
 }
