@@ -381,6 +381,29 @@ mod tests {
         assert_eq!(fs::read_dir(home.path("state")).unwrap().count(), 0);
     }
 
+    #[test]
+    fn who_comes_second_waits_and_finds_nothing_left() {
+        let home = Home::new();
+        let lock = home.state.lock_file("7.lock").unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        let first = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(lock);
+        });
+        assert_eq!(undo_journal(&home.place()), Ok(()));
+        first.join().unwrap();
+        assert_eq!(fs::read_dir(home.path("state")).unwrap().count(), 0, "the lock");
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_read_is_not_taken_for_none() {
+        let home = Home::new();
+        std::os::unix::fs::symlink("/nonexistent", home.path("state/7.journal")).unwrap();
+        fs::write(home.path("state/7.running"), "{}").unwrap();
+        assert!(undo_journal(&home.place()).unwrap_err().contains("7.journal"));
+        assert!(home.path("state/7.running").exists(), "what belongs to it stays");
+    }
+
     /// Nothing was undone at all.
     #[test]
     fn a_command_that_cannot_be_ended_keeps_only_what_commands_change_from_being_undone() {

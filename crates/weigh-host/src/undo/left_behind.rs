@@ -183,3 +183,89 @@ fn is_alive(journal: &str) -> bool {
     let pid = pid_of(journal).and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::undo::state_dir::journal_name;
+
+    /// A number that no process can have.
+    const DEAD: u32 = 5_000_000;
+
+    fn state_dir() -> (tempfile::TempDir, StateDir) {
+        let home = tempfile::tempdir().unwrap();
+        let directory = StateDir::at(home.path()).unwrap();
+        (home, directory)
+    }
+
+    fn add_journal(directory: &StateDir, pid: u32) {
+        let journal = format!(r#"{{"pid":{pid},"boot_id":"","entries":[]}}"#);
+        directory.replace(&journal_name(pid), journal.as_bytes()).unwrap();
+    }
+
+    fn restored(directory: &StateDir) -> LeftBehind {
+        let mut found = LeftBehind { searched: Vec::new(), restored: Vec::new() };
+        restore_in(directory, Path::new("/nonexistent"), &[], &mut found).unwrap();
+        assert_eq!(found.searched, [directory.place()]);
+        found
+    }
+
+    #[test]
+    fn a_journal_is_undone_unless_its_process_lives_and_has_its_lock() {
+        let (_home, directory) = state_dir();
+        let own = journal_name(std::process::id());
+        [DEAD, std::process::id()].iter().for_each(|pid| add_journal(&directory, *pid));
+        let lock = directory.lock_file(&lock_name(&own)).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        let found = restored(&directory).restored;
+        assert_eq!((found.len(), &found[0].result), (1, &Ok(())));
+        assert_eq!(found[0].journal, directory.path(&journal_name(DEAD)));
+        assert_eq!(directory.journals().unwrap(), [&*own]);
+        // Its number is that of another process by now.
+        drop(lock);
+        assert_eq!(restored(&directory).restored.len(), 1);
+        assert_eq!(directory.journals().unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_lock_without_a_journal_goes_unless_somebody_may_need_it() {
+        let (_home, directory) = state_dir();
+        let [own, dead, guarded] =
+            [std::process::id(), DEAD, DEAD + 1].map(|pid| lock_name(&journal_name(pid)));
+        let locks = [&own, &dead, &guarded].map(|lock| directory.lock_file(lock).unwrap());
+        flock(&locks[2], FlockOperation::LockExclusive).unwrap();
+        assert_eq!(restored(&directory).restored.len(), 0);
+        assert_eq!(
+            [own, dead, guarded].map(|lock| directory.has(&lock).unwrap()),
+            [true, false, true]
+        );
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_undone_is_told_with_its_problem() {
+        let (_home, directory) = state_dir();
+        let mut told = Vec::new();
+        add_journal(&directory, DEAD);
+        tell(restored(&directory), &mut |line| told.push(line.to_owned())).unwrap();
+        assert_eq!(told, ["Undid the changes of an earlier experiment that was killed."]);
+        directory.replace(&journal_name(DEAD), b"{").unwrap();
+        let problem = tell(restored(&directory), &mut |line| told.push(line.to_owned()));
+        assert!(problem.unwrap_err().contains("is damaged") && told.len() == 1);
+    }
+
+    #[test]
+    fn another_state_directory_may_be_gone_but_not_refuse_itself() {
+        use std::os::unix::fs::PermissionsExt;
+        let (home, directory) = state_dir();
+        let found = existing(home.path()).unwrap().expect("it is there");
+        assert_eq!(found.place(), directory.place());
+        assert!(existing(&home.path().join("gone")).unwrap().is_none());
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = existing(home.path()).map(drop).unwrap_err();
+        assert!(refused.starts_with("cannot use the state directory"), "{refused}");
+        let journal = Path::new("/state/7.journal");
+        assert_eq!(in_directory(journal), Some((Path::new("/state"), "7.journal")));
+    }
+}

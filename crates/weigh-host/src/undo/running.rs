@@ -388,4 +388,66 @@ mod tests {
         assert!(running.check_guard().unwrap_err().to_string().contains("guard process has ended"));
         guard.wait().unwrap();
     }
+
+    #[test]
+    fn nothing_is_changed_once_the_journal_is_another_file_or_gone() {
+        let (home, running) = running();
+        let journal = || running.directory.keep("7.journal", b"{}").unwrap();
+        journal();
+        assert!(running.check_undoing().is_ok(), "it is not known yet");
+        running.know_journal().unwrap();
+        assert!(running.start(shell("true")).unwrap().wait().unwrap().success());
+        let said = || running.start(shell("true")).unwrap_err().to_string();
+        journal();
+        assert!(said().contains("was replaced by a different file"), "{}", said());
+        running.directory.remove("7.journal").unwrap();
+        assert!(said().contains("was removed while weigh ran"), "{}", said());
+        std::fs::remove_dir_all(home.path()).unwrap();
+        std::fs::write(home.path(), "").unwrap();
+        let problem = running.check_undoing().unwrap_err().to_string();
+        std::fs::remove_file(home.path()).unwrap();
+        assert!(problem.contains("became inaccessible"), "{problem}");
+    }
+
+    #[test]
+    fn what_runs_is_asked_before_it_is_killed() {
+        let (home, running) = running();
+        let [made, asked] = ["made", "asked"].map(|name| home.path().join(name));
+        let line =
+            "trap 'touch asked; exit' TERM; touch made; for i in $(seq 1000); do sleep 0.02; done";
+        let mut command = shell(line);
+        command.current_dir(home.path());
+        let mut child = running.start(command).unwrap();
+        assert!(wait_until(Instant::now() + Duration::from_secs(20), || made.exists()));
+        let ended = thread::spawn(move || child.wait());
+        running.stop().unwrap();
+        ended.join().unwrap().unwrap();
+        assert!(asked.exists());
+    }
+
+    /// Numbers that no process has: only the list says what they are.
+    #[test]
+    fn a_command_has_its_group_from_its_start_on_and_all_that_descend_from_it() {
+        const FIRST: u32 = 5_000_000;
+        let command = NotedCommand { pid: FIRST, start: 100, mark: "x".into() };
+        let life = |number: u32, parent: u32, group: u32, start: i64| {
+            (FIRST + number, ProcessLife { parent: FIRST + parent, group: FIRST + group, start })
+        };
+        let others = [
+            life(1, 90, 0, 101),
+            life(2, 90, 0, 100),
+            // Of another command, which had this number before.
+            life(3, 90, 0, 99),
+            life(5, 4, 5, 102),
+            life(4, 1, 4, 101),
+            life(6, 90, 6, 101),
+        ];
+        let of = |first: (u32, ProcessLife)| {
+            let all: Vec<(u32, ProcessLife)> = [first].into_iter().chain(others).collect();
+            let found = processes_of(&command, &all).unwrap();
+            found.into_iter().map(|pid| pid - FIRST).collect::<Vec<_>>()
+        };
+        assert_eq!(of(life(0, 90, 0, 100)), [0, 1, 2, 4, 5]);
+        assert_eq!(of(life(0, 90, 0, 101)), [0; 0], "its number has come again");
+    }
 }

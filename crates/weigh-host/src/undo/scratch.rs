@@ -263,4 +263,22 @@ mod tests {
         remove(&state(&directory), 7).unwrap();
         assert!(!directory.exists());
     }
+
+    #[test]
+    fn a_directory_is_known_by_the_process_and_the_random_digits_of_its_name() {
+        assert!(is_name(&name(7).unwrap(), 7) && is_name("weigh-7-01234567", 7));
+        for other in [
+            "weigh-8-01234567",
+            "weigh-7-0123456",
+            "weigh-7-0123456789abcdef0",
+            "weigh-7-0123456g",
+            "weigh-7-",
+            "01234567",
+        ] {
+            assert!(!is_name(other, 7), "{other}");
+        }
+        let inside = |path: &str| is_below(Path::new(path), 7);
+        assert!(inside("/tmp/weigh-7-01234567/auditd/x") && inside("/tmp/weigh-7-01234567"));
+        assert!(!inside("/tmp/weigh-8-01234567/x") && !inside("/tmp/x"));
+    }
 }

@@ -168,4 +168,20 @@ mod tests {
         drop(child.stdin.take());
         assert_eq!(child.wait().unwrap().code(), Some(7));
     }
+
+    /// auditd may have the log to write out first.
+    #[test]
+    fn what_ends_when_it_is_asked_is_not_killed() {
+        let mut command = Command::new("sh");
+        let own = ["-c", "/tmp/weigh-7-0123456789abcdef/auditd-x"];
+        let line = "trap 'sleep 0.3; exit 7' TERM; echo; for i in $(seq 1000); do sleep 0.02; done";
+        let mut child =
+            command.args(["-c", line]).args(own).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        let start = process_start(child.id()).unwrap().unwrap();
+        let entry = serde_json::to_value(Started { pid: child.id(), start }).unwrap();
+        undo(&entry, 7).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
 }

@@ -330,6 +330,9 @@ mod tests {
         fs::create_dir(&state).unwrap();
         let victim = home.path().join("victim");
         fs::write(&victim, "precious").unwrap();
+        let plain = home.path().join("plain");
+        fs::write(&plain, "{}").unwrap();
+        symlink(&plain, state.join("11.journal")).unwrap();
         for name in ["lock", "7.lock", "7.journal", "8.new"] {
             symlink(&victim, state.join(name)).unwrap();
         }
@@ -338,13 +341,14 @@ mod tests {
             .unwrap();
         let dir = StateDir::at(&state).unwrap();
         assert!(dir.lock_file("lock").is_err() && dir.lock_file("7.lock").is_err());
-        for name in ["7.journal", "9.journal", "10.journal"] {
+        for name in ["7.journal", "9.journal", "10.journal", "11.journal"] {
             assert!(dir.read(name).is_err(), "{name}");
         }
         dir.replace("8.journal", b"{}").unwrap();
         assert_eq!(dir.read("8.journal").unwrap(), b"{}");
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
-        assert_eq!(dir.journals().unwrap(), ["10.journal", "7.journal", "8.journal", "9.journal"]);
+        let all = ["10.journal", "11.journal", "7.journal", "8.journal", "9.journal"];
+        assert_eq!(dir.journals().unwrap(), all);
         dir.remove_journal("7.journal").unwrap();
         assert!(victim.exists() && !state.join("7.journal").exists());
     }
@@ -373,5 +377,45 @@ mod tests {
         assert!(refused.contains("7.journal belongs to another user (uid 65534)"), "{refused}");
         chown(home.path(), Some(65534), None).unwrap();
         assert!(StateDir::at(home.path()).is_err());
+    }
+
+    #[test]
+    fn a_journal_goes_with_all_that_belongs_to_it_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = StateDir::at(home.path()).unwrap();
+        let own = ["7.journal", "7.lock", "7.new", "7.running", "7.running-new"];
+        for name in own.into_iter().chain(["8.journal", "8.lock"]) {
+            dir.keep(name, b"{}").unwrap();
+        }
+        assert_eq!([dir.has("7.journal").unwrap(), dir.has("9.journal").unwrap()], [true, false]);
+        dir.remove_journal("7.journal").unwrap();
+        dir.remove_journal("7.journal").unwrap();
+        assert_eq!(own.map(|name| dir.has(name).unwrap()), [false; 5]);
+        assert_eq!(dir.journals().unwrap(), ["8.journal"]);
+        assert_eq!(dir.read("8.lock").unwrap(), b"{}");
+        fs::create_dir(home.path().join("9.journal")).unwrap();
+        dir.keep("9.lock", b"").unwrap();
+        assert!(dir.remove_journal("9.journal").is_err() && dir.has("9.lock").unwrap());
+    }
+
+    #[test]
+    fn a_journal_is_unfinished_while_there_is_only_its_lock() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = StateDir::at(home.path()).unwrap();
+        for name in ["7.lock", "8.lock", "8.journal", "lock", "x.lock", "9.running"] {
+            dir.keep(name, b"").unwrap();
+        }
+        assert_eq!(dir.unfinished_journals().unwrap(), ["7.journal"]);
+    }
+
+    #[test]
+    fn a_file_is_another_once_it_was_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = StateDir::at(home.path()).unwrap();
+        dir.keep("7.journal", b"{}").unwrap();
+        let first = dir.identity("7.journal").unwrap();
+        assert_eq!(dir.identity("7.journal").unwrap(), first);
+        dir.keep("7.journal", b"{}").unwrap();
+        assert_ne!(dir.identity("7.journal").unwrap(), first);
     }
 }
