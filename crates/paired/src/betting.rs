@@ -386,7 +386,7 @@ mod tests {
             let row = betting(&measured(Noise::White, 0.02, 8 + 7 * seed as usize, seed));
             let interval = row.interval(0.05);
             let threshold = (2.0_f64 / 0.05).ln();
-            let inwards = 1e-3 * interval.half_width();
+            let inwards = 1e-4 * interval.half_width();
             assert!(row.log_e_value_upper(interval.low) >= threshold);
             assert!(row.log_e_value_upper(interval.low + inwards) < threshold);
             assert!(row.log_e_value_lower(interval.high) >= threshold);
@@ -409,6 +409,9 @@ mod tests {
         assert!(interval.low <= 0.003 && 0.003 <= interval.high);
         assert!(interval.half_width() < 1e-5);
         assert!(row.p_zero() < 1e-9);
+        assert_eq!([row.estimate(), row.pseudo_median()], [Some(0.003); 2]);
+        let empty = betting(&[]);
+        assert_eq!([empty.estimate(), empty.pseudo_median()], [None; 2]);
     }
 
     #[test]
@@ -417,5 +420,81 @@ mod tests {
         assert_eq!(row.push(f64::INFINITY), Err(NotFinite(f64::INFINITY)));
         assert!(row.push(f64::NAN).is_err());
         assert_eq!(row.values(), [0.1, 0.2]);
+    }
+
+    #[test]
+    fn scales_are_those_of_the_formula() {
+        let row = betting(&[0.03, -0.01, 0.02, 0.05]);
+        let scale = |i: f64, mad: f64| {
+            let weight = i / (i + 3.0);
+            (1.4826 * mad).powf(weight) * DEFAULT_SCALE.powf(1.0 - weight)
+        };
+        // The MADs of the first two and of the first three.
+        let expected = [DEFAULT_SCALE, DEFAULT_SCALE, scale(3.0, 0.02), scale(4.0, 0.01)];
+        for (found, expected) in row.scales.iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn turns_are_known_of_all_pairs_or_of_none() {
+        let turn = Turn { baseline_first: true, after_treated: false };
+        let with = |turns: &[Turn]| betting(&[0.1, 0.2]).with_turns(turns.to_vec());
+        assert_eq!(with(&[]).turns(), None);
+        assert_eq!(with(&[turn]).turns(), None);
+        assert_eq!(with(&[turn; 2]).turns(), Some(&[turn; 2][..]));
+        let mut pushed = Betting::new(DEFAULT_SCALE);
+        assert_eq!(pushed.turns(), None);
+        pushed.push_turn(0.1, turn).unwrap();
+        assert!(pushed.push_turn(f64::NAN, turn).is_err());
+        assert_eq!(pushed.turns(), Some(&[turn][..]));
+    }
+
+    #[test]
+    fn zero_is_left_out_exactly_where_the_interval_leaves_it_out() {
+        for (effect, alpha) in [(-0.02, 0.05), (0.0, 0.5), (0.02, 0.01)] {
+            let d = measured(Noise::White, effect, 40, 9);
+            let mut found = [false; 2];
+            for pairs in 8..=d.len() {
+                let row = betting(&d[..pairs]);
+                let interval = row.interval(alpha);
+                let is_outside = interval.low > 0.0 || interval.high < 0.0;
+                assert_eq!(row.leaves_zero_out(alpha), is_outside, "{effect} {pairs}");
+                found[usize::from(is_outside)] = true;
+            }
+            assert!(found[usize::from(effect != 0.0)], "{effect}");
+        }
+    }
+
+    #[test]
+    fn clean_evidence_is_that_of_the_clean_pairs_alone() {
+        let d = measured(Noise::White, 0.02, 40, 3);
+        let turn = |i: usize| Turn { baseline_first: i % 2 == 0, after_treated: i % 4 == 0 };
+        let row = betting(&d).with_turns((0..d.len()).map(turn).collect());
+        let by_hand = |theta: f64, sign: f64| {
+            let mut wealth = Wealth::new(row.gamblers.for_a_quarter());
+            for i in (2..d.len()).step_by(4) {
+                wealth.bet(sign * ((d[i] - theta) * 1.5 / row.scales[i]).tanh());
+            }
+            wealth.log()
+        };
+        for (theta, sign) in [(0.0, 1.0), (0.01, -1.0)] {
+            assert!((row.clean_log_e(theta, sign) - by_hand(theta, sign)).abs() < 1e-9);
+        }
+        let within = by_hand(-0.03, 1.0).min(by_hand(0.03, -1.0));
+        assert!((row.clean_log_e_within(0.03) - within).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_plan_after_the_pilot_is_as_if_it_had_been_there_and_keeps_the_turns() {
+        let d = measured(Noise::White, -0.02, 20, 3);
+        let plan = Some(PairPlan::AfterPilot(60.0));
+        let start = Start { plan, ..Start::from(DEFAULT_SCALE) };
+        let planned = Betting::from_log_ratios(&d, start).unwrap();
+        let turns = vec![Turn { baseline_first: true, after_treated: false }; d.len()];
+        let later = betting(&d).with_turns(turns.clone()).plan_after_pilot(60.0);
+        assert_eq!(later.log_e_zero(), planned.log_e_zero());
+        assert_ne!(later.log_e_zero(), betting(&d).log_e_zero());
+        assert_eq!(later.turns(), Some(&turns[..]));
     }
 }

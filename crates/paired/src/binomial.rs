@@ -126,6 +126,8 @@ mod tests {
         }
         let share = Share::new([true, false, true, true], 0.05);
         assert_eq!((share.count, share.of), (3, 4));
+        assert!((share.low_pct - 19.412_04).abs() < 1e-4, "{share:?}");
+        assert!((share.high_pct - 99.369_05).abs() < 1e-4, "{share:?}");
     }
 
     #[test]
@@ -139,5 +141,13 @@ mod tests {
     fn a_hundred_thousand_trials_do_not_underflow() {
         let half = at_least(5000, 100_000, 0.05);
         assert!((0.45..0.55).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn alarms_are_within_the_promise_up_to_what_is_allowed() {
+        let of = |alarms| FalseAlarms::new(alarms, 20, 0.05);
+        let three = FalseAlarms { alarms: 3, of: 20, allowed: 3, chance: at_least(3, 20, 0.05) };
+        assert_eq!(of(3), three);
+        assert_eq!([2, 3, 4].map(|alarms| of(alarms).is_within()), [true, true, false]);
     }
 }

@@ -94,6 +94,9 @@ mod tests {
             assert!(!among(10_000, &design)[0]);
         }
         assert_eq!(among(0, &fixed(13)), [false]);
+        let planned = Design { rows: 10_000, ..Design::default() };
+        assert_eq!(among(0, &planned), [false], "rows without a result count");
+        assert_eq!(below([row(-0.2, 8, 1)].iter(), 0.0, &Design::default()), [true]);
         assert_eq!(below([row(-0.05, 7, 1)].iter(), 0.0, &Design::default()), [false]);
     }
 
@@ -127,5 +130,18 @@ mod tests {
         let missed = (0..EXPERIMENTS).filter(missed).count();
         // 5 % and three standard deviations of 400 repetitions.
         assert!(missed <= 33, "{missed} of {EXPERIMENTS}");
+    }
+
+    #[test]
+    fn a_fixed_number_of_pairs_is_bounded_as_by_looking_until_it_is_reached() {
+        let row = row(-0.01, 60, 7);
+        let bound = |fixed_pairs| lower_bound(&row, &Design { fixed_pairs, ..Design::default() });
+        assert_eq!(bound(Some(61)), bound(None));
+        let once = signed_rank_interval(row.values(), 0.1).unwrap().low;
+        assert!(bound(Some(60)) == once && bound(Some(59)) == once && once > bound(None));
+        let design = Design { fixed_pairs: Some(60), ..Design::default() };
+        let high = signed_rank_interval(row.values(), 0.1).unwrap().high;
+        let is_below = |limit| below([&row].into_iter(), limit, &design)[0];
+        assert_eq!([is_below(high), is_below(high.next_up())], [false, true]);
     }
 }

@@ -228,6 +228,66 @@ mod tests {
         assert!(found.interval.low < 0.04 && 0.04 < found.interval.high, "{found:?}");
     }
 
+    fn contrast_within(low: f64, high: f64) -> GroupContrast {
+        GroupContrast { estimate: f64::midpoint(low, high), interval: Interval { low, high } }
+    }
+
+    #[test]
+    fn a_contrast_is_wilcoxons_of_both_groups_turned_to_one_side() {
+        let noise = |i: usize| 1e-3 * ((i / 2 * 7 % 10) as f64 - 4.5);
+        let turn = |i: usize| Turn { baseline_first: i % 2 == 0, after_treated: i % 4 < 2 };
+        let values: Vec<f64> =
+            (0..20).map(|i| noise(i) + if i % 2 == 0 { 0.02 } else { 0.0 }).collect();
+        let row = Betting::from_log_ratios(&values, DEFAULT_SCALE).unwrap();
+        let found = CarryOver::of(&row.with_turns((0..20).map(turn).collect()), 0.05);
+        let order = found.order.unwrap();
+        assert!((order.estimate - 0.02).abs() < 1e-12, "{order:?}");
+        let turned: Vec<f64> =
+            (0..20).map(|i| 0.01 + if i % 2 == 0 { noise(i) } else { -noise(i) }).collect();
+        let centre = signed_rank_interval(&turned, 0.05).unwrap();
+        assert!((order.interval.low - 2.0 * centre.low).abs() < 1e-12, "{order:?}");
+        assert!((order.interval.high - 2.0 * centre.high).abs() < 1e-12, "{order:?}");
+        // Without the order, only noise is left.
+        let previous = found.previous.unwrap();
+        assert!(previous.estimate.abs() < 0.002 && !previous.is_significant(), "{previous:?}");
+    }
+
+    #[test]
+    fn a_contrast_is_significant_on_either_side_of_zero() {
+        for (low, high, is_significant) in [
+            (0.1, 0.2, true),
+            (-0.2, -0.1, true),
+            (-0.1, 0.1, false),
+            (0.0, 0.1, false),
+            (-0.1, 0.0, false),
+        ] {
+            let contrast = contrast_within(low, high);
+            let of_order = CarryOver { order: Some(contrast), previous: None };
+            let of_previous = CarryOver { order: None, previous: Some(contrast) };
+            assert_eq!(contrast.is_significant(), is_significant, "{low} {high}");
+            assert_eq!(of_order.is_order_significant(), is_significant);
+            assert_eq!(of_previous.is_previous_significant(), is_significant);
+            assert!(!of_order.is_previous_significant() && !of_previous.is_order_significant());
+        }
+    }
+
+    #[test]
+    fn the_bias_is_half_the_previous_samples_contrast_less_that_of_the_order() {
+        let bias = |low: f64, high: f64| {
+            let previous = Some(contrast_within(low, high));
+            CarryOver { order: Some(contrast_within(-0.01, 0.03)), previous }.bias()
+        };
+        let is = |found: Interval, low: f64, high: f64| {
+            assert!((found.low - low).abs() < 1e-12 && (found.high - high).abs() < 1e-12);
+        };
+        is(bias(-0.2, 0.2), -0.13, 0.11);
+        is(bias(0.1, 0.2), 0.0, 0.11);
+        is(bias(-0.2, -0.1), -0.13, 0.0);
+        let one = Some(contrast_within(0.0, 0.1));
+        let of_one = CarryOver { order: one, previous: None };
+        assert_eq!(of_one.bias(), Interval::UNBOUNDED);
+    }
+
     #[test]
     fn one_order_few_pairs_or_unknown_turns_say_nothing() {
         let with = |turns: &[Turn], pairs: usize| {

@@ -111,3 +111,100 @@ pub(crate) fn doubt(
         Verdict::Inconclusive => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::betting::{DEFAULT_SCALE, Start};
+    use super::super::carry_over::{GroupContrast, Turn};
+    use super::*;
+
+    const CLEAN: Turn = Turn { baseline_first: true, after_treated: false };
+    const UNCLEAN: Turn = Turn { after_treated: true, ..CLEAN };
+
+    fn found(order: (f64, f64), previous: (f64, f64)) -> CarryOver {
+        let contrast =
+            |(low, high)| Some(GroupContrast { estimate: 0.0, interval: Interval { low, high } });
+        CarryOver { order: contrast(order), previous: contrast(previous) }
+    }
+
+    /// Sixty pairs with hardly any effect.
+    fn row(interleaved: bool, turn: Turn) -> Betting {
+        let start = Start { interleaved, ..DEFAULT_SCALE.into() };
+        let values: Vec<f64> = (0..60).map(|i| 1e-4 * f64::from(i % 5 - 2)).collect();
+        Betting::from_log_ratios(&values, start).unwrap().with_turns(vec![turn; 60])
+    }
+
+    fn of(verdict: Verdict, row: &Betting, ends: (f64, f64), found: CarryOver) -> Option<Doubt> {
+        let interval = Interval { low: ends.0, high: ends.1 };
+        doubt(verdict, row, interval, &found, &Design::default())
+    }
+
+    #[test]
+    fn slower_stands_unless_the_sample_before_explains_all_of_it() {
+        let of = |high, previous| {
+            let found = found((-0.01, 0.01), previous);
+            of(Verdict::Slower, &row(false, UNCLEAN), (-0.1, high), found)
+        };
+        assert_eq!(of(-0.01, (-0.04, -0.001)), Some(Doubt::CarryOver));
+        assert_eq!(of(-0.02, (-0.04, -0.001)), Some(Doubt::CarryOver), "nothing is left of it");
+        assert_eq!(of(-0.03, (-0.04, -0.001)), None);
+        assert_eq!(of(-0.01, (-0.04, 0.001)), None, "it may not matter at all");
+        assert_eq!(of(-0.01, (0.001, 0.04)), None, "it makes it look faster");
+    }
+
+    #[test]
+    fn faster_stands_beyond_what_carries_over_or_once_it_is_confirmed() {
+        let neither = found((-0.01, 0.01), (-0.02, 0.02));
+        let of = |low, interleaved, found| {
+            of(Verdict::Faster, &row(interleaved, UNCLEAN), (low, 0.1), found)
+        };
+        assert_eq!(of(0.03, false, neither), None);
+        assert_eq!(of(0.02, false, neither), Some(Doubt::NotYetConfirmed));
+        assert_eq!(of(0.01, true, neither), None);
+        let order = found((0.001, 0.01), (-0.02, 0.02));
+        let previous = found((-0.01, 0.01), (0.001, 0.02));
+        for interleaved in [false, true] {
+            assert_eq!(of(0.005, interleaved, order), Some(Doubt::OrderMatters));
+            assert_eq!(of(0.005, interleaved, previous), Some(Doubt::CarryOver));
+        }
+    }
+
+    #[test]
+    fn equivalent_stands_whatever_carries_over_or_once_it_is_confirmed() {
+        let of = |row: &Betting, found| of(Verdict::Equivalent, row, (-0.001, 0.001), found);
+        let little = found((-0.001, 0.001), (-0.002, 0.002));
+        let much = found((-0.01, 0.01), (-0.02, 0.02));
+        let order = found((0.001, 0.03), (-0.02, 0.02));
+        let unclean = row(false, UNCLEAN);
+        assert_eq!(of(&unclean, little), None);
+        assert_eq!(of(&unclean, much), Some(Doubt::NotYetConfirmed));
+        for on_one_side in [found((-0.01, 0.0), (0.0, 0.02)), found((0.0, 0.01), (-0.02, 0.0))] {
+            assert_eq!(of(&unclean, on_one_side), Some(Doubt::NotYetConfirmed));
+        }
+        assert_eq!(of(&unclean, order), Some(Doubt::OrderMatters));
+        assert_eq!(of(&row(false, CLEAN), much), None);
+        assert_eq!(of(&row(true, UNCLEAN), much), None);
+        assert_eq!(of(&row(true, CLEAN), order), Some(Doubt::OrderMatters));
+    }
+
+    #[test]
+    fn only_equivalent_minds_stalls_and_without_turns_nothing_else_is_in_doubt() {
+        let mut values = vec![0.0; 60];
+        values[..8].fill(-1.0);
+        let stalled = Betting::from_log_ratios(&values, DEFAULT_SCALE).unwrap();
+        let known = stalled.clone().with_turns(vec![CLEAN; 60]);
+        let much = found((0.001, 0.03), (0.001, 0.02));
+        let little = found((-0.001, 0.001), (-0.002, 0.002));
+        let ends = (-0.001, 0.001);
+        assert_eq!(of(Verdict::Equivalent, &stalled, ends, much), Some(Doubt::Stalls));
+        assert_eq!(of(Verdict::Equivalent, &known, ends, little), Some(Doubt::Stalls));
+        let mut values = vec![0.0; 60];
+        values[0] = -1.0;
+        let stalled_once = Betting::from_log_ratios(&values, DEFAULT_SCALE).unwrap();
+        assert_eq!(of(Verdict::Equivalent, &stalled_once, ends, much), None, "by chance");
+        for verdict in [Verdict::Slower, Verdict::Faster, Verdict::Inconclusive] {
+            assert_eq!(of(verdict, &stalled, ends, much), None, "{verdict:?}");
+        }
+        assert_eq!(of(Verdict::Inconclusive, &known, ends, much), None);
+    }
+}

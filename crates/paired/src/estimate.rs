@@ -340,6 +340,18 @@ mod tests {
         assert!(share >= 0.35, "{share}");
     }
 
+    #[test]
+    fn modes_are_looked_for_among_24_values_and_told_by_both_deviations() {
+        // Fifteen close to each other, and nine far away.
+        let near = (0..15).map(|i| f64::from(i) * 1e-3);
+        let values: Vec<f64> = near.chain(std::iter::repeat_n(1.0, 9)).collect();
+        let [by_mad, by_quartiles] = modes_disagree(&values).unwrap();
+        assert!((by_mad - 1.4826 * mad(&values).unwrap()).abs() < 1e-12 && by_mad < 0.02);
+        assert!((by_quartiles - 0.994 / 1.349).abs() < 1e-12, "{by_quartiles}");
+        assert_eq!(modes_disagree(&values[..23]), None);
+        assert_eq!(modes_disagree(&[1.0; 30]), None);
+    }
+
     /// Tests the eight pairs of a pilot, too.
     #[test]
     fn the_spread_of_few_values_is_not_underestimated() {

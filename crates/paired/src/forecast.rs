@@ -184,6 +184,32 @@ mod tests {
         assert!(all > 200 && (0.70..=0.92).contains(&share), "{within} of {all}");
     }
 
+    /// The same draws, judged as the rule judges rows.
+    #[test]
+    fn a_future_is_decided_when_the_rule_would_decide_it() {
+        let mut verdicts = [0; 2];
+        for (effect, pairs) in [(0.0, 10), (-0.02, 8), (0.02, 8)] {
+            let row = white_row(effect, pairs, 3);
+            let found = forecast(&row, ALPHA, 100, &Design::default(), 0);
+            let mut random = ChaCha8Rng::seed_from_u64(pairs as u64);
+            for future in &found.futures[..5] {
+                let mut any = || random.random_range(0..pairs);
+                let world: Vec<usize> = (0..pairs).map(|_| any()).collect();
+                let mut longer = row.clone();
+                let real = (1..=found.horizon).find_map(|pairs| {
+                    longer.push(row.values()[world[any()]]).unwrap();
+                    let verdict = judged(&longer).verdict;
+                    let is_favourable = verdict != Verdict::Slower;
+                    let decided = FutureVerdict { pairs, is_favourable };
+                    (verdict != Verdict::Inconclusive).then_some(decided)
+                });
+                assert_eq!(*future, real, "{effect}");
+                real.iter().for_each(|real| verdicts[usize::from(real.is_favourable)] += 1);
+            }
+        }
+        assert!(verdicts.iter().all(|count| *count >= 4), "{verdicts:?}");
+    }
+
     #[test]
     fn nothing_is_known_of_few_pairs_and_a_fixed_number_is_what_it_is() {
         let design = Design::default();

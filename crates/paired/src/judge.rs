@@ -386,5 +386,100 @@ mod tests {
         assert_eq!(judgement.verdict, Verdict::Inconclusive);
         let needed = judgement.pairs_needed.unwrap();
         assert!((2..200).contains(&needed), "{needed}");
+        // The cheaper of showing a difference and of refuting both margins.
+        let row = row(0.0, 12, 5);
+        let (size, margin) = (judgement.estimate.abs(), Design::default().margin);
+        let to = |alpha, target| pairs_until(12, row.interval(alpha).half_width(), target);
+        assert_eq!(
+            Some(needed),
+            [to(0.05, size), to(0.1, margin - size)].into_iter().flatten().min()
+        );
+        let strict = Design { margin: 1e-6, ..fixed(12) };
+        assert!(judge_one(&row, &strict).pairs_needed.is_some_and(|pairs| pairs > 0));
+    }
+
+    #[test]
+    fn a_width_shrinks_like_the_root_of_the_pairs() {
+        assert_eq!(pairs_until(10, 0.2, 0.1), Some(30));
+        assert_eq!(pairs_until(10, 0.1, 0.2), Some(1));
+        assert_eq!(pairs_until(10, f64::INFINITY, 0.1), Some(10));
+        assert_eq!([0.0, -1.0].map(|target| pairs_until(10, 0.1, target)), [None; 2]);
+    }
+
+    #[test]
+    fn claims_have_their_weight_of_the_level_and_rows_without_a_result_have_theirs() {
+        let strong = row(-0.03, 30, 4);
+        let judged = |weights: &[f64], rows: usize| {
+            let claim = |weight: &f64| WeightedClaim { row: &strong, weight: *weight };
+            judge_claims(weights.iter().map(claim), &Design { rows, ..Design::default() })
+        };
+        let verdicts = |judged: &[Judgement]| -> Vec<Verdict> {
+            judged.iter().map(|one| one.verdict).collect()
+        };
+        let with_none = judged(&[1.0, 0.0], 0);
+        assert_eq!(verdicts(&with_none), [Verdict::Slower, Verdict::Inconclusive]);
+        let empty = Betting::new(DEFAULT_SCALE);
+        let weights = [(&strong, 1.0), (&empty, 1.0), (&empty, 0.5)];
+        let claims = weights.map(|(row, weight)| WeightedClaim { row, weight });
+        let levels: Vec<f64> =
+            judge_claims(claims, &Design::default()).iter().map(|one| one.level).collect();
+        // 0.05 of the 1.5 that are left.
+        for (found, expected) in levels.iter().zip([0.05 / 1.5, 0.05 / 1.5, 0.025 / 1.5]) {
+            assert!((found - expected).abs() < 1e-12, "{levels:?}");
+        }
+        let rare = 1_000_000_000_000;
+        assert_eq!(verdicts(&judged(&[1.0], rare)), [Verdict::Inconclusive]);
+        assert!((judged(&[1.0], rare)[0].level * rare as f64 - 0.05).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_undecided_is_not_done_before_it_is_precise() {
+        let wide = judge_one(&row(0.0, 12, 5), &Design::default());
+        assert!(!wide.precise && wide.pairs_left >= wide.pairs_needed.unwrap());
+        let to_precision =
+            pairs_until(12, wide.interval.half_width(), Design::default().margin).unwrap();
+        assert!(wide.pairs_left >= to_precision && to_precision > 1);
+        let done = judge_one(&row(0.0, 100, 2), &Design::default());
+        assert_eq!((done.precise, done.pairs_left), (true, 0));
+        // A quarter of the estimate, but not more than a factor of 1.1.
+        for (effect, is_precise) in [(-0.05, false), (-0.2, true)] {
+            let judgement = judge_one(&row(effect, 8, 2), &Design::default());
+            let half_width = judgement.interval.half_width();
+            assert_eq!(judgement.precise, is_precise, "{effect}: {half_width}");
+            assert!(half_width > Design::default().margin && half_width < PRECISE);
+        }
+    }
+
+    #[test]
+    fn without_clean_pairs_it_takes_four_times_as_many_to_confirm() {
+        use super::super::carry_over::Turn;
+        let unclean = Turn { baseline_first: true, after_treated: true };
+        let row = row(0.0, 100, 2).with_turns(vec![unclean; 100]);
+        let judgement = judge_one(&row, &Design::default());
+        let because = Doubt::NotYetConfirmed;
+        assert_eq!(judgement.withheld, Some(Withheld { verdict: Verdict::Equivalent, because }));
+        assert_eq!(judgement.verdict, Verdict::Inconclusive);
+        assert_eq!((judgement.pairs_needed, judgement.pairs_left), (Some(300), 300));
+    }
+
+    #[test]
+    fn a_doubted_verdict_is_withheld_only_where_all_claims_together_would_bear_it() {
+        use super::super::carry_over::Turn;
+        let unclean = Turn { baseline_first: true, after_treated: true };
+        let row = row(0.03, 30, 4).with_turns(vec![unclean; 30]);
+        let of = |rows| judge_one(&row, &Design { rows, ..Design::default() });
+        let because = Doubt::NotYetConfirmed;
+        assert_eq!(of(0).withheld, Some(Withheld { verdict: Verdict::Faster, because }));
+        let among_many = of(1_000_000_000_000);
+        assert_eq!((among_many.verdict, among_many.withheld), (Verdict::Inconclusive, None));
+        assert!(among_many.interval.low > 0.0);
+    }
+
+    #[test]
+    fn one_strong_row_is_found_by_either_method() {
+        for multiplicity in [Multiplicity::Holm, Multiplicity::EBh] {
+            let design = Design { multiplicity, ..Design::default() };
+            assert_eq!(judge_one(&row(-0.03, 30, 4), &design).verdict, Verdict::Slower);
+        }
     }
 }

@@ -126,3 +126,24 @@ impl Interval {
         -margin < self.low && self.high < margin
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_within_a_margin_that_neither_end_reaches() {
+        let interval = |low, high| Interval { low, high };
+        assert_eq!(interval(-1.0, 3.0).half_width(), 2.0);
+        for (low, high, is_within) in [
+            (-0.9, 0.9, true),
+            (0.5, 0.9, true),
+            (-1.0, 0.5, false),
+            (-0.5, 1.0, false),
+            (-1.1, 0.5, false),
+            (-0.5, 1.1, false),
+        ] {
+            assert_eq!(interval(low, high).is_within(1.0), is_within, "{low} {high}");
+        }
+    }
+}

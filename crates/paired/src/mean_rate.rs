@@ -93,6 +93,8 @@ mod tests {
         for (degrees, expected) in [(7.0, 2.365), (10.0, 2.228), (30.0, 2.042), (1e9, 1.960)] {
             assert!((student(0.975, degrees) - expected).abs() < 2e-3, "{degrees}");
         }
+        let exact = crate::student::two_sided_quantile(0.05, 100);
+        assert!((student(0.975, 100.0) - exact).abs() < 5e-8, "{exact}");
     }
 
     #[test]
@@ -107,5 +109,18 @@ mod tests {
             // 5 % and three standard deviations of 1000 repetitions.
             assert!(missed.count() <= 70, "{noise:?}");
         }
+    }
+
+    #[test]
+    fn of_equal_times_and_one_constant_arm_it_is_the_other_arms_relative_standard_error() {
+        let one = |work: f64| Exposure { work, time: 2.0 };
+        let pairs: Vec<[Exposure; 2]> =
+            [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0].map(|work| [one(1.0), one(work)]).into();
+        let (estimate, interval) = mean_ratio(&pairs, 0.05).unwrap();
+        assert!((estimate - 1.5_f64.ln()).abs() < 1e-12);
+        let deviation = (8.0 * 0.25_f64 / 7.0).sqrt();
+        let half = student(0.975, 7.0) * deviation / 8.0_f64.sqrt() / 1.5;
+        assert!((interval.high - estimate - half).abs() < 1e-12, "{interval:?}");
+        assert!((estimate - interval.low - half).abs() < 1e-12, "{interval:?}");
     }
 }

@@ -246,4 +246,12 @@ mod tests {
         let two = next(Multiplicity::EBh, [true, false, false, false]);
         assert!((two - 0.05).abs() < 1e-12, "{two}");
     }
+
+    #[test]
+    fn a_method_is_known_by_its_name() {
+        for (method, name) in [(Multiplicity::Holm, "holm"), (Multiplicity::EBh, "e-bh")] {
+            assert_eq!((method.as_str(), Multiplicity::from_name(name)), (name, Some(method)));
+        }
+        assert_eq!(Multiplicity::from_name("bonferroni"), None);
+    }
 }

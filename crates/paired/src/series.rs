@@ -268,6 +268,47 @@ mod tests {
     }
 
     #[test]
+    fn the_sign_interval_lies_between_values_of_those_ranks() {
+        let values: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        // 2 P(fewer than 6 of 20 coins) = 0.041.
+        assert_eq!(sign_interval(&values, 0.05), Some((6.0, 15.0)));
+        assert_eq!(sign_interval(&values[..6], 0.05), Some((15.0, 20.0)));
+        assert_eq!(sign_interval(&values[..5], 0.05), None);
+    }
+
+    #[test]
+    fn values_that_resemble_their_neighbours_count_for_fewer() {
+        let of = |sides: [i32; 10]| effective_count(&sides.map(f64::from), 1.5);
+        // Neighbours on one side less those on both, of nine: 1, −3 and 7.
+        let alike = 1.0 / 9.0 + (1.0 + 3.0 / 9.0) / 10.0;
+        let expected = 10.0 * (1.0 - alike) / (1.0 + alike);
+        assert!((of([1, 1, 1, 2, 2, 1, 2, 2, 1, 1]) - expected).abs() < 1e-12);
+        assert_eq!(of([1, 2, 2, 1, 2, 1, 1, 2, 2, 1]), 10.0);
+        let least = 10.0 * 0.05 / 1.95;
+        assert!((of([1, 1, 1, 1, 1, 2, 2, 2, 2, 2]) - least).abs() < 1e-12);
+    }
+
+    #[test]
+    fn batches_have_students_interval() {
+        let is = |logs: &[f64], freedom: usize, deviation: f64| {
+            let expected = two_sided_quantile(0.02, freedom) * deviation;
+            let found = batches_half_width(logs).unwrap();
+            assert!((found - expected).abs() < 1e-9, "{logs:?}: {found} {expected}");
+        };
+        is(&[0.0, 2.0], 1, 1.0);
+        is(&[0.0, 3.0, 6.0], 2, 3_f64.sqrt());
+        let stairs = |lengths: &[usize]| -> Vec<f64> {
+            let stair = |(height, length)| std::iter::repeat_n(height as f64, length);
+            lengths.iter().copied().enumerate().flat_map(stair).collect()
+        };
+        is(&stairs(&[5, 6, 6]), 2, (1.0_f64 / 3.0).sqrt());
+        is(&stairs(&[4, 5, 4, 5]), 3, (5.0_f64 / 12.0).sqrt());
+        assert_eq!(batches_half_width(&[1.0]), None);
+        let typical = Typical { median: 2.0, low: 1.0, high: 4.0 };
+        assert_eq!(typical.half_width(), 1.0);
+    }
+
+    #[test]
     fn neighbours_on_one_side_and_few_values_widen_it() {
         let apart: Vec<f64> = (0..32).map(|i| f64::from(100 + 8 * (i % 2) + i % 3)).collect();
         let together: Vec<f64> = apart.iter().map(|_| 0.0).collect();

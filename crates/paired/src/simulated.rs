@@ -157,3 +157,33 @@ pub fn allowed(repetitions: u64) -> f64 {
     let alpha = Design::default().alpha;
     alpha + 3.0 * (alpha * (1.0 - alpha) / repetitions as f64).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_draws_the_same_pairs_on_every_computer() {
+        let sums = [
+            835.073182155,
+            1018.239091732,
+            869.875109805,
+            793.037203375,
+            1123.736591078,
+            751.954376305,
+            758.314186267,
+            970.053696608,
+            81.838349817,
+        ];
+        for (noise, expected) in Noise::ALL.into_iter().zip(sums) {
+            let mut machine = Machine::new(noise, 7);
+            let sum: f64 = (1..=400).map(|i| f64::from(i) * machine.pair(0.01)).sum();
+            assert!((sum - expected).abs() < 1e-6, "{noise:?}: {sum}");
+        }
+    }
+
+    #[test]
+    fn chance_explains_three_standard_errors_above_the_promise() {
+        assert!((allowed(400) - 0.082_691_7).abs() < 1e-6, "{}", allowed(400));
+    }
+}

@@ -144,6 +144,19 @@ mod tests {
         assert!((bounds[5] - 1.0).abs() < 1e-9);
     }
 
+    #[test]
+    fn the_bound_is_where_the_wealth_refutes() {
+        // B(k + 1, n − k + 1) = k! (n − k)! / (n + 1)!
+        for (treated, pairs, beta) in
+            [(1, 8, 1.0 / 72.0), (3, 40, 6.0 / (41.0 * 40.0 * 39.0 * 38.0))]
+        {
+            let p = seen(treated, pairs).treated_at_most(0.05);
+            let chance = p.powi(treated as i32) * (1.0 - p).powi((pairs - treated) as i32);
+            assert!((0.5 * beta / chance - 20.0).abs() < 1e-9, "{treated} of {pairs}: {p}");
+            assert!(p > treated as f64 / pairs as f64);
+        }
+    }
+
     /// Looked at after every pair from the eighth to the 200th.
     #[test]
     fn it_is_ever_below_the_truth_no_more_often_than_promised() {

@@ -61,6 +61,13 @@ mod tests {
     }
 
     #[test]
+    fn the_interval_lies_between_values_of_those_ranks() {
+        let values: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        assert_eq!(median_interval(&values, 0.05), Interval { low: 6.0, high: 15.0 });
+        assert_eq!(median_interval(&values[..6], 0.05), Interval { low: 15.0, high: 20.0 });
+    }
+
+    #[test]
     fn the_interval_covers_the_median_as_often_as_it_promises() {
         const EXPERIMENTS: usize = 1000;
         let mut machine = Machine::new(Noise::HeavyTailed, 3);

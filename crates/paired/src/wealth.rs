@@ -193,8 +193,37 @@ mod tests {
             (0..8).for_each(|_| wealth.bet(1.0));
             assert!(wealth.log() >= 40_f64.ln(), "{plan:?}: {}", wealth.log().exp());
         }
-        let none = Gamblers::new(Some(PairPlan::AtFirst(0.0)));
-        assert_eq!(none, Gamblers::new(None));
+        for none in [PairPlan::AtFirst(0.0), PairPlan::AfterPilot(0.0)] {
+            assert_eq!(Gamblers::new(Some(none)), Gamblers::new(None));
+        }
+    }
+
+    #[test]
+    fn a_plan_stakes_what_suits_its_pairs_and_a_quarter_of_them_twice_as_much() {
+        let planned = Gamblers::new(Some(PairPlan::AtFirst(40.0)));
+        // √(2 ln 80 / (0.56 · 40))
+        assert!((planned.stakes[9] - 0.625_5).abs() < 1e-4, "{planned:?}");
+        assert!((planned.shares[0] - 0.34 / 7.0).abs() < 1e-12, "{planned:?}");
+        assert_eq!(planned.shares[7..], [0.08, 0.08, 0.5]);
+        let many = Gamblers::new(Some(PairPlan::AtFirst(4000.0)));
+        let quarter = many.for_a_quarter();
+        assert_eq!(quarter.stakes[9], 2.0 * many.stakes[9]);
+        assert_eq!(quarter.stakes[..9], many.stakes[..9]);
+        assert_eq!(planned.for_a_quarter().stakes[9], 0.98);
+    }
+
+    #[test]
+    fn the_excess_is_straight_in_the_root_of_the_evidence_and_the_mean_is_of_the_wealth() {
+        for log_wealth in [-1.0, 0.0, 2.0, 4.0, 30.0] {
+            let straight = ((log_wealth + LOG_COST) / (4.0 + LOG_COST)).sqrt() - 1.0;
+            assert!((excess(log_wealth, 4.0) - straight).abs() < 1e-12, "{log_wealth}");
+        }
+        assert_eq!(excess(4.0, 4.0), 0.0);
+        assert!((excess(-LOG_COST, 4.0) + 1.0).abs() < 1e-12);
+        let mean = (0.5 * (3_f64.exp() + 1_f64.exp())).ln();
+        assert!((log_mean(3.0, 1.0) - mean).abs() < 1e-12);
+        assert!((log_mean(1.0, 3.0) - mean).abs() < 1e-12);
+        assert_eq!(log_mean(1000.0, -1000.0), 1000.0 + 0.5_f64.ln());
     }
 
     #[test]
