@@ -178,10 +178,11 @@ fn rewritten(json: &Value, rewrite: &Value) -> String {
     if rewrite["is_first"].as_bool().unwrap() {
         return with.into_iter().chain(texts).collect::<Vec<_>>().join("\n");
     }
-    let each = with.len() / replaced.len();
+    let each: Vec<usize> = serde_json::from_value(rewrite["with_each"].clone()).unwrap();
     let instead = |line: usize| {
         let place = replaced.iter().position(|replaced| *replaced == line as u64)?;
-        Some(&with[place * each..(place + 1) * each])
+        let begin: usize = each[..place].iter().sum();
+        Some(&with[begin..begin + each[place]])
     };
     let all = texts.enumerate().flat_map(|(line, text)| match instead(line) {
         Some(new) => new.to_vec(),

@@ -54,6 +54,7 @@ pub mod auditd;
 pub mod features;
 mod file_order;
 mod log_file;
+mod merged_rules;
 pub mod netlink;
 mod perm_calls;
 pub mod record;

@@ -1,5 +1,6 @@
 //! Other ways to write audit rules, which may cost less. Whether they do is for measuring.
 
+use super::merged_rules::merged_calls;
 use super::perm_calls::{NEWEST_KERNEL, calls};
 use super::rule::{Rule, field};
 use super::rule_fields::{Action, Decoded, RuleList};
@@ -20,7 +21,9 @@ pub struct Proposal {
     pub title: String,
     /// Indices of lines that `with` takes the place of; empty where it is only added.
     pub replaces: Vec<usize>,
-    /// As many for each of `replaces`, in its order.
+    /// How many lines of `with` take the place of each of `replaces`, in its order.
+    pub with_each: Vec<usize>,
+    /// The new lines.
     pub with: Vec<String>,
     /// True if `with` goes before all other rules.
     pub is_first: bool,
@@ -29,9 +32,27 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// How many lines take the place of each.
-    pub fn with_each(&self) -> usize {
-        (self.with.len() / self.replaces.len().max(1)).max(1)
+    /// Lines, and what takes the place of each; it loses nothing.
+    pub(crate) fn replacing(title: String, lines: Vec<(usize, Vec<String>)>) -> Proposal {
+        Proposal {
+            title,
+            replaces: lines.iter().map(|(line, _)| *line).collect(),
+            with_each: lines.iter().map(|(_, with)| with.len()).collect(),
+            with: lines.into_iter().flat_map(|(_, with)| with).collect(),
+            is_first: false,
+            gives_up: None,
+        }
+    }
+
+    /// Lines that go before all other rules.
+    fn adding(title: String, with: Vec<String>, gives_up: Option<String>) -> Proposal {
+        let (replaces, with_each) = (Vec::new(), Vec::new());
+        Proposal { title, replaces, with_each, with, is_first: true, gives_up }
+    }
+
+    /// Returns true if fewer rules take the place of these.
+    pub fn merges(&self) -> bool {
+        self.with.len() < self.replaces.len()
     }
 }
 
@@ -46,6 +67,7 @@ pub fn proposals(lines: &[RuleLine], host: &[Rule], hot_calls: &[(&str, u32)]) -
     if cfg!(target_arch = "x86_64") {
         proposals.extend(listed_calls(lines));
     }
+    proposals.extend(merged_calls(lines));
     proposals.extend(cheap_conditions_first(lines));
     proposals.extend(exempt_tmpfs(&rules, &host));
     proposals.extend(exempt_calls(&rules, &host, hot_calls));
@@ -55,35 +77,33 @@ pub fn proposals(lines: &[RuleLine], host: &[Rule], hot_calls: &[(&str, u32)]) -
 /// A directory watch, which the kernel looks at after every system call, as rules for the system
 /// calls that it can match at all: `perm=` holds for no others, until a later kernel adds some.
 fn listed_calls(lines: &[RuleLine]) -> Vec<Proposal> {
-    let rewritten: Vec<(usize, String, Vec<String>)> = lines
+    let (directories, rewritten): (Vec<String>, Vec<(usize, Vec<String>)>) = lines
         .iter()
         .enumerate()
         .filter_map(|(index, line)| Some((index, line, directory_watch(line)?)))
         .map(|(index, line, watch)| {
             let directory = watch.field(field::DIR).and_then(|dir| dir.text.clone());
-            (index, directory.unwrap_or_default(), with_listed_calls(&watch, line))
+            (directory.unwrap_or_default(), (index, with_listed_calls(&watch, line)))
         })
-        .collect();
-    let proposal = |title: String, of: &[(usize, String, Vec<String>)]| Proposal {
-        title,
-        replaces: of.iter().map(|(index, ..)| *index).collect(),
-        with: of.iter().flat_map(|(.., with)| with.clone()).collect(),
-        is_first: false,
+        .unzip();
+    let proposal = |title: String, lines: Vec<(usize, Vec<String>)>| Proposal {
         gives_up: Some(format!(
             "system calls added after Linux {NEWEST_KERNEL}: a watch covers them, but a list does only once \
              you add them"
         )),
+        ..Proposal::replacing(title, lines)
     };
-    let mut proposals: Vec<Proposal> = rewritten
+    let mut proposals: Vec<Proposal> = directories
         .iter()
-        .map(|one| {
-            let title = format!("list the system calls in the watch of {}", one.1);
-            proposal(title, std::slice::from_ref(one))
+        .zip(&rewritten)
+        .map(|(directory, one)| {
+            let title = format!("list the system calls in the watch of {directory}");
+            proposal(title, vec![one.clone()])
         })
         .collect();
     if rewritten.len() > 1 {
         let title = format!("list the system calls in all {} directory watches", rewritten.len());
-        proposals.push(proposal(title, &rewritten));
+        proposals.push(proposal(title, rewritten));
     }
     proposals
 }
@@ -143,20 +163,19 @@ fn trimmed(path: &str) -> &str {
 }
 
 /// The options of a line and their values, as they are when it is loaded; none of what is no rule.
-fn options(text: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn options(text: &str) -> Vec<(&'static str, String)> {
     RuleWords::parse(text).map_or(Vec::new(), |words| words.options().to_vec())
 }
 
 /// An option and its value as a line has them.
-fn written(option: &str, value: &str) -> String {
+pub(crate) fn written(option: &str, value: &str) -> String {
     format!("{option} {}", escaped(value))
 }
 
 /// The kernel stops at the first condition that does not hold, so what is quickly compared and
 /// seldom true belongs before what takes a walk. All have to hold, so their order changes nothing.
 fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
-    let mut replaces = Vec::new();
-    let mut with = Vec::new();
+    let mut reordered = Vec::new();
     for (index, line) in lines.iter().enumerate().filter(|(_, line)| !line.rules.is_empty()) {
         if line.text.starts_with("-w") {
             continue;
@@ -165,20 +184,13 @@ fn cheap_conditions_first(lines: &[RuleLine]) -> Option<Proposal> {
         let before = options.clone();
         options.sort_by_key(|(option, value)| cost_rank(option, value));
         if options != before && !is_only_regrouped(&before, &options) {
-            replaces.push(index);
             let words: Vec<String> =
                 options.iter().map(|(option, value)| written(option, value)).collect();
-            with.push(words.join(" "));
+            reordered.push((index, vec![words.join(" ")]));
         }
     }
-    (!replaces.is_empty()).then(|| Proposal {
-        title: "quick conditions before slow ones (the kernel stops at the first that fails)"
-            .into(),
-        replaces,
-        with,
-        is_first: false,
-        gives_up: None,
-    })
+    let title = "quick conditions before slow ones (the kernel stops at the first that fails)";
+    (!reordered.is_empty()).then(|| Proposal::replacing(title.into(), reordered))
 }
 
 /// Returns true if the conditions come in the same order, and only system calls or keys moved.
@@ -210,16 +222,12 @@ fn cost_rank(option: &str, value: &str) -> u8 {
 fn exempt_tmpfs(rules: &[Decoded], host: &[Decoded]) -> Option<Proposal> {
     let is_exempt = rules.iter().chain(host).any(|rule| rule.list == RuleList::Filesystem);
     let concerns_paths = rules.iter().any(|rule| rule.list == RuleList::Exit);
-    (concerns_paths && !is_exempt).then(|| Proposal {
-        title: "record no paths on tmpfs".into(),
-        replaces: Vec::new(),
-        with: vec![format!("-a never,filesystem -F fstype={TMPFS_MAGIC}")],
-        is_first: true,
-        gives_up: Some(
-            "events on tmpfs (often /run, /tmp and /dev/shm): watches there see nothing, and records do not \
-             name these paths"
-                .into(),
-        ),
+    let exemption = format!("-a never,filesystem -F fstype={TMPFS_MAGIC}");
+    let gives_up = "events on tmpfs (often /run, /tmp and /dev/shm): watches there see nothing, and records \
+                    do not name these paths";
+    (concerns_paths && !is_exempt).then(|| {
+        let title = "record no paths on tmpfs".into();
+        Proposal::adding(title, vec![exemption], Some(gives_up.into()))
     })
 }
 
@@ -252,15 +260,14 @@ fn exempt_calls(
     // Without `perm=` a watch sees also calls as stat(2), and an exemption goes before it.
     let losing =
         exit().filter(asks_for_all).filter(|rule| rule.field(field::PERM).is_none()).count();
-    (!names.is_empty()).then(|| Proposal {
-        title: format!("exempt the most frequent calls: {}", names.join(", ")),
-        replaces: Vec::new(),
-        with: vec![format!("-A never,exit -F arch=b64 -S {}", names.join(","))],
-        is_first: true,
-        gives_up: (losing > 0).then(|| {
+    (!names.is_empty()).then(|| {
+        let title = format!("exempt the most frequent calls: {}", names.join(", "));
+        let exemption = format!("-A never,exit -F arch=b64 -S {}", names.join(","));
+        let gives_up = (losing > 0).then(|| {
             let rules = if losing == 1 { "rule" } else { "rules" };
             format!("records of these calls for {losing} {rules} on every system call")
-        }),
+        });
+        Proposal::adding(title, vec![exemption], gives_up)
     })
 }
 

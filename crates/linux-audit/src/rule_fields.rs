@@ -72,6 +72,11 @@ impl Syscalls {
         word.is_some_and(|word| word & (1 << (number % WORD_BITS)) != 0)
     }
 
+    /// Returns true if the kernel looks at rules with either mask when some call ends.
+    pub(crate) fn share_a_call(&self, other: &Syscalls) -> bool {
+        self.0.iter().zip(&other.0).any(|(one, other)| one & other != 0)
+    }
+
     /// Returns true if the mask has every system call, as with `-S all` or without `-S`.
     pub fn is_all(&self) -> bool {
         // The last word names classes of calls: some programs fill it for "all", others leave it out,

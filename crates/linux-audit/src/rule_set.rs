@@ -11,7 +11,7 @@ use trust::user_file;
 /// Far more than ten thousand rules take; what is larger is something else.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// `auditctl -R` takes what comes behind these for a line of its own (`LINE_SIZE` in auditctl.c).
-const MAX_LINE_BYTES: usize = 6143;
+pub(crate) const MAX_LINE_BYTES: usize = 6143;
 
 /// A line of a rule file that is neither blank nor a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]

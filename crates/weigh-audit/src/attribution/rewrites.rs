@@ -21,7 +21,7 @@ const FIRST_PAIRS: usize = 8;
 const SHARE: f64 = 0.06;
 /// Largest number of proposals: two limits, for those that replace rules and those that only add
 /// exemptions.
-const MOST: [usize; 2] = [3, 2];
+const MOST: [usize; 2] = [4, 2];
 
 /// Measures the most promising proposals and adds them to what was measured; also what could not be.
 ///
@@ -79,6 +79,7 @@ fn measure_rewrite(
     Ok(Rewrite {
         title: proposal.title.clone(),
         replaces: proposal.replaces.clone(),
+        with_each: proposal.with_each.clone(),
         with: proposal.with.clone(),
         is_first: proposal.is_first,
         gives_up: proposal.gives_up.clone(),
@@ -106,11 +107,13 @@ fn in_place(
     if proposal.is_first {
         return listed(new).into_iter().chain(kept).collect();
     }
-    let replaced = proposal.replaces.iter().zip(new.chunks(proposal.with_each()));
+    let mut left = new;
     let mut instead: HashMap<RuleId, Vec<RuleId>> = HashMap::new();
-    for (line, new) in replaced {
+    for (line, each) in proposal.replaces.iter().zip(&proposal.with_each) {
+        let (here, others) = left.split_at(*each);
+        left = others;
         let mut stood = rules_of(&lines[*line], rules).map(|rule| rule.measured_as);
-        instead.extend(stood.next().map(|first| (first, listed(new))));
+        instead.extend(stood.next().map(|first| (first, listed(here))));
         instead.extend(stood.map(|other| (other, Vec::new())));
     }
     kept.flat_map(|rule| instead.remove(&rule).unwrap_or_else(|| vec![rule])).collect()
@@ -123,8 +126,8 @@ fn listed(lines: &[NewLine]) -> Vec<RuleId> {
     prepended.chain(appended).flat_map(|line| line.rules.clone()).collect()
 }
 
-/// Chooses the proposals that replace the most expensive rules, and the first exemptions. `host`
-/// are the rules of the host, which stay in force.
+/// Chooses the merging of rules, the proposals that replace the most expensive rules, and the first
+/// exemptions. `host` are the rules of the host, which stay in force.
 fn choose(measured: &RuleMeasurements, host: &[Rule]) -> Vec<Proposal> {
     let hot: Vec<(&str, u32)> = measured.mix.hot_calls();
     let all = proposals(&measured.lines, host, &hot);
@@ -135,7 +138,8 @@ fn choose(measured: &RuleMeasurements, host: &[Rule]) -> Vec<Proposal> {
         let rules = lines.flat_map(|line| rules_of(line, &measured.rules));
         rules.map(|rule| measured.per_syscall(rule).value).sum()
     };
-    replacing.sort_by(|a, b| costs(b).total_cmp(&costs(a)));
+    // Many cheap rules may be worth merging where few expensive ones have more proposals.
+    replacing.sort_by(|a, b| b.merges().cmp(&a.merges()).then(costs(b).total_cmp(&costs(a))));
     replacing.truncate(MOST[0]);
     adding.truncate(MOST[1]);
     replacing.extend(adding);
@@ -184,12 +188,15 @@ mod tests {
             matched: None,
         };
         let rules: Vec<MeasuredRule> = rules.into_iter().zip(&ids).map(measured).collect();
-        let order = |is_prepended: bool, replaces: &[usize], is_first| {
-            let new = ids[4..].iter().map(|id| NewLine { is_prepended, rules: vec![*id] });
+        let order = |is_prepended: bool, replaces: &[(usize, usize)], is_first| {
+            let with: usize = replaces.iter().map(|(_, each)| each).sum();
+            let with = if is_first { 4 } else { with };
+            let new = ids[4..4 + with].iter().map(|id| NewLine { is_prepended, rules: vec![*id] });
             let proposal = Proposal {
                 title: String::new(),
-                replaces: replaces.to_vec(),
-                with: vec![String::new(); 4],
+                replaces: replaces.iter().map(|(line, _)| *line).collect(),
+                with_each: replaces.iter().map(|(_, each)| *each).collect(),
+                with: vec![String::new(); with],
                 is_first,
                 gives_up: None,
             };
@@ -197,9 +204,10 @@ mod tests {
             let numbers = list.iter().map(|id| ids.iter().position(|other| other == id).unwrap());
             numbers.collect::<Vec<usize>>()
         };
-        assert_eq!(order(false, &[0, 2], false), [4, 5, 1, 6, 7, 3]);
-        assert_eq!(order(true, &[0, 2], false), [5, 4, 1, 7, 6, 3]);
-        assert_eq!(order(false, &[1], false), [0, 4, 5, 6, 7, 2, 3]);
+        assert_eq!(order(false, &[(0, 2), (2, 2)], false), [4, 5, 1, 6, 7, 3]);
+        assert_eq!(order(true, &[(0, 2), (2, 2)], false), [5, 4, 1, 7, 6, 3]);
+        assert_eq!(order(false, &[(1, 4)], false), [0, 4, 5, 6, 7, 2, 3]);
+        assert_eq!(order(false, &[(0, 1), (2, 0), (1, 1), (3, 0)], false), [4, 5], "merged");
         assert_eq!(order(false, &[], true), [4, 5, 6, 7, 0, 1, 2, 3]);
     }
 }

@@ -266,7 +266,11 @@ pub struct Rewrite {
     pub title: String,
     /// Indices into [`RuleReport::lines`]; empty where only something is added.
     pub replaces: Vec<usize>,
-    /// Lines to put there, as many for each of `replaces`; or at the very beginning.
+    /// How many lines of `with` take the place of each of `replaces`, in its order. Older reports
+    /// lack it: they have as many for each.
+    #[serde(default)]
+    pub with_each: Vec<usize>,
+    /// Lines to put there, or at the very beginning.
     pub with: Vec<String>,
     pub is_first: bool,
     /// Records that the new rules no longer make, where they record less.

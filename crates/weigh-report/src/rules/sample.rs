@@ -211,6 +211,7 @@ fn rewrites() -> Vec<Rewrite> {
         Rewrite {
             title: "list the system calls instead of watching the directory /etc/".to_owned(),
             replaces: vec![3],
+            with_each: vec![1],
             with: vec![list.to_owned()],
             is_first: false,
             gives_up: None,
@@ -220,6 +221,7 @@ fn rewrites() -> Vec<Rewrite> {
         Rewrite {
             title: "put an exemption of read and write first".to_owned(),
             replaces: Vec::new(),
+            with_each: Vec::new(),
             with: vec!["-a never,exit -F arch=b64 -S read,write".to_owned()],
             is_first: true,
             gives_up: Some("any record of read and write, whoever calls them".to_owned()),
@@ -229,6 +231,7 @@ fn rewrites() -> Vec<Rewrite> {
         Rewrite {
             title: "ask for the user before the program".to_owned(),
             replaces: vec![10, 11, 12, 20],
+            with_each: vec![1, 0, 0, 0],
             with: vec![
                 "-a always,exit -F arch=b64 -S all -F auid>=1000 -F exe=/usr/sbin/tool0".to_owned(),
             ],
