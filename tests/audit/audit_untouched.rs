@@ -320,22 +320,21 @@ fn the_files_of_the_review_are_refused_by_line() {
     let before = configuration();
     let home = Home::new();
     let cut = format!("-w /etc/passwd -p wa -k{}-D", " ".repeat(6143 - 23));
-    for (line, said) in [
-        ("-w /etc/passwd -p wa -k\t -f 0", "evil.rules:2: this line has a tab"),
-        ("-w /etc/passwd -p wa -k\t -r 77", "evil.rules:2: this line has a tab"),
-        (&*cut, "evil.rules:2: this line has 6145 bytes"),
+    let good = "-a always,exit -F arch=b64 -S getppid -F auid=77\n";
+    let long = format!("{good}{cut}\n");
+    for (text, said) in [
+        ("-w /etc/passwd -p wa -k\t -f 0\n", "`-f` is not valid in a rule; the line has a tab"),
+        ("-w /etc/passwd -p wa -k\t -r 77\n", "`-r` is not valid in a rule; the line has a tab"),
+        (&*long, "evil.rules:2: this line has 6145 bytes"),
     ] {
-        home.file(
-            "evil.rules",
-            format!("-a always,exit -F arch=b64 -S getppid -F auid=77\n{line}\n"),
-        );
+        home.file("evil.rules", text);
         for command in [
             &["compare", "audit:rules=evil.rules", "-w", "getppid"][..],
             &["budget", "audit:rules=evil.rules", "-w", "getppid"],
             &["rules", "evil.rules"],
         ] {
             home.run(command).assert_error(&[said]);
-            assert!(configuration() == before, "{line}");
+            assert!(configuration() == before, "{text}");
         }
     }
     drop(settings);

@@ -156,7 +156,7 @@ fn a_rule_file_with_some_bad_lines_is_weighed_and_they_are_reported() {
         "mixed.rules: 2 rules loaded",
         "Line 5 refused (Syscall name unknown: no_such_call)",
         "Line 7 refused (`-a` takes `always` or `never` and a list",
-        "Line 8 skipped (it is not a rule): rubbish",
+        "Line 8 refused (it is not a rule): rubbish",
         "Line 9 skipped (weigh itself switches auditing on, and never locks it)",
         "backlog limit is 1000 records",
     ] {

@@ -53,6 +53,7 @@
 pub mod auditd;
 pub mod features;
 mod file_order;
+mod foreign_line;
 mod log_file;
 mod merged_rules;
 pub mod netlink;

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use super::foreign_line::{described, placeholder};
 use super::netlink::Client;
 use super::rule::Rule;
 use super::rule_owner::assign;
@@ -86,8 +87,15 @@ fn unloaded(source: &RuleSource, confine_to: Option<u32>) -> (RuleLine, Option<R
         is_prepended: false,
         is_confined: false,
     };
+    if let Some(template) = placeholder(&source.text) {
+        line.outcome = LineOutcome::Refused(template.into());
+        return (line, None);
+    }
     if !is_rule(&source.text) {
-        line.outcome = LineOutcome::Skipped(skip_reason(&source.text).into());
+        line.outcome = match skip_reason(&source.text) {
+            Some(reason) => LineOutcome::Skipped(reason.into()),
+            None => LineOutcome::Refused(described(&source.text).into()),
+        };
         return (line, None);
     }
     let words = match RuleWords::parse(&source.text) {
@@ -98,15 +106,27 @@ fn unloaded(source: &RuleSource, confine_to: Option<u32>) -> (RuleLine, Option<R
         }
     };
     line.is_prepended = words.is_prepended();
+    line.warnings.extend(words.with_a_tab().map(|(option, value)| about_a_tab(option, value)));
     let Some(loginuid) = confine_to.filter(|_| words.blinds_others()) else {
         return (line, Some(words));
     };
     let confined = words.confined(loginuid);
     match confined {
-        Some(_) => (line.is_confined, line.warnings) = (true, vec![CONFINED.into()]),
+        Some(_) => {
+            line.is_confined = true;
+            line.warnings.push(CONFINED.into());
+        }
         None => line.outcome = LineOutcome::Skipped(BLINDS.into()),
     }
     (line, confined)
+}
+
+fn about_a_tab(option: &str, value: &str) -> String {
+    let value = value.replace('\t', "\\t");
+    format!(
+        "`auditctl` splits words at blanks only, so the tab is a part of the value of `{option}`, which is \
+         `{value}`"
+    )
 }
 
 struct Loader<'a> {

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::foreign_line::{described, placeholder};
 use super::rule::Rule;
-pub use super::rule_words::NO_RULE;
 use super::rule_words::{is_rule, skip_reason};
 use trust::user_file;
 
@@ -94,13 +94,15 @@ impl RuleSet {
             [path] => format!("{}: no rule in this file", path.display()),
             _ => "no rule in any of these files".into(),
         };
-        let include = set.lines.iter().find_map(|line| match skip_reason(&line.text) {
-            reason if reason.contains("include") => {
-                Some(format!("; line {}: {reason}", line.number))
-            }
-            _ => None,
+        let instead = set.lines.iter().find_map(|line| {
+            let reason = match skip_reason(&line.text) {
+                Some(reason) => Some(reason).filter(|reason| reason.contains("include")),
+                None => Some(described(&line.text)),
+            };
+            reason.map(|reason| format!("; line {}: {reason}", line.number))
         });
-        Err(format!("{where_} (lines that start with -a, -A or -w){}", include.unwrap_or_default()))
+        let instead = instead.unwrap_or_default();
+        Err(format!("{where_} (lines that start with -a, -A or -w){instead}"))
     }
 
     /// How many lines add a rule.
@@ -129,10 +131,11 @@ impl RuleSet {
         for (index, raw) in bytes.split(|&byte| byte == b'\n').enumerate() {
             let number = index + 1;
             let text = text_of(raw).map_err(|problem| (Some(number), problem))?;
-            if text.is_empty() || text.starts_with('#') {
+            let content = text.trim_start_matches('\t');
+            if content.is_empty() || content.starts_with('#') {
                 continue;
             }
-            if let Some(value) = text.strip_prefix("-b") {
+            if let Some(value) = text.strip_prefix("-b").filter(|_| placeholder(text).is_none()) {
                 let value = value.trim();
                 let limit = value.parse().map_err(|_| {
                     (Some(number), format!("`-b` takes a number of records, not `{value}`"))
@@ -155,16 +158,11 @@ fn text_of(raw: &[u8]) -> Result<&str, String> {
             raw.len()
         ));
     }
-    let text = std::str::from_utf8(raw).map_err(|_| NO_TEXT)?.trim_matches([' ', '\t', '\r']);
-    let is_comment = text.starts_with('#');
-    match text.chars().find(|c| c.is_control() && !(is_comment && *c == '\t')) {
-        None => Ok(text),
-        Some('\t') => {
-            Err("this line has a tab, which `auditctl` treats as part of a word: separate the words with \
-                blanks"
-                .into())
-        }
-        Some(_) => Err(NO_TEXT.into()),
+    // A tab is a part of a word, as of a key.
+    let text = std::str::from_utf8(raw).map_err(|_| NO_TEXT)?.trim_matches([' ', '\r']);
+    match text.chars().any(|c| c.is_control() && c != '\t') {
+        false => Ok(text),
+        true => Err(NO_TEXT.into()),
     }
 }
 
@@ -212,11 +210,12 @@ mod tests {
         assert_eq!(parse(b"-w /a\n\xff\n").unwrap_err().0, Some(2));
         assert_eq!(parse(b"-w /a\n-w /b\0c\n").unwrap_err().0, Some(2));
         assert_eq!(parse(b"-w /a\n-b many\n").unwrap_err().0, Some(2));
-        for separator in ["\t", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{1b}"] {
+        for separator in ["\r", "\u{b}", "\u{c}", "\u{85}", "\u{1b}"] {
             let line = format!("-w /etc -k{separator} -f 0 # c");
             assert_eq!(parse(line.as_bytes()).unwrap_err().0, Some(1), "{separator:?}");
         }
-        assert!(parse(b"# a\tb\n\t-w /a\t\r\n").is_ok());
+        let tabs = parse(b"\t# a\tb\n \t\n\t-w /a\t\r\n").unwrap().lines;
+        assert_eq!((tabs.len(), tabs[0].number, &*tabs[0].text), (1, 3, "\t-w /a\t"));
         assert!(parse(&[0x1f, 0x8b, 8, 0]).unwrap_err().1.contains("gunzip"));
     }
 
@@ -256,6 +255,10 @@ mod tests {
         assert!(both.contains("no rule in any of these files"), "{both}");
         std::fs::write(&file, "include other.rules\n").unwrap();
         assert!(read(&file).contains("line 1: `auditctl` cannot include a file"));
+        std::fs::write(&file, "#!/bin/sh\n-D\nauditctl -w /etc/passwd -p wa\n").unwrap();
+        assert!(read(&file).contains("line 3: it is a line of a shell script"));
+        std::fs::write(&file, "-b {{ backlog }}\n").unwrap();
+        assert!(read(&file).ends_with("no rule in this file (lines that start with -a, -A or -w)"));
         assert!(read(Path::new("/dev/null")).contains("not a regular file"));
     }
 

@@ -28,7 +28,7 @@ impl RuleWords {
         let mut options = Vec::new();
         while let Some(word) = words.next() {
             let option = OF_A_RULE.into_iter().find(|option| word.starts_with(option));
-            let option = option.ok_or_else(|| format!("`{word}` is not valid in a rule"))?;
+            let option = option.ok_or_else(|| no_option(&word, text))?;
             // As getopt_long(3) does: whatever follows such an option is its value.
             let value = match &word[option.len()..] {
                 "" => words.next().ok_or_else(|| format!("`{option}` needs a value"))?,
@@ -70,6 +70,12 @@ impl RuleWords {
         &self.options
     }
 
+    /// The first option whose value has a tab, with the value: `auditctl` splits words at blanks alone.
+    pub fn with_a_tab(&self) -> Option<(&'static str, &str)> {
+        let mut options = self.options.iter().map(|(option, value)| (*option, value.as_str()));
+        options.find(|(_, value)| value.contains('\t'))
+    }
+
     /// Returns true if the rule goes to the front of its list.
     pub fn is_prepended(&self) -> bool {
         self.options.first().is_some_and(|(option, _)| *option == "-A")
@@ -91,6 +97,15 @@ impl RuleWords {
         self.options.push(("-F", format!("auid={loginuid}")));
         (self.list != RuleList::Filesystem).then_some(self)
     }
+}
+
+fn no_option(word: &str, text: &str) -> String {
+    let tab = if text.contains('\t') {
+        "; the line has a tab, which `auditctl` takes as a part of a word: separate words with blanks"
+    } else {
+        ""
+    };
+    format!("`{word}` is not valid in a rule{tab}")
 }
 
 /// Returns true if the line adds a rule that can be weighed.
@@ -156,12 +171,9 @@ pub fn escaped(word: &str) -> String {
     word.replace('\\', r"\\").replace(' ', r"\ ")
 }
 
-/// Description of a line that is neither a rule nor an option of `auditctl`.
-pub const NO_RULE: &str = "it is not a rule";
-
-/// Why a line that [`is_rule`] denies is passed over.
-pub fn skip_reason(text: &str) -> &'static str {
-    match text.split(' ').next().unwrap_or_default() {
+/// Why a line that [`is_rule`] denies is passed over; `None` if it is no option of `auditctl` either.
+pub fn skip_reason(text: &str) -> Option<&'static str> {
+    Some(match text.split(' ').next().unwrap_or_default() {
         "-D" => "it would delete the rules of this host",
         "-d" | "-W" => "it would delete a rule of this host",
         "-e" => "weigh itself switches auditing on, and never locks it",
@@ -185,8 +197,8 @@ pub fn skip_reason(text: &str) -> &'static str {
         _ if is_task_exemption(text) => {
             "it would exempt the treated processes from all other rules"
         }
-        _ => NO_RULE,
-    }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -241,6 +253,7 @@ mod tests {
             ("-w /etc --res", "`--res` is not valid in a rule"),
             ("-w /etc -- -D", "`--` is not valid in a rule"),
             ("-w /etc x", "`x` is not valid in a rule"),
+            ("-w /etc -p wa\t-k x", "`x` is not valid in a rule; the line has a tab"),
             ("-w /etc -", "`-` is not valid in a rule"),
             ("-w /etc -tD", "`-tD` is not valid in a rule"),
             ("-w /etc -k", "`-k` needs a value"),
@@ -316,9 +329,9 @@ mod tests {
             "-a task,never",
         ] {
             assert!(!is_rule(text), "{text}");
-            assert_ne!(skip_reason(text), "it is not a rule", "{text}");
+            assert!(skip_reason(text).is_some(), "{text}");
         }
-        assert_eq!(skip_reason("rubbish"), "it is not a rule");
+        assert_eq!(skip_reason("rubbish"), None);
         assert!(is_rule("-w /x -k never,task"));
     }
 
@@ -400,8 +413,8 @@ mod tests {
     }
 
     /// A rule, and whatever may stand behind it.
-    const LINES: &str = "(-[aAw] ?|-)?(always,exit|never,user|/etc)?( {0,2}(-{0,2}[a-zA-Z]{0,3}|-k|-F\
-        |reset-lost|signal|\\\\|\u{a0}|[ -~]{0,6})){0,6}";
+    const LINES: &str = "(-[aAw] ?|-)?(always,exit|never,user|/etc)?([ \t]{0,2}(-{0,2}[a-zA-Z]{0,3}|-k|-F\
+        |reset-lost|signal|\\\\|\u{a0}|[ -~\t]{0,6})){0,6}";
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(3_000))]

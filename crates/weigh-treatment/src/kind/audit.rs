@@ -25,7 +25,7 @@ use crate::{
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};
-use linux_audit::rule_set::{LineOutcome, NO_RULE, RuleLine, RuleSet};
+use linux_audit::rule_set::{LineOutcome, RuleLine, RuleSet};
 use weigh_host::undo::claim;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
@@ -290,7 +290,6 @@ fn rule_file_fact(path: &Path, lines: &[RuleLine]) -> String {
 fn not_weighed(lines: &[RuleLine]) -> Option<String> {
     let reasons = lines.iter().filter_map(|line| match &line.outcome {
         LineOutcome::Refused(reason) => Some((line, reason.as_str())),
-        LineOutcome::Skipped(reason) if reason == NO_RULE => Some((line, reason.as_str())),
         _ => None,
     });
     let refused: Vec<_> = reasons.collect();
