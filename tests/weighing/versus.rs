@@ -416,6 +416,7 @@ fn one_command_that_fails_has_no_times_unless_failures_are_ignored() {
     assert!(!home.path("out.json").exists());
     home.succeed(&["versus", "exit 3", "-i", "-r", "2", "--export-json", "out.json"]);
     assert_eq!(exported(&home, "out.json")["results"][0]["exit_codes"], serde_json::json!([3, 3]));
+    home.succeed("import out.json").assert_says(&["Imported, not measured here", "exit 3"]);
     let own = "echo '{\"operations\":5,\"elapsed_ns\":1000}'";
     let outcome = home.run(&["versus", own, "-r", "2", "--export-json", "out.json"]);
     outcome.assert_error(&["prints a rate of its own", "has no times of commands"]);

@@ -54,7 +54,7 @@ struct HyperfineExport<'a> {
     results: Vec<TimedCommand<'a>>,
 }
 
-/// As hyperfine 1.18 writes it, in seconds; and its memory, as later versions do.
+/// As hyperfine 1.18 writes it, in seconds; and its memory, as later versions do. One field is ours.
 #[derive(Serialize)]
 struct TimedCommand<'a> {
     command: &'a str,
@@ -69,6 +69,9 @@ struct TimedCommand<'a> {
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     memory_usage_byte: &'a [u64],
     exit_codes: &'a [u8],
+    /// Codes of runs that count because the user allowed them: an import would refuse them otherwise.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    allowed_exit_codes: BTreeSet<u8>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     parameters: &'a BTreeMap<String, String>,
 }
@@ -87,6 +90,13 @@ impl TimedCommand<'_> {
             times: &times.times_s,
             memory_usage_byte: &times.peak_memory_bytes,
             exit_codes: &times.exit_codes,
+            // A run with any other status has no time.
+            allowed_exit_codes: times
+                .exit_codes
+                .iter()
+                .copied()
+                .filter(|code| *code != 0)
+                .collect(),
             parameters: &times.parameters,
         }
     }
@@ -203,6 +213,19 @@ mod tests {
         let import::Content::Results(results) = read.content else { panic!("an experiment") };
         assert_eq!(results.len(), 3);
         assert_eq!(results[0].figures[0].runs.len(), 8);
+    }
+
+    #[test]
+    fn what_the_user_allowed_can_be_imported() {
+        let mut s = example::versus();
+        s.versus.as_mut().unwrap().commands[1].exit_codes = vec![0, 1, 3, 1, 0, 0, 0, 0];
+        let text = export("export-json", s).unwrap();
+        let written: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(written["results"][1]["allowed_exit_codes"], json!([1, 3]));
+        assert_eq!(written["results"][0].get("allowed_exit_codes"), None);
+        let read = import::read("ours.json", text.as_bytes(), None).unwrap();
+        let import::Content::Results(results) = read.content else { panic!("an experiment") };
+        assert_eq!((results.len(), read.warnings), (3, Vec::new()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure};
+use crate::import::{Content, Document, ForeignFormat, ImportedResults, Problem, figure};
 use paired::estimate::median;
 use weigh_model::format;
 use weigh_model::result::imported::Figure;
@@ -13,7 +13,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     rank: 7,
     is_json: true,
     is_it,
-    read: |text| read(text).map(Document::of),
+    read,
 };
 
 #[derive(Deserialize)]
@@ -31,6 +31,9 @@ struct TimedCommand {
     /// Exit code of each run; `None` for a run that a signal ended. Absent in older exports.
     #[serde(default)]
     exit_codes: Option<Vec<Option<i32>>>,
+    /// Codes besides 0 that `weigh versus --expect-exit` or `-i` allowed; hyperfine writes none.
+    #[serde(default)]
+    allowed_exit_codes: Vec<i32>,
 }
 
 impl TimedCommand {
@@ -38,7 +41,9 @@ impl TimedCommand {
     /// quickly.
     fn problem(&self) -> Option<String> {
         let codes = self.exit_codes.as_ref()?;
-        let failed: Vec<&Option<i32>> = codes.iter().filter(|code| **code != Some(0)).collect();
+        let is_allowed = |code: i32| code == 0 || self.allowed_exit_codes.contains(&code);
+        let failed: Vec<&Option<i32>> =
+            codes.iter().filter(|code| !code.is_some_and(is_allowed)).collect();
         let how = match failed.first()? {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".into(),
@@ -58,15 +63,18 @@ fn is_it(text: &str) -> bool {
     serde_json::from_str::<HyperfineExport>(text).is_ok()
 }
 
-/// Reads the export: each command is a result by itself, called like the command.
-fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
+/// Reads the export: each command is a result by itself, called like the command. One that failed costs
+/// just itself, if others did not.
+fn read(text: &str) -> Result<Document, Problem> {
     let export: HyperfineExport = serde_json::from_str(text).map_err(|error| {
         (Some(error.line()), format!("not the JSON of hyperfine --export-json: {error}"))
     })?;
     let several = export.results.len() > 1;
-    let results = export.results.into_iter().map(|command| {
+    let (mut results, mut warnings) = (Vec::new(), Vec::new());
+    for command in export.results {
         if let Some(problem) = command.problem() {
-            return Err((None, problem));
+            warnings.push(problem);
+            continue;
         }
         let runs = command.times.unwrap_or_default();
         let value = median(&runs).unwrap_or(command.mean);
@@ -75,37 +83,60 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
         }
         // Several commands in one file are alternatives: the same test, done in another way.
         let test = if several { "command" } else { command.command.as_str() };
-        Ok(ImportedResults {
+        results.push(ImportedResults {
             format: "hyperfine".into(),
             label: several.then(|| command.command.clone()),
             figures: vec![Figure { runs, ..figure(test, value, "s") }],
-        })
-    });
-    results.collect()
+        });
+    }
+    match results.is_empty() && !warnings.is_empty() {
+        true => Err((None, warnings.swap_remove(0))),
+        false => {
+            let warnings = warnings.iter().map(|problem| format!("Not imported: {problem}."));
+            let warnings = warnings.collect();
+            Ok(Document { content: Content::Results(results), warnings })
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_command_that_failed_is_refused() {
-        let of = |codes: &str| {
-            read(&format!(
-                r#"{{"results":[{{"command":"true","mean":0.1,"times":[0.1,0.1]}},
-                {{"command":"make x","mean":0.1,"times":[0.1,0.1]{codes}}}]}}"#
-            ))
-        };
-        for sound in ["", r#","exit_codes":null"#, r#","exit_codes":[0,0]"#] {
-            assert_eq!(of(sound).map(|results| results.len()), Ok(2), "{sound}");
-        }
-        let refused = |codes: &str| of(codes).unwrap_err().1;
-        let problem = refused(r#","exit_codes":[127,127]"#);
-        assert!(
-            problem.starts_with("\"make x\" failed in 2 of 2 runs (exit code 127)"),
-            "{problem}"
+    fn of(first: &str, second: &str) -> Result<(usize, Vec<String>), String> {
+        let text = format!(
+            r#"{{"results":[{{"command":"true","mean":0.1,"times":[0.1,0.1]{first}}},
+            {{"command":"make x","mean":0.1,"times":[0.1,0.1]{second}}}]}}"#
         );
-        let problem = refused(r#","exit_codes":[0,null]"#);
-        assert!(problem.contains("failed in 1 of 2 runs (ended by a signal)"), "{problem}");
+        let document = read(&text).map_err(|(_, problem)| problem)?;
+        let Content::Results(results) = document.content else { panic!("an experiment") };
+        Ok((results.len(), document.warnings))
+    }
+
+    #[test]
+    fn a_command_that_failed_is_refused_and_the_others_are_read() {
+        for sound in ["", r#","exit_codes":null"#, r#","exit_codes":[0,0]"#] {
+            assert_eq!(of("", sound), Ok((2, Vec::new())), "{sound}");
+        }
+        let (results, warnings) = of("", r#","exit_codes":[127,127]"#).unwrap();
+        assert!(
+            results == 1
+                && warnings[0].starts_with(
+                    "Not imported: \"make x\" failed in 2 of 2 runs (exit code 127), so"
+                ),
+            "{warnings:?}"
+        );
+        let (_, warnings) = of("", r#","exit_codes":[0,null]"#).unwrap();
+        assert!(warnings[0].contains("failed in 1 of 2 runs (ended by a signal)"), "{warnings:?}");
+        let codes = r#","exit_codes":[1,1]"#;
+        assert!(of(codes, codes).unwrap_err().starts_with("\"true\" failed in 2 of 2 runs"));
+    }
+
+    #[test]
+    fn codes_that_weigh_versus_was_told_to_allow_are_no_failure() {
+        let allowed = r#","exit_codes":[1,1],"allowed_exit_codes":[1]"#;
+        assert_eq!(of("", allowed), Ok((2, Vec::new())));
+        let other = r#","exit_codes":[1,2],"allowed_exit_codes":[1]"#;
+        assert!(of("", other).unwrap().1[0].contains("failed in 1 of 2 runs (exit code 2)"));
     }
 }
