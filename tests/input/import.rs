@@ -74,6 +74,29 @@ fn lmbench_and_perf_stat_are_compared() {
     assert!((effect(&json, "task-clock") + 100.0 / 11.0).abs() < 1e-3);
 }
 
+/// As people have them: made by the program itself, with what it printed besides, several in a file.
+#[test]
+fn result_files_as_they_are_kept_are_compared() {
+    let home = Home::new();
+    let raw = std::fs::read_to_string(fixture("lmbench-raw.0")).unwrap();
+    home.file("on.0", raw.replace("Simple syscall: 0.1200", "Simple syscall: 0.2400"));
+    home.succeed(&["import", &fixture("lmbench-raw.0"), "on.0"]);
+    assert!((effect(&home.json(), "null call") + 50.0).abs() < 1e-9);
+    home.succeed("show --as lmbench").assert_says(&["Context switching", "2p/16K ctxsw"]);
+    let report = std::fs::read_to_string(fixture("unixbench-6.0.0.txt")).unwrap();
+    let faster = report.replace("868972.0", "955869.2");
+    home.file("both.txt", format!("make all\ngcc -O3 -c x.c\n{report}\nmake all\n{faster}"));
+    home.run("import both.txt").assert_says(&["report 2", "System Call Overhead"]);
+    home.file(
+        "failed.json",
+        r#"{"results":[{"command":"a","mean":1.0,"exit_codes":[0]},
+            {"command":"b","mean":2.0,"exit_codes":[0]},{"command":"c","mean":0.1,"exit_codes":[2]}]}"#,
+    );
+    home.succeed("import failed.json").assert_says(&["Not imported: \"c\" failed in 1 of 1 run"]);
+    home.file("fio.json", r#"{"fio version": "fio-3.33", "jobs": []}"#);
+    home.run("import fio.json").assert_error(&["fio.json: this is the JSON of fio, which weigh"]);
+}
+
 #[test]
 fn files_and_labels_that_do_not_fit_are_refused() {
     let home = Home::new();

@@ -10,7 +10,7 @@ use crate::terminal;
 use weigh_model::result::work_name::WorkName;
 
 /// A file of every format, by its name on the command line.
-const FILES: [(&str, &[u8]); 14] = [
+const FILES: [(&str, &[u8]); 15] = [
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/nitzberg-RUN1.txt")),
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/redhat-4.1.txt")),
     ("unixbench", include_bytes!("../../../../tests/fixtures/import/unixbench-5.1.3.txt")),
@@ -28,6 +28,7 @@ const FILES: [(&str, &[u8]); 14] = [
         br#"{"schema":"weighbridge/run/2","results":[{"workload":"a","unit":"lps","rate":2.5}]}"#,
     ),
     ("weigh", include_bytes!("../../../../tests/fixtures/store/25ffvr.json")),
+    ("lmbench-raw", include_bytes!("../../../../tests/fixtures/import/lmbench-raw.0")),
 ];
 
 fn results(bytes: &[u8]) -> Vec<ImportedResults> {
@@ -121,6 +122,39 @@ fn a_broken_line_is_named_by_its_number() {
     let cut = String::from_utf8_lossy(FILES[6].1).replace(" 16.1", " 16.1 1 2");
     let problem = read("f", cut.as_bytes(), None).err().unwrap().to_string();
     assert!(problem.starts_with("f:18: 13 figures under 11 columns"), "{problem}");
+}
+
+/// Output as people keep it, with `make results >file 2>&1`.
+#[test]
+fn output_of_make_and_of_compilers_costs_nothing() {
+    let before = "[ -d results ] || mkdir results\nmake[1]: Entering directory '/src (x)'\n\
+        gcc -O2 -o ./pgms/arithoh -DTIME -Ddatum=int ./src/arith.c\n\
+        ./src/arith.c:12:3: warning: unused variable 'x' [-Wunused-variable]\n\
+        12 |   int x = 3;\n   |   ^~~\n";
+    let after = "make[1]: Leaving directory '/src (x)'\n";
+    for (name, bytes) in [FILES[3], FILES[1], FILES[6], FILES[14]] {
+        let text = String::from_utf8_lossy(bytes);
+        let kept = format!("{before}{text}{after}");
+        let read = read("f", kept.as_bytes(), None).map_err(|problem| problem.to_string());
+        let read = read.unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        let Content::Results(found) = read.content else { panic!("these are figures") };
+        assert_eq!((found, read.warnings), (results(bytes), Vec::new()), "{name}");
+    }
+}
+
+#[test]
+fn two_reports_of_one_file_are_two_results() {
+    let report = String::from_utf8_lossy(FILES[3].1);
+    let of = |text: String| {
+        let found = results(text.as_bytes());
+        let labels = found.iter().map(|of| of.label.clone().unwrap()).collect::<Vec<String>>();
+        (labels, found)
+    };
+    let (labels, found) = of(format!("{report}\n{report}"));
+    assert_eq!(labels, ["report 1", "report 2"]);
+    assert_eq!((&found[0].figures, found[1].figures.len()), (&found[1].figures, 24));
+    let (labels, _) = of(format!("{report}{}", report.replace("System: bench", "System: other")));
+    assert_eq!(labels, ["bench", "other"]);
 }
 
 #[test]
@@ -237,6 +271,10 @@ fn long_files(count: usize) -> Vec<(&'static str, String)> {
         (
             "unixbench-csv",
             format!("Concurrency{}\n1{}\n", columns(&|n| format!(",t{n}")), ",1".repeat(count)),
+        ),
+        (
+            "lmbench-raw",
+            lines("[lmbench3.0 results for Linux h 6]\n", &|n| format!("t{n}: 0.5 microseconds\n")),
         ),
         ("lmbench", lines(ruler, &|n| format!("h{n:03} L{} 0.5\n", n % 7))),
         ("hyperfine", format!("{{\"results\":[{}]}}", commands.trim_end_matches(','))),

@@ -28,7 +28,7 @@ Examples:
       Import two sets of on and off; `weigh show --as nitzberg` shows them.
   weigh import both.json             hyperfine --export-json, or one per command
   weigh import base.csv patched.csv  perf stat -x, -o FILE
-  weigh import summary.txt           lmbench's summary: each host is a result
+  weigh import summary.txt           lmbench's summary or result files: each host is a result
   weigh import reaim.csv             re-aim's table: one row per number of users
   weigh import experiment.json       weigh compare --json, from another machine
   weigh import a.json b.json         such files of two machines, compared
@@ -43,8 +43,8 @@ docs/import.md shows for each format which conclusions are possible.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ImportArgs {
-    /// Files to import: reports of UnixBench (also .log, .csv), lmbench's summary, tables of re-aim, JSON of
-    /// hyperfine or weigh, CSV of perf stat, or a table
+    /// Files to import: reports of UnixBench (also .log, .csv), lmbench's summary or result files, tables of
+    /// re-aim, JSON of hyperfine or weigh, CSV of perf stat, or a table
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Labels of the results, in order, such as off,on; weigh repeats the list until every result has a

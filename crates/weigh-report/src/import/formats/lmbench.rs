@@ -32,7 +32,7 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
         } else if let Some(open) = &mut section {
             if open.columns.is_empty() {
                 open.head(line);
-            } else if line.trim().is_empty() {
+            } else if line.trim().is_empty() || is_of_make(line) {
                 section = None;
             } else {
                 let row = open.row(line).map_err(|problem| (Some(at + 1), problem))?;
@@ -40,43 +40,25 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
             }
         }
     }
-    let results = kept.results;
-    let hosts: BTreeSet<&str> = results.iter().map(|of| of.host.as_str()).collect();
-    let is_told_by_host = hosts.len() == results.len();
-    let label = |of: &Of| {
-        if is_told_by_host { of.host.clone() } else { words(&format!("{} {}", of.host, of.system)) }
-    };
-    let mut results: Vec<ImportedResults> = results
-        .iter()
-        .map(|of| ImportedResults {
-            format: "lmbench".into(),
-            label: Some(label(of)),
-            figures: of.figures.clone(),
-        })
-        .collect();
-    for figure in results.iter_mut().flat_map(|results| &mut results.figures) {
-        figure.value = median(&figure.runs).unwrap_or(figure.value);
-        // One number is no runs.
-        if figure.runs.len() < 2 {
-            figure.runs.clear();
-        }
-    }
-    if let [only] = &mut results[..] {
-        only.label = None;
-    }
-    Ok(results)
+    Ok(kept.results())
+}
+
+/// `make[1]: Leaving directory …`, right behind a table.
+fn is_of_make(line: &str) -> bool {
+    line.starts_with("make: ") || line.starts_with("make[")
 }
 
 /// A host with its system, and its figures.
-struct Of {
-    host: String,
-    system: String,
-    figures: Vec<Figure>,
+pub(super) struct Of {
+    pub(super) host: String,
+    pub(super) system: String,
+    /// Each with a run.
+    pub(super) figures: Vec<Figure>,
 }
 
 /// Figures read so far, with the place of each host and its system, and of each figure.
 #[derive(Default)]
-struct ReadFigures {
+pub(super) struct ReadFigures {
     results: Vec<Of>,
     hosts: HashMap<(String, String), usize>,
     /// By host, test and unit.
@@ -85,8 +67,11 @@ struct ReadFigures {
 
 impl ReadFigures {
     /// Keeps the figures of a line; those that are there already get another run.
-    fn add(&mut self, row: Of) {
+    pub(super) fn add(&mut self, row: Of) {
         let Of { host, system, figures } = row;
+        if figures.is_empty() {
+            return;
+        }
         let at = *self.hosts.entry((host.clone(), system.clone())).or_insert_with(|| {
             self.results.push(Of { host, system, figures: Vec::new() });
             self.results.len() - 1
@@ -102,6 +87,36 @@ impl ReadFigures {
                 }
             }
         }
+    }
+
+    /// A result per host, or per system of a host where it has several.
+    pub(super) fn results(self) -> Vec<ImportedResults> {
+        let hosts: BTreeSet<&str> = self.results.iter().map(|of| of.host.as_str()).collect();
+        let is_told_by_host = hosts.len() == self.results.len();
+        let label = |of: &Of| match is_told_by_host {
+            true => of.host.clone(),
+            false => words(&format!("{} {}", of.host, of.system)),
+        };
+        let mut results: Vec<ImportedResults> = self
+            .results
+            .iter()
+            .map(|of| ImportedResults {
+                format: "lmbench".into(),
+                label: Some(label(of)),
+                figures: of.figures.clone(),
+            })
+            .collect();
+        for figure in results.iter_mut().flat_map(|results| &mut results.figures) {
+            figure.value = median(&figure.runs).unwrap_or(figure.value);
+            // One number is no runs.
+            if figure.runs.len() < 2 {
+                figure.runs.clear();
+            }
+        }
+        if let [only] = &mut results[..] {
+            only.label = None;
+        }
+        results
     }
 }
 

@@ -62,12 +62,18 @@ fn read(text: &str) -> Result<Document, Problem> {
     let mut tables: Vec<Loads> = Vec::new();
     let mut columns: Vec<&str> = Vec::new();
     let mut label = None;
+    let mut is_again = false;
     for (at, line) in text.lines().enumerate() {
         let (line, said) = (line.trim(), |problem: String| (Some(at + 1), problem));
         if line.starts_with('#') {
             continue;
         }
         let found = titles(line);
+        let begins = line.starts_with(CSV_HEAD) || has_rates(&found);
+        if begins {
+            // A label stands below the titles. What was printed above them is none.
+            (is_again, label) = (true, None);
+        }
         if line.starts_with(CSV_HEAD) || (columns.is_empty() && numbers(line).len() == CSV.len()) {
             columns = CSV.to_vec();
         } else if has_rates(&found) {
@@ -88,13 +94,20 @@ fn read(text: &str) -> Result<Document, Problem> {
             if cells.len() != columns.len() {
                 return Err(said(format!("expected {} numbers, found {line:?}", columns.len())));
             }
-            if let Some(label) = label.take().map(Some).or(tables.is_empty().then_some(None)) {
-                tables.push(Loads { label, ..Loads::default() });
+            // Titles without a label after rows begin another report.
+            if label.is_some() || is_again || tables.is_empty() {
+                tables.push(Loads { label: label.take(), ..Loads::default() });
             }
+            is_again = false;
             let table = tables.last_mut().expect("there is one since the first row");
             table.add(&columns, &cells).map_err(said)?;
         } else if titles(line).is_empty() && !line.starts_with(CSV_HEAD) && !is_peak(line) {
             label = Some(words(line));
+        }
+    }
+    if tables.len() > 1 {
+        for (number, table) in tables.iter_mut().enumerate() {
+            table.label.get_or_insert_with(|| format!("table {}", number + 1));
         }
     }
     let warnings = tables.iter().flat_map(Loads::doubts).collect();
@@ -248,6 +261,17 @@ mod tests {
         assert_eq!(sorted(&ss), sorted(PRINTED));
         let rate = ("2 users, jobs per minute".into(), 2910.0, "jobs/min".into());
         assert!(figures(PRINTED).contains(&rate), "{:?}", figures(PRINTED));
+    }
+
+    #[test]
+    fn two_tables_of_one_file_are_two_results() {
+        let text =
+            format!("make: Entering directory '/x'\n{PRINTED}make: done\n\n{PRINTED}make: done\n");
+        assert!(is_it(&text));
+        let Content::Results(results) = read(&text).unwrap().content else { panic!() };
+        let labels: Vec<_> = results.iter().map(|of| of.label.as_deref().unwrap()).collect();
+        assert_eq!(labels, ["table 1", "table 2"]);
+        assert_eq!(results[0].figures, results[1].figures);
     }
 
     #[test]

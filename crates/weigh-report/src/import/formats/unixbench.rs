@@ -3,9 +3,11 @@
 //! A result is a line `TITLE  VALUE UNIT  (SECONDS, N samples)`; a line of the index is
 //! `TITLE  BASELINE  RESULT  INDEX`. 5.x repeats both for each number of parallel copies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::import::{Document, ForeignFormat, ImportedResults, Problem, figure, number, words};
+use crate::import::{
+    Content, Document, ForeignFormat, ImportedResults, Problem, figure, number, words,
+};
 use weigh_model::format;
 use weigh_model::result::imported::Figure;
 use weigh_model::result::unixbench_index::Formula;
@@ -20,34 +22,49 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     read,
 };
 
+/// Each report begins with it.
+const HEAD: &str = "BYTE UNIX Benchmarks (Version ";
 /// Everything is printed with one decimal.
 const ROUNDING: f64 = 0.051;
 
-/// Reads a report, and does its sums again.
+/// Reads the reports, and does their sums again.
 fn read(text: &str) -> Result<Document, Problem> {
-    let mut report = Report::default();
+    let mut reports = vec![Report::default()];
     for (number, line) in text.lines().enumerate() {
-        report.line(line.trim()).map_err(|problem| (Some(number + 1), problem))?;
+        let line = line.trim();
+        if line.contains(HEAD) {
+            reports.push(Report::default());
+        }
+        let report = reports.last_mut().expect("there is a first report");
+        report.line(line).map_err(|problem| (Some(number + 1), problem))?;
     }
-    if report.in_index {
-        report.warnings.push("The file ends within its index.".into());
-    } else if !report.has_index {
-        report.warnings.push("The file has no index, so its end may be missing.".into());
+    // What stands before the first head is make's output, or a report that has lost its head.
+    reports.retain(|report| !report.figures.is_empty());
+    let is_alone = reports.len() < 2;
+    let hosts: BTreeSet<&str> = reports.iter().map(|report| report.host.as_str()).collect();
+    let is_told_by_host = hosts.len() == reports.len() && !hosts.contains("");
+    let (mut results, mut warnings) = (Vec::new(), Vec::new());
+    for (number, report) in reports.into_iter().enumerate() {
+        let label = match is_told_by_host {
+            true => report.host.clone(),
+            false => format!("report {}", number + 1),
+        };
+        let label = Some(label).filter(|_| !is_alone);
+        warnings.extend(report.doubts().map(|doubt| match &label {
+            Some(label) => format!("{label}: {doubt}"),
+            None => doubt,
+        }));
+        let format = format!("UnixBench {}", report.version).trim_end().into();
+        results.push(ImportedResults { format, label, figures: report.figures });
     }
-    let results = ImportedResults {
-        format: format!("UnixBench {}", report.version).trim_end().into(),
-        label: None,
-        figures: report.figures,
-    };
-    Ok(Document {
-        content: crate::import::Content::Results(vec![results]),
-        warnings: report.warnings,
-    })
+    Ok(Document { content: Content::Results(results), warnings })
 }
 
 #[derive(Default)]
 struct Report {
     version: String,
+    /// As it calls the machine; empty where it does not.
+    host: String,
     copies: Option<u32>,
     /// True if the lines belong to the index.
     in_index: bool,
@@ -63,9 +80,24 @@ struct Report {
 }
 
 impl Report {
+    /// Inconsistencies, as whole sentences.
+    fn doubts(&self) -> impl Iterator<Item = String> {
+        let end = if self.in_index {
+            Some("The file ends within its index.")
+        } else if !self.has_index {
+            Some("The file has no index, so its end may be missing.")
+        } else {
+            None
+        };
+        self.warnings.iter().cloned().chain(end.map(str::to_owned))
+    }
+
     fn line(&mut self, line: &str) -> Result<(), String> {
-        if let Some((_, rest)) = line.split_once("BYTE UNIX Benchmarks (Version ") {
+        if let Some((_, rest)) = line.split_once(HEAD) {
             self.version = rest.split(')').next().unwrap_or_default().trim().into();
+        } else if let Some(system) = line.strip_prefix("System: ").filter(|_| self.host.is_empty())
+        {
+            self.host = words(system.split(':').next().unwrap_or_default());
         } else if let Some((_, rest)) = line.split_once("; running ") {
             let copies = rest.split(' ').next().and_then(|word| word.parse().ok());
             self.copies = copies.filter(|copies| *copies != 1);
@@ -94,7 +126,7 @@ impl Report {
         let figure = Figure { copies: self.copies, ..figure(&title.join(" "), value, unit) };
         if self.places.contains_key(&figure.name()) {
             return Err(format!(
-                "{:?} appears twice: put each report into a separate file",
+                "{:?} appears twice in one report: each report begins with `{HEAD}…)`",
                 figure.name()
             ));
         }
