@@ -83,6 +83,7 @@ fn rule_files() {
          -F auid>=1000 -F auid!=unset -k access\n-w /etc/passwd -p wa -k identity\n-e 2\n",
         "-A never,exit -F arch=b64 -S all -F path=\"/a b\" -F key=x\n-a exclude,never -F msgtype=CWD\n",
         "-a always,exit -F dir=/etc -F perm=wa\r\n-a always,user\n  -i\n--loginuid-immutable\n",
+        "#!/bin/sh\nauditctl -D\n\t-w /a\n-w /etc/b -p wa -k c\td\n- name: {{ x }}\n-b ${N}\n<html>\n",
     ]);
     let file = AsFile::new("fuzzed.rules");
     fuzz("rule files", &inputs, |input| drop(RuleSet::read(&[file.of(input).to_owned()])));
@@ -142,6 +143,10 @@ fn oci_profiles() {
          \"excludes\":{\"arches\":[\"s390\"]}}]}",
         "{\"linux\":{\"seccomp\":{\"defaultAction\":\"SCMP_ACT_ALLOW\",\"architectures\":[\
          \"SCMP_ARCH_X86_64\"],\"syscalls\":[{\"name\":\"kexec_load\",\"action\":\"SCMP_ACT_KILL\"}]}}}",
+        "{\"apiVersion\":\"v1\",\"kind\":\"SeccompProfile\",\"spec\":{\"defaultAction\":\"SCMP_ACT_ALLOW\",\
+         \"flags\":[\"SECCOMP_FILTER_FLAG_LOG\"]}}",
+        "apiVersion: v1\nkind: Pod\n",
+        "# minijail\n@include /a\nopen[arch=x86_64]: arg1 == 0x1 || arg2 in 3; return EPERM\nread: 1\n",
     ]);
     let file = AsFile::new("fuzzed.json");
     let label = format!("seccomp:profile={}", file.path.display());

@@ -3,3 +3,4 @@
 pub mod bpf;
 mod host;
 pub mod oci_profile;
+mod profile_text;

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::bpf::{self, Comparison, Condition, Instruction};
 use super::host::HostFeatures;
+use super::profile_text;
 use trust::user_file;
 use weigh_model::format;
 
@@ -27,11 +28,14 @@ pub struct Compiled {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OciProfile {
-    default_action: String,
+pub(super) struct OciProfile {
+    pub(super) default_action: String,
     default_errno_ret: Option<u16>,
     #[serde(default)]
     syscalls: Vec<OciRule>,
+    /// How a runtime installs the filter, such as `SECCOMP_FILTER_FLAG_SPEC_ALLOW`.
+    #[serde(default)]
+    flags: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -79,8 +83,7 @@ pub fn read(path: &Path) -> Result<Compiled, String> {
 }
 
 fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
-    let profile: OciProfile = serde_json::from_str(text)
-        .map_err(|error| format!("{error}; is this a seccomp profile?"))?;
+    let (profile, origin): (OciProfile, _) = profile_text::profile(text)?;
     let default = action(&profile.default_action, profile.default_errno_ret)?;
     let mut rules: BTreeMap<u32, Vec<(Vec<Condition>, u32)>> = BTreeMap::new();
     let mut unknown_names = 0;
@@ -104,10 +107,14 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
             bpf::MAX_INSTRUCTIONS
         ));
     }
-    let mut description = format!("rules for {}", format::plural(rules.len(), "system call"));
+    let mut description =
+        format!("{origin}rules for {}", format::plural(rules.len(), "system call"));
     if unknown_names > 0 {
         let names = format::plural(unknown_names, "name");
         description += &format!("; {names} of other architectures or kernels");
+    }
+    if !profile.flags.is_empty() {
+        description += &format!("; its flags are not applied: {}", profile.flags.join(", "));
     }
     Ok(Compiled { program, description })
 }
@@ -261,6 +268,17 @@ mod tests {
         assert_eq!(run(&program, "socket", [0; 6]), libc::SECCOMP_RET_ERRNO | 97);
         assert_eq!(bpf::tests::run(&program, 0x4000_0003, 0, [0; 6]), DENY);
         assert!(description.contains("1 name "));
+    }
+
+    #[test]
+    fn flags_that_are_not_applied_are_named() {
+        let text = r#"{"linux":{"seccomp":{"defaultAction":"SCMP_ACT_ALLOW",
+            "flags":["SECCOMP_FILTER_FLAG_LOG"]}}}"#;
+        assert_eq!(
+            compile(text, &HOST).unwrap().description,
+            "linux.seccomp of a config.json, and nothing else of it: rules for 0 system calls; its flags \
+             are not applied: SECCOMP_FILTER_FLAG_LOG"
+        );
     }
 
     #[test]
