@@ -179,6 +179,10 @@ fn what_is_wrong_with_a_line_is_said_in_words() {
         ("-w relative".into(), "The path must start with '/'"),
         ("-a always".into(), "always"),
         (format!("-w /{long} -p wa"), ""),
+        ("-w {{ path }} -p wa -k x".into(), "it has a placeholder of a template"),
+        ("echo done".into(), "it is a line of a shell script"),
+        ("-w /etc/group -p wa\t-k x".into(), "`x` is not valid in a rule; the line has a tab"),
+        ("-w /etc/group -p wa -k tab\tin".into(), ""),
         ("-a always,exit -S getppid -F auid=75 -k last".into(), ""),
     ];
     let text: Vec<&str> = lines.iter().map(|(text, _)| text.as_str()).collect();
@@ -195,7 +199,9 @@ fn what_is_wrong_with_a_line_is_said_in_words() {
     }
     let outcomes = loaded.outcomes();
     assert!(matches!(outcomes[9], LineOutcome::Refused(_)), "{:?}", outcomes[9]);
-    assert_eq!([outcomes[0], outcomes[10]], [&LineOutcome::Loaded; 2]);
+    assert_eq!([outcomes[0], outcomes[13], outcomes[14]], [&LineOutcome::Loaded; 3]);
+    let tab = "so the tab is a part of the value of `-k`, which is `tab\\tin`";
+    assert!(loaded.lines[13].warnings[0].ends_with(tab), "{:?}", loaded.lines[13]);
     drop(loaded);
     audit.assert_restored();
 }
@@ -240,6 +246,7 @@ fn every_rewrite_is_accepted() {
         "slow.rules",
         "-w /etc/ -p rwxa -k all\n-a always,exit -F dir=/usr -F perm=wa -F auid>=1000 -k usr\n\
          -a always,exit -F arch=b64 -S getppid -F exe=/bin/true -F auid=76 -k exe\n\
+         -a always,exit -F arch=b64 -S getpid -F exe=/bin/true -F auid=76 -k exe\n\
          -a always,exit -S all -F auid=77\n",
     );
     let slow = home.directory.path().join("slow.rules");
@@ -247,7 +254,7 @@ fn every_rewrite_is_accepted() {
     let proposals = proposals(&loaded.lines, &[], &[("read", 0), ("futex", 202), ("openat", 257)]);
     drop(loaded);
     let is_x86 = cfg!(target_arch = "x86_64");
-    assert_eq!(proposals.len(), if is_x86 { 6 } else { 3 }, "{proposals:#?}");
+    assert_eq!(proposals.len(), if is_x86 { 7 } else { 4 }, "{proposals:#?}");
     for proposal in &proposals {
         home.file("rewritten.rules", proposal.with.join("\n"));
         let loaded = Loaded::load(std::slice::from_ref(&file)).unwrap();

@@ -231,6 +231,27 @@ fn what_is_counted_is_the_same_again_and_a_rewrite_saves_what_it_says() {
     assert!(applied >= 2, "{first:#}");
 }
 
+/// As generated sets have them, with a tab in the key as the best-known set has one.
+#[test]
+fn rules_that_differ_in_their_calls_are_measured_as_one() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let rules: String = (0..60)
+        .map(|call| format!("-a always,exit -F arch=b64 -S {call} -F auid=6 -k a\tb\n"))
+        .collect();
+    let json = weigh_for("2s", &audit, &home, &rules);
+    let rewrites = json["rewrites"].as_array().unwrap();
+    let merged =
+        rewrites.iter().find(|rewrite| rewrite["title"].as_str().unwrap().starts_with("merge"));
+    let merged = merged.unwrap_or_else(|| panic!("{json:#}"));
+    assert_eq!(merged["title"], "merge 60 rules that differ only in their system calls into 1");
+    assert_eq!(merged["gives_up"], Value::Null);
+    assert_eq!(rewritten(&json, merged).lines().filter(|line| line.starts_with("-a")).count(), 1);
+    assert!(
+        lines(&json).iter().all(|line| line["warnings"].to_string().contains("the tab is a part"))
+    );
+}
+
 #[test]
 fn directory_watches_cost_more_than_watches_of_files() {
     let Some(audit) = Audit::take() else { return };

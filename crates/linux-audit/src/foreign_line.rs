@@ -57,6 +57,8 @@ fn is_name(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -90,6 +92,13 @@ mod tests {
         }
         for text in ["-w /etc/passwd -p wa -k a", "-a always,exit -F path=/a$b -S open"] {
             assert_eq!(placeholder(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_text_never_panics(text in "[\\t\\PC]{0,60}") {
+            let _ = (described(&text), placeholder(&text));
         }
     }
 }
