@@ -24,6 +24,7 @@ mod interleaved;
 mod interp;
 mod launcher;
 mod metrics;
+mod our_share;
 mod placebos;
 mod planted;
 mod profile;

@@ -29,9 +29,10 @@ const SAME: [(&str, &str); 6] = [
     ("mitigations", "the CPU's mitigations"),
 ];
 /// Fields of [`Facts`] whose differences are reported.
-const TOLD: [(&str, &str); 15] = [
+const TOLD: [(&str, &str); 16] = [
     ("boot_id", "the boot"),
     ("cpus_online", "the CPUs online"),
+    ("cpu_share", "what of the CPUs weigh may use"),
     ("memory_bytes", "the memory"),
     ("hypervisor", "the hypervisor"),
     ("container", "the container"),

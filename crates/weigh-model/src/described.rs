@@ -40,9 +40,7 @@ pub fn line(machine: &Facts) -> String {
     let shown = [
         fact("hostname").cloned(),
         fact("cpu model").cloned(),
-        fact("cpus online")
-            .and_then(|count| count.parse().ok())
-            .map(|count| format::plural(count, "CPU")),
+        (machine.cpus_online > 0).then(|| machine.cpu_share.of_online(machine.cpus_online)),
         fact("memory").cloned(),
         fact("hypervisor").map(|name| format!("virtual ({name})")),
         fact("kernel").map(|release| format!("Linux {release}")),

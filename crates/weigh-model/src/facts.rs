@@ -6,13 +6,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::cpu_share::CpuShare;
 use crate::disk_speed::DiskSpeed;
 
 /// As many characters as a fact may have that somebody else tells; a list has as many entries.
 pub const LONGEST_FACT: usize = 200;
 /// Most characters in a fact that is a whole line or sentence.
 const LONGEST_LINE: usize = 4096;
-const LINES: [&str; 2] = ["cmdline", "worth_knowing"];
+const LINES: [&str; 3] = ["cmdline", "cpu_share", "worth_knowing"];
 
 /// Facts of the machine, read once at the start of an experiment. Empty or `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub struct Facts {
     pub cpu_model: String,
     /// `/sys/devices/system/cpu/online`; 0 when not known.
     pub cpus_online: usize,
+    /// What of these CPUs `weigh` and its workloads may use.
+    pub cpu_share: CpuShare,
     /// `MemTotal` of `/proc/meminfo`, in bytes; 0 when not known.
     pub memory_bytes: u64,
     /// `SwapTotal` of `/proc/meminfo`, in bytes.
@@ -97,6 +100,15 @@ pub struct Facts {
     /// Findings of `weigh doctor` worth knowing, by the name of the check. The experiment fills
     /// them in.
     pub worth_knowing: BTreeMap<String, String>,
+}
+
+impl Facts {
+    /// As many CPUs as `weigh` and its workloads may use; a quota makes it a fraction. 0 when not known.
+    pub fn usable_cpus(&self) -> f64 {
+        let share = &self.cpu_share;
+        let allowed = share.allowed_count().unwrap_or(self.cpus_online) as f64;
+        share.quota_cpus.map_or(allowed, |quota| quota.min(allowed))
+    }
 }
 
 impl Serialize for Facts {

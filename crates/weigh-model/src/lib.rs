@@ -16,6 +16,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod cpu_share;
 pub mod described;
 pub mod disk_speed;
 pub mod disturbance;

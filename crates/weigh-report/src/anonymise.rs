@@ -45,8 +45,9 @@ impl Scrubber {
         let hosts = [machine.hostname.as_str(), short].map(|name| (name.to_owned(), HOST));
         let words = hosts.into_iter().chain(users.map(|name| (name, USER)));
         let texts = [&machine.cmdline, &machine.boot_id].map(String::clone);
+        let texts = texts.into_iter().chain(groups(machine));
         Scrubber {
-            texts: texts.into_iter().filter(|text| !text.is_empty()).collect(),
+            texts: texts.filter(|text| !text.is_empty()).collect(),
             words: words.filter(|(word, _)| !word.is_empty()).collect(),
         }
     }
@@ -85,6 +86,15 @@ impl Scrubber {
             _ => {}
         }
     }
+}
+
+/// The directories of control groups in the facts: they are named after users, services and containers.
+fn groups(machine: &Facts) -> impl Iterator<Item = String> {
+    let share = &machine.cpu_share;
+    let unreadable = share.unreadable.iter().filter_map(|text| text.split(':').next());
+    let files = share.quota_file.as_deref().into_iter().chain(unreadable);
+    let files = files.filter(|file| file.starts_with("/sys/fs/cgroup/"));
+    files.filter_map(|file| Some(file[..=file.rfind('/')?].to_owned()))
 }
 
 /// The report without what names the machine, its boot or its people.
@@ -261,11 +271,14 @@ mod tests {
 
     #[test]
     fn texts_keep_what_names_nobody() {
-        let machine = Facts { hostname: "vm".into(), ..Facts::default() };
+        let mut machine = Facts { hostname: "vm".into(), ..Facts::default() };
+        machine.cpu_share.quota_file =
+            Some("/sys/fs/cgroup/cpu/docker/4f2a/cpu.cfs_quota_us".into());
         let scrubber = Scrubber::with_users(&machine, ["bob".to_owned()].into_iter());
         for (text, expected) in [
             ("vm: kvm on vm", "host: kvm on host"),
             ("/usr/bin/make and /etc/audit/x.rules", "/usr/bin/make and /etc/audit/x.rules"),
+            ("half (/sys/fs/cgroup/cpu/docker/4f2a/cpu.cfs_quota_us)", "half (cpu.cfs_quota_us)"),
             ("12 MB/s, n/a, a/b", "12 MB/s, n/a, a/b"),
             ("path=/srv/x/y,z=/tmp/q", "path=…/y,z=…/q"),
             ("bob and bobby", "user and bobby"),

@@ -5,8 +5,9 @@ use std::fs;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
+use weigh_model::cpu_share::cpus_of;
 use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 
 /// With fewer, either would have less than it needs.
 const ENOUGH: usize = 4;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::machine::cpu_share;
 use crate::machine::pressure::{Pressure, psi_some};
 use crate::machine::source::Source;
 use crate::machine::surroundings::{
@@ -27,6 +28,7 @@ pub fn read_from(root: &Path) -> Facts {
         architecture: rustix::system::uname().machine().to_string_lossy().into_owned(),
         cpu_model: cpu_model(source),
         cpus_online: cpus(&text("/sys/devices/system/cpu/online")),
+        cpu_share: cpu_share::read(root),
         memory_bytes: meminfo(source, "MemTotal").unwrap_or_default(),
         swap_bytes: meminfo(source, "SwapTotal"),
         swap_free_bytes: meminfo(source, "SwapFree"),

@@ -48,6 +48,16 @@ impl Hierarchies {
         self.all.iter().map(|hierarchy| hierarchy.mount_point.join(&hierarchy.own))
     }
 
+    /// The groups that contain this process in a hierarchy which may have this controller, from its own
+    /// upwards.
+    pub fn groups_around(&self, controller: &str) -> Vec<PathBuf> {
+        let may_have = |hierarchy: &&Hierarchy| {
+            let Hierarchy { controllers, .. } = hierarchy;
+            controllers.is_empty() || controllers.iter().any(|its| its == controller)
+        };
+        self.all.iter().filter(may_have).flat_map(Hierarchy::groups).collect()
+    }
+
     /// Where a group can be made that has this controller.
     ///
     /// # Errors
@@ -78,8 +88,12 @@ impl Hierarchy {
     /// The nearest group from ours upwards whose children have the controller. One that has processes, as
     /// ours, mostly has no such children.
     fn passes_on(&self, controller: &str) -> Option<PathBuf> {
-        let mut above = self.own.ancestors().map(|path| self.mount_point.join(path));
-        above.find(|group| self.has(group, "subtree_control", controller))
+        self.groups().find(|group| self.has(group, "subtree_control", controller))
+    }
+
+    /// Ours, and those around it.
+    fn groups(&self) -> impl Iterator<Item = PathBuf> {
+        self.own.ancestors().map(|path| self.mount_point.join(path))
     }
 
     fn has(&self, group: &Path, list: &str, controller: &str) -> bool {

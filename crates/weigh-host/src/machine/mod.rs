@@ -6,6 +6,7 @@
 pub mod audit_contexts;
 pub mod check;
 pub mod counter;
+pub mod cpu_share;
 pub mod cpu_time;
 pub mod disk_speed;
 pub mod facts;

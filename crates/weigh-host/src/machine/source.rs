@@ -2,6 +2,7 @@
 //! one that somebody else made: its files are read as those that a user names.
 
 use std::fs;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::{Path, PathBuf};
 
 use trust::user_file;
@@ -36,6 +37,18 @@ impl<'a> Source<'a> {
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_string())
+    }
+
+    /// The file's text as [`Source::text`], `None` where there is no such file.
+    ///
+    /// # Errors
+    /// A phrase with the file, where it cannot be read.
+    pub(super) fn text_if_any(self, file: &str) -> Result<Option<String>, String> {
+        match user_file::read_text(&self.path(file), MOST_BYTES) {
+            Ok(text) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+            Err(error) => Err(format!("{file}: {error}")),
+        }
     }
 
     /// The value after `key` and `separator`, in the first such line of the file.

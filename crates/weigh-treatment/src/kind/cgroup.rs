@@ -11,10 +11,10 @@ use crate::{
 use weigh_host::machine::hierarchies::Hierarchies;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
+use weigh_model::cpu_share::cpus_of;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::allowed_cpus::cpus_of;
 use weigh_workload::setup::kind::control_group::ControlGroup;
 
 pub static KIND: TreatmentKind = TreatmentKind {

@@ -1,10 +1,11 @@
 //! `cpus`: the CPUs on which the workload may run.
 
 use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind};
+use weigh_model::cpu_share::cpus_of;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_workload::setup::Setup;
-use weigh_workload::setup::kind::allowed_cpus::{AllowedCpus, cpus_of};
+use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 
 pub static KIND: TreatmentKind = TreatmentKind::of(
     Kind {

@@ -15,6 +15,7 @@ mod cpu;
 mod kernel;
 mod memory;
 mod others;
+mod share;
 
 /// Name of the check whose change during a measurement is also reported.
 const AUDITING: &str = "Auditing";
@@ -32,6 +33,11 @@ type Check = fn(&CheckInput) -> Option<Finding>;
 const CHECKS: &[Check] = &[
     others::load,
     others::stolen_time,
+    share::affinity,
+    share::quota,
+    share::niceness,
+    share::kinds,
+    share::unreadable,
     cpu::governor,
     cpu::boost,
     cpu::smt,
@@ -53,9 +59,13 @@ const CHECKS: &[Check] = &[
 ];
 
 /// The checks that may warn. Documents have their warnings as sentences, which begin with these.
-const WARN: [&str; 8] = [
+const WARN: [&str; 12] = [
     "Load",
     "Stolen time",
+    "CPU quota",
+    "Niceness",
+    "CPU kinds",
+    "CPU share",
     "CPU governor",
     "Clock source",
     "Power",
@@ -147,7 +157,8 @@ pub(super) mod tests {
             include_str!("cpu.rs"),
             include_str!("kernel.rs"),
             include_str!("memory.rs"),
-            include_str!("others.rs")
+            include_str!("others.rs"),
+            include_str!("share.rs")
         );
         for word in ["both arms", "pairs", "baseline", "verdict", "intervals"] {
             assert!(!files.contains(word), "{word}");

@@ -8,6 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use crate::setup::{Act, look};
+use weigh_model::cpu_share::cpus_of;
 
 /// On these, in order; with none those that it was born with, by the same call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,39 +67,5 @@ impl Act for AllowedCpus {
         let list = look::status_line(&worker.to_string(), AllowedCpus::LINE)?;
         seen.insert(AllowedCpus::SEEN[1].into(), list);
         Ok(())
-    }
-}
-
-/// The numbers of a list such as `0-2,5`, as the kernel writes them; `None` where it is none.
-pub fn cpus_of(list: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| -> Option<usize> {
-            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse().ok().filter(|cpu| is_number && *cpu < CpuSet::MAX_CPU)
-        };
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_of_cpus_is_as_the_kernel_writes_it() {
-        assert_eq!(cpus_of("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(cpus_of("3,1,1-2"), Some(vec![1, 2, 3]));
-        for wrong in ["", "a", "1-", "-1", "2-1", "0,,1", "0-99999999", "+1"] {
-            assert_eq!(cpus_of(wrong), None, "{wrong}");
-        }
     }
 }
