@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use paired::estimate::{MAD_TO_SD, mad, median};
+use weigh_model::facts::Facts;
 use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::alike::RampSample;
@@ -26,22 +27,23 @@ pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
             mixes.entry(&about.name.name).or_default().push((users.get(), row));
         }
     }
-    let cpus = stored.header.machine.cpus_online as f64;
+    let machine = &stored.header.machine;
     let is_ramp = |points: &Vec<(usize, &RowSamples)>| {
         points.len() > 1 || points.iter().any(|(_, row)| row.has_rounds())
     };
     let ramps = mixes.into_iter().filter(|(_, points)| is_ramp(points));
-    ramps.map(|(mix, points)| answers(mix, points, cpus)).collect()
+    ramps.map(|(mix, points)| answers(mix, points, machine)).collect()
 }
 
-fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, cpus: f64) -> LoadAnswers {
+fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, machine: &Facts) -> LoadAnswers {
     points.sort_by_key(|(users, _)| *users);
     let ramp_samples = ramp_samples(&points);
     let measured = points.into_iter().filter_map(|(users, row)| {
-        let found = load_point(users, row, row.counted_totals(), &row.counted(), cpus)?;
+        let found = load_point(users, row, row.counted_totals(), &row.counted(), machine)?;
         Some(LoadPoint { in_rounds: row.has_rounds(), ..found })
     });
-    LoadAnswers::new(WorkName::from(mix), measured.collect(), &ramp_samples)
+    let answers = LoadAnswers::new(WorkName::from(mix), measured.collect(), &ramp_samples);
+    LoadAnswers { quota_cpus: machine.cpu_share.limiting_quota(), ..answers }
 }
 
 /// All samples of a ramp in the order in which they were taken.
@@ -82,8 +84,9 @@ pub fn load_point(
     row: &RowSamples,
     totals: Option<&Totals>,
     counts: &dyn Fn(&Point) -> bool,
-    cpus: f64,
+    machine: &Facts,
 ) -> Option<LoadPoint> {
+    let cpus = machine.usable_cpus();
     let points = || row.points.iter().filter(|point| counts(point));
     let of = |value: &dyn Fn(&Point) -> Option<f64>| {
         median(&points().filter_map(value).collect::<Vec<_>>())
@@ -102,6 +105,9 @@ pub fn load_point(
         let totals = totals?;
         Some(ns(&totals.usage)? / 1e9 / totals.launches as f64)
     };
+    let cpu_pct = of(&cpu_share).map(|share| share.min(100.0));
+    // How busy other CPUs are does not matter to a load that may not use them.
+    let has_all = cpus >= machine.cpus_online as f64;
     let rates: Vec<f64> = points().map(|point| point.rate).collect();
     let spread = |rate: f64| Some(100.0 * MAD_TO_SD * mad(&rates)? / rate);
     let named = |name: &str| further(Metric::Named(name.into()));
@@ -116,7 +122,7 @@ pub fn load_point(
         system_s: per_launch(|usage| usage.system_ns),
         deviation_s: named("finish_deviation").map(|ns| ns / 1e9),
         waiting_pct: of(&|point| Some(100.0 * f64::from(point.waiting_share?))),
-        cpu_pct: of(&cpu_share).map(|share| share.min(100.0)),
+        cpu_pct,
         job_p99_ns: further(Metric::Latency(Percentile::P99)),
         job_p90_ns: further(Metric::Latency(Percentile::P90)),
         mean_job_ns: named(MEAN_JOB_TIME),
@@ -130,7 +136,7 @@ pub fn load_point(
             psi_cpu_pct: named("psi_cpu"),
             psi_io_pct: named("psi_io"),
             psi_memory_pct: named("psi_memory"),
-            cpu_busy_pct: named("cpu_busy"),
+            cpu_busy_pct: if has_all { named("cpu_busy") } else { cpu_pct },
             run_queue: named("run_queue"),
             memory_left_pct: named("memory_left"),
             disk_busy_pct: named("disk_busy"),
@@ -155,6 +161,39 @@ mod tests {
     use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
     use weigh_model::role::SampleRole;
+
+    #[test]
+    fn cpu_time_is_a_share_of_what_a_load_may_use() {
+        let name = |users| WorkName::of_users("load:x", users);
+        let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
+        let mut stored = example::stored(Plan::Ramp(LoadRamp::default()), [1, 2].map(work));
+        for at in 0..2 {
+            let points = (0..3).map(|pair| {
+                // Users who keep half a CPU busy.
+                let cpu_ns_per_op = Some(0.5e9);
+                Point {
+                    cpu_ns_per_op,
+                    operations: 1.0,
+                    elapsed_s: 1.0,
+                    ..example::point(pair, 60.0)
+                }
+            });
+            let row = RowSamples { points: points.collect(), ..RowSamples::default() };
+            stored.samples.insert((WorkId(at), ArmId::BASELINE), row);
+        }
+        let mut with = |allowed: &str, quota_cpus| {
+            let machine = &mut stored.header.machine;
+            machine.cpus_online = 2;
+            machine.cpu_share.allowed = Some(allowed.into());
+            machine.cpu_share.quota_cpus = quota_cpus;
+            let answers = &load_answers(&stored)[0];
+            let point = &answers.points[0];
+            (point.cpu_pct, point.machine.cpu_busy_pct, answers.quota_cpus)
+        };
+        assert_eq!(with("0-1", None), (Some(25.0), None, None));
+        assert_eq!(with("1", None), (Some(50.0), Some(50.0), None));
+        assert_eq!(with("0-1", Some(0.5)), (Some(100.0), Some(100.0), Some(0.5)));
+    }
 
     #[test]
     fn a_load_point_that_failed_after_a_sample_is_none() {

@@ -66,6 +66,5 @@ fn has(row: &RowSamples, is_treated: bool) -> bool {
 fn point(stored: &Stored, users: usize, row: &RowSamples, is_treated: bool) -> Option<LoadPoint> {
     let totals = if is_treated { &row.treated } else { &row.baseline };
     let counts = |point: &Point| point.is_treated == is_treated;
-    let cpus = stored.header.machine.cpus_online as f64;
-    load_point(users, row, totals.as_ref(), &counts, cpus)
+    load_point(users, row, totals.as_ref(), &counts, &stored.header.machine)
 }

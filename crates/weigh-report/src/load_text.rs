@@ -1,6 +1,7 @@
 //! Result of a ramp, in sentences.
 
 use paired::looks;
+use weigh_model::cpu_share::quota_text;
 use weigh_model::format;
 use weigh_model::result::busy_machine::{BusyMachine, Resource, Saturated};
 use weigh_model::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint, or_with, percent_known};
@@ -70,13 +71,18 @@ fn at_peak(answers: &LoadAnswers) -> Option<String> {
     let job_time = job_time(point);
     let cpu = cpu_pct.map(|pct| {
         let waiting = waiting_pct.unwrap_or_default();
-        match () {
-            () if pct >= BUSY_PCT => format!("the CPUs are {pct:.0} % busy and limit the throughput"),
-            () if waiting >= WAITING_PCT => format!(
+        let quota = answers.quota_cpus.map(quota_text);
+        match quota {
+            Some(quota) if pct >= BUSY_PCT => {
+                format!("the quota of {quota} is {pct:.0} % used and limits the throughput")
+            }
+            Some(quota) => format!("the users got {pct:.0} % of the quota of {quota}"),
+            None if pct >= BUSY_PCT => format!("the CPUs are {pct:.0} % busy and limit the throughput"),
+            None if waiting >= WAITING_PCT => format!(
                 "the users got {pct:.0} % of the CPU time, and tasks waited for a CPU {waiting:.0} % of the \
                  time: other processes took most of the rest"
             ),
-            () => format!(
+            None => format!(
                 "the CPUs are {pct:.0} % busy: jobs wait for a disk, for memory or for each other"
             ),
         }
@@ -232,6 +238,23 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("may be higher"), "{text}");
+    }
+
+    /// Other processes take nothing of a quota.
+    #[test]
+    fn under_a_quota_the_reason_is_the_quota() {
+        let mut found = answers(&[(1, 600.0), (2, 1000.0), (4, 996.0)], 8);
+        found.quota_cpus = Some(0.5);
+        let text = at_peak(&found).unwrap();
+        assert!(
+            text.contains("the quota of 0.5 CPUs is 97 % used and limits the throughput"),
+            "{text}"
+        );
+        let less =
+            |point: &mut LoadPoint| (point.cpu_pct, point.waiting_pct) = (Some(60.0), Some(90.0));
+        found.points.iter_mut().for_each(less);
+        let text = at_peak(&found).unwrap();
+        assert!(text.contains("the users got 60 % of the quota of 0.5 CPUs"), "{text}");
     }
 
     #[test]

@@ -138,6 +138,9 @@ pub struct LoadAnswers {
     #[serde(skip)]
     pub name: WorkName,
     pub mix: String,
+    /// The quota that limits the CPU time of the users, in CPUs.
+    #[serde(skip)]
+    pub quota_cpus: Option<f64>,
     /// Ascending in users.
     pub points: Vec<LoadPoint>,
     pub peak: Option<LoadPeak>,
@@ -235,6 +238,7 @@ impl LoadAnswers {
             saturated: saturated(points.iter().map(|point| (point.users, &point.machine))),
             mix: name.name.clone(),
             name,
+            quota_cpus: None,
             points,
             peak,
             no_peak,
