@@ -19,7 +19,7 @@ use weigh_workload::member::{MemberSeen, Readiness, StartServer};
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
-use weigh_workload::start_cpu::{StartCpu, allowed_cpus};
+use weigh_workload::start_cpu::{Range, StartCpu, allowed_cpus};
 use weigh_workload::stdout_use::StdoutUse;
 
 const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
@@ -177,14 +177,16 @@ fn a_worker_begins_on_the_cpu_that_was_drawn_and_stays_there_or_gets_its_own_bac
     let confined = Setup::default().with(AllowedCpus { cpus: vec![allowed[0]] });
     for (setup, own) in [(forbidding_affinity(), &allowed[..]), (confined, &allowed[..1])] {
         let mut launcher = launcher(&setup);
-        for (number, stays) in [(0, true), (1, true), (0, false), (1, false)] {
-            let start = StartCpu { chance: number, among: own.to_vec(), stays };
+        for (number, then) in
+            [(0, Range::ThatCpu), (1, Range::ThatCpu), (0, Range::ThatKind), (1, Range::All)]
+        {
+            let start = StartCpu { chance: number, among: own.to_vec(), then };
             let drawn = start.choose(&allowed).unwrap();
             let job = Job { start: Some(start), ..bench.job("cat /proc/self/status; sleep 0.01") };
             let launched = launcher.run(&job, &NEVER).unwrap();
             assert_eq!((launched.exit_code, launched.cpu), (Some(0), Some(drawn)), "{launched:?}");
             let kept = list(&launched.stdout);
-            assert_eq!(kept, if stays { vec![drawn] } else { own.to_vec() });
+            assert_eq!(kept, if then == Range::ThatCpu { vec![drawn] } else { own.to_vec() });
         }
         let launched = launcher.run(&bench.job("cat /proc/self/status"), &NEVER).unwrap();
         assert_eq!((launched.cpu, list(&launched.stdout)), (None, own.to_vec()), "no pair");

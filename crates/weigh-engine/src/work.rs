@@ -21,6 +21,7 @@ use weigh_workload::executable::{Executable, Length};
 use weigh_workload::interpreted::{self, Interpreted, WorkAmount};
 use weigh_workload::launcher::Job;
 use weigh_workload::place::LaunchPlace;
+use weigh_workload::start_cpu::Range;
 use weigh_workload::stdout_use::StdoutUse;
 
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
@@ -273,15 +274,18 @@ impl Work {
         }
     }
 
-    /// Returns true if the work is about one CPU. Both samples of a pair then stay on the CPU drawn
-    /// for them.
-    pub fn is_of_one_cpu(&self) -> bool {
+    /// How far both samples of a pair may go from the CPU drawn for them: work about one CPU stays there.
+    /// Copies and users are as many as the whole machine is to bear.
+    pub fn range(&self) -> Range {
         match self {
-            Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {
-                !workload.is_of_several_cpus()
+            Work::Builtin { workload, copies: 1, server: None, beside: None, .. }
+                if !workload.is_of_several_cpus() =>
+            {
+                Range::ThatCpu
             }
-            Work::Interpreted(one) => !one.language.parallel,
-            _ => false,
+            Work::Interpreted(one) if !one.language.parallel => Range::ThatCpu,
+            Work::Builtin { copies: 2.., .. } | Work::Load(_) => Range::All,
+            _ => Range::ThatKind,
         }
     }
 

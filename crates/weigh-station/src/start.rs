@@ -5,20 +5,24 @@ use weigh_model::ids::ArmId;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 use weigh_workload::setup::kind::control_group::ControlGroup;
-use weigh_workload::start_cpu::StartCpu;
+use weigh_workload::start_cpu::{Range, StartCpu};
 
 impl Arms<'_> {
-    /// How the worker of `own` begins, for a pair with the arm `other`. `chance` is the pair's, and
-    /// `is_of_one_cpu` says that the workload is about one CPU alone.
+    /// How the worker of `own` begins, for a pair with the arm `other`. `chance` is the pair's, and `wanted`
+    /// is how far the workload may go.
     ///
-    /// The worker is not kept to that CPU if a treatment of the pair says on which CPUs it runs: that is its
-    /// effect. Neither is it if other processes of its arm run beside it, which are not kept there.
-    pub fn start(&self, own: ArmId, other: ArmId, chance: u64, is_of_one_cpu: bool) -> StartCpu {
+    /// The worker may go anywhere if a treatment of the pair says on which CPUs it runs: that is its effect.
+    /// It is not kept to one CPU if other processes of its arm run beside it, which are not kept there.
+    pub fn start(&self, own: ArmId, other: ArmId, chance: u64, wanted: Range) -> StartCpu {
         let [own_cpus, others_cpus] = [own, other].map(|arm| cpus_of(self.setup(arm)));
         let is_free = own_cpus.is_empty() && others_cpus.is_empty();
         let are_alone = !self.has_members(own) && !self.has_members(other);
-        let stays = is_of_one_cpu && is_free && are_alone;
-        StartCpu { chance, among: common(own_cpus, others_cpus), stays }
+        let then = match wanted {
+            _ if !is_free => Range::All,
+            Range::ThatCpu if !are_alone => Range::ThatKind,
+            wanted => wanted,
+        };
+        StartCpu { chance, among: common(own_cpus, others_cpus), then }
     }
 }
 

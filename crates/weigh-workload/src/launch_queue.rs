@@ -26,6 +26,8 @@ pub struct LaunchQueue {
     pub setup: Setup,
     /// Kill counters of the launcher's groups and of the groups that workers enter.
     pub kills: KillCounters,
+    /// The CPUs by kind, on a machine whose CPUs are not equally fast.
+    pub kinds: Vec<Vec<usize>>,
     /// Reports deaths while a job runs a command. Our own workloads need no reports: they check themselves
     /// how their processes end.
     deaths: Option<DeathWatch>,
@@ -41,9 +43,10 @@ impl LaunchQueue {
         setup: Setup,
         kills: KillCounters,
         deaths: Option<DeathWatch>,
+        kinds: Vec<Vec<usize>>,
     ) -> LaunchQueue {
         let (keepers, is_listening, has_strays) = (Vec::new(), false, false);
-        LaunchQueue { lines, setup, kills, deaths, is_listening, keepers, has_strays }
+        LaunchQueue { lines, setup, kills, kinds, deaths, is_listening, keepers, has_strays }
     }
 
     /// Answers an order.

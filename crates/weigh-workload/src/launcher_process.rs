@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -28,11 +29,12 @@ use super::setup::Setup;
 use super::setup::kind::allowed_cpus::AllowedCpus;
 use super::setup::kind::enter_root::EnterRoot;
 use super::stamp::{Stamp, monotonic_ns};
-use super::start_cpu::{allowed_cpus, keep_to_cpus};
+use super::start_cpu::{Range, allowed_cpus, keep_to_cpus};
 use super::stdout_use::StdoutSink;
 use trust::program::end_with_us;
 use trust::start::{self, Inherited};
 use weigh_host::lines::Lines;
+use weigh_host::machine::cpu_share;
 use weigh_host::machine::pressure::Moment;
 use weigh_host::orphans;
 use weigh_host::own_program::be_signalled_as_usual;
@@ -62,13 +64,16 @@ fn serve(mut lines: Lines) -> io::Result<()> {
     };
     // In its network namespace.
     let deaths = DeathWatch::open()?;
-    let kills = match take(&setup) {
-        Ok(kills) => kills,
+    // Another root may not have these files.
+    let kinds = cpu_share::kinds(Path::new("/"))
+        .map_err(|problem| format!("cannot find out which CPUs are equally fast: {problem}"));
+    let (kinds, kills) = match kinds.and_then(|kinds| Ok((kinds, take(&setup)?))) {
+        Ok(taken) => taken,
         Err(problem) => {
             return lines.send(&Numbered { id, what: LauncherAnswer::Error(problem) });
         }
     };
-    let mut desk = LaunchQueue::new(lines, setup, kills, deaths);
+    let mut desk = LaunchQueue::new(lines, setup, kills, deaths, kinds);
     let stamp = Stamp::map()?;
     let served = desk.answer(id, LauncherAnswer::Done(())).and_then(|()| run_all(&mut desk, stamp));
     // Keepers too: what a member left is then ours, and ended.
@@ -145,7 +150,7 @@ fn launch(
     let began = Moment::now();
     let inherited = resident_bytes();
     let sink = StdoutSink::open(&job.stdout)?;
-    let beginning = Beginning::of(job, &desk.setup)?;
+    let beginning = Beginning::of(job, &desk.setup, &desk.kinds)?;
     let mut child = spawn(&desk.setup, job, &executed, (&beginning, stamp))?;
     let pid = Pid::from_child(&child);
     let mut seen = BTreeMap::new();
@@ -207,13 +212,14 @@ struct Beginning {
 }
 
 impl Beginning {
-    fn of(job: &Job, setup: &Setup) -> io::Result<Option<Beginning>> {
+    fn of(job: &Job, setup: &Setup, kinds: &[Vec<usize>]) -> io::Result<Option<Beginning>> {
         let Some(start) = &job.start else { return Ok(None) };
         let allowed = allowed_cpus()?;
         let Some(cpu) = start.choose(&allowed) else { return Ok(None) };
         let own = setup.get::<AllowedCpus>().map(|step| step.cpus.clone());
         let own = own.filter(|cpus| !cpus.is_empty());
-        let then = (!start.stays).then(|| own.unwrap_or(allowed));
+        let then = (start.then != Range::ThatCpu)
+            .then(|| own.unwrap_or_else(|| start.range(cpu, &allowed, kinds)));
         Ok(Some(Beginning { cpu, then }))
     }
 

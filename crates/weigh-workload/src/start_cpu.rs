@@ -16,11 +16,35 @@ pub struct StartCpu {
     pub chance: u64,
     /// The CPUs that both arms may use; empty for all that the launcher may use.
     pub among: Vec<usize>,
-    /// True if the worker, with all that it starts, stays on that CPU.
-    pub stays: bool,
+    /// Where the worker, with all that it starts, may run from then on.
+    pub then: Range,
+}
+
+/// How far a worker may go from the CPU on which it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Range {
+    /// It stays there.
+    ThatCpu,
+    /// To CPUs that are equally fast. A pair whose samples ran on different kinds would compare these.
+    ThatKind,
+    /// To all that its arm may use.
+    All,
 }
 
 impl StartCpu {
+    /// The CPUs that a worker which begins on `cpu` may use from then on, of these. `kinds` are those of a
+    /// machine with CPUs that are not equally fast.
+    pub fn range(&self, cpu: usize, allowed: &[usize], kinds: &[Vec<usize>]) -> Vec<usize> {
+        let kind = kinds.iter().find(|kind| kind.contains(&cpu));
+        let is_near = |other: &&usize| match self.then {
+            Range::ThatCpu => **other == cpu,
+            Range::ThatKind => kind.is_none_or(|kind| kind.contains(other)),
+            Range::All => true,
+        };
+        allowed.iter().filter(is_near).copied().collect()
+    }
+
     /// The CPU, for a launcher that may use these; `None` if it may use none of those that are drawn from.
     pub fn choose(&self, allowed: &[usize]) -> Option<usize> {
         let is_open = |cpu: &&usize| self.among.is_empty() || self.among.contains(cpu);
@@ -58,7 +82,7 @@ mod tests {
     #[test]
     fn both_arms_draw_one_cpu_of_those_that_both_may_use() {
         let drawn = |chance, among: &[usize], allowed: &[usize]| {
-            StartCpu { chance, among: among.to_vec(), stays: true }.choose(allowed)
+            StartCpu { chance, among: among.to_vec(), then: Range::ThatCpu }.choose(allowed)
         };
         assert_eq!(
             [4, 5, 6].map(|chance| drawn(chance, &[], &[1, 3])),
@@ -70,5 +94,18 @@ mod tests {
         (0..1000)
             .for_each(|chance| *counts.entry(drawn(chance, &[], &[0, 2, 5])).or_default() += 1);
         assert!(counts.values().all(|count| (333..=334).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_worker_stays_on_cpus_as_fast_as_the_one_it_began_on() {
+        let range = |then, cpu, kinds: &[Vec<usize>]| {
+            StartCpu { chance: 0, among: Vec::new(), then }.range(cpu, &[1, 2, 3, 4], kinds)
+        };
+        let kinds = [vec![0, 1, 2], vec![3, 4, 5]];
+        assert_eq!(range(Range::ThatKind, 2, &kinds), [1, 2]);
+        assert_eq!(range(Range::ThatKind, 4, &kinds), [3, 4]);
+        assert_eq!(range(Range::ThatKind, 4, &[]), [1, 2, 3, 4]);
+        assert_eq!(range(Range::ThatCpu, 4, &kinds), [4]);
+        assert_eq!(range(Range::All, 4, &kinds), [1, 2, 3, 4]);
     }
 }

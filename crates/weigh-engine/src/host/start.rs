@@ -31,9 +31,9 @@ impl Host<'_> {
     pub(super) fn start(&self, slot: &SampleSlot) -> Option<StartCpu> {
         let treated = slot.unit.treated_arm;
         let other = if slot.arm.is_baseline() { treated } else { ArmId::BASELINE };
-        let is_of_one_cpu = self.site.works[slot.unit.work].is_of_one_cpu();
+        let range = self.site.works[slot.unit.work].range();
         let chance = cpu_chance(self.site.seed, slot);
-        (!treated.is_baseline()).then(|| self.arms.start(slot.arm, other, chance, is_of_one_cpu))
+        (!treated.is_baseline()).then(|| self.arms.start(slot.arm, other, chance, range))
     }
 }
 
