@@ -40,6 +40,8 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
 const DEFAULT_COMPARES: u32 = 50;
 /// `SECCOMP_MODE_FILTER`.
 const FILTER_MODE: u32 = 2;
+/// `SECCOMP_MODE_DEAD`: of a process that its filter has killed.
+const DEAD_MODE: u32 = 3;
 
 fn probe() -> Probe {
     // Asking for the action's availability changes nothing, where installing a filter would.
@@ -115,7 +117,9 @@ impl Treatment for Filtering {
         let mode = if has_filter { FILTER_MODE } else { own_mode };
         let filters = own_filters.map(|own| own + u32::from(has_filter));
         let numbers = |name| launch.status_numbers(name);
-        let mut found = numbers("Seccomp").zip(numbers("Seccomp_filters"));
+        let in_force = |mode| if mode == DEAD_MODE { FILTER_MODE } else { mode };
+        let modes = numbers("Seccomp").map(|mode| mode.map(in_force));
+        let mut found = modes.zip(numbers("Seccomp_filters"));
         let differing = found.find(|found| *found != (Some(mode), filters));
         if has_filter >= launch.is_treated && differing.is_none() {
             let mut evidence = Evidence::default();
@@ -196,6 +200,8 @@ mod tests {
         assert!(is_believed(none, false, Some(0), Some(0)));
         assert!(!is_believed(none, true, None, None));
         assert!(is_believed(unknown, true, Some(2), None), "a kernel before 5.9");
+        assert!(is_believed(none, true, Some(3), Some(1)), "its filter has killed it");
+        assert!(!is_believed(none, false, Some(3), Some(1)));
         assert!(!is_believed((2, Some(1)), true, Some(2), Some(1)), "only what was inherited");
     }
 
