@@ -1,5 +1,7 @@
 //! `weigh compare` from the command line to its reports, with treatments that need no privilege.
 
+use std::fs;
+
 use crate::support::{Home, Turn, row};
 
 #[test]
@@ -150,7 +152,58 @@ fn a_profile_fails_the_workload_that_it_forbids_and_the_others_go_on() {
     let failure = &json["failures"][0];
     assert_eq!(failure["workload"], "create-unlink");
     assert_eq!(failure["arm"], "seccomp:profile=no-unlink.json");
-    assert!(failure["reason"].as_str().unwrap().contains("not permitted"), "{failure:#}");
+    let reason = failure["reason"].as_str().unwrap();
+    assert!(reason.contains("not permitted"), "{failure:#}");
+    assert!(
+        reason.contains("; the filter denied `unlink") && reason.contains("(EPERM)"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_report_says_which_calls_a_profile_denied_and_which_one_kills() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file(
+        "odd.json",
+        r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+            {"names": ["rseq"], "action": "SCMP_ACT_ERRNO"},
+            {"names": ["eventfd2"], "action": "SCMP_ACT_KILL_PROCESS"}]}"#,
+    );
+    let (html, markdown) = (home.path("r.html"), home.path("r.md"));
+    let words = "compare seccomp:profile=odd.json -w getppid -w eventfd --pairs 8 --no-detail";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.extend(["--html", html.to_str().unwrap(), "--markdown", markdown.to_str().unwrap()]);
+    let outcome = home.run(&words);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    let json = home.json();
+    let killed = json["failures"][0]["reason"].as_str();
+    let killed = killed.unwrap_or_else(|| panic!("{outcome:#?} {json:#}"));
+    assert!(killed.contains("`eventfd2` (kills the process)"), "{killed}");
+    let row = row(&json, "getppid");
+    let calls = "`rseq` (EPERM; glibc works without it)";
+    assert_eq!(row["evidence"]["denied_calls"], calls, "{row:#}");
+    assert!(
+        row["notes"].as_array().unwrap().contains(&format!("the filter denied {calls}").into())
+    );
+    outcome.assert_says(&["the filter denied `rseq`"]);
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.contains("the filter denied `rseq` (EPERM; glibc works without it)"));
+    let text = fs::read_to_string(markdown).unwrap();
+    assert!(text.contains("glibc works without it"), "{text}");
+}
+
+/// Nothing of the program was measured, and its report is lost with it.
+#[test]
+fn a_profile_under_which_no_program_begins_is_named_by_its_call() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let profile = r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+        {"names": ["execve"], "action": "SCMP_ACT_ERRNO"}]}"#;
+    home.file("none.json", profile);
+    let outcome = home.run("compare seccomp:profile=none.json -w getppid --pairs 8 --no-detail");
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["the filter denied `execve` (EPERM)"]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use weigh_workload::launcher::{Job, Launcher, LauncherError, status_number};
 use weigh_workload::member::{MemberSeen, Readiness, StartServer};
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
+use weigh_workload::setup::kind::denied_calls::{DeniedCall, DeniedCalls};
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 use weigh_workload::start_cpu::{Range, StartCpu, allowed_cpus};
 use weigh_workload::stdout_use::StdoutUse;
@@ -200,6 +201,64 @@ fn forbidding_affinity() -> Setup {
     const ALLOW: (u16, u8, u8, u32) = (0x06, 0, 0, 0x7fff_0000);
     let is_it = (0x15, 0, 1, u32::try_from(libc::SYS_sched_setaffinity).unwrap());
     Setup::default().with(SeccompFilter { program: vec![LOAD_NUMBER, is_it, EPERM, ALLOW] })
+}
+
+/// Denies calls: one with an error, one by killing.
+fn denying() -> DeniedCalls {
+    let is_it = |call: libc::c_long| (0x15, 0, 1, u32::try_from(call).unwrap());
+    let program = vec![
+        (0x20, 0, 0, 0),
+        is_it(libc::SYS_getsid),
+        (0x06, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EACCES as u32),
+        is_it(libc::SYS_chroot),
+        (0x06, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        (0x06, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    DeniedCalls { program }
+}
+
+const CALLS: &str = r#"
+import ctypes, os, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+print("x" * 100000)
+print(libc.syscall(int(sys.argv[1])), ctypes.get_errno(), flush=True)
+if os.fork() == 0:
+    libc.syscall(int(sys.argv[1]))
+    os._exit(0)
+os.wait()
+if len(sys.argv) > 2:
+    os.chroot("/")
+print("reached")
+"#;
+
+/// Also with more output than a pipe holds, and with a look that would hold the worker.
+#[test]
+fn denied_calls_get_the_answer_of_the_filter_and_are_counted() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    fs::write(bench.path("calls.py"), CALLS).unwrap();
+    let (getsid, chroot) = (libc::SYS_getsid as u32, libc::SYS_chroot as u32);
+    let run = |arguments: &str| {
+        let mut launcher = launcher(&Setup::default().with(denying()).with(AllowedCpus::default()));
+        let line =
+            format!("exec python3 {} {getsid} {arguments}", bench.path("calls.py").display());
+        let launched = launcher.run(&bench.job(&line), &NEVER).unwrap();
+        (DeniedCalls::found(&launched).unwrap(), launched.stdout)
+    };
+    let own = DeniedCall {
+        number: Some(getsid),
+        action: libc::SECCOMP_RET_ERRNO | libc::EACCES as u32,
+        times: 2,
+    };
+    let (found, said) = run("");
+    assert_eq!(found.iter().find(|call| call.number == Some(getsid)), Some(&own), "{found:?}");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(said.ends_with("x\n-1 13\nreached\n"), "{said}");
+    let (found, said) = run("chroot");
+    let killing =
+        DeniedCall { number: Some(chroot), action: libc::SECCOMP_RET_KILL_PROCESS, times: 1 };
+    assert!(found.contains(&killing) && !said.contains("reached"), "{found:?} {said}");
+    bench.assert_nothing_is_left("the launcher ended");
 }
 
 /// As one has it that holds ssh connections for others, or systemd for systemd-run.

@@ -4,6 +4,7 @@
 pub mod cell_sizes;
 pub mod cells;
 mod command_comparison;
+mod denied_calls;
 mod detail;
 mod facts;
 mod hooks;
@@ -78,6 +79,8 @@ pub struct Host<'a> {
     pub peaks: BTreeMap<RowId, [WorkId; 2]>,
     /// Why the pairs of a row cannot be interleaved.
     not_interleaved: BTreeMap<RowId, String>,
+    /// What the filter of an arm denies to a work.
+    denied: BTreeMap<(WorkId, ArmId), Evidence>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
 }
@@ -132,6 +135,7 @@ impl<'a> Host<'a> {
             shown: Vec::new(),
             peaks: BTreeMap::new(),
             not_interleaved: BTreeMap::new(),
+            denied: BTreeMap::new(),
             idle_since: BTreeMap::new(),
         };
         host.start_neutral(host.arms.context.interrupted)?;
@@ -168,10 +172,13 @@ impl<'a> Host<'a> {
                     None => self.warm_up(work, arm),
                 };
                 match tried.map_err(|error| self.settle(error)) {
-                    Ok(()) => {}
+                    Ok(()) => drop(self.find_denied_calls(work, arm)?),
                     Err(SampleError::Stop(stop)) => return Err(stop),
                     Err(SampleError::Lost(reason)) => return Err(Stop::Failed(reason)),
-                    Err(SampleError::Workload(reason)) => {
+                    Err(SampleError::Workload(mut reason)) => {
+                        if let Some(calls) = self.find_denied_calls(work, arm)? {
+                            reason += &format!("; the filter denied {calls}");
+                        }
                         self.keep_failure(work, arm, &reason)?;
                         failed.push((work, arm));
                         if arm.is_baseline() {
@@ -411,6 +418,8 @@ impl Host<'_> {
             self.repeated[slot.arm][slot.unit.work].hold(rate).map_err(SampleError::Workload)?;
         }
         let BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance } = found;
+        let denied = self.denied.get(&(self.launched_for(slot), slot.arm)).cloned();
+        let evidence = evidence.joined(denied.unwrap_or_default());
         let proof = (evidence, Some(disturbance));
         let measured = cells::measured(slot, started_s, padding_bytes, sample, proof);
         let measured = Measured { cpu, ..measured };

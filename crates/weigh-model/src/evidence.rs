@@ -17,6 +17,10 @@ pub struct Evidence {
 impl Evidence {
     /// The name of what [`Evidence::why_not_counted`] gives.
     pub const NOT_COUNTED: &str = quantity::NOT_COUNTED;
+    /// The name of the system calls that a filter denied, in words.
+    pub const DENIED_CALLS: &str = "denied_calls";
+    /// The name of the reason why these are not known.
+    pub const DENIED_CALLS_UNKNOWN: &str = "denied_calls_unknown";
 
     /// Adds so much of a quantity, where it is known.
     pub fn with(

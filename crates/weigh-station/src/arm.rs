@@ -1,5 +1,6 @@
 //! One arm: its treatment, and a launcher that is renewed, with all that is made afresh around a sample.
 
+mod denied_calls;
 mod held_client;
 
 use std::cell::{Ref, RefCell};

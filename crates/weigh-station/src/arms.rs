@@ -24,6 +24,7 @@ use weigh_workload::launcher::{Job, Launched, LauncherError};
 use weigh_workload::member::MemberDuring;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::denied_calls::Found;
 use weigh_workload::setup::kind::enter_root::EnterRoot;
 
 /// Treatments in force, each in an arm of its own, until [`Arms::lower`] or the guard takes them back.
@@ -366,6 +367,19 @@ impl<'a> Arms<'a> {
             }
         }
         Ok(launched)
+    }
+
+    /// Returns true if a filter of an arm denies any system call.
+    pub fn has_denying_filter(&self, arm: ArmId) -> bool {
+        self.arms[arm].denying_filter().is_some()
+    }
+
+    /// Launches a job once to find the calls that the filter of an arm denies. The launch gives no sample.
+    ///
+    /// # Errors
+    /// If the launcher fails.
+    pub fn denied_calls(&mut self, arm: ArmId, job: &Job) -> Result<Option<Found>, ArmsError> {
+        self.arms[arm].denied_calls(job, self.context.interrupted)
     }
 
     /// Launches a job without any proof, for callers that meanwhile change a treatment's settings.

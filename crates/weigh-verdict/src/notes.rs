@@ -133,6 +133,12 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
     if let Some(why) = evidence.amounts.text(Evidence::NOT_COUNTED) {
         notes.push(format!("counted incompletely: {why}"));
     }
+    if let Some(calls) = evidence.amounts.text(Evidence::DENIED_CALLS) {
+        notes.push(format!("the filter denied {calls}"));
+    }
+    if let Some(why) = evidence.amounts.text(Evidence::DENIED_CALLS_UNKNOWN) {
+        notes.push(format!("which system calls the filter denied is not known: {why}"));
+    }
     notes
 }
 

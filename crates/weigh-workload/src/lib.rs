@@ -30,6 +30,7 @@ pub mod member;
 pub mod paced;
 pub mod pipes;
 pub mod place;
+pub mod seccomp_program;
 pub mod setup;
 pub mod sources;
 pub mod stamp;

@@ -1,28 +1,18 @@
 //! Classic BPF for seccomp: the handful of instructions that filters are made of
 //! (`include/uapi/linux/seccomp.h`, `linux/filter.h`).
 
-/// The fields of `struct sock_filter`: code, jump if true, jump if false, constant.
-pub type Instruction = (u16, u8, u8, u32);
+use weigh_workload::seccomp_program::{
+    AND, JUMP_IF_EQUAL, JUMP_IF_GREATER, JUMP_IF_GREATER_OR_EQUAL, LOAD_WORD, RETURN,
+};
+pub use weigh_workload::seccomp_program::{Instruction, NATIVE_ARCHITECTURE};
 
 /// The kernel's `BPF_MAXINSNS`.
 pub const MAX_INSTRUCTIONS: usize = 4096;
-
-const LOAD_WORD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
-const AND: u16 = 0x54; // BPF_ALU | BPF_AND | BPF_K
-const JUMP_IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
-const JUMP_IF_GREATER: u16 = 0x25; // BPF_JMP | BPF_JGT | BPF_K
-const JUMP_IF_GREATER_OR_EQUAL: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
-const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 
 /// Offsets in `struct seccomp_data`.
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 const ARGUMENTS_AT: u32 = 16;
-
-#[cfg(target_arch = "x86_64")]
-pub const NATIVE_ARCHITECTURE: u32 = 0xc000_003e;
-#[cfg(target_arch = "aarch64")]
-pub const NATIVE_ARCHITECTURE: u32 = 0xc000_00b7;
 
 /// How an argument is compared with a 64-bit value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +177,7 @@ fn load_argument_half(argument: u32, is_high: bool) -> Instruction {
 pub mod tests {
     use super::*;
     use proptest::prelude::*;
+    use weigh_workload::seccomp_program::{Call, action};
 
     /// Runs a filter as the kernel would.
     pub fn run(
@@ -195,32 +186,7 @@ pub mod tests {
         number: u32,
         arguments: [u64; 6],
     ) -> u32 {
-        let mut data = Vec::new();
-        data.extend(number.to_ne_bytes());
-        data.extend(architecture.to_ne_bytes());
-        data.extend(0u64.to_ne_bytes());
-        data.extend(arguments.iter().flat_map(|argument| argument.to_ne_bytes()));
-        let (mut at, mut word) = (0, 0u32);
-        loop {
-            let (code, if_true, if_false, constant) = program[at];
-            at += 1;
-            let is_true = match code {
-                LOAD_WORD => {
-                    word = u32::from_ne_bytes(*data[constant as usize..].first_chunk().unwrap());
-                    continue;
-                }
-                AND => {
-                    word &= constant;
-                    continue;
-                }
-                RETURN => return constant,
-                JUMP_IF_EQUAL => word == constant,
-                JUMP_IF_GREATER => word > constant,
-                JUMP_IF_GREATER_OR_EQUAL => word >= constant,
-                other => panic!("unknown instruction {other:#x}"),
-            };
-            at += usize::from(if is_true { if_true } else { if_false });
-        }
+        action(program, &Call { architecture, number, arguments })
     }
 
     fn holds(comparison: Comparison, argument: u64, value: u64) -> bool {

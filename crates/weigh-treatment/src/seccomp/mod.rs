@@ -1,6 +1,7 @@
 //! Making seccomp filters.
 
 pub mod bpf;
+pub mod denied;
 mod host;
 pub mod oci_profile;
 mod profile_text;
