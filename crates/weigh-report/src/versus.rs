@@ -16,7 +16,7 @@ use weigh_model::result::work_name::WorkName;
 
 /// More commands have no sentence each: the table has them.
 const MOST_SENTENCES: usize = 4;
-/// From this change of the rate on, a reader may take it for one of the time, so the time is shown too.
+/// From this change on, a factor is easier to read than a percentage.
 const LARGE_PCT: f64 = 10.0;
 
 /// The experiment with its rows as tables show them: where commands are compared, each by the name of the
@@ -105,14 +105,25 @@ fn counted(s: &Summary) -> String {
 fn found(row: &Row, s: &Summary) -> String {
     let name = if row.workload.name == WORK { &row.treatment } else { &row.workload.name };
     let (name, first) = (quoted(name), quoted(&s.baseline));
-    let effect = format::percent(row.effect_pct);
-    let interval = format::interval(row.low_pct, row.high_pct);
+    let timed = &of_time(row);
+    let interval = format::interval(timed.low_pct, timed.high_pct);
+    // One that reports a rate of its own has no time of a run.
+    let ranking = s.versus.as_ref().map_or(&[][..], |versus| &versus.ranking);
+    let time = match ranking.iter().any(|one| one.run_ms.is_none()) {
+        true => "time per operation",
+        false => "time",
+    };
+    let differs = format!("its {time} differs by {} {interval}", format::percent(timed.effect_pct));
     match row.verdict {
-        Verdict::Slower | Verdict::Faster => different(row, &name, &first),
-        Verdict::Equivalent => format!(
-            "{name} is as fast as {first}, to within {}: {effect} {interval}.",
-            format::margin(s.margin_pct)
-        ),
+        Verdict::Slower | Verdict::Faster => {
+            let verdict = format::verdict(row.verdict, false, 0.0);
+            let difference = different(timed, time, ranking.len() <= 2);
+            format!("{name} is {verdict} than {first}: it takes {difference}.")
+        }
+        Verdict::Equivalent => {
+            let margin = format::margin(s.margin_pct);
+            format!("{name} is as fast as {first}, to within {margin}: {differs}.")
+        }
         Verdict::Inconclusive => {
             let runs = s.versus.as_ref().and_then(|versus| versus.runs);
             let needed = match runs {
@@ -121,18 +132,33 @@ fn found(row: &Row, s: &Summary) -> String {
                 }
                 _ => needed::of(&[row]),
             };
-            format!("No verdict on {name} against {first}{}{needed}.", super::findings::so_far(row))
+            let is_bounded = row.low_pct.is_some() || row.high_pct.is_some();
+            let differs = if is_bounded { format!(": {differs}") } else { String::new() };
+            let pairs = format::plural(row.pairs, "pair");
+            format!("No verdict on {name} against {first}{differs} after {pairs}{needed}.")
         }
     }
 }
 
-fn different(row: &Row, name: &str, first: &str) -> String {
-    let verdict = format::verdict(row.verdict, false, 0.0);
-    let amount = super::findings::amount(row);
-    let time = row.cost.factor.filter(|_| row.effect_pct.abs() >= LARGE_PCT);
-    let time = time.map(|factor| format!(": it takes {} times as long", times(factor)));
-    let (pct, interval) = amount;
-    format!("{name} is {pct} % {verdict} than {first} {interval}{}.", time.unwrap_or_default())
+/// The row with its effect on the time in place of that on the rate: who compares commands thinks of times.
+fn of_time(row: &Row) -> Row {
+    let time = |pct: f64| Some(100.0 * (1.0 / (1.0 + pct / 100.0) - 1.0)).filter(|t| t.is_finite());
+    Row {
+        effect_pct: time(row.effect_pct).unwrap_or(f64::INFINITY),
+        low_pct: row.high_pct.and_then(time),
+        high_pct: row.low_pct.and_then(time),
+        ..row.clone()
+    }
+}
+
+/// The effect of a row of [`of_time`]; with a large factor, unless a list of them follows.
+fn different(timed: &Row, time: &str, has_factor: bool) -> String {
+    let more = if timed.effect_pct > 0.0 { "more" } else { "less" };
+    let (pct, interval) = super::findings::amount(timed);
+    let is_large = timed.effect_pct.abs() >= LARGE_PCT;
+    let factor = timed.cost.factor.filter(|_| has_factor && is_large);
+    let factor = factor.map_or(String::new(), |f| format!(", {} times as long", times(f)));
+    format!("{pct} % {more} {time} {interval}{factor}")
 }
 
 fn times(times: f64) -> String {
@@ -208,12 +234,17 @@ mod tests {
         assert_eq!(
             said(&s),
             [
-                "`new --x` is 3.10 % faster than `old --x` [2.80, 3.50].",
-                "`new --y` is 50.0 % slower than `old --x` [49.8, 50.2]: it takes 2.000 times as long.",
+                "`new --x` is faster than `old --x`: it takes 3.01 % less time [2.72, 3.38].",
+                "`new --y` is slower than `old --x`: it takes 100 % more time [99.2, 101].",
                 "Times as long as the first: `new --x` 0.970, `old --x` 1.000, `new --y` 2.000.",
             ]
         );
         assert_eq!(said(&laid_out(&s)), said(&s));
+        let mut one = s.clone();
+        one.results.remove(0);
+        one.versus.as_mut().unwrap().ranking.remove(0);
+        let wanted = "it takes 100 % more time [99.2, 101], 2.000 times as long.";
+        assert!(said(&one)[0].ends_with(wanted), "{:?}", said(&one));
         let mut equal = s.clone();
         equal.results.truncate(1);
         equal.versus.as_mut().unwrap().ranking.truncate(2);
@@ -222,10 +253,17 @@ mod tests {
         (row.low_pct, row.high_pct) = (Some(-0.3), Some(0.5));
         assert_eq!(
             said(&equal),
-            ["`new --x` is as fast as `old --x`, to within 1 %: +0.10 % [−0.30, +0.50]."]
+            [
+                "`new --x` is as fast as `old --x`, to within 1 %: its time differs by −0.10 % [−0.50, \
+                 +0.30]."
+            ]
         );
         equal.results[0].verdict = Verdict::Inconclusive;
-        assert!(said(&equal)[0].starts_with("No verdict on `new --x` against `old --x`"));
+        let wanted =
+            "No verdict on `new --x` against `old --x`: its time differs by −0.10 % [−0.50, +0.30]";
+        assert!(said(&equal)[0].starts_with(wanted), "{:?}", said(&equal));
+        equal.versus.as_mut().unwrap().ranking[0].run_ms = None;
+        assert!(said(&equal)[0].contains(": its time per operation differs by"));
     }
 
     #[test]
