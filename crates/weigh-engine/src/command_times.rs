@@ -4,7 +4,7 @@ use super::command_comparison::CommandComparison;
 use weigh_model::ids::ArmId;
 use weigh_model::record::Stored;
 use weigh_model::result::versus::CommandTimes;
-use weigh_model::samples::{Point, RowSamples, Totals};
+use weigh_model::samples::{KnownCpu, Point, RowSamples, Totals};
 use weigh_model::workload::metric::MetricValue;
 use weigh_model::workload::metric::WHOLE_RUNS;
 use weigh_model::workload::sample::PEAK_MEMORY;
@@ -34,19 +34,18 @@ fn of_arm(
     }
     let mut runs: Vec<Run> = rows().flat_map(|row| runs(row, arm)).collect();
     runs.sort_by(|one, other| one.started_s.total_cmp(&other.started_s));
-    let launches: usize = totals.iter().map(|totals| totals.launches).sum();
-    let mean_s = |ns: fn(&Totals) -> Option<f64>| {
-        let all: Option<f64> = totals.iter().map(|totals| ns(totals)).sum();
-        all.map(|ns| ns / 1e9 / launches as f64)
-    };
+    // A clock that was late by one run says nothing against the others.
+    let known = totals.iter().map(|totals| totals.known_cpu);
+    let known = known.fold(KnownCpu::default(), KnownCpu::with);
+    let mean_s = |ns: f64| (known.launches > 0).then(|| ns / 1e9 / known.launches as f64);
     let memory: Option<Vec<u64>> = runs.iter().map(|run| run.memory_bytes).collect();
     let parameters = contest.and_then(|contest| contest.parameters.get(arm.0));
     (!runs.is_empty()).then(|| CommandTimes {
         command: stored.header.arms[arm].clone(),
         parameters: parameters.cloned().unwrap_or_default(),
         times_s: runs.iter().map(|run| run.time_s).collect(),
-        user_s: mean_s(|totals| totals.usage.user_ns),
-        system_s: mean_s(|totals| totals.usage.system_ns),
+        user_s: mean_s(known.user_ns),
+        system_s: mean_s(known.system_ns),
         exit_codes: runs.iter().map(|run| run.exit_code).collect(),
         peak_memory_bytes: memory.unwrap_or_default(),
     })
@@ -86,14 +85,15 @@ mod tests {
     use weigh_model::record::ExperimentKind;
     use weigh_model::result::summary::Failure;
     use weigh_model::result::versus::WORK;
-    use weigh_model::samples::Usage;
 
+    /// Totals of launches, one of which lacks its CPU time.
     fn launches(count: usize, unit: &str) -> Option<Totals> {
-        let seconds = |per_launch: f64| Some(per_launch * 1e9 * count as f64);
+        let launches = count - 1;
+        let ns = |per_launch_s: f64| per_launch_s * 1e9 * launches as f64;
         Some(Totals {
             launches: count,
             unit: Some(unit.into()),
-            usage: Usage { user_ns: seconds(0.5), system_ns: seconds(0.25), ..Usage::default() },
+            known_cpu: KnownCpu { launches, user_ns: ns(0.5), system_ns: ns(0.25) },
             ..Totals::default()
         })
     }

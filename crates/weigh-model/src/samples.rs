@@ -87,12 +87,22 @@ pub struct Totals {
     /// Length of the timed parts.
     pub elapsed_s: f64,
     pub usage: Usage,
+    /// CPU time of the launches that report it.
+    pub known_cpu: KnownCpu,
     pub waits: Waits,
     /// Times of parts of the operations, by name.
     pub times: BTreeMap<String, PooledTimes>,
     /// Other values that programs reported, by name.
     pub told: BTreeMap<String, CustomReadingMean>,
     pub evidence: Evidence,
+}
+
+/// Sums of CPU times that launches reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct KnownCpu {
+    pub launches: usize,
+    pub user_ns: f64,
+    pub system_ns: f64,
 }
 
 /// Values of one name in all launches that told one.
@@ -243,6 +253,7 @@ impl Totals {
             self.unit = other.unit;
         }
         self.usage.add(other.usage);
+        self.known_cpu = self.known_cpu.with(other.known_cpu);
         self.waits.add(other.waits);
         for (name, times) in other.times {
             self.times.entry(name).or_default().add(&times);
@@ -256,6 +267,29 @@ impl Totals {
             };
         }
         self.evidence.add(other.evidence);
+    }
+}
+
+impl KnownCpu {
+    /// Returns the sum of both.
+    #[must_use]
+    pub fn with(self, other: KnownCpu) -> KnownCpu {
+        KnownCpu {
+            launches: self.launches + other.launches,
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+        }
+    }
+}
+
+impl From<Usage> for KnownCpu {
+    fn from(usage: Usage) -> KnownCpu {
+        let known = usage.user_ns.zip(usage.system_ns);
+        known.map_or(KnownCpu::default(), |(user_ns, system_ns)| KnownCpu {
+            launches: 1,
+            user_ns,
+            system_ns,
+        })
     }
 }
 

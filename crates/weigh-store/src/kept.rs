@@ -67,6 +67,7 @@ pub(super) fn keep(
         total_operations: sample.total_operations.unwrap_or(point.operations),
         elapsed_s: point.elapsed_s,
         usage: Usage::from(&sample),
+        known_cpu: Usage::from(&sample).into(),
         waits: disturbance.map(Waits::from).unwrap_or_default(),
         told: sample.readings.iter().map(CustomReadingMean::named).collect(),
         unit: sample.unit,
