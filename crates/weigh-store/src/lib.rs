@@ -288,6 +288,16 @@ mod tests {
     }
 
     #[test]
+    fn an_experiment_without_an_arm_is_damaged() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.connection().execute("DELETE FROM arm", []).unwrap();
+        let problem = store.load(&id).unwrap_err().to_string();
+        assert_eq!(problem, format!("experiment {id} is damaged: it has no arm"));
+    }
+
+    #[test]
     fn a_damaged_file_is_named_with_a_way_out() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("weigh.db");
