@@ -40,6 +40,7 @@ mod naming;
 mod net;
 mod net_machines;
 mod net_rank;
+mod options_of_others;
 mod output;
 mod pairing;
 mod parameters;
@@ -212,7 +213,9 @@ pub fn main() -> ExitCode {
         Err(shown) if !shown.use_stderr() => shown.exit(),
         // It quotes what was typed, which a shell may have taken from the names of files.
         Err(error) => {
-            match hyperfine_options::explained(&error) {
+            let explained = hyperfine_options::explained(&error)
+                .or_else(|| options_of_others::explained(&error, &Cli::command()));
+            match explained {
                 Some(problem) => output::problem(&problem),
                 None => output::note(error.render().to_string().trim_end()),
             }
