@@ -110,7 +110,7 @@ pub struct VersusArgs {
     /// Run each command exactly N times, such as 10, unless --budget ends it earlier, and judge once, as
     /// --pairs does. The first command runs N times for each of the others. A verdict takes at least 8 runs
     /// [default: as many as the verdict needs; 20 for one command]
-    #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr"], requires = "command")]
+    #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr", "sets"], requires = "command")]
     #[arg(value_parser = value::at_least(1))]
     runs: Option<u32>,
     #[command(flatten)]
@@ -211,9 +211,16 @@ impl VersusArgs {
             let text = name.unwrap_or(&self.command[variant.of]);
             let besides = besides(text, &variant.values);
             let besides = if are_of_variants { "" } else { besides.as_str() };
-            format!("{}{besides}", filled(text, &variant.values).trim())
+            match filled(text, &variant.values).trim() {
+                "" if !variant.values.is_empty() => Err(format!(
+                    "an empty value of a parameter leaves nothing of {}: write more than the parameter",
+                    format::quoted(text)
+                )),
+                filled => Ok(format!("{filled}{besides}")),
+            }
         };
-        Ok(distinct(variants.iter().enumerate().map(label).collect()))
+        let labels = variants.iter().enumerate().map(label).collect::<Result<_, String>>()?;
+        Ok(distinct(labels))
     }
 
     /// The lines around the commands, with their parameters.
@@ -345,6 +352,12 @@ mod tests {
         assert_eq!(around.prepare_arms, ["git checkout v1", "git checkout v2"]);
         let (_, labels, _) = made(&["-L", "n", "1,2", "a {n}", "-n", "{n} x", "-n", "y"]).unwrap();
         assert_eq!(labels, ["1 x", "y"]);
+        let (_, labels, _) = made(&["-L", "n", ",2", "a {n}"]).unwrap();
+        assert_eq!(labels, ["a", "a 2"]);
+        for words in [&["-L", "n", "a,", "{n}"][..], &["-L", "n", "1,", "a {n}", "-n", "{n}"]] {
+            let problem = made(words).unwrap_err();
+            assert!(problem.starts_with("an empty value of a parameter leaves nothing of `{n}`"));
+        }
     }
 
     #[test]
