@@ -100,7 +100,11 @@ impl Store {
                 let directory = path.parent().unwrap_or(path);
                 // Command lines that were weighed may hold secrets.
                 owner::create_directory(directory, 0o700).map_err(|error| {
-                    Error(format!("cannot create {}: {error}", directory.display()))
+                    Error(format!(
+                        "cannot create {}: {error}; set XDG_DATA_HOME to a different directory, or choose a \
+                         file with --database FILE",
+                        directory.display()
+                    ))
                 })?;
                 DatabasePlace::of(path)
             }
