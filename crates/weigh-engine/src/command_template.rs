@@ -80,7 +80,8 @@ fn filled_by(named: &Named) -> BTreeSet<String> {
     values(named).into_iter().map(|(name, _)| name).collect()
 }
 
-fn values(named: &Named) -> Vec<(String, String)> {
+/// Returns the values that an arm fills in, by name.
+pub fn values(named: &Named) -> Vec<(String, String)> {
     let setup = named.treatment.setup(true);
     setup.get::<FilledCommand>().map_or(Vec::new(), |step| step.values.clone())
 }

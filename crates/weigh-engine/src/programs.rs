@@ -6,12 +6,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::command_comparison::CommandComparison;
+use super::command_template::values;
 use super::provenance::program_file;
 use super::request::Request;
 use trust::start::{self, Inherited};
 use weigh_host::said::{Heard, Keep};
 use weigh_model::format::quoted;
 use weigh_treatment::{Named, Reach};
+use weigh_workload::interpreted::Language;
 use weigh_workload::setup::kind::variables::Variables;
 
 /// Exit status of a command that was not found, as in all shells.
@@ -21,8 +23,8 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// Shells of which `command -v` can be asked.
 const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
 
-/// Checks that the programs of the commands exist. Commands that run elsewhere, or after another
-/// line was run, cannot be checked in advance.
+/// Checks that the programs of the commands exist, or the interpreters that arms name. Those that run
+/// elsewhere, or after another line was run, cannot be checked in advance.
 ///
 /// # Errors
 /// A sentence that names the missing programs.
@@ -47,7 +49,10 @@ pub fn check_programs(
             let program = argv.first().filter(|program| !program.contains('{'));
             program.filter(|program| is_missing(program)).cloned().into_iter().collect()
         }
-        (None, None) => Vec::new(),
+        (None, None) => {
+            let named = treatments.iter().flat_map(interpreters);
+            named.filter(|program| is_missing(program)).collect()
+        }
     };
     let names: Vec<String> = missing.iter().map(quoted).collect();
     match names.as_slice() {
@@ -65,6 +70,13 @@ fn finds_the_same(named: &Named) -> bool {
     named.treatment.reach() < Reach::Elsewhere
         && !named.treatment_kinds().any(|kind| kind.is_place)
         && !set.iter().any(|(name, _)| name == "PATH")
+}
+
+/// The interpreters that an arm names in place of those of languages.
+fn interpreters(named: &Named) -> impl Iterator<Item = String> + use<> {
+    let is_language = |name: &str| Language::all().iter().any(|one| one.name == name);
+    let values = values(named).into_iter();
+    values.filter(move |(name, _)| is_language(name)).map(|(_, program)| program)
 }
 
 /// The program that a line begins with, where it is certain that there is none.

@@ -189,9 +189,10 @@ pub(super) fn conduct(
     progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
-    let treatments = request.treatments()?;
+    let mut treatments = request.treatments()?;
     check_commands(request, &treatments, resumed.is_some())?;
     check_reach(request, &treatments)?;
+    treatments.iter_mut().try_for_each(|named| named.treatment.check_inputs())?;
     let mut announce = |sentence: &str| progress_sink.announce(sentence);
     let mut station = Station::open(Station::occupied_by(&treatments), &mut announce)?;
     let place = works_of(request, resumed.map(|(_, origin)| origin), &station);

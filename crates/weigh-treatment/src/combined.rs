@@ -78,6 +78,15 @@ impl Treatment for Combined {
         self.all().all(|part| part.left_no_async_work(evidence))
     }
 
+    fn check_inputs(&mut self) -> Result<(), String> {
+        let is_place =
+            |name: &str| super::find_treatment(name).is_some_and(|treatment| treatment.is_place);
+        // In a place, programs and CPUs are others.
+        let has_place = self.parts.iter().any(|(name, _)| is_place(name));
+        let mut checked = self.parts.iter_mut().filter(|(name, _)| !has_place || is_place(name));
+        checked.try_for_each(|(_, part)| part.check_inputs())
+    }
+
     fn takes_time(&self) -> Option<String> {
         let all: Vec<String> = self.all().filter_map(|part| part.takes_time()).collect();
         (!all.is_empty()).then(|| all.join(" "))

@@ -81,6 +81,10 @@ impl FixtureTreatment {
 }
 
 impl Treatment for FixtureTreatment {
+    fn check_inputs(&mut self) -> Result<(), String> {
+        self.fixture.check_inputs()
+    }
+
     fn prepare(
         &mut self,
         context: &ApplyContext,

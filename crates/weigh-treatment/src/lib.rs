@@ -3,7 +3,7 @@
 //! `weigh-station` calls a treatment in this order:
 //!
 //! ```text
-//! build → prepare → apply → setup per arm → (begin_sample → sample → verify_sample) → restore
+//! build → check_inputs → prepare → apply → setup per arm → (begin_sample → sample → verify_sample) → restore
 //! ```
 //!
 //! `prepare` and `apply` write down in the guard's journal how to undo a change, before they make it. The
@@ -218,6 +218,15 @@ pub trait Treatment {
     fn left_no_async_work(&self, evidence: &Evidence) -> bool {
         let _ = evidence;
         true
+    }
+
+    /// Looks whether all that it names is here: files, packages, programs, CPUs. Called before anything is
+    /// changed, stored or waited for; not for what is applied in a place that does not exist yet.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing.
+    fn check_inputs(&mut self) -> Result<(), String> {
+        Ok(())
     }
 
     /// Which part of [`Treatment::prepare`] takes seconds; told before.

@@ -139,6 +139,13 @@ impl Treatment for Switched {
         vec![Occupied { what: self.occupied, can_alternate: true }]
     }
 
+    fn check_inputs(&mut self) -> Result<(), String> {
+        self.switches.iter().try_for_each(|Switch { name, setting }| {
+            let read = setting.read().map_err(|error| unavailable(name, error));
+            read.map(drop).map_err(|error| error.to_string())
+        })
+    }
+
     fn prepare(
         &mut self,
         context: &ApplyContext,

@@ -79,6 +79,17 @@ impl Image {
         Ok(Image { file: directory.join(FILE), digest, is_labelled, shown })
     }
 
+    /// Looks whether there is what it is built from.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing.
+    pub fn check(root: Option<&str>) -> Result<(), String> {
+        match root {
+            None => suite().map(drop),
+            Some(path) => RootSource::look(path).map(drop),
+        }
+    }
+
     /// Returns the identity of an image without building it; a different image has another.
     ///
     /// # Errors

@@ -56,21 +56,25 @@ impl GuestKernel {
         named: Option<&str>,
         workshop: &mut Workshop,
     ) -> Result<GuestKernel, TreatmentError> {
-        let refused = |problem: String| {
-            TreatmentError::Unavailable(format!(
-                "the kernel {}: {problem}",
-                named.unwrap_or(PACKAGE)
-            ))
+        let name = named.unwrap_or(PACKAGE);
+        let found = match named {
+            Some(path) if path.contains('/') => GuestKernel::of_file(Path::new(path)),
+            _ => GuestKernel::unpacked(&of_package(name, workshop)?),
         };
-        match named {
-            Some(path) if path.contains('/') => {
-                GuestKernel::of_file(Path::new(path)).map_err(refused)
-            }
-            _ => {
-                let directory = of_package(named.unwrap_or(PACKAGE), workshop)?;
-                GuestKernel::unpacked(&directory).map_err(refused)
-            }
-        }
+        found.map_err(|problem| TreatmentError::Unavailable(about(name, problem)))
+    }
+
+    /// Looks whether there is one to be found, without fetching it.
+    ///
+    /// # Errors
+    /// A sentence that says why there is none.
+    pub fn check(named: Option<&str>) -> Result<(), String> {
+        let name = named.unwrap_or(PACKAGE);
+        let found = match named {
+            Some(path) if path.contains('/') => GuestKernel::of_file(Path::new(path)).map(drop),
+            _ => package(name).map(drop),
+        };
+        found.map_err(|problem| about(name, problem))
     }
 
     fn unpacked(directory: &Path) -> Result<GuestKernel, String> {
@@ -200,15 +204,8 @@ impl KernelPackage {
 
 /// A package's files, unpacked once.
 fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentError> {
-    let refused =
-        |problem: String| TreatmentError::Unavailable(format!("the kernel {name}: {problem}"));
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
-    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(is_plain) {
-        return Err(refused(
-            "neither a path nor a package name: write kernel=PATH or kernel=PACKAGE".into(),
-        ));
-    }
-    let package = real_package(name, &shown).map_err(refused)?;
+    let refused = |problem: String| TreatmentError::Unavailable(about(name, problem));
+    let package = package(name).map_err(refused)?;
     workshop.have(&package.kept_as(), |step, whole| {
         let what = format!("Fetching the kernel {}", package.name);
         let mut words = vec!["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download"];
@@ -222,6 +219,19 @@ fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentE
         }
         debs.iter().try_for_each(|deb| unpack(step, deb, whole))
     })
+}
+
+/// The package that a user names.
+fn package(name: &str) -> Result<KernelPackage, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(is_plain) {
+        return Err("neither a path nor a package name: write kernel=PATH or kernel=PACKAGE".into());
+    }
+    real_package(name, &shown)
+}
+
+fn about(name: &str, problem: String) -> String {
+    format!("the kernel {name}: {problem}")
 }
 
 fn unpack(step: &BuildStep, deb: &Path, whole: &Path) -> Result<(), TreatmentError> {

@@ -73,6 +73,18 @@ fn fresh(directory: &Path, what: &str) -> io::Result<PathBuf> {
     Ok(directory.join(format!("{what}-{:08x}", chance::small()?)))
 }
 
+/// Looks whether what guests are made of is here, without making anything: that takes more than a minute.
+///
+/// # Errors
+/// A sentence that says what is missing, with what gets it.
+pub fn check_material(options: &GuestOptions) -> Result<(), String> {
+    for (name, _) in PROGRAMS {
+        program(name)?;
+    }
+    GuestKernel::check(options.kernel.as_deref())?;
+    Image::check(options.root.as_deref())
+}
+
 /// Makes all ready that it takes to boot a guest again and again, and finds out whether there is KVM where
 /// that is not known yet.
 ///

@@ -117,6 +117,13 @@ impl Grouped {
         seen.lines().filter(is_ours).count()
     }
 
+    /// The group of this name, as it is to be made.
+    fn plan(&self, name: &str) -> Result<PlannedGroup, String> {
+        let hierarchies = Hierarchies::read(Path::new("/"));
+        let settings = self.settings.iter().map(|(key, value)| (&**key, value.as_deref()));
+        PlannedGroup::new(&hierarchies, name, settings)
+    }
+
     fn prove_process(&self, launch: &Launch) -> Result<(), TreatmentError> {
         let directories = &self.planned.directories;
         let of_version_2 = directories.iter().filter(|(_, is_version_2)| *is_version_2).count();
@@ -161,13 +168,14 @@ impl Grouped {
 }
 
 impl Treatment for Grouped {
+    fn check_inputs(&mut self) -> Result<(), String> {
+        self.plan("weigh").map(drop)
+    }
+
     fn prepare(&mut self, _: &ApplyContext, _: &mut Guard) -> Result<Vec<String>, TreatmentError> {
         self.name = scratch::name(std::process::id())
             .map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
-        let hierarchies = Hierarchies::read(Path::new("/"));
-        let settings = self.settings.iter().map(|(key, value)| (&**key, value.as_deref()));
-        self.planned = PlannedGroup::new(&hierarchies, &self.name, settings)
-            .map_err(TreatmentError::Unavailable)?;
+        self.planned = self.plan(&self.name).map_err(TreatmentError::Unavailable)?;
         Ok(Vec::new())
     }
 

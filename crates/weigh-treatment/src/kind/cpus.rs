@@ -4,8 +4,8 @@ use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, Tr
 use weigh_model::cpu_share::cpus_of;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
-use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
+use weigh_workload::setup::{Act, Setup};
 
 pub static KIND: TreatmentKind = TreatmentKind::of(
     Kind {
@@ -17,9 +17,7 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
     build,
 );
 
-/// Makes the treatment without checking that the CPUs exist, which the launcher does.
-///
-/// The launcher may be on another machine.
+/// Makes the treatment without checking that the CPUs exist: the launcher may be on another machine.
 fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     let list = parameters.iter().map(|(part, _)| part).collect::<Vec<_>>().join(",");
     match cpus_of(&list) {
@@ -37,6 +35,10 @@ struct Confined {
 impl Treatment for Confined {
     fn reach(&self) -> Reach {
         Reach::Processes
+    }
+
+    fn check_inputs(&mut self) -> Result<(), String> {
+        AllowedCpus { cpus: self.cpus.clone() }.in_launcher()
     }
 
     fn setup(&self, is_treated: bool) -> Setup {

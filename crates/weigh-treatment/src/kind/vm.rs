@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::guest::accel::{self, Accel, Kvm};
 use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
-use crate::guest::{BootPlan, Guest, GuestKernel, Image, lacking, make};
+use crate::guest::{BootPlan, Guest, GuestKernel, Image, check_material, lacking, make};
 use crate::remote::handshake::Handshake;
 use crate::{
     ApplyContext, Kind, Launch, PairDraw, Place, Reach, Role, Treatment, TreatmentError,
@@ -259,6 +259,10 @@ fn check_version(seen: &str, release: &str, first: Option<&str>) -> Result<(), S
 impl Treatment for GuestVisit {
     fn reach(&self) -> Reach {
         Reach::Guest
+    }
+
+    fn check_inputs(&mut self) -> Result<(), String> {
+        check_material(&self.options)
     }
 
     fn takes_time(&self) -> Option<String> {
