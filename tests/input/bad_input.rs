@@ -181,7 +181,7 @@ fn a_rule_file_with_bad_lines_only_leaves_nothing_loaded() {
     ]);
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
-    assert_eq!(home.json()["state"], "failed");
+    home.run("show").assert_error(&["no experiment yet"]);
 }
 
 #[test]
@@ -333,15 +333,63 @@ fn two_documents_do_not_share_stdout() {
     assert!(!home.path("-").exists() && !home.database().exists());
 }
 
+/// Before anything is stored, and before another experiment is waited for.
+#[test]
+fn what_is_missing_is_told_before_anything_is_stored() {
+    let home = Home::new();
+    for (words, said) in [
+        (&["compare", "cpus:99999"][..], "`cpus:99999`: takes a list of CPUs"),
+        (&["compare", "cpus:1000"], "CPU 1000 does not exist or is offline"),
+        (&["compare", "sysctl:vm.swapiness=10"], "this kernel has no such setting"),
+        (&["compare", "vm:kernel=no-such-package-7", "--base", "vm"], "no-such-package-7"),
+        (&["compare", "rootfs:no/such.tar"], "no/such.tar"),
+        (&["compare", "fs:dir=no/such"], "no such directory"),
+        (
+            &["compare", "with:perl=./no-such-7", "--base", "with:perl=sh", "-w", "interp-perl"],
+            "there is no program `./no-such-7`; nothing was measured",
+        ),
+    ] {
+        let outcome = home.run(words);
+        outcome.assert_error(&[said]);
+        assert_eq!(outcome.stdout, "", "{words:?}");
+    }
+    home.run("show").assert_error(&["no experiment yet"]);
+    home.succeed("history").assert_says(&["no experiment"]);
+    assert!(!home.path("data/weighbridge/reports").exists());
+}
+
+#[test]
+fn an_option_of_another_command_is_explained() {
+    let home = Home::new();
+    for (words, said) in [
+        (&["run", "getppid", "--pairs", "20"][..], "`weigh run` has no --pairs: --samples N sets"),
+        (&["run", "-w", "getppid"], "`weigh run` has no -w: name workloads without an option"),
+        (&["load", "shared", "--samples=5"], "`weigh load` has no --samples: --repeat N sets"),
+        (
+            &["profile", "--budget", "5s", "--", "true"],
+            "`weigh profile` has no --budget: --for TIME",
+        ),
+        (&["show", "--margin", "1%"], "an option of `weigh compare`, `weigh versus`"),
+    ] {
+        let outcome = home.run(words);
+        outcome.assert_error(&[said]);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:#?}");
+    }
+    home.run("run getppid --bugdet 5s").assert_error(&["unexpected argument", "--budget"]);
+}
+
 #[test]
 fn a_command_that_fails_gives_no_number() {
     let _turn = Turn::share();
     let home = Home::new();
     home.run("compare none -- /no/such/command")
         .assert_error(&["there is no program `/no/such/command`", "nothing was measured"]);
-    home.run(&["compare", "none", "--", "sh", "-c", "echo oh dear >&2; exit 3"])
-        .assert_error(&["exited with status 3", "oh dear"]);
-    let json = home.json();
+    let failing = ["--json", "-", "--", "sh", "-c", "echo oh dear >&2; exit 3"];
+    let outcome = home.run(&[&["compare", "none"], &failing[..]].concat());
+    outcome.assert_error(&["exited with status 3", "oh dear"]);
+    let json = outcome.json();
+    assert_eq!(json["id"], "", "it has no sample, so it is not stored");
+    home.run("show").assert_error(&["no experiment yet"]);
     assert_eq!(json["results"], serde_json::json!([]));
     assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");
     home.run(&["compare", "none", "--", "sh", "-c", "kill -SEGV $$"])
@@ -368,9 +416,10 @@ fn a_sample_that_cannot_be_gives_no_number() {
         ),
     ] {
         let line = format!("echo '{sample}'");
-        home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
-            .assert_error(&[said]);
-        assert_eq!(home.json()["results"], serde_json::json!([]), "{sample}");
+        let outcome =
+            home.run(&["compare", "none", "--pairs", "8", "--json", "-", "--", "sh", "-c", &line]);
+        outcome.assert_error(&[said]);
+        assert_eq!(outcome.json()["results"], serde_json::json!([]), "{sample}");
     }
 }
 
@@ -385,9 +434,10 @@ fn a_command_that_stops_printing_its_sample_gives_no_number() {
         let line = format!(
             "echo >> launches; if [ $(wc -l < launches) -le 5 ]; then {first}; else {then}; fi"
         );
-        home.run(&["compare", "none", "--pairs", "8", "--", "sh", "-c", &line])
-            .assert_error(&["ops/s", "the first launch"]);
-        let json = home.json();
+        let outcome =
+            home.run(&["compare", "none", "--pairs", "8", "--json", "-", "--", "sh", "-c", &line]);
+        outcome.assert_error(&["ops/s", "the first launch"]);
+        let json = outcome.json();
         assert_eq!(json["results"], serde_json::json!([]), "{json:#}");
         assert_eq!(json["failures"].as_array().unwrap().len(), 1, "{json:#}");
     }
@@ -402,4 +452,8 @@ fn directories_that_are_missing_are_named() {
     let mut command = home.weigh("compare none -w getppid");
     command.env("XDG_STATE_HOME", "/proc/no");
     home.start(command).finish().assert_error(&["state"]);
+    let mut command = home.weigh("run getppid");
+    command.env("HOME", "/proc").env_remove("XDG_DATA_HOME");
+    let said = ["cannot create /proc/.local/share/weighbridge", "XDG_DATA_HOME", "--database FILE"];
+    home.start(command).finish().assert_error(&said);
 }

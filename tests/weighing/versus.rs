@@ -123,17 +123,23 @@ fn what_fails_hangs_or_is_killed_has_no_result_and_the_others_have() {
 #[test]
 fn a_baseline_that_fails_leaves_nothing_to_compare_with() {
     let _turn = Turn::share();
-    let home = Home::new();
     let failing = "echo no >&2; exit 4";
-    // Whether it fails in the first pair, or before when it is tried.
-    for more in [&[][..], &["--warmup", "1"]] {
-        let outcome = home.run(&[&["versus", failing, QUICK, SLOW][..], more].concat());
-        let nothing = "the first command gave no result, so there is nothing to compare with it";
+    let nothing = "the first command gave no result, so there is nothing to compare with it";
+    let run = |home: &Home, more: [&str; 2]| {
+        let outcome = home.run(&[&["versus", failing, QUICK, SLOW][..], &more].concat());
         outcome.assert_error(&["there is no result", "it exited with status 4: no", nothing]);
-        assert_eq!(home.json()["state"], "failed");
-        // The next session knows of the failure from the stored experiment alone.
-        home.run("versus --continue latest --budget 5s").assert_error(&[nothing]);
-    }
+    };
+    // In the first pair, whose other sample came first and is stored. The next session knows of the failure
+    // from the stored experiment alone.
+    let home = Home::new();
+    run(&home, ["--seed", "1"]);
+    assert_eq!((&home.json()["state"], home.samples()), (&"failed".into(), 1));
+    home.run("versus --continue latest --budget 5s").assert_error(&[nothing]);
+    // When it is tried, before there is any sample.
+    let home = Home::new();
+    run(&home, ["--warmup", "1"]);
+    home.run("show").assert_error(&["no experiment yet"]);
+    home.succeed("history").assert_says(&["There is no experiment yet"]);
 }
 
 #[test]
@@ -412,7 +418,7 @@ fn one_command_that_fails_has_no_times_unless_failures_are_ignored() {
     let home = Home::new();
     let outcome = home.run(&["versus", "exit 3", "--export-json", "out.json"]);
     outcome.assert_error(&["it exited with status 3", "has no times of commands"]);
-    assert_eq!(home.json()["state"], "failed");
+    home.run("show").assert_error(&["no experiment yet"]);
     assert!(!home.path("out.json").exists());
     home.succeed(&["versus", "exit 3", "-i", "-r", "2", "--export-json", "out.json"]);
     assert_eq!(exported(&home, "out.json")["results"][0]["exit_codes"], serde_json::json!([3, 3]));

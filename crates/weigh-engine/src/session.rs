@@ -24,6 +24,7 @@ use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use weigh_model::format;
 use weigh_model::ids::ExperimentId;
+use weigh_model::printable;
 use weigh_model::record;
 use weigh_model::record::{Header, Stored};
 use weigh_model::result::scheme::StartScales;
@@ -46,16 +47,26 @@ pub struct Done {
     pub left: Option<String>,
     /// Why nothing more could be kept; what was kept before stands.
     pub not_kept: Option<String>,
+    /// The experiment itself, if it has no sample and so is not in the store.
+    removed: Option<Box<Stored>>,
 }
 
 impl Done {
+    /// Returns true if the store has the experiment: it has samples, or is not over.
+    pub fn is_stored(&self) -> bool {
+        self.removed.is_none()
+    }
+
     /// Loads the experiment from the store. If the disk was full, the stored experiment lacks its
     /// end.
     ///
     /// # Errors
     /// A sentence, if it cannot be read.
     pub fn load(&self, store: &Store) -> Result<Stored, String> {
-        let mut stored = store.load(&self.id).map_err(|error| error.to_string())?;
+        let mut stored = match &self.removed {
+            Some(removed) => (**removed).clone(),
+            None => store.load(&self.id).map_err(|error| error.to_string())?,
+        };
         stored.state = self.state;
         if let Some(problem) = &self.not_kept {
             stored.warnings.push(Warning::EndedEarly { problem: problem.clone() });
@@ -119,7 +130,7 @@ pub fn go_on(
         progress_sink
             .announce(&format!("There is nothing left to measure of {}: {why}.", stored.id));
         let (id, state) = (stored.id.clone(), stored.state);
-        return Ok(Done { id, state, left: None, not_kept: None });
+        return Ok(Done { id, state, left: None, not_kept: None, removed: None });
     }
     conduct(&request, Some((stored, &origin)), store, progress_sink, interrupted)
 }
@@ -236,32 +247,69 @@ pub(super) fn conduct(
         pair_costs: BTreeMap::new(),
     };
     let result = session.measure(treatments, &mut station, progress_sink);
-    let warned = warn_of_changes(&station, store, &id);
-    let left = station.close();
-    let (mut state, failure, mut not_kept) = ending(result);
-    let elapsed_s = (earlier.elapsed + session.started.elapsed()).as_secs_f64();
-    let timed = warned.and_then(|()| store.set_elapsed(&id, elapsed_s));
-    let closed = timed.and_then(|()| match state {
-        State::Running => Ok(()),
-        _ => store.finish(&id, state, failure.as_deref()),
-    });
-    if let Err(error) = closed {
-        if let Some(failure) = failure {
-            return Err([Some(failure), left].into_iter().flatten().collect::<Vec<_>>().join("\n"));
-        }
-        state = State::Interrupted;
-        not_kept.get_or_insert(error.to_string());
-    }
-    Ok(Done { id, state, left, not_kept })
+    let (elapsed, warning) = (session.started.elapsed(), station.changed_meanwhile());
+    let ended =
+        Ended { result, elapsed: earlier.elapsed + elapsed, warning, left: station.close() };
+    ended.keep(id, store, resumed.is_none())
 }
 
-/// Stores a warning about changes by others meanwhile that affect every baseline.
-fn warn_of_changes(
-    station: &Station,
-    store: &Store,
+/// How measuring ended, and how long it took.
+struct Ended {
+    result: Result<(), Stop>,
+    elapsed: Duration,
+    /// About changes by others meanwhile that affect every baseline.
+    warning: Option<Warning>,
+    /// Changes that could not be undone.
+    left: Option<String>,
+}
+
+impl Ended {
+    /// Stores it. A new experiment that has no sample does not stay in the store: it would hide the latest
+    /// result, and say no more than what is shown now.
+    ///
+    /// # Errors
+    /// Why the experiment failed, where no report could say more.
+    fn keep(self, id: ExperimentId, store: &Store, is_new: bool) -> Result<Done, String> {
+        let Ended { result, elapsed, warning, left } = self;
+        let (mut state, failure, mut not_kept) = ending(result);
+        let warned = warning.map_or(Ok(()), |warning| store.add_warning(&id, &warning));
+        let timed = warned.and_then(|()| store.set_elapsed(&id, elapsed.as_secs_f64()));
+        let is_over = state != State::Running;
+        let closed = timed.and_then(|()| match is_over {
+            true => store.finish(&id, state, failure.as_deref()),
+            false => Ok(()),
+        });
+        let removed = closed.and_then(|()| match is_new && is_over {
+            true => without_sample(&id, store),
+            false => Ok(None),
+        });
+        let has_report = removed.as_ref().is_ok_and(|removed| {
+            removed.as_ref().is_none_or(|removed| !removed.failures.is_empty())
+        });
+        if let Some(failure) = failure.filter(|_| !has_report) {
+            let failure = format!("the experiment failed: {}", printable::line(&failure));
+            return Err([Some(failure), left].into_iter().flatten().collect::<Vec<_>>().join("\n"));
+        }
+        let removed = removed.unwrap_or_else(|error| {
+            state = State::Interrupted;
+            not_kept.get_or_insert(error.to_string());
+            None
+        });
+        Ok(Done { id, state, left, not_kept, removed })
+    }
+}
+
+/// Removes an experiment from the store if it has no sample, and returns it.
+fn without_sample(
     id: &ExperimentId,
-) -> Result<(), weigh_store::Error> {
-    station.changed_meanwhile().map_or(Ok(()), |warning| store.add_warning(id, &warning))
+    store: &Store,
+) -> Result<Option<Box<Stored>>, weigh_store::Error> {
+    if store.has_samples(id)? {
+        return Ok(None);
+    }
+    let stored = store.load(id)?;
+    store.forget(std::slice::from_ref(id))?;
+    Ok(Some(Box::new(stored)))
 }
 
 /// Returns the experiment's state, why it failed, and why nothing more could be stored.

@@ -59,6 +59,7 @@ fn undecided(s: &Summary, gate: &Gate, limit: &str) -> String {
             format::budget(seconds),
             format::seconds(seconds)
         ),
+        None if s.id.is_empty() => "Use a longer --budget.".to_owned(),
         None => format!("Use a longer --budget, or --continue {}.", s.id),
     };
     format!("UNDECIDED: not shown to cost less than {limit}: {}. {more}", named.join(", "))

@@ -133,7 +133,7 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
         let _ = writeln!(text, "{}", paint(line, FAINT, screen.colour));
     }
     let _ = writeln!(text, "again: {}", format::label(&report.command));
-    if !screen.is_verbose {
+    if !screen.is_verbose && !report.id.is_empty() {
         let _ = writeln!(text, "more:  weigh show -v {}", report.id);
     }
     if let Some(html) = screen.html {

@@ -74,10 +74,13 @@ pub fn screen(s: &Summary, screen: &Screen) -> String {
     page.lines.extend(screen.html.map(|path| format!("HTML:  {}", format::label(path))));
     if !screen.is_verbose {
         page.lines.push(format!("again: {}", format::label(&s.command)));
-        page.lines.push(format!(
-            "more:  weigh show -v {}   (every table, all warnings, the machine)",
-            format::label(&s.id)
-        ));
+        // Without a sample it is not stored, and there is no more to show.
+        page.lines.extend((!s.id.is_empty()).then(|| {
+            format!(
+                "more:  weigh show -v {}   (every table, all warnings, the machine)",
+                format::label(&s.id)
+            )
+        }));
     }
     if s.state != State::Failed || !s.results.is_empty() {
         page.lines.push(String::new());

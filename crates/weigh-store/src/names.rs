@@ -42,6 +42,7 @@ pub fn parse_name(text: &str) -> Result<String, String> {
 impl Store {
     /// The id that a user means: an id or its unambiguous beginning, a name (of several experiments of
     /// the same name the latest), `latest`, or `latest~N` for the one N before. With none given, the latest.
+    /// Without a sample an experiment has no result, so it is not the latest of any.
     ///
     /// # Errors
     /// Where there is none such, or more than one.
@@ -81,7 +82,10 @@ impl Store {
 
     fn before_latest(&self, before: u32, wanted: &str) -> Result<ExperimentId, Error> {
         let ids = self.rows(
-            "SELECT id FROM experiment ORDER BY started DESC, rowid DESC LIMIT 1 OFFSET ?1",
+            "SELECT id FROM experiment
+             WHERE EXISTS (SELECT 1 FROM sample WHERE experiment = experiment.id)
+                OR EXISTS (SELECT 1 FROM imported WHERE experiment = experiment.id)
+             ORDER BY started DESC, rowid DESC LIMIT 1 OFFSET ?1",
             [before],
             id,
         )?;
@@ -208,6 +212,11 @@ mod tests {
         assert_eq!(find("latest").as_ref(), Ok(&ids[2]));
         assert_eq!(find("latest~2").as_ref(), Ok(&ids[0]));
         assert!(find("latest~3").unwrap_err().contains("no `latest~3`"));
+        let without_sample = store.begin(&header()).unwrap();
+        assert_eq!(find("latest").as_ref(), Ok(&ids[2]), "what has no sample is not the latest");
+        assert_eq!(find(&without_sample).as_ref(), Ok(&without_sample));
+        store.finish(&without_sample, State::Interrupted, None).unwrap();
+        store.forget(&[without_sample]).unwrap();
         assert!(find("latest~x").unwrap_err().contains("no experiment `latest~x`"));
         let entries = store.history().unwrap();
         assert_eq!(

@@ -53,6 +53,17 @@ impl Store {
         )
     }
 
+    /// Returns true if a sample of this experiment is stored.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn has_samples(&self, id: &ExperimentId) -> Result<bool, Error> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM sample WHERE experiment = ?1)";
+        self.connection()
+            .query_row(sql, [&**id], |row| row.get(0))
+            .map_err(|error| self.explain(&error))
+    }
+
     /// Ids of the calibrations of this machine that ended and did not fail, the latest first; all of
     /// them, or at most so many.
     ///

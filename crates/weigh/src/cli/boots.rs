@@ -212,7 +212,9 @@ fn tell(done: &Done, store: &Store) -> Result<u8, String> {
     if let Some(reason) = &stored.failure {
         output::problem(&format!("the experiment failed: {}", printable::line(reason)));
     }
-    output::note(&format!("Experiment {} is over: weigh show {}", done.id, done.id));
+    if done.is_stored() {
+        output::note(&format!("Experiment {} is over: weigh show {}", done.id, done.id));
+    }
     let status = match done.state {
         State::Failed => ERROR,
         State::Interrupted => INTERRUPTED,

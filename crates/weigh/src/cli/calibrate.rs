@@ -1,7 +1,7 @@
 //! `weigh calibrate`: what does this machine call different that is the same, and how much must a
 //! change cost before it is seen here?
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -18,6 +18,7 @@ use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloa
 use weigh_engine::session::execute;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::ids::ExperimentId;
+use weigh_model::printable;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
@@ -89,9 +90,12 @@ impl CalibrateArgs {
         let workloads = Workloads { names: workloads, suites, ..Workloads::default() };
         let store = context.open_store()?;
         let made = self.make(context, &workloads, &store)?;
+        if made.identical.is_empty() {
+            return Ok(made.without_result());
+        }
         let all = history(&store, &weigh_host::machine::facts::read(), None)?;
         let mut calibration = calibration(&all, &made.identical)
-            .ok_or("the experiment failed, so there is no calibration: `weigh show` tells why")?;
+            .ok_or("the database lacks the experiments that were just measured")?;
         if let Some(ppm) = self.planted {
             let Made { planted, periodic, .. } = &made;
             calibration.planted =
@@ -103,9 +107,7 @@ impl CalibrateArgs {
             let colour = output::wants_colour(context.color, &std::io::stdout());
             calibration_text::render(&calibration, output::width(), colour)
         });
-        for workload in &made.failed {
-            output::problem(&format!("{workload} failed; `weigh show` tells why"));
-        }
+        made.tell_failures();
         made.not_kept.map_or(Ok(()), Err).and(written)?;
         let status = match made.last {
             Some(State::Failed) => super::ERROR,
@@ -135,9 +137,15 @@ impl CalibrateArgs {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
             }
             let request = self.request(number, second, workloads, &context.again)?;
-            let done = execute(&request, store, &mut progress_sink, &interrupted)?;
+            let done = match execute(&request, store, &mut progress_sink, &interrupted) {
+                Ok(done) => done,
+                Err(problem) => {
+                    (made.failure, made.last) = (Some(problem), Some(State::Failed));
+                    break;
+                }
+            };
             made.has_left |= !output::tell_what_is_left(done.left.as_deref());
-            made.add(done.load(store)?, second);
+            made.add(done.load(store)?, second, done.is_stored());
             made.not_kept = done.not_kept;
             if made.last != Some(State::Complete) {
                 break;
@@ -202,8 +210,10 @@ struct Made {
     identical: Vec<ExperimentId>,
     planted: Vec<Stored>,
     periodic: Vec<Stored>,
-    /// Workloads that failed, but for those in which nothing can be planted.
-    failed: BTreeSet<WorkName>,
+    /// Workloads that failed, but for those in which nothing can be planted, each with a reason.
+    failed: BTreeMap<WorkName, String>,
+    /// Why the latest was not even stored.
+    failure: Option<String>,
     /// How the latest ended.
     last: Option<State>,
     has_left: bool,
@@ -211,20 +221,44 @@ struct Made {
 }
 
 impl Made {
-    fn add(&mut self, stored: Stored, second: SecondArm) {
-        let baseline = &stored.header.arms[0];
-        let is_at_fault = |arm: &str| second == SecondArm::Identical || arm == baseline;
+    fn add(&mut self, stored: Stored, second: SecondArm, is_stored: bool) {
+        let baseline = stored.header.arms.first();
+        let is_at_fault = |arm| second == SecondArm::Identical || Some(arm) == baseline;
         let at_fault = stored.failures.iter().filter(|one| is_at_fault(&one.arm));
-        self.failed.extend(at_fault.map(|failure| failure.workload.clone()));
+        let reasons = at_fault.map(|failure| (failure.workload.clone(), failure.reason.clone()));
+        self.failed.extend(reasons);
         self.last = Some(stored.state);
         match second {
+            SecondArm::Identical if !is_stored => self.failure = stored.failure,
             SecondArm::Identical => self.identical.push(stored.id),
             _ if stored.state == State::Failed => output::problem(&format!(
                 "the experiment with the planted effect failed: {}",
                 stored.failure.as_deref().unwrap_or("no reason was recorded")
             )),
+            // Interrupted before anything was measured.
+            _ if !is_stored => {}
             SecondArm::Planted(_) => self.planted.push(stored),
             SecondArm::Periodic => self.periodic.push(stored),
         }
+    }
+
+    fn tell_failures(&self) {
+        for (workload, reason) in &self.failed {
+            output::problem(&format!("{workload} failed: {}", printable::line(reason)));
+        }
+        self.failure.iter().for_each(|problem| output::problem(problem));
+    }
+
+    /// The exit status where nothing was measured.
+    fn without_result(&self) -> u8 {
+        self.tell_failures();
+        let status = match self.last {
+            Some(State::Interrupted) => {
+                output::problem("interrupted before anything was measured");
+                INTERRUPTED
+            }
+            _ => super::ERROR,
+        };
+        exit_status(!self.has_left, status)
     }
 }

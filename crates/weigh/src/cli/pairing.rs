@@ -203,7 +203,10 @@ impl Pairing {
     ) -> Result<u8, String> {
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let stored = done.load(store)?;
-        let summary = summarise(&stored);
+        let mut summary = summarise(&stored);
+        if !done.is_stored() {
+            summary.id.clear();
+        }
         let status = match exit_code(&summary) {
             INCONCLUSIVE if self.inconclusive_ok => 0,
             status => status,

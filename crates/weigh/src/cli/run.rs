@@ -230,7 +230,10 @@ pub fn measure(
 /// Returns a sentence.
 pub fn end(done: &Done, store: &Store, files: &Files, context: &Context) -> Result<u8, String> {
     let is_as_before = output::tell_what_is_left(done.left.as_deref());
-    let report = run_report::report(&done.load(store)?);
+    let mut report = run_report::report(&done.load(store)?);
+    if !done.is_stored() {
+        report.id.clear();
+    }
     let has_failed = !report.failures.is_empty();
     let written = files.write(report.into(), context);
     done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
