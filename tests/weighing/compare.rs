@@ -1,8 +1,11 @@
 //! `weigh compare` from the command line to its reports, with treatments that need no privilege.
 
 use std::fs;
+use std::time::Duration;
 
-use crate::support::{Home, Turn, row};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Home, Turn, row, wait_until};
 
 #[test]
 fn identical_arms_give_the_documented_json() {
@@ -230,13 +233,36 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     let home = Home::new();
     let mut first = home.start(home.weigh("compare none -w getppid --pairs 2000"));
     home.wait_for_samples(1, &mut first);
-    home.run("compare none -w getppid --pairs 8 --no-detail")
-        .assert_error(&["another experiment is running"]);
+    let pid = first.pid();
+    let who = format!("compare none -w getppid --pairs 2000` (process {pid}, for ");
+    let said =
+        ["another experiment is running on this host: `", who.as_str(), "--wait waits for it"];
+    home.run("compare none -w getppid --pairs 8 --no-detail").assert_error(&said);
+    // What is wrong with the input is told first.
+    let typo = home.run("compare none -w getpid");
+    typo.assert_error(&["no workload or suite `getpid`"]);
+    assert!(!typo.stderr.contains("another experiment"), "{typo:#?}");
+    let waited = home.run("compare none -w getppid --wait=1s");
+    waited.assert_error(&[
+        "Waiting, at most 1 s more: another experiment",
+        "--wait ended after 1.0 s",
+    ]);
     // Reading is no experiment.
     home.succeed("show").assert_says(&["Still measuring"]);
     home.succeed("history").assert_says(&["running"]);
     home.succeed("restore").assert_says(&["Nothing was left behind"]);
     assert!(!first.has_ended());
+    let next = home.start(home.weigh("compare none -w getppid --pairs 8 --no-detail --wait"));
+    wait_until(Duration::from_secs(60), || next.said().contains("Waiting, at most"));
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::INT).unwrap();
+    first.finish();
+    let next = next.finish();
+    let json = home.json();
+    assert_eq!(
+        (&json["state"], &row(&json, "getppid")["pairs"]),
+        (&"complete".into(), &8.into()),
+        "{next:#?}"
+    );
 }
 
 #[test]

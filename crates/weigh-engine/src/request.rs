@@ -66,6 +66,9 @@ pub struct Common {
     /// Warnings of the report about the request.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
+    /// How long to wait for another experiment on this host; not at all without.
+    #[serde(skip)]
+    pub wait: Option<Duration>,
 }
 
 impl Default for Common {
@@ -79,6 +82,7 @@ impl Default for Common {
             timeout: None,
             naming: Naming::default(),
             warnings: Vec::new(),
+            wait: None,
         }
     }
 }

@@ -98,6 +98,8 @@ pub struct More {
     pub fail_above: Option<f64>,
     /// As narrow as an interval of a grid is to be, where that is given anew.
     pub precision: Option<f64>,
+    /// As [`Common::wait`].
+    pub wait: Option<Duration>,
 }
 
 /// Another session of a stored experiment, with so much more time: its pairs are added to those that are
@@ -115,9 +117,9 @@ pub fn go_on(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
     let origin = Provenance::of(stored)?;
-    let More { budget, budget_per_row, fail_above, precision } = more;
+    let More { budget, budget_per_row, fail_above, precision, wait } = more;
     let mut request = origin.request.clone();
-    request.common.budget = budget;
+    (request.common.budget, request.common.wait) = (budget, wait);
     match &mut request.plan {
         Plan::Compare(comparison) => {
             comparison.budget_per_row = budget_per_row;
@@ -204,16 +206,19 @@ pub(super) fn conduct(
     check_commands(request, &treatments, resumed.is_some())?;
     check_reach(request, &treatments)?;
     treatments.iter_mut().try_for_each(|named| named.treatment.check_inputs())?;
-    let mut announce = |sentence: &str| progress_sink.announce(sentence);
-    let mut station = Station::open(Station::occupied_by(&treatments), &mut announce)?;
-    let place = works_of(request, resumed.map(|(_, origin)| origin), &station);
-    let place = place.and_then(|place| {
+    let found = |executable: &Executable| {
+        let place = works_of(request, resumed.map(|(_, origin)| origin), executable)?;
         check_workloads(&place.works, &treatments)?;
         if request.plan.command().is_none() {
             check_interpreters(&place.works, &treatments)?;
         }
         Ok(place)
-    });
+    };
+    let mut announce = |sentence: &str| progress_sink.announce(sentence);
+    let occupied = Station::occupied_by(&treatments);
+    let check = |executable: &Executable| found(executable).map(drop);
+    let mut station = Station::open(occupied, request.common.wait, &mut announce, check)?;
+    let place = found(&station.place.executable);
     let begun = place.and_then(|place| {
         let arms = request.common.arms.len();
         let request = request.clone().with_time_for(rows(&place.works, arms));
@@ -348,13 +353,12 @@ struct WhatIsMeasured {
 fn works_of(
     request: &Request,
     origin: Option<&Provenance>,
-    station: &Station,
+    executable: &Executable,
 ) -> Result<WhatIsMeasured, String> {
     let directory = match origin {
         Some(origin) => origin.directory.clone(),
         None => current_directory()?,
     };
-    let executable = &station.place.executable;
     let works = match &request.plan {
         Plan::Compare(comparison) => match &comparison.compared {
             Compared::Workloads(workloads) => resolve(&request.asked_for(workloads), executable)?,

@@ -23,3 +23,12 @@ pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
 pub fn has_come() -> bool {
     HAS_COME.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
+
+/// Ends this process as SIGINT ends one that does not listen for it, after a signal has come while there is
+/// nothing to put back.
+pub fn end_by_signal() -> ! {
+    let sigint = signal_hook::consts::SIGINT;
+    // It returns only where the kernel refuses to send the signal.
+    let _ = signal_hook::low_level::emulate_default_handler(sigint);
+    std::process::exit(128 + sigint)
+}

@@ -5,6 +5,7 @@ pub mod guard;
 pub mod journal;
 pub mod left_behind;
 pub mod no_daemons;
+pub mod queue;
 pub mod running;
 pub mod scratch;
 pub mod settings;

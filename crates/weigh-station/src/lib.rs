@@ -27,14 +27,16 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use fitness::AuditSeen;
 
 use weigh_fixture::Circumstances;
 use weigh_host::machine::file_system::file_system;
-use weigh_host::undo::claim::{AUDIT, claim, only_one_at_a_time};
+use weigh_host::undo::claim::{AUDIT, Claim, claim, only_one_at_a_time};
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::left_behind::{put_back_what_was_claimed, put_back_what_was_left};
+use weigh_host::undo::queue::{self, Refused};
 use weigh_model::facts::Facts;
 use weigh_model::result::warning::Warning;
 use weigh_treatment::{ApplyContext, Named, SharedState, undoings};
@@ -53,25 +55,51 @@ pub struct Station {
     audit: Cell<Option<AuditSeen>>,
 }
 
+/// Locks that one station at a time holds.
+struct Locks {
+    alone: File,
+    claims: Vec<Claim>,
+}
+
+impl Locks {
+    /// Takes all, or none.
+    fn take(occupied: &BTreeSet<&'static str>) -> Result<Locks, Refused> {
+        let alone = only_one_at_a_time()?;
+        let claims = occupied.iter().map(|what| claim(what)).collect::<Result<_, _>>()?;
+        Ok(Locks { alone, claims })
+    }
+}
+
 impl Station {
-    /// Opens it with claims on what is `occupied` in the kernel. `announce` is told what was put back.
+    /// Opens it with claims on what is `occupied` in the kernel. If another experiment has that, waits for
+    /// it, but not longer than `wait`. `announce` is told what was put back, and who is waited for.
+    ///
+    /// `check` says what is wrong with the request, given the workloads. Whoever would be refused or has to
+    /// wait learns that first. A station that is free at once leaves it to its caller.
     ///
     /// # Errors
     /// A sentence; nothing was changed, or all of it is put back.
     pub fn open(
         occupied: impl IntoIterator<Item = &'static str>,
+        wait: Option<Duration>,
         announce: &mut dyn FnMut(&str),
+        check: impl FnOnce(&Executable) -> Result<(), String>,
     ) -> Result<Station, String> {
         put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
-        let _alone = only_one_at_a_time()?;
         let occupied: BTreeSet<&str> = occupied.into_iter().collect();
         let has_audit = occupied.contains(AUDIT);
-        let claims = occupied.into_iter().map(claim).collect::<Result<Vec<_>, _>>()?;
+        let locks = match Locks::take(&occupied) {
+            Ok(locks) => locks,
+            Err(Refused::Failed(problem)) => return Err(problem),
+            Err(Refused::Busy(_)) => {
+                with_workloads(check)?;
+                queue::take(wait, announce, || Locks::take(&occupied))?
+            }
+        };
+        let Locks { alone: _alone, claims } = locks;
         put_back_what_was_claimed(&claims, &undoings(), announce)?;
         let mut guard = Guard::arm(claims, undoings()).map_err(|error| error.to_string())?;
-        let unpacked = guard.scratch_directory().map_err(|error| error.to_string());
-        let unpacked = unpacked.and_then(LaunchPlace::here);
-        match unpacked {
+        match unpack(&mut guard) {
             Ok(place) => Ok(Station { _alone, guard, place, has_audit, audit: Cell::new(None) }),
             Err(problem) => Err(with_what_is_left(problem, guard.disarm().err())),
         }
@@ -130,6 +158,21 @@ impl Station {
     pub fn close_after(self, problem: String) -> String {
         with_what_is_left(problem, self.close())
     }
+}
+
+/// Has the workloads unpacked, for this check alone: nothing is held meanwhile.
+fn with_workloads(check: impl FnOnce(&Executable) -> Result<(), String>) -> Result<(), String> {
+    let mut guard = Guard::arm(Vec::new(), undoings()).map_err(|error| error.to_string())?;
+    let checked = unpack(&mut guard).and_then(|place| check(&place.executable));
+    match (checked, guard.disarm()) {
+        (Ok(()), left) => left,
+        (Err(problem), left) => Err(with_what_is_left(problem, left.err())),
+    }
+}
+
+fn unpack(guard: &mut Guard) -> Result<LaunchPlace, String> {
+    let directory = guard.scratch_directory().map_err(|error| error.to_string());
+    directory.and_then(LaunchPlace::here)
 }
 
 fn with_what_is_left(problem: String, left: Option<String>) -> String {

@@ -69,6 +69,8 @@ pub struct RulesRequest {
     pub command: String,
     /// About how long attributing may take; by default as long as the metric needs.
     pub time: Option<Duration>,
+    /// How long to wait for another experiment on this host; not at all without.
+    pub wait: Option<Duration>,
 }
 
 /// Outcome of weighing rules.
@@ -81,18 +83,19 @@ pub struct RulesOutcome {
     pub left: Option<String>,
 }
 
-/// Measures every rule of these files.
+/// Measures every rule of these files. `announce` is told what was put back, and who is waited for.
 ///
 /// # Errors
 /// A sentence; the system is as it was before.
 pub fn measure_rules(
     request: &RulesRequest,
     interrupted: &Arc<AtomicBool>,
+    announce: &mut dyn FnMut(&str),
     progress: ProgressFn,
 ) -> Result<RulesOutcome, String> {
     let set = RuleSet::read(&request.paths)?;
     refuse_too_many(&set)?;
-    let mut station = Station::open([AUDIT], &mut |sentence| progress(sentence, 0.0))?;
+    let mut station = Station::open([AUDIT], request.wait, announce, |_| Ok(()))?;
     match measure_in_session(request, &set, interrupted, &mut station, progress) {
         Ok(measured) => {
             let is_cut_short = measured.is_cut_short;

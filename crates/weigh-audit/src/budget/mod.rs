@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use weigh_engine::platform::Stop;
 use weigh_engine::request::build_treatments;
@@ -11,6 +12,7 @@ use weigh_host::undo::guard::Guard;
 use weigh_model::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
 use weigh_station::Station;
 use weigh_treatment::{ApplyContext, read_label, with_parameter};
+use weigh_workload::executable::Executable;
 
 mod backlog;
 mod backlog_memory;
@@ -47,6 +49,8 @@ pub struct BudgetRequest {
     /// Operations of a burst.
     pub burst: Option<u64>,
     pub disk_full: bool,
+    /// How long to wait for another experiment on this host; not at all without.
+    pub wait: Option<Duration>,
     /// The command line that measures this again.
     pub again: String,
 }
@@ -73,7 +77,9 @@ pub fn execute(
     if request.disk_full {
         disk_full::check()?;
     }
-    let mut station = Station::open(Station::occupied_by(&treatments), announce)?;
+    let check = |executable: &Executable| request.subject.resolve(executable).map(drop);
+    let occupied = Station::occupied_by(&treatments);
+    let mut station = Station::open(occupied, request.wait, announce, check)?;
     match measure(request, &mut station, interrupted, announce) {
         Ok(mut report) => {
             let report_of = report.as_mut();
@@ -106,7 +112,7 @@ fn measure(
     interrupted: &Arc<AtomicBool>,
     announce: &mut dyn FnMut(&str),
 ) -> Result<Option<BudgetReport>, String> {
-    let work = request.subject.resolve(station.context(interrupted).0)?;
+    let work = request.subject.resolve(&station.place.executable)?;
     let (machine, warnings) = station.look(&std::env::temp_dir());
     let counted = match count(request, station.context(interrupted), &work, announce) {
         Ok(counted) => counted,

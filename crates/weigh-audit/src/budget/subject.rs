@@ -13,10 +13,9 @@ use weigh_model::result::budget::PerOperation;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::workload::mix::JobSizes;
 use weigh_model::workload::sample::Sample;
-use weigh_treatment::ApplyContext;
 use weigh_treatment::audit::quantities::{KAUDITD_CPU, LOG_BYTES, LOST, RECORDS, SINK_CPU};
 use weigh_verdict::evidence::Sums;
-use weigh_workload::executable::Length;
+use weigh_workload::executable::{Executable, Length};
 use weigh_workload::launcher::Job;
 
 const SAMPLES: usize = 5;
@@ -36,7 +35,7 @@ impl Subject {
     ///
     /// # Errors
     /// Returns a sentence if the name is unknown, or is a suite of several workloads.
-    pub fn resolve(&self, context: ApplyContext) -> Result<Work, String> {
+    pub fn resolve(&self, executable: &Executable) -> Result<Work, String> {
         match self {
             Subject::Command(argv) => {
                 let directory: PathBuf = std::env::current_dir()
@@ -46,7 +45,7 @@ impl Subject {
             Subject::Workload(name) => {
                 let sizes = JobSizes::default();
                 let names = &Selection::of(std::slice::from_ref(name), &sizes);
-                let mut works = resolve(names, &context.place.executable)?;
+                let mut works = resolve(names, executable)?;
                 match (works.pop(), works.is_empty()) {
                     (Some(work), _) if work.server().is_some() => Err(format!(
                         "`{name}` sends requests to a server, which `weigh budget` does not start: use \

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
@@ -17,7 +17,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::process::geteuid;
 
-use crate::undo::state_dir::{StateDir, lock_file};
+use crate::undo::queue::{Holder, Refused};
+use crate::undo::state_dir::{StateDir, lock_file, pid_of};
 use trust::path::{create_private, trusted};
 
 /// Claim of every treatment that changes auditing.
@@ -46,6 +47,19 @@ impl Claim {
     /// The locked files: whoever inherits them holds the claim too.
     pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.files.iter().map(AsFd::as_fd)
+    }
+
+    /// Locks its files, or else names who holds the one that is locked.
+    fn locked(self, resource: &str) -> Result<Claim, Refused> {
+        let is_held = |file| flock(file, FlockOperation::NonBlockingLockExclusive).is_err();
+        let journal = match self.files.iter().position(is_held) {
+            None => return Ok(self),
+            // The first one alone names anybody.
+            Some(0) => self.last_journal(),
+            Some(_) => Ok(None),
+        };
+        let cannot = |error| Refused::Failed(format!("cannot lock {resource}: {error}"));
+        Err(Refused::Busy(in_use(resource, journal.map_err(cannot)?)))
     }
 
     /// Where the journal was of whoever had this claim before us.
@@ -105,57 +119,62 @@ fn journal_in(bytes: Vec<u8>) -> Option<PathBuf> {
 /// Claims a thing of the kernel.
 ///
 /// # Errors
-/// A sentence, where another process holds it.
-pub fn claim(resource: &str) -> Result<Claim, String> {
+/// [`Refused`], where another process holds it, or no lock can be had.
+pub fn claim(resource: &str) -> Result<Claim, Refused> {
     let is_root = geteuid().is_root();
     let name = format!("{}.lock", resource.replace(|c: char| !c.is_alphanumeric(), "-"));
+    let cannot = |error| Refused::Failed(format!("cannot lock {resource}: {error}"));
     let file = if is_root { lock_in(Path::new(LOCKS), &name) } else { own_lock(&name) };
-    let file = file.map_err(|error| format!("cannot lock {resource}: {error}"))?;
-    let names_journal = is_root.then(|| file.try_clone()).transpose();
-    let names_journal =
-        names_journal.map_err(|error| format!("cannot lock {resource}: {error}"))?;
+    let file = file.map_err(cannot)?;
+    let names_journal = is_root.then(|| file.try_clone()).transpose().map_err(cannot)?;
     let mut files = vec![file.into()];
     if is_root && resource == AUDIT {
         files.extend(root_of_debugfs());
     }
-    Ok(Claim { names_journal, ..lock(files, resource)? })
+    Claim { files, names_journal }.locked(resource)
 }
 
 /// Claims the settings of the CPUs: of this machine, or of one made up of files below a directory.
 ///
 /// # Errors
-/// A sentence, where another process holds it.
-pub fn claim_cpus(root: &Path) -> Result<Claim, String> {
+/// As [`claim`].
+pub fn claim_cpus(root: &Path) -> Result<Claim, Refused> {
     if root == Path::new("/") {
         return claim(CPUS);
     }
-    let directory = File::open(root).map_err(|error| format!("{}: {error}", root.display()))?;
-    lock(vec![directory.into()], CPUS)
+    let directory = File::open(root)
+        .map_err(|error| Refused::Failed(format!("{}: {error}", root.display())))?;
+    Claim { files: vec![directory.into()], names_journal: None }.locked(CPUS)
 }
 
-fn lock(files: Vec<OwnedFd>, resource: &str) -> Result<Claim, String> {
-    for file in &files {
-        flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            format!("another experiment on this host is using {resource}; wait for it, or stop it")
-        })?;
-    }
-    Ok(Claim { files, names_journal: None })
+/// Says who uses a thing, which is whose journal this is: a `weigh`, or its guard where that is dead.
+fn in_use(resource: &str, journal: Option<PathBuf>) -> String {
+    let name = journal.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    let shown = name.and_then(pid_of).and_then(|pid| Holder::of_pid(pid).shown());
+    let who = shown.map_or(String::new(), |shown| format!(": {shown}"));
+    format!("another experiment on this host is using {resource}{who}")
 }
 
-/// Two experiments at once would measure each other, and undo each other's changes.
+/// Two experiments at once would measure each other, and undo each other's changes. The file says who holds
+/// it.
 ///
 /// # Errors
-/// A sentence, where another runs.
-pub fn only_one_at_a_time() -> Result<File, String> {
-    let lock =
-        own_lock("lock").map_err(|error| format!("cannot use the state directory: {error}"))?;
-    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
-        Err(_) => {
-            Err("another experiment is running on this host; wait for it, or stop it with Ctrl-C"
-                .into())
-        }
+/// [`Refused`], where another runs, or the state directory cannot be used.
+pub fn only_one_at_a_time() -> Result<File, Refused> {
+    let cannot =
+        |error: io::Error| Refused::Failed(format!("cannot use the state directory: {error}"));
+    let mut lock = own_lock("lock").map_err(cannot)?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let mut written = String::new();
+        Read::by_ref(&mut lock).take(LONGEST_PATH).read_to_string(&mut written).map_err(cannot)?;
+        let shown = Holder::read(&written).and_then(Holder::shown);
+        let who = shown.map_or(String::new(), |shown| format!(": {shown}"));
+        return Err(Refused::Busy(format!("another experiment is running on this host{who}")));
     }
+    let holder = Holder::this().map_err(cannot)?;
+    // A disk that takes no name takes no journal either, and whoever opens that says so.
+    let _ = lock.set_len(0).and_then(|()| lock.write_all_at(holder.written().as_bytes(), 0));
+    Ok(lock)
 }
 
 /// Locks a file for a thing that only its owner may change: a lock among the owner's own processes

@@ -8,6 +8,7 @@ use crate::machine::fix::Setting;
 use crate::undo::claim::claim_cpus;
 use crate::undo::guard::Guard;
 use crate::undo::journal::{EntryOwner, Undoing};
+use crate::undo::queue::Refused;
 
 /// The journal's entry for them.
 pub const SETTINGS: &str = "settings of the machine";
@@ -29,7 +30,7 @@ impl Changed {
     /// # Errors
     /// A sentence, where a setting cannot be changed or another `weigh` is at it.
     pub fn apply(settings: &[Setting], root: &Path) -> Result<Changed, String> {
-        let claims = vec![claim_cpus(root)?];
+        let claims = vec![claim_cpus(root).map_err(Refused::without_waiting)?];
         let mut guard =
             Guard::arm_below(root, claims, vec![undoing()]).map_err(|error| error.to_string())?;
         match change(settings, "of doctor", &mut guard) {

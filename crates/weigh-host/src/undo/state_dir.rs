@@ -106,7 +106,7 @@ impl StateDir {
         self.path.join(name)
     }
 
-    /// A file to be locked, never written to; created where it is not there.
+    /// A file to be locked; created where it is not there.
     ///
     /// # Errors
     /// Where it is a link, another kind of file, or another user's.

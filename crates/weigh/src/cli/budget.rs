@@ -8,6 +8,7 @@ use clap::Args;
 use super::ask::answer;
 use super::files::Files;
 use super::formats::csv_of;
+use super::measuring::WaitOption;
 use super::reproduce::ReproduceCommand;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use trust::allowed::executable;
@@ -74,6 +75,8 @@ pub struct BudgetArgs {
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]
+    queue: WaitOption,
+    #[command(flatten)]
     files: Files,
 }
 
@@ -98,6 +101,7 @@ impl BudgetArgs {
             rates: self.rates.clone(),
             burst: self.burst,
             disk_full: self.disk_full,
+            wait: self.queue.wait,
         };
         let store = context.open_store()?;
         put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note)?;

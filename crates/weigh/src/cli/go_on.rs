@@ -20,8 +20,17 @@ pub struct ContinueOption {
 }
 
 /// Options that a later session may set differently, besides the places of its report.
-const OF_LATER_SESSION: [&str; 8] =
-    ["go_on", "budget", "precision", "fail_above", "inconclusive_ok", "name", "tags", "yes"];
+const OF_LATER_SESSION: [&str; 9] = [
+    "go_on",
+    "budget",
+    "precision",
+    "fail_above",
+    "inconclusive_ok",
+    "name",
+    "tags",
+    "wait",
+    "yes",
+];
 
 /// Excludes an option from `--continue` if the first session settled it.
 pub fn settled_by_continue(option: Arg) -> Arg {
@@ -68,7 +77,7 @@ mod tests {
     /// Places and forms of the report, which any session may choose.
     const OF_REPORT: &str =
         "anonymise csv dialect github_summary html json junit markdown text verbose";
-    const OF_COMPARISON: &str = "budget fail_above go_on inconclusive_ok name tags";
+    const OF_COMPARISON: &str = "budget fail_above go_on inconclusive_ok name tags wait";
 
     /// Options of a command by their names here: those that `--continue` accepts, and the others.
     fn options(command: &Command) -> [BTreeSet<String>; 2] {
@@ -108,7 +117,7 @@ mod tests {
             ),
             (
                 "net",
-                format!("{OF_REPORT} budget go_on name precision tags"),
+                format!("{OF_REPORT} budget go_on name precision tags wait"),
                 "active beside from_spec grid passive seed spec timeout trace".into(),
             ),
         ] {

@@ -26,7 +26,19 @@ pub struct Measuring {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
+    pub queue: WaitOption,
+    #[command(flatten)]
     names: Names,
+}
+
+/// `--wait`.
+#[derive(Debug, Args)]
+pub struct WaitOption {
+    /// If another experiment is running on this host, wait for its end, at most this time (1h if you give no
+    /// TIME) [default: do not wait]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, hide_short_help = true)]
+    #[arg(default_missing_value = "1h", value_parser = value::duration)]
+    pub wait: Option<Duration>,
 }
 
 impl Measuring {
@@ -58,6 +70,7 @@ impl Measuring {
             budget: self.budget.unwrap_or_default(),
             timeout: self.timeout,
             naming: self.naming(),
+            wait: self.queue.wait,
             ..Common::default()
         }
     }

@@ -135,8 +135,14 @@ impl NetArgs {
         let store = context.open_store()?;
         if let Some(id) = &self.later.go_on {
             let budget = self.measuring.budget.unwrap_or_default();
-            let (budget_per_row, precision) = (Duration::ZERO, self.precision);
-            let more = |_: &Request| More { budget, budget_per_row, fail_above: None, precision };
+            let (precision, wait) = (self.precision, self.measuring.queue.wait);
+            let more = |_: &Request| More {
+                budget,
+                budget_per_row: Duration::ZERO,
+                fail_above: None,
+                precision,
+                wait,
+            };
             let done = go_on::run(id, more, &store, context)?;
             store
                 .set_naming(&done.id, &self.measuring.naming())

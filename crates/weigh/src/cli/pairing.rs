@@ -170,6 +170,7 @@ impl Pairing {
                     budget_per_row: self.budget_per_row(),
                     fail_above: self.fail_above,
                     precision: None,
+                    wait: self.measuring.queue.wait,
                 };
                 go_on::run(id, more, &store, context)?
             }

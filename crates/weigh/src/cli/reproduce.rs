@@ -13,6 +13,9 @@ use weigh_model::shell::command_line;
 /// The heading of the options that say what becomes of the results.
 pub const OUTPUT: &str = "Output";
 
+/// The option that says how long another experiment is waited for, which changes no result.
+const WAIT: &str = "wait";
+
 /// A command line, argument by argument.
 #[derive(Clone, Debug, Default)]
 pub struct ReproduceCommand {
@@ -41,7 +44,10 @@ impl ReproduceCommand {
         let mut again =
             ReproduceCommand { command: name.to_owned(), ..ReproduceCommand::default() };
         let arguments = cli.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
-        for argument in arguments.filter(|argument| argument.get_help_heading() != Some(OUTPUT)) {
+        let is_of_measurement = |argument: &&Arg| {
+            argument.get_help_heading() != Some(OUTPUT) && argument.get_id() != WAIT
+        };
+        for argument in arguments.filter(is_of_measurement) {
             let id = argument.get_id().as_str();
             if matches.value_source(id) == Some(ValueSource::CommandLine) {
                 let raw = matches.get_raw_occurrences(id).into_iter().flatten();

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::files::Files;
 use super::formats::csv_of;
+use super::measuring::WaitOption;
 use super::{Context, INTERRUPTED, exit_status, output, value};
 use weigh_audit::attribution::{RulesRequest, measure_rules};
 use weigh_audit::profile::file as profile_file;
@@ -59,6 +60,8 @@ pub struct RulesArgs {
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
     #[command(flatten)]
+    queue: WaitOption,
+    #[command(flatten)]
     files: Files,
 }
 
@@ -73,13 +76,14 @@ impl RulesArgs {
             profile,
             command: context.again.to_string(),
             time: self.budget,
+            wait: self.queue.wait,
         };
         let store = context.open_store()?;
         let interrupted = listen_for_signals()?;
         let mut display = Display::on_stderr();
         let mut progress =
             |what: &str, share: f64| display.progress(&format!("{what}: {:.0} %", 100.0 * share));
-        let done = measure_rules(&request, &interrupted, &mut progress)?;
+        let done = measure_rules(&request, &interrupted, &mut output::note, &mut progress)?;
         drop(display);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let (state, status) = match done.is_cut_short {

@@ -1,0 +1,199 @@
+//! Waiting for a lock that another experiment holds, and who that is: whoever is refused wants to know whom
+//! to wait for, or to stop.
+
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::interruption;
+use crate::machine::process::process_start;
+use weigh_model::format;
+use weigh_model::shell::command_line;
+
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// A terminal and a log both bear so many lines.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+/// A command line is shown this far.
+const MOST_CHARS: usize = 80;
+
+/// Why a lock was not taken.
+#[derive(Debug, PartialEq)]
+pub enum Refused {
+    /// Another holds it; the clause names him.
+    Busy(String),
+    /// The sentence says why it cannot be had at all.
+    Failed(String),
+}
+
+impl Refused {
+    /// The sentence for a command that cannot wait.
+    pub fn without_waiting(self) -> String {
+        match self {
+            Refused::Busy(busy) => {
+                format!("{busy}; try again when it has ended, or stop it with Ctrl-C there")
+            }
+            Refused::Failed(problem) => problem,
+        }
+    }
+}
+
+/// Takes a lock as soon as nobody else holds it, and at the latest after `longest`; at once or not at all
+/// without that. `announce` is told, now and then, who is waited for.
+///
+/// Nothing is held and nothing is changed meanwhile, so a signal ends this process as it would end any other.
+///
+/// # Errors
+/// A sentence that says who holds it.
+pub fn take<T>(
+    longest: Option<Duration>,
+    announce: &mut dyn FnMut(&str),
+    mut attempt: impl FnMut() -> Result<T, Refused>,
+) -> Result<T, String> {
+    let began = Instant::now();
+    let mut told: Option<Instant> = None;
+    loop {
+        let busy = match attempt() {
+            Ok(taken) => return Ok(taken),
+            Err(Refused::Failed(problem)) => return Err(problem),
+            Err(Refused::Busy(busy)) => busy,
+        };
+        let Some(longest) = longest else {
+            return Err(format!("{busy}; --wait waits for it, and Ctrl-C there stops it"));
+        };
+        let left = longest.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            let waited = format::seconds(longest.as_secs_f64());
+            return Err(format!("{busy}; --wait ended after {waited}"));
+        }
+        if interruption::has_come() {
+            interruption::end_by_signal();
+        }
+        if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
+            let left = format::clock(left.as_secs_f64());
+            announce(&format!("Waiting, at most {left} more: {busy}."));
+            told = Some(Instant::now());
+        }
+        thread::sleep(LOOK_EVERY.min(left));
+    }
+}
+
+/// A process that holds a lock, as it is written into the lock's file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Holder {
+    pid: u32,
+    /// As [`process_start`]; `None` where the file does not say it.
+    start: Option<i64>,
+}
+
+impl Holder {
+    /// This process.
+    ///
+    /// # Errors
+    /// As [`process_start`].
+    pub fn this() -> io::Result<Holder> {
+        let pid = std::process::id();
+        Ok(Holder { pid, start: process_start(pid)? })
+    }
+
+    /// A process of which only the number is known.
+    pub fn of_pid(pid: u32) -> Holder {
+        Holder { pid, start: None }
+    }
+
+    pub fn written(self) -> String {
+        match self.start {
+            Some(start) => format!("{} {start}\n", self.pid),
+            None => format!("{}\n", self.pid),
+        }
+    }
+
+    /// Reads what [`Holder::written`] wrote; `None` of anything else.
+    pub fn read(text: &str) -> Option<Holder> {
+        let mut words = text.split_whitespace();
+        let pid = words.next()?.parse().ok()?;
+        let start = words.next().map(str::parse).transpose().ok()?;
+        words.next().is_none().then_some(Holder { pid, start })
+    }
+
+    /// Its command, its number, and for how long it has run: `` `weigh run` (process 7, for 3.2 s) ``. `None`
+    /// if no such process can be seen here, as in another container.
+    pub fn shown(self) -> Option<String> {
+        let Holder { pid, start } = self;
+        let now = process_start(pid).ok()??;
+        if start.is_some_and(|start| start != now) {
+            return None;
+        }
+        let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let words = String::from_utf8_lossy(&words).into_owned();
+        let line = command_line(words.trim_end_matches('\0').split('\0'));
+        let command = format::shorten(&format::label(&line), MOST_CHARS);
+        let age_s = seconds_since_boot() - now as f64 / clock_ticks_per_second() as f64;
+        let age = format::seconds(age_s.max(0.0));
+        Some(format!("`{}` (process {pid}, for {age})", command.replace('`', "'")))
+    }
+}
+
+fn seconds_since_boot() -> f64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_read_as_it_was_written_and_named() {
+        let this = Holder::this().unwrap();
+        assert_eq!(Holder::read(&this.written()), Some(this));
+        let pid = std::process::id();
+        let shown = this.shown().unwrap();
+        let numbered = format!("` (process {pid}, for ");
+        assert!(shown.starts_with('`') && shown.contains(&numbered), "{shown}");
+        assert!(Holder::of_pid(pid).shown().is_some());
+        // The number is of another process by now.
+        let another = Holder { start: this.start.map(|start| start - 1), ..this };
+        assert_eq!(another.shown(), None);
+        for wrong in ["", "\n", "x", "7 x", "7 8 9", "/var/lib/weighbridge/7.journal"] {
+            assert_eq!(Holder::read(wrong), None, "{wrong:?}");
+        }
+    }
+
+    fn busy<T>() -> Result<T, Refused> {
+        Err(Refused::Busy("`a` is running".into()))
+    }
+
+    #[test]
+    fn without_a_time_nothing_is_waited_for_and_what_fails_is_no_queue() {
+        let mut told = Vec::new();
+        let mut announce = |sentence: &str| told.push(sentence.to_owned());
+        let refused = take::<()>(None, &mut announce, busy).unwrap_err();
+        assert_eq!(refused, "`a` is running; --wait waits for it, and Ctrl-C there stops it");
+        let failed = || Err(Refused::Failed("no".into()));
+        let long = Some(Duration::from_secs(3600));
+        assert_eq!(take::<()>(long, &mut announce, failed), Err("no".into()));
+        assert_eq!(told, [""; 0]);
+    }
+
+    #[test]
+    fn who_waits_gets_its_turn_and_every_wait_ends() {
+        let mut told = Vec::new();
+        let mut announce = |sentence: &str| told.push(sentence.to_owned());
+        let mut attempts = 0;
+        let second = || {
+            attempts += 1;
+            if attempts == 2 { Ok(attempts) } else { busy() }
+        };
+        let wait = Duration::from_secs(3600);
+        assert_eq!(take(Some(wait), &mut announce, second), Ok(2));
+        let ended = take::<()>(Some(Duration::from_millis(1)), &mut announce, busy).unwrap_err();
+        assert!(ended.starts_with("`a` is running; --wait ended after"), "{ended}");
+        assert!(
+            told[0].starts_with("Waiting, at most ") && told[0].ends_with(" more: `a` is running.")
+        );
+    }
+}
