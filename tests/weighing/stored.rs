@@ -79,6 +79,25 @@ fn the_history_and_the_report_count_the_same_samples() {
 }
 
 #[test]
+fn in_a_pipe_no_text_is_cut_and_the_result_is_there_once() {
+    let home = stored();
+    for (id, was) in expected(".json") {
+        let shown = home.succeed(&["show", &id]).stdout;
+        assert!(!shown.contains('…'), "{id}: {shown}");
+        let was: Value = serde_json::from_str(&was).unwrap();
+        if was["results"].as_array().is_some_and(|rows| !rows.is_empty()) {
+            let first = shown.lines().next().unwrap();
+            assert_eq!(shown.matches(first).count(), 1, "{id}: {shown}");
+        }
+    }
+    // Its warnings are longer than a line of 100 characters.
+    let shown = home.succeed("show 5kgm3e").stdout;
+    let warnings = shown.lines().filter(|line| line.starts_with("Warning: ")).count();
+    let all = home.succeed("export 5kgm3e --json").json();
+    assert_eq!(warnings, all["warnings"].as_array().unwrap().len(), "{shown}");
+}
+
+#[test]
 fn tables_of_other_suites_are_printed_as_before() {
     let home = stored();
     for (id, was) in expected(".unixbench.txt") {

@@ -5,9 +5,6 @@ use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::summary::{Row, Summary};
 
-/// Longer names would not leave room for the number.
-const LONGEST_NAME: usize = 24;
-
 /// The bound of one row, e.g. `0.42 %`; empty where there is none, as while the pairs are too few.
 pub fn of(row: &Row) -> String {
     match row.cost_at_most_pct {
@@ -22,10 +19,9 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let is_open = |row: &&Row| matches!(row.verdict, Verdict::Equivalent | Verdict::Inconclusive);
     let several = super::by_treatment(s).len() > 1;
     let shown = |row: &Row| {
-        let name = format::shorten_name(&format::label(&row.workload), LONGEST_NAME);
-        let treatment = format::shorten(&format::label(&row.treatment), LONGEST_NAME);
+        let treatment = format::label(&row.treatment);
         let under = if several { format!(" under {treatment}") } else { String::new() };
-        format!("{name}{under} {}", of(row))
+        format!("{}{under} {}", format::label(&row.workload), of(row))
     };
     let bounded = s.results.iter().filter(is_open).filter(|row| row.cost_at_most_pct.is_some());
     let bounds: Vec<String> = bounded.map(shown).collect();

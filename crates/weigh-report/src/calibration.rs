@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::screen::first_sentence;
+use crate::screen::{Room, first_sentence};
 use crate::table::{Align, Table};
 use crate::text::{emphasise, wrap};
 use paired::binomial::{FalseAlarms, Share};
@@ -14,8 +14,9 @@ use weigh_model::result::scheme::Scheme;
 use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 
-/// The text, in lines of at most `width` characters.
-pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
+/// The text.
+pub fn render(calibration: &Calibration, room: Room, colour: bool) -> String {
+    let width = room.wrap;
     let mut lines = Vec::new();
     let planted = calibration.planted.as_ref();
     let sentences = [sentence(&calibration.workloads), alarms_of_these(calibration)];
@@ -24,10 +25,10 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
         lines.extend(wrap(&sentence, width, 0));
     }
     lines.push(String::new());
-    lines.extend(table(&calibration.workloads).to_lines(width));
+    lines.extend(table(&calibration.workloads).to_lines(room.cut));
     lines.push(String::new());
     if let Some(planted) = planted {
-        lines.extend(planted_table(planted).to_lines(width));
+        lines.extend(planted_table(planted).to_lines(room.cut));
         lines.push(String::new());
         for sentence in about_planted(planted, calibration.alpha) {
             lines.extend(wrap(&sentence, width, 0));
@@ -47,16 +48,19 @@ pub fn render(calibration: &Calibration, width: usize, colour: bool) -> String {
             calibration.hostname, calibration.cpu_model, calibration.kernel
         ),
     ];
-    for note in notes.into_iter().chain(warnings(&calibration.these.warnings)) {
+    for note in notes.into_iter().chain(warnings(&calibration.these.warnings, room)) {
         lines.extend(wrap(&note, width, 0));
     }
     lines.extend(wrap(&stored(calibration), width, 0));
     emphasise(&(lines.join("\n") + "\n"), colour)
 }
 
-fn warnings(warnings: &[Warning]) -> impl Iterator<Item = String> {
-    let sentences = warnings.iter().map(Warning::to_string);
-    sentences.map(|warning| format!("Warning: {}", format::label(&first_sentence(&warning))))
+fn warnings(warnings: &[Warning], room: Room) -> impl Iterator<Item = String> {
+    let sentences = warnings.iter().map(move |warning| match warning.to_string() {
+        whole if room.is_file() => whole,
+        whole => first_sentence(&whole),
+    });
+    sentences.map(|warning| format!("Warning: {}", format::label(&warning)))
 }
 
 /// The ids of all experiments of this command.
@@ -334,7 +338,7 @@ mod tests {
 
     #[test]
     fn it_says_what_is_shown_and_that_the_promise_is_kept() {
-        let text = render(&calibration(1, 3), 100, false).replace('\n', " ");
+        let text = render(&calibration(1, 3), Room::terminal(100), false).replace('\n', " ");
         assert!(text.contains("a change of 0.31 % in `getppid`, and of 4.20 %"), "{text}");
         let said = [
             "1 of these 20 experiments raised a false alarm (5 % expected; chance explains up to 3 of 20).",
@@ -368,7 +372,7 @@ mod tests {
         };
         earlier.workloads.iter_mut().for_each(|row| row.these_experiments = 0);
         earlier.workloads.push(sequential);
-        let text = render(&earlier, 100, false);
+        let text = render(&earlier, Room::terminal(100), false);
         let headline = "In one minute this machine detects a change of 1.70 % in `getppid`.";
         assert!(text.starts_with(headline), "{text}");
         assert!(!text.contains("chosen"), "{text}");
@@ -379,7 +383,7 @@ mod tests {
         let mut calibration = calibration(1, 3);
         calibration.these.experiments = vec!["abcdef".into(), "k3f9qx".into()];
         calibration.these.warnings = vec![Warning::MachineDiffers { what: "2 CPUs. Stop".into() }];
-        let text = render(&calibration, 100, false);
+        let text = render(&calibration, Room::terminal(100), false);
         let end = "\nWarning: different: 2 CPUs.\n\
                    Stored as abcdef, k3f9qx: `weigh show -v ID` shows an experiment.\n";
         assert!(text.ends_with(end), "{text}");
@@ -387,7 +391,7 @@ mod tests {
 
     #[test]
     fn too_many_false_alarms_are_a_warning() {
-        let text = render(&calibration(4, 3), 100, false).replace('\n', " ");
+        let text = render(&calibration(4, 3), Room::terminal(100), false).replace('\n', " ");
         assert!(
             text.contains("chance explains up to 3 of 20; probability 0.02): do not trust")
                 && text.contains("do not trust"),
@@ -420,7 +424,11 @@ mod tests {
                 denied: share(0, 20),
             },
         };
-        let text = render(&Calibration { planted: Some(planted), ..calibration(1, 3) }, 100, false);
+        let text = render(
+            &Calibration { planted: Some(planted), ..calibration(1, 3) },
+            Room::terminal(100),
+            false,
+        );
         let said = [
             "A planted effect of −0.99 % was found in 13 of 20 rows, and is within the interval in 9.",
             "20.0 to 70.0 %",

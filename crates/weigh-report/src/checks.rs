@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::paint::{FAINT, WARNING, paint};
+use super::screen::Room;
 use super::text::{emphasise, wrap};
 use weigh_model::finding::{Finding, Severity};
 use weigh_model::format;
@@ -24,8 +25,8 @@ pub fn json(findings: &[Finding]) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&ChecksDocument { schema: SCHEMA, findings })? + "\n")
 }
 
-/// The findings in lines of at most `width` characters, warnings first.
-pub fn text(findings: &[Finding], width: usize, colour: bool) -> String {
+/// The findings, warnings first.
+pub fn text(findings: &[Finding], room: Room, colour: bool) -> String {
     let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
     let warnings = count(Severity::Warning);
     let sentence = match warnings {
@@ -34,7 +35,7 @@ pub fn text(findings: &[Finding], width: usize, colour: bool) -> String {
             format!("{} of {} found a disturbance.", warnings, checks(findings.len()))
         }
     };
-    let mut lines = wrap(&sentence, width, 0);
+    let mut lines = wrap(&sentence, room.wrap, 0);
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| finding.severity);
     let mut last = None;
@@ -46,7 +47,7 @@ pub fn text(findings: &[Finding], width: usize, colour: bool) -> String {
             let style = if finding.severity == Severity::Warning { WARNING } else { FAINT };
             lines.push(paint(title, style.bold(), colour));
         }
-        lines.extend(paragraph(finding, width, colour));
+        lines.extend(paragraph(finding, room, colour));
     }
     lines.join("\n") + "\n"
 }
@@ -64,14 +65,14 @@ fn title(severity: Severity) -> &'static str {
 }
 
 /// Formats a finding: a good one in a line, any other with its effect and the remedy.
-fn paragraph(finding: &Finding, width: usize, colour: bool) -> Vec<String> {
+fn paragraph(finding: &Finding, room: Room, colour: bool) -> Vec<String> {
     let now = format::label(&finding.now);
     if finding.severity == Severity::Good {
-        return vec![format::shorten(&format!("{:<17}  {now}", finding.name), width)];
+        return vec![format::shorten(&format!("{:<17}  {now}", finding.name), room.cut)];
     }
-    let mut lines = wrap(&format!("{}: {now}", finding.name), width, 4);
+    let mut lines = wrap(&format!("{}: {now}", finding.name), room.wrap, 4);
     let indented = |text: &str| -> Vec<String> {
-        let lines = wrap(text, width.saturating_sub(4), 0);
+        let lines = wrap(text, room.wrap.saturating_sub(4), 0);
         lines.iter().map(|line| format!("    {}", emphasise(line, colour))).collect()
     };
     lines.extend(indented(&finding.effect));
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn warnings_come_first_with_what_to_do() {
-        let text = text(&findings(), 80, false);
+        let text = text(&findings(), Room::terminal(80), false);
         assert!(text.starts_with("1 of 3 checks found a disturbance.\n"), "{text}");
         let places = ["Load", "`kill it`", "SMT", "Swap"].map(|part| text.find(part).unwrap());
         assert!(places.is_sorted(), "{text}");
@@ -109,9 +110,12 @@ mod tests {
 
     #[test]
     fn no_line_is_too_wide_and_only_colour_makes_escapes() {
-        let narrow = text(&findings(), 40, false);
+        let narrow = text(&findings(), Room::terminal(40), false);
         assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
-        assert!(!narrow.contains('\u{1b}') && text(&findings(), 40, true).contains('\u{1b}'));
+        assert!(
+            !narrow.contains('\u{1b}')
+                && text(&findings(), Room::terminal(40), true).contains('\u{1b}')
+        );
     }
 
     #[test]

@@ -6,9 +6,6 @@ use weigh_model::result::summary::{State, Summary};
 use weigh_model::result::versus::CommandTimes;
 use weigh_model::result::warning::Warning;
 
-/// The width of the other columns, which leaves the rest of a line to the names.
-pub const BESIDE_NAME: usize = 60;
-
 /// How to read the table.
 const LEGEND: &str = "±: standard deviation; user, system: CPU time";
 
@@ -45,8 +42,8 @@ pub fn commands(s: &Summary) -> &[CommandTimes] {
     s.versus.as_ref().map_or(&[], |versus| &versus.commands)
 }
 
-/// Builds the table with its title. Longer names are cut to `longest_name`.
-pub fn table(s: &Summary, longest_name: usize) -> Option<(String, Table)> {
+/// Builds the table with its title.
+pub fn table(s: &Summary) -> Option<(String, Table)> {
     let commands = commands(s);
     let fastest = commands.iter().map(CommandTimes::mean_s).reduce(f64::min)?;
     let unit = TimeUnit::of(fastest);
@@ -55,7 +52,7 @@ pub fn table(s: &Summary, longest_name: usize) -> Option<(String, Table)> {
     let known = |seconds: Option<f64>| seconds.map_or(format::NONE.to_owned(), text);
     let cells = |times: &CommandTimes| {
         vec![
-            format::shorten(&format::label(&times.command), longest_name),
+            format::label(&times.command),
             text(times.mean_s()),
             known(times.deviation_s()),
             text(times.median_s()),
@@ -120,7 +117,7 @@ mod tests {
 
     #[test]
     fn all_times_have_the_unit_of_the_fastest() {
-        let (title, table) = table(&example::versus(), 20).unwrap();
+        let (title, table) = table(&example::versus()).unwrap();
         assert_eq!(title, "Times in ms");
         assert_eq!(
             table.to_lines(80),
@@ -156,6 +153,6 @@ mod tests {
         );
         s.versus.as_mut().unwrap().commands[0].times_s.truncate(1);
         assert_eq!(sentence(&s).unwrap(), "`old --x` took 100 ms in 1 run.");
-        assert!(table(&s, 20).unwrap().1.to_lines(80)[1].starts_with("old --x  100.0  –"));
+        assert!(table(&s).unwrap().1.to_lines(80)[1].starts_with("old --x  100.0  –"));
     }
 }

@@ -64,7 +64,7 @@ fn drawn(
             widest.filter(|widest| *widest > 0).map_or(0, |w| w.max(columns[i].chars().count()))
         })
         .collect();
-    let bar = BarRoom { before: columns.len(), useful: 0, least: SHORTEST_BAR, most: WIDEST_BAR };
+    let bar = BarRoom { before: columns.len(), least: SHORTEST_BAR, most: WIDEST_BAR };
     let layout = Layout::new(widths, [], Some(bar), width.saturating_sub(INDENT));
     let line = |texts: &[&str], bar: &str| {
         let plain = Style::new();

@@ -1,13 +1,14 @@
 //! Two experiments side by side, as text and as JSON.
 
 use super::paint::{BOLD, FAINT, paint};
+use super::screen::Room;
 use super::table::{Align, Table};
 use super::text::wrap;
 use weigh_model::format;
 use weigh_model::printable;
 use weigh_model::result::diff::{Change, Diff, DiffRow};
 
-/// Longer names would not leave room for the numbers.
+/// On a terminal, longer names would not leave room for the numbers.
 const LONGEST_NAME: usize = 24;
 
 /// The whole document, indented, with a newline at its end.
@@ -18,16 +19,20 @@ pub fn json(diff: &Diff) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(diff)? + "\n")
 }
 
-/// The report in lines of at most `width` characters.
-pub fn text(diff: &Diff, width: usize, colour: bool) -> String {
+/// The report.
+pub fn text(diff: &Diff, room: Room, colour: bool) -> String {
+    let width = room.wrap;
+    let longest_name = if room.is_file() { usize::MAX } else { LONGEST_NAME };
     let mut lines = wrap(&format!("{} {}", sentence(diff), diff.caveat), width, 0);
     let of_rates = if diff.is_of_runs() { "Rate" } else { "Rate of the baseline" };
-    for (title, table) in [(of_rates, rates(diff)), ("Effect", effects(diff))] {
+    for (title, table) in
+        [(of_rates, rates(diff, longest_name)), ("Effect", effects(diff, longest_name))]
+    {
         if table.rows.is_empty() {
             continue;
         }
         lines.extend([String::new(), paint(title, BOLD, colour)]);
-        for (number, line) in table.to_lines(width).iter().enumerate() {
+        for (number, line) in table.to_lines(room.cut).iter().enumerate() {
             let style = if number == 0 { FAINT } else { anstyle::Style::new() };
             lines.push(paint(line, style, colour));
         }
@@ -84,23 +89,23 @@ fn counts(changes: impl Iterator<Item = Change>) -> (usize, usize) {
 }
 
 /// A column of rates takes the unit; effects are per cent already.
-fn rates(diff: &Diff) -> Table {
+fn rates(diff: &Diff, longest_name: usize) -> Table {
     let shown = |row: &DiffRow, rate: f64| format::rate(rate, &row.unit);
     let cells = |row: &DiffRow| {
         let [before, after] = [row.rate.before, row.rate.after].map(|rate| shown(row, rate));
         let numbers = vec![before, after, format::label(&row.unit)];
-        [names(diff, row), numbers, change(&row.rate)].concat()
+        [names(diff, row, longest_name), numbers, change(&row.rate)].concat()
     };
     let unit = [("unit", Align::Left)];
     Table::new(columns(&unit), diff.results.iter().map(cells).collect())
 }
 
 /// The effects, without rows for runs.
-fn effects(diff: &Diff) -> Table {
+fn effects(diff: &Diff, longest_name: usize) -> Table {
     let cells = |row: &DiffRow| {
         let effect = row.effect?;
         let shown = [effect.before, effect.after].map(format::percent).to_vec();
-        Some([names(diff, row), shown, change(&effect)].concat())
+        Some([names(diff, row, longest_name), shown, change(&effect)].concat())
     };
     Table::new(columns(&[]), diff.results.iter().filter_map(cells).collect())
 }
@@ -112,10 +117,10 @@ fn columns(unit: &[(&'static str, Align)]) -> Vec<(&'static str, Align)> {
 }
 
 /// The workload and the treatment, which a run does not have.
-fn names(diff: &Diff, row: &DiffRow) -> Vec<String> {
+fn names(diff: &Diff, row: &DiffRow, longest: usize) -> Vec<String> {
     let treatment = if diff.is_of_runs() { String::new() } else { row.treatment.clone() };
     let names = [row.workload.to_string(), treatment];
-    names.map(|name| format::shorten(&format::label(&name), LONGEST_NAME)).to_vec()
+    names.map(|name| format::shorten(&format::label(&name), longest)).to_vec()
 }
 
 /// A change that the noise within the experiments explains is marked. Without an interval nobody knows.
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_caveat_is_said_before_any_number_and_tells_the_width() {
-        let text = text(&diff(), 100, false);
+        let text = text(&diff(), Room::terminal(100), false);
         let place = |part| text.find(part).unwrap_or_else(|| panic!("`{part}` is missing: {text}"));
         assert!(place("paired:") < place("getppid"));
         assert!(place("2 of 2 baseline rates") < place("±2.00 % in a rate"), "{text}");
@@ -190,7 +195,7 @@ mod tests {
         diff.caveat = caveat(&diff.results);
         (diff.only_in_one, diff.not_compared) = (Vec::new(), Vec::new());
         diff.caveat = caveat(&diff.results);
-        let text = text(&diff, 200, false);
+        let text = text(&diff, Room::terminal(200), false);
         assert!(text.contains("1 of 1 rate changed by more than the noise."), "{text}");
         assert!(text.contains("\nRate\nworkload  before  after  unit"), "{text}");
         for word in ["baseline", "treatment", "seccomp", "effect"] {
@@ -201,7 +206,7 @@ mod tests {
     #[test]
     fn only_commands_are_wider_than_the_terminal() {
         for width in [60, 80, 100] {
-            let text = text(&diff(), width, false);
+            let text = text(&diff(), Room::terminal(width), false);
             let wide = text.lines().filter(|line| line.chars().count() > width);
             assert!(wide.clone().all(|line| line.contains(" of then: ")), "{text}");
         }
@@ -226,7 +231,7 @@ mod tests {
         }
         diff.not_judged =
             vec!["getppid under seccomp (ops/s): all its passes used one start".into()];
-        let text = text(&diff, 200, false);
+        let text = text(&diff, Room::terminal(200), false);
         assert!(text.contains("no verdict on any change") && text.contains("Not judged"), "{text}");
         assert!(!text.contains("baseline rates changed"), "{text}");
     }

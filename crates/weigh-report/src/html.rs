@@ -204,7 +204,7 @@ fn printouts(printed: &[ProfilerText]) -> Vec<Value> {
 
 /// The times of commands, as a table.
 fn times_of_commands(s: &Summary) -> Option<Value> {
-    let (title, times) = command_times::table(s, usize::MAX)?;
+    let (title, times) = command_times::table(s)?;
     Some(
         context! { title, table => table(&times), legend => command_times::legend(s).replace('`', "") },
     )
@@ -212,7 +212,7 @@ fn times_of_commands(s: &Summary) -> Option<Value> {
 
 /// The commands that are compared, in order, and what was timed.
 fn commands(s: &Summary) -> Option<Value> {
-    let commands = table(&versus::table(s, usize::MAX)?);
+    let commands = table(&versus::table(s)?);
     Some(context! { table => commands, timed => versus::legend(s).map(|text| parts(&text)) })
 }
 

@@ -9,8 +9,6 @@ use weigh_model::result::summary::{Row, Summary};
 pub const LEGEND: &str =
     "baseline → treated; * significant at 95 %, each alone; ? too few launches to judge";
 
-const LONGEST_NAME: usize = 24;
-
 /// The table of a terminal, the last column being the first to go; `None` where there are no latencies.
 pub fn table(s: &Summary) -> Option<Table> {
     let cells = |metrics: &Metrics| {
@@ -103,8 +101,7 @@ fn of_rows(
     let several = super::has_several_treatments(s);
     let all = rows.iter().map(|row| {
         let treatment = if several { format::label(&row.treatment) } else { String::new() };
-        let name = format::shorten_name(&format::label(&row.workload), LONGEST_NAME);
-        [vec![name, treatment], cells(&row.metrics)].concat()
+        [vec![format::label(&row.workload), treatment], cells(&row.metrics)].concat()
     });
     let columns = [&[("workload", Align::Left), ("treatment", Align::Left)], columns].concat();
     (!rows.is_empty()).then(|| Table::new(columns, all.collect()))

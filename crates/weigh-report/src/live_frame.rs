@@ -7,6 +7,7 @@ use anstyle::Style;
 use super::bar::Bars;
 use super::display::Size;
 use super::live_view::{LiveRow, Stage, View};
+use super::names::Names;
 use super::paint::{self, FAINT, WARNING, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, BarRoom, Layout, TextCell};
@@ -16,7 +17,7 @@ use weigh_model::result::versus::WORK;
 
 const LONGEST_NAME: usize = 28;
 /// It stands behind name and effect.
-const BAR: BarRoom = BarRoom { before: 2, useful: 0, least: 8, most: 60 };
+const BAR: BarRoom = BarRoom { before: 2, least: 8, most: 60 };
 /// `inconclusive`, and `slower, <0.5 %`.
 const STAGE: usize = 14;
 const EFFECT: usize = 9;
@@ -26,49 +27,56 @@ const ALIGN: [Align; 4] = [Align::Left, Align::Right, Align::Left, Align::Right]
 /// So long a page of the rows stands, where not all fit.
 const PAGE_S: u64 = 4;
 
-/// The frame, in no more lines and columns than the terminal has. Rows keep their places; where not all fit,
-/// they are on pages, which come in turn while any of their rows is open.
+/// The frame, in no more lines and columns than the terminal has. Open rows stand above the decided ones;
+/// where not all fit, they are on pages, and those with open rows alternate.
 pub fn lines(view: &View, size: Size) -> Vec<String> {
     // One line is the axis, one the status, and the cursor stands on one below.
     let room = size.rows.saturating_sub(3).max(1);
     let rooms = if view.rows.len() <= room { room } else { room.max(2) - 1 };
-    let page = page(view, rooms);
+    let rows = decided_last(view);
+    let open = rows.iter().filter(|row| is_open(row)).count();
+    let pages = open.div_ceil(rooms).max(1);
+    let page = (view.elapsed.as_secs() / PAGE_S) as usize % pages;
     let frame = Frame::new(view, size.columns);
     let mut lines = vec![paint(&frame.head(), FAINT, view.colour)];
     let first = page * rooms;
-    let shown = view.rows.iter().skip(first).take(rooms);
+    let shown = rows.iter().skip(first).take(rooms);
     lines.extend(shown.map(|row| frame.row(row)));
-    if view.rows.len() > rooms && room > 1 {
-        let (last, all) = ((first + rooms).min(view.rows.len()), view.rows.len());
-        let which = format!("… rows {} to {last} of {all}; the pages alternate", first + 1);
+    if rows.len() > rooms && room > 1 {
+        let (last, all) = ((first + rooms).min(rows.len()), rows.len());
+        let others = if pages > 1 { "the pages alternate" } else { "the others are decided" };
+        let which = format!("… rows {} to {last} of {all}; {others}", first + 1);
         lines.push(paint(&format::shorten(&which, size.columns), FAINT, view.colour));
     }
-    let elapsed = format::clock(view.elapsed.as_secs_f64());
-    let budget = format::seconds(view.budget.as_secs_f64());
-    let current = view.current.and_then(|row| view.rows.get(row));
-    let current = current.map(|row| format!(" · {}", format::label(&row.workload)));
-    let status =
-        format!("{} · {elapsed} of at most {budget}{}", status(view), current.unwrap_or_default());
-    lines.push(format::shorten(&status, size.columns));
+    lines.push(last_line(view, size.columns));
     lines
 }
 
-/// Which page is due: pages of decided rows alone are left out while there are others.
-fn page(view: &View, rows: usize) -> usize {
-    let pages = view.rows.chunks(rows.max(1)).enumerate();
-    let is_open = |row: &LiveRow| row.progress.stage == Stage::Measuring;
-    let open: Vec<usize> =
-        pages.filter(|(_, page)| page.iter().any(is_open)).map(|(number, _)| number).collect();
-    let turn = view.elapsed.as_secs() / PAGE_S;
-    match open.len() {
-        0 => 0,
-        count => open[turn as usize % count],
-    }
+/// The rows in their order, but those with a verdict or a failure below the others.
+fn decided_last(view: &View) -> Vec<&LiveRow> {
+    let mut rows: Vec<&LiveRow> = view.rows.iter().collect();
+    rows.sort_by_key(|row| !is_open(row));
+    rows
+}
+
+fn is_open(row: &LiveRow) -> bool {
+    row.progress.stage == Stage::Measuring
+}
+
+/// The status and the clock, and which row is measured if there is room for it.
+fn last_line(view: &View, columns: usize) -> String {
+    let elapsed = format::clock(view.elapsed.as_secs_f64());
+    let budget = format::seconds(view.budget.as_secs_f64());
+    let status = format!("{} · {elapsed} of at most {budget}", status(view));
+    let current = view.current.and_then(|row| view.rows.get(row));
+    let with_current = current.map(|row| format!("{status} · {}", format::label(&row.workload)));
+    let fitting = with_current.filter(|line| line.chars().count() <= columns);
+    fitting.unwrap_or_else(|| format::shorten(&status, columns))
 }
 
 /// How far the experiment is, and how long it will take.
 pub fn status(view: &View) -> String {
-    let open = view.rows.iter().filter(|row| row.progress.stage == Stage::Measuring).count();
+    let open = view.rows.iter().filter(|row| is_open(row)).count();
     let narrowing = view.rows.iter().filter(|row| row.progress.is_narrowing).count();
     let rest = match narrowing {
         0 => format!("{open} open"),
@@ -115,6 +123,7 @@ fn stage(stage: &Stage, margin_pct: f64) -> String {
 /// The rows of a frame, laid out for a width.
 struct Frame<'a> {
     view: &'a View,
+    names: Names,
     bars: Bars,
     layout: Layout,
     several: bool,
@@ -124,14 +133,16 @@ impl<'a> Frame<'a> {
     fn new(view: &'a View, columns: usize) -> Frame<'a> {
         let treatment = view.rows.first().map(|row| &row.treatment);
         let several = view.rows.iter().any(|row| Some(&row.treatment) != treatment);
-        let names = view.rows.iter().map(|row| name(row, several).chars().count());
-        let longest = names.max().unwrap_or(0).max("workload".len());
-        let name = longest.min(LONGEST_NAME).min(columns / 3);
-        let expendable: [&[usize]; 3] = [&[3], &[2], &[1]];
+        let names: Vec<String> = view.rows.iter().map(|row| name(row, several)).collect();
+        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let name = longest.max("workload".len()).min(LONGEST_NAME).min(columns / 3);
+        // Where the bar has no room, the number of pairs goes.
+        let expendable: [(&[usize], usize); 3] = [(&[3], BAR.least), (&[2], 0), (&[1], 0)];
         let layout = Layout::new(vec![name, EFFECT, STAGE, PAIRS], expendable, Some(BAR), columns);
+        let names = Names::cut(names.iter().map(String::as_str), layout.column(0));
         let scale = EffectScale::fixed(view.margin_pct);
         let bars = Bars { scale, margin_pct: view.margin_pct, cells: layout.bar() };
-        Frame { view, bars, layout, several }
+        Frame { view, names, bars, layout, several }
     }
 
     fn head(&self) -> String {
@@ -151,8 +162,7 @@ impl<'a> Frame<'a> {
             Stage::Failed(_) => (WARNING, false),
         };
         let bounded = now.effect_pct.filter(|_| now.low_pct.is_some() || now.high_pct.is_some());
-        let is_open = now.stage == Stage::Measuring;
-        let preliminary = now.preliminary.filter(|_| is_open);
+        let preliminary = now.preliminary.filter(|_| is_open(row));
         // One pair has no range, so its estimate is not shown.
         let effect = match (bounded, preliminary) {
             (Some(effect_pct), _) => format::percent(effect_pct),
@@ -170,7 +180,7 @@ impl<'a> Frame<'a> {
         };
         let name = name(row, self.several);
         let plain = Style::new();
-        let texts = [&name, &effect, &stage, &*format::integer(now.pairs as u64)];
+        let texts = [self.names.shown(&name), &effect, &stage, &*format::integer(now.pairs as u64)];
         self.line(texts, [plain, style, style, plain], (&bar, style), self.view.colour)
     }
 
@@ -206,6 +216,8 @@ fn span(row: &LiveRow) -> Span {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::super::live_view::RowProgress;
     use super::*;
     use weigh_model::result::preliminary::Preliminary;
@@ -243,14 +255,39 @@ mod tests {
     }
 
     #[test]
-    fn rows_stay_where_they_are_when_decided() {
+    fn decided_rows_sink_below_those_that_are_measured() {
         let size = Size { columns: 80, rows: 24 };
-        let names = |view: &View| -> Vec<String> {
-            let rows = lines(view, size).into_iter().skip(1).take(12);
-            rows.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+        let names = |decided| -> Vec<String> {
+            let rows = lines(&view(5, decided), size).into_iter().skip(1).take(5);
+            rows.map(|line| line.split(' ').next().unwrap().replace("workload-", "")).collect()
         };
-        assert_eq!(names(&view(12, 0)), names(&view(12, 7)));
-        assert_eq!(names(&view(12, 0))[11], "workload-11");
+        assert_eq!(names(0), ["0", "1", "2", "3", "4"]);
+        assert_eq!(names(2), ["2", "3", "4", "0", "1"]);
+        assert_eq!(names(5), names(0));
+    }
+
+    #[test]
+    fn in_60_columns_each_label_is_another_and_there_is_a_bar() {
+        let mut view = view(6, 6);
+        for (i, row) in view.rows.iter_mut().enumerate() {
+            row.workload = ["getppid", "create-unlink", "stat"][i / 2].into();
+            row.treatment = format!("seccomp:compares=5{}", "0".repeat(i % 2));
+        }
+        let frame = lines(&view, Size { columns: 60, rows: 24 });
+        let labels: BTreeSet<String> =
+            frame[1..7].iter().map(|line| line.chars().take(20).collect()).collect();
+        assert_eq!(labels.len(), 6, "{frame:#?}");
+        assert!(frame[0].contains("−90%") && frame[2].contains('●'), "{frame:#?}");
+    }
+
+    #[test]
+    fn no_word_of_the_status_is_cut() {
+        let mut view = view(6, 2);
+        view.current = Some(0);
+        let of_width = |columns| lines(&view, Size { columns, rows: 24 }).pop().unwrap();
+        let status = "2 done, 4 open, about 40 s left · 1 min 20 s of at most 5 min 00 s";
+        assert_eq!(of_width(70), status);
+        assert_eq!(of_width(80), format!("{status} · workload-0"));
     }
 
     #[test]
@@ -260,18 +297,28 @@ mod tests {
         view.current = Some(13);
         let frame = lines(&view, size);
         assert!(
-            frame[1].starts_with("workload-6 ") && frame[6].starts_with("workload-11"),
+            frame[1].starts_with("workload-8 ") && frame[6].starts_with("workload-13"),
             "{frame:#?}"
         );
-        assert_eq!(frame[7], "… rows 7 to 12 of 14; the pages alternate");
+        assert_eq!(frame[7], "… rows 1 to 6 of 14; the others are decided");
         assert_eq!(
             frame[8],
             "8 done, 6 open, about 40 s left · 1 min 20 s of at most 5 min 00 s · workload-13"
         );
-        view.elapsed += Duration::from_secs(PAGE_S);
-        assert!(lines(&view, size)[1].starts_with("workload-12"), "the first page is decided");
-        view.elapsed += Duration::from_secs(PAGE_S);
-        assert!(lines(&view, size)[1].starts_with("workload-6 "));
+        let first_of = |elapsed: u64, decided| {
+            let view =
+                View { elapsed: Duration::from_secs(elapsed * PAGE_S), ..self::view(14, decided) };
+            let frame = lines(&view, size);
+            (frame[1].split(' ').next().unwrap().to_owned(), frame[7].clone())
+        };
+        let page = |name: &str, which: &str| (name.to_owned(), which.to_owned());
+        let of_two = [
+            "… rows 1 to 6 of 14; the pages alternate",
+            "… rows 7 to 12 of 14; the pages alternate",
+        ];
+        assert_eq!(first_of(0, 7), page("workload-7", of_two[0]));
+        assert_eq!(first_of(1, 7), page("workload-13", of_two[1]));
+        assert_eq!(first_of(2, 7), page("workload-7", of_two[0]));
     }
 
     #[test]

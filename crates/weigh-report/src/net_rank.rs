@@ -4,6 +4,7 @@
 use minijinja::{Value, context};
 
 use super::html::{chart, fill, parts, table};
+use super::screen::Room;
 use super::table::{Align, Table};
 use super::text::wrap;
 use weigh_model::format;
@@ -15,13 +16,13 @@ use weigh_model::result::work_name::{BYTES, WorkName};
 const BITS: &str = "Mb/s";
 
 /// Table 1, then the numbers of the figures.
-pub fn text(rank: &NetRank, width: usize) -> String {
+pub fn text(rank: &NetRank, room: Room) -> String {
     let mut text = String::new();
     for (title, of_it) in tables(rank) {
-        text += &format!("{title}\n{}\n\n", of_it.to_lines(width).join("\n"));
+        text += &format!("{title}\n{}\n\n", of_it.to_lines(room.cut).join("\n"));
     }
     for sentence in sentences(rank) {
-        text += &(wrap(&format::label(&sentence), width, 0).join("\n") + "\n");
+        text += &(wrap(&format::label(&sentence), room.wrap, 0).join("\n") + "\n");
     }
     text
 }

@@ -6,6 +6,7 @@ use minijinja::context;
 
 use crate::html::{fill, machine_facts, parts, table};
 use crate::paint::{BOLD, paint};
+use crate::screen::Room;
 use crate::table::Table;
 use crate::text::{emphasise, wrap};
 use weigh_model::format;
@@ -34,8 +35,9 @@ impl OutlineTable {
 }
 
 impl Outline {
-    /// For a terminal, in lines of at most `width` characters.
-    pub fn text(&self, width: usize, colour: bool) -> String {
+    /// For a terminal or a file.
+    pub fn text(&self, room: Room, colour: bool) -> String {
+        let width = room.wrap;
         let mut text = String::new();
         for line in self.sentences.iter().flat_map(|sentence| wrap(sentence, width, 0)) {
             let _ = writeln!(text, "{}", emphasise(&line, colour));
@@ -44,7 +46,7 @@ impl Outline {
             let _ = writeln!(text, "\n{}", paint(title, BOLD, colour));
             let legend = wrap(legend, width, 0);
             let notes = notes.iter().flat_map(|note| wrap(note, width, 2));
-            for line in table.to_lines(width).into_iter().chain(legend).chain(notes) {
+            for line in table.to_lines(room.cut).into_iter().chain(legend).chain(notes) {
                 let _ = writeln!(text, "{line}");
             }
         }

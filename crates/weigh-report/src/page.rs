@@ -5,6 +5,7 @@ use std::fmt::Display;
 use anstyle::Style;
 
 use super::paint::{BOLD, FAINT, WARNING, paint};
+use super::screen::Room;
 use super::table::Table;
 use super::text::{emphasise, wrap};
 use weigh_model::format;
@@ -12,21 +13,21 @@ use weigh_model::format;
 /// No terminal is narrower, and no layout fits one that is.
 pub const NARROWEST: usize = 40;
 
-/// A report in the making: lines of at most `width` characters.
+/// A report in the making: lines that fit the room.
 pub struct Page {
     pub lines: Vec<String>,
-    pub width: usize,
+    pub room: Room,
     pub colour: bool,
 }
 
 impl Page {
-    pub fn new(width: usize, colour: bool) -> Page {
-        Page { lines: Vec::new(), width: width.max(NARROWEST), colour }
+    pub fn new(room: Room, colour: bool) -> Page {
+        Page { lines: Vec::new(), room: room.at_least(NARROWEST), colour }
     }
 
     /// A paragraph, in which names stand between backticks.
     pub fn say(&mut self, text: &str) {
-        let wrapped = wrap(text, self.width, 0).join("\n");
+        let wrapped = wrap(text, self.room.wrap, 0).join("\n");
         self.lines.push(emphasise(&wrapped, self.colour));
     }
 
@@ -36,12 +37,12 @@ impl Page {
 
     fn titled(&mut self, title: &str, style: Style) {
         self.lines.push(String::new());
-        self.lines.push(paint(&format::shorten(title, self.width), style, self.colour));
+        self.lines.push(paint(&format::shorten(title, self.room.cut), style, self.colour));
     }
 
     pub fn table(&mut self, title: &str, table: &Table) {
         self.heading(title);
-        for (i, line) in table.to_lines(self.width).iter().enumerate() {
+        for (i, line) in table.to_lines(self.room.cut).iter().enumerate() {
             let style = if i == 0 { FAINT } else { Style::new() };
             self.lines.push(paint(line, style, self.colour));
         }
@@ -49,15 +50,18 @@ impl Page {
 
     /// How to read what stands above.
     pub fn legend(&mut self, text: &str) {
-        self.lines.extend(wrap(text, self.width, 2));
+        self.lines.extend(wrap(text, self.room.wrap, 2));
     }
 
-    /// A list on a small screen: an item is one line, and the last ones are counted.
+    /// A list on a small screen: an item is one line, and the last ones are counted. In a file, all of it.
     pub fn brief_list(&mut self, title: &str, items: &[String], most: usize) {
+        if self.room.is_file() {
+            return self.whole_list(title, items);
+        }
         let shown = if items.len() <= most { items.len() } else { most - 1 };
         for item in &items[..shown] {
             let line = format!("{title}: {}", format::label(item));
-            let line = format::shorten_sentence(&line, self.width);
+            let line = format::shorten_sentence(&line, self.room.cut);
             let rest = line.strip_prefix(title).unwrap_or_default();
             self.lines.push(paint(title, WARNING, self.colour) + rest);
         }
@@ -70,7 +74,8 @@ impl Page {
     /// Adds a list of items that must be readable to the end: all of them, in as many lines as they take.
     pub fn whole_list(&mut self, title: &str, items: &[String]) {
         for item in items {
-            let text = wrap(&format!("{title}: {}", format::label(item)), self.width, 2).join("\n");
+            let text =
+                wrap(&format!("{title}: {}", format::label(item)), self.room.wrap, 2).join("\n");
             let rest = text.strip_prefix(title).unwrap_or(&text);
             self.lines.push(paint(title, WARNING, self.colour) + rest);
         }
@@ -82,7 +87,7 @@ impl Page {
         }
         self.titled(title, WARNING.bold());
         for item in items {
-            self.lines.extend(wrap(&format!("- {}", format::label(&item)), self.width, 2));
+            self.lines.extend(wrap(&format!("- {}", format::label(&item)), self.room.wrap, 2));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::curve_text::bar;
 use super::outline::{Outline, OutlineTable};
 use super::page::Page;
+use super::screen::Room;
 use super::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::profile::SyscallProfile;
@@ -16,11 +17,11 @@ const SHORTEST_BAR: usize = 8;
 /// Columns of the table before its bar, at most.
 const WIDEST_CELLS: usize = 62;
 
-/// The whole text in lines of at most `width` characters.
-pub fn text(report: &ProfileReport, width: usize, colour: bool) -> String {
-    let mut page = Page::new(width, colour);
+/// The whole text.
+pub fn text(report: &ProfileReport, room: Room, colour: bool) -> String {
+    let mut page = Page::new(room, colour);
     page.say(&sentence(&report.profile));
-    page.table(CALLS, &calls(&report.profile, page.width));
+    page.table(CALLS, &calls(&report.profile, page.room.wrap));
     page.table(TIMES, &times(report));
     page.legend(&slowed(report));
     page.list(WARNINGS, warnings(&report.profile));
@@ -189,7 +190,7 @@ mod tests {
     fn the_sentence_names_what_is_called_most() {
         let measured = measured(&[(0, 6000), (1, 3000), (3, 900), (2, 100)], true);
         let report = report(&measured, vec!["server".into(), "-x y".into()]);
-        let text = text(&report, 100, false);
+        let text = text(&report, Room::terminal(100), false);
         let expected = "`server '-x y'` makes 10,000 system calls in 1.2 s of CPU time, 8,333 per CPU \
                         second; `read`,\n`write` and `close` are 99 % of them.\n";
         assert!(text.starts_with(expected), "{text}");
@@ -208,7 +209,7 @@ mod tests {
         less.counted.cpu.user = Duration::ZERO;
         assert!(said(&less).contains("are not corrected"));
         less.counts.other_abi_calls = 1200;
-        assert!(text(&report(&less, Vec::new()), 60, false).contains("(1,200)"));
+        assert!(text(&report(&less, Vec::new()), Room::terminal(60), false).contains("(1,200)"));
     }
 
     #[test]
@@ -216,7 +217,7 @@ mod tests {
         let measured = measured(&[(0, u64::MAX / 4), (999, 1), (285, 70)], true);
         let report = report(&measured, vec!["a`\u{1b}[31m".into()]);
         for width in [40, 60, 80, 100, 140] {
-            let text = text(&report, width, false);
+            let text = text(&report, Room::terminal(width), false);
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
             assert!(!text.contains('\u{1b}') && text.contains("syscall_999"));
         }

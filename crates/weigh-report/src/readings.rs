@@ -15,7 +15,6 @@ use weigh_model::workload::sample::SampleMetric;
 
 /// So many workloads are named for each verdict.
 const MOST_NAMED: usize = 6;
-const LONGEST_NAME: usize = 24;
 
 /// A row, and what its pairs say of one metric.
 type OfMetric<'a> = (&'a Row, &'a Reading);
@@ -88,7 +87,7 @@ fn table(s: &Summary, metric: &Metric) -> MetricTable {
     let cells = rows.iter().map(|(row, reading)| {
         let treatment = if several { format::label(&row.treatment) } else { String::new() };
         vec![
-            format::shorten(&format::label(&row.workload), LONGEST_NAME),
+            format::label(&row.workload),
             treatment,
             amounts(reading),
             format::percent(reading.effect_pct),

@@ -1,6 +1,7 @@
 //! The one table of a text report: a row per workload and treatment, its interval drawn.
 
 use super::bar::Bars;
+use super::names::Names;
 use super::paint::{self, BOLD, FAINT, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, BarRoom, Layout, TextCell};
@@ -10,8 +11,11 @@ use weigh_model::format;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::work_name::APP;
 
-/// A bar narrower than `useful` says little, so other columns go first.
-const BAR: BarRoom = BarRoom { before: VERDICT, useful: 18, least: 8, most: 48 };
+const BAR: BarRoom = BarRoom { before: VERDICT, least: SHORTEST, most: 48 };
+/// A narrower bar shows no shape.
+const SHORTEST: usize = 8;
+/// From here on a bar shows what the numbers say; in a file no bar is longer.
+const USEFUL: usize = 18;
 const LONGEST_NAME: usize = 24;
 
 const COUNT: usize = 10;
@@ -31,41 +35,55 @@ const COLUMNS: [(&str, Align); COUNT] = [
 const EFFECT: usize = 4;
 const ADDED: usize = 6;
 const VERDICT: usize = 8;
-/// The columns that go when there is no room, the least needed first: what follows from others, then the
-/// rest.
-const EXPENDABLE: [&[usize]; 6] = [&[7], &[2], &[9], &[1, 3], &[5, 6], &[8]];
+/// The columns that go when there is no room, the least needed first, and the bar that is needed more. What
+/// follows from others goes first; then the bar gets shorter; the baseline, its unit and the effect stay
+/// longer than the bar.
+const EXPENDABLE: [(&[usize], usize); 7] = [
+    (&[7], USEFUL),
+    (&[2], USEFUL),
+    (&[9], USEFUL),
+    (&[5], SHORTEST),
+    (&[6], SHORTEST),
+    (&[8], 0),
+    (&[1, 3], 0),
+];
 
 /// The table, laid out for a width.
 pub struct Results<'a> {
     summary: &'a Summary,
+    names: Names,
     bars: Bars,
     layout: Layout,
+    width: usize,
 }
 
 impl<'a> Results<'a> {
+    /// In at most `width` characters; in a file that is as many as it takes.
     pub fn new(summary: &'a Summary, width: usize) -> Results<'a> {
         let mut widths = COLUMNS.map(|(title, _)| title.len());
-        let longest_name = longest_name(summary, width);
         for row in &summary.results {
-            for (width, cell) in widths.iter_mut().zip(cells(row, summary.margin_pct, longest_name))
-            {
+            for (width, cell) in widths.iter_mut().zip(cells(row, summary.margin_pct)) {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        widths[0] = widths[0].min(longest_name);
+        widths[0] = widths[0].min(longest_name(summary, width));
         // Nothing is added to an operation where the rates are of no operations.
         if !summary.results.iter().any(|row| row.cost.has_added()) {
             widths[ADDED] = 0;
         }
-        let layout = Layout::new(widths.to_vec(), EXPENDABLE, Some(BAR), width);
+        let longest_bar = if width == usize::MAX { USEFUL } else { BAR.most };
+        let bar = BarRoom { most: longest_bar, ..BAR };
+        let layout = Layout::new(widths.to_vec(), EXPENDABLE, Some(bar), width);
         Results {
             summary,
+            names: names(summary, layout.column(0)),
             bars: Bars {
                 scale: EffectScale::of(summary.results.iter().map(Span::from), summary.margin_pct),
                 margin_pct: summary.margin_pct,
                 cells: layout.bar(),
             },
             layout,
+            width,
         }
     }
 
@@ -80,10 +98,11 @@ impl<'a> Results<'a> {
         let mut lines = vec![paint(&head, FAINT, colour)];
         let groups = super::by_treatment(self.summary);
         let several = groups.len() > 1;
-        for (treatment, rows) in groups {
+        let treatments: Vec<String> = groups.iter().map(|(name, _)| format::label(name)).collect();
+        let shown = Names::cut(treatments.iter().map(String::as_str), self.width);
+        for ((_, rows), treatment) in groups.into_iter().zip(&treatments) {
             if several {
-                let name = format::shorten(&format::label(treatment), self.layout.width());
-                lines.push(paint(&name, BOLD, colour));
+                lines.push(paint(shown.shown(treatment), BOLD, colour));
             }
             lines.extend(rows.into_iter().map(|row| self.row(row, colour)));
         }
@@ -99,7 +118,8 @@ impl<'a> Results<'a> {
             true => self.bars.draw(row.into(), row.verdict != Verdict::Inconclusive),
             false => " ".repeat(self.bars.cells),
         };
-        let cells = cells(row, self.summary.margin_pct, self.layout.column(0));
+        let mut cells = cells(row, self.summary.margin_pct);
+        cells[0] = self.names.shown(&cells[0]).to_owned();
         self.line(&cells, (&bar, style), styles, colour)
     }
 
@@ -126,10 +146,16 @@ pub(super) fn has_interval(row: &Row) -> bool {
 fn longest_name(summary: &Summary, width: usize) -> usize {
     let has_server = |row: &Row| row.workload.name.starts_with(APP);
     match summary.versus {
+        _ if width == usize::MAX => width,
         Some(_) => LONGEST_NAME.max(width * 2 / 5),
         None if summary.results.iter().any(has_server) => LONGEST_NAME.max(width / 3),
         None => LONGEST_NAME,
     }
+}
+
+fn names(summary: &Summary, longest: usize) -> Names {
+    let cut = |row: &Row| (format::label(&row.workload), name(row, longest));
+    Names::of(summary.results.iter().map(cut), longest)
 }
 
 /// Shortens the name of a row. The end tells rows of one workload apart, and must not be cut.
@@ -141,14 +167,14 @@ fn name(row: &Row, longest: usize) -> String {
             let room = longest.saturating_sub(load.chars().count());
             format::shorten_name(&format::label(&row.workload.name), room) + load
         }
-        _ => whole,
+        _ => format::shorten(&whole, longest),
     }
 }
 
-fn cells(row: &Row, margin_pct: f64, longest_name: usize) -> [String; COUNT] {
+fn cells(row: &Row, margin_pct: f64) -> [String; COUNT] {
     let [effect, treated, factor, added] = measured(row);
     [
-        name(row, longest_name),
+        format::label(&row.workload),
         format::rate(row.baseline, &row.unit),
         treated,
         format::label(&row.unit),
@@ -191,22 +217,59 @@ pub(super) fn measured(row: &Row) -> [String; 4] {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use weigh_model::example;
     use weigh_model::result::preliminary::Preliminary;
 
     #[test]
-    fn what_an_operation_costs_stays_longer_than_what_follows_from_it() {
+    fn the_baseline_and_the_effect_stay_longest() {
         let s = example::audit();
+        let of_80 = ["baseline", "unit", "effect", "factor", "added/op", "verdict"];
+        let of_60 = ["baseline", "unit", "effect", "verdict"];
         for (width, kept, gone) in [
-            (80, &["effect", "factor", "added/op", "verdict"][..], &["treated", "interval"][..]),
+            (60, &of_60[..], &["treated", "interval", "pairs", "added/op"][..]),
+            (80, &of_80, &["treated", "interval", "pairs"]),
             (100, &["baseline", "unit", "added/op", "verdict", "pairs"], &["treated"]),
             (160, &["baseline", "treated", "interval", "pairs"], &[]),
         ] {
-            let head = Results::new(&s, width).lines(false).remove(0);
+            let lines = Results::new(&s, width).lines(false);
+            let head = &lines[0];
+            assert!(lines[1].contains('●'), "{width}: {lines:#?}");
             assert!(kept.iter().all(|title| head.contains(title)), "{width}: {head}");
             assert!(gone.iter().all(|title| !head.contains(title)), "{width}: {head}");
         }
+    }
+
+    #[test]
+    fn labels_stay_distinct_in_60_columns_and_whole_in_a_file() {
+        let mut s = example::audit();
+        let ends = ["=50", "=500", "=5000"];
+        let long =
+            |start: &str, end: &str| format!("{start}-of-a-long-name-that-is-cut:compares{end}");
+        s.results.truncate(9);
+        for (i, row) in s.results.iter_mut().enumerate() {
+            row.workload = long("create-unlink", ends[i % 3]).as_str().into();
+            row.treatment = long("seccomp:profile-of-a-container-for", ends[i / 3]);
+        }
+        let lines = Results::new(&s, 60).lines(false);
+        let (head, lines) = lines.split_first().unwrap();
+        assert!(head.contains("baseline") && lines.iter().all(|line| line.chars().count() <= 60));
+        let (treatments, rows): (Vec<&String>, Vec<&String>) =
+            lines.iter().partition(|line| line.starts_with("seccomp"));
+        let distinct = |texts: &[&str]| texts.iter().collect::<BTreeSet<_>>().len();
+        let names: Vec<&str> = rows.iter().map(|row| row.split(' ').next().unwrap()).collect();
+        let treatments: Vec<&str> = treatments.into_iter().map(String::as_str).collect();
+        assert_eq!((distinct(&treatments), distinct(&names)), (3, 3), "{lines:#?}");
+        let whole = Results::new(&s, usize::MAX).lines(false).join("\n");
+        for row in &s.results {
+            assert!(
+                whole.contains(&row.workload.name) && whole.contains(&row.treatment),
+                "{whole}"
+            );
+        }
+        assert!(!whole.contains('…') && whole.contains("treated") && whole.contains("pairs"));
     }
 
     #[test]

@@ -10,9 +10,9 @@ use crate::load_text;
 use crate::net_text;
 use crate::paint::{BOLD, FAINT, paint};
 use crate::profiled::{self, MOST_PRINTED, ProfilerText};
-use crate::screen::{Screen, first_sentence};
+use crate::screen::{Room, Screen, first_sentence};
 use crate::table::{Align, Table};
-use crate::text::wrap;
+use crate::text::{brief_line, wrap};
 use crate::times;
 use weigh_model::described;
 use weigh_model::format;
@@ -25,14 +25,14 @@ use weigh_model::result::work_name::WorkName;
 
 /// The whole report; what it comes to, where there is an index, is the last thing on the screen.
 pub fn render(report: &RunReport, screen: &Screen) -> String {
-    let Screen { width, colour, .. } = *screen;
+    let Screen { room, colour, .. } = *screen;
     let mut text = String::new();
     if let Some(ending) = run_page::how_it_ended(report) {
-        text.push_str(paragraph(&ending, width).trim_start_matches('\n'));
+        text.push_str(paragraph(&ending, room).trim_start_matches('\n'));
         text.push_str(if report.results.is_empty() { "" } else { "\n" });
     }
     if let Some(net) = &report.net {
-        text.push_str(&net_lines(net, width, colour));
+        text.push_str(&net_lines(net, room, colour));
         text.push_str(&ending(report, screen));
         return text;
     }
@@ -45,91 +45,92 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     let alone: Vec<&RunRow> =
         report.results.iter().filter(|row| !drawn.contains(&row.workload)).collect();
     if has_tables {
-        let table = |count| table_of_copies(report, &alone, count, width, colour);
+        let table = |count| table_of_copies(report, &alone, count, room, colour);
         text.push_str(&counts.into_iter().map(table).collect::<Vec<_>>().join("\n"));
     } else if !alone.is_empty() {
-        text.push_str(&table(&alone, width, colour));
+        text.push_str(&table(&alone, room, colour));
     }
     for chart in &charts {
         for curve in &chart.curves {
             if !text.is_empty() {
                 text.push('\n');
             }
-            for line in curve_lines(report, chart, curve, width, colour) {
+            for line in curve_lines(report, chart, curve, room, colour) {
                 let _ = writeln!(text, "{line}");
             }
         }
     }
-    text.push_str(&compare_copies(report, width, colour));
+    text.push_str(&compare_copies(report, room, colour));
     if let Some(of_times) = times::table(&report.times) {
-        let _ = write!(text, "\n{}\n{}", times::TITLE, lines(&of_times, width, colour));
+        let _ = write!(text, "\n{}\n{}", times::TITLE, lines(&of_times, room, colour));
         let longest = times::longest(&report.times).unwrap_or_default();
         for sentence in [&longest, times::LEGEND] {
-            text.push_str(paragraph(sentence, width).trim_start_matches('\n'));
+            text.push_str(paragraph(sentence, room).trim_start_matches('\n'));
         }
     }
     text.push_str(&profiles(report, screen));
     for sentence in report.results.iter().filter_map(RunRow::lost_inserts) {
-        text.push_str(&paragraph(&format::label(&sentence), width));
+        text.push_str(&paragraph(&format::label(&sentence), room));
     }
     text.push_str(&ending(report, screen));
     for index in report.indices.iter().filter(|_| !has_tables) {
-        text.push_str(&paragraph(&index.sentence(), width));
+        text.push_str(&paragraph(&index.sentence(), room));
     }
     for answers in &report.loads {
-        text.push_str(&paragraph(&load_text::sentences(answers).join(" "), width));
+        text.push_str(&paragraph(&load_text::sentences(answers).join(" "), room));
     }
     text
 }
 
 /// Formats the output of profilers.
 fn profiles(report: &RunReport, screen: &Screen) -> String {
-    let Screen { width, colour, .. } = *screen;
+    let Screen { room, colour, .. } = *screen;
     let most = if screen.is_verbose { usize::MAX } else { MOST_PRINTED };
     let mut text = String::new();
     for (title, table) in profiled::tables(&report.profiles) {
-        let _ = write!(text, "\n{title}\n{}", lines(&table, width, colour));
+        let _ = write!(text, "\n{title}\n{}", lines(&table, room, colour));
     }
     for ProfilerText { title, lines } in profiled::printouts(&report.profiles) {
-        let _ = writeln!(text, "\n{title}\n{}", profiled::first(&lines, most, width).join("\n"));
+        let _ = writeln!(text, "\n{title}\n{}", profiled::first(&lines, most, room.cut).join("\n"));
     }
     text
 }
 
 /// The answers first: sentences, then the tables.
-fn net_lines(net: &NetAnswers, width: usize, colour: bool) -> String {
+fn net_lines(net: &NetAnswers, room: Room, colour: bool) -> String {
     let mut text: String = net_text::sentences(net)
         .iter()
-        .flat_map(|sentence| wrap(&format::label(sentence), width, 0))
+        .flat_map(|sentence| wrap(&format::label(sentence), room.wrap, 0))
         .map(|line| line + "\n")
         .collect();
     for (title, table) in net_text::tables(net) {
-        let _ = write!(text, "\n{title}\n{}", lines(&table, width, colour));
+        let _ = write!(text, "\n{title}\n{}", lines(&table, room, colour));
     }
     text
 }
 
 /// Writes the failures, the disturbances, where it was measured, and the command to repeat the run.
 fn ending(report: &RunReport, screen: &Screen) -> String {
-    let (mut text, width) = (String::new(), screen.width);
+    let (mut text, room) = (String::new(), screen.room);
     for (names, reason) in failed::by_reason(&report.failures, |one| one.workload.to_string()) {
         let failed = format!("{names} gave no result: {reason}");
-        text.push_str(&paragraph(&failed, width));
+        text.push_str(&paragraph(&failed, room));
     }
     for (number, warning) in report.warnings.iter().enumerate() {
         let whole = warning.to_string();
-        let shown = if screen.is_verbose { whole } else { first_sentence(&whole) };
-        let lines = paragraph(&format!("Warning: {}", format::label(&shown)), width);
+        let shown =
+            if screen.is_verbose || room.is_file() { whole } else { first_sentence(&whole) };
+        let lines = paragraph(&format!("Warning: {}", format::label(&shown)), room);
         text.push_str(if number == 0 { &lines } else { lines.trim_start_matches('\n') });
     }
     if screen.is_verbose && !report.facts.is_empty() {
         text.push_str("\nEnvironment\n");
         for fact in &report.facts {
-            text.push_str(paragraph(&format::label(fact), width).trim_start_matches('\n'));
+            text.push_str(paragraph(&format::label(fact), room).trim_start_matches('\n'));
         }
     }
     text.push('\n');
-    for line in context(report, width).iter().filter(|_| screen.is_verbose) {
+    for line in context(report, room).iter().filter(|_| screen.is_verbose) {
         let _ = writeln!(text, "{}", paint(line, FAINT, screen.colour));
     }
     let _ = writeln!(text, "again: {}", format::label(&report.command));
@@ -143,7 +144,7 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
 }
 
 /// Writes which run it is, and on which machine.
-fn context(report: &RunReport, width: usize) -> Vec<String> {
+fn context(report: &RunReport, room: Room) -> Vec<String> {
     let all = report.series.iter().map(|series| series.samples.len()).sum();
     let shown: usize = report.results.iter().map(|row| row.samples).sum();
     // As of a ramp, whose results are those of some load points.
@@ -157,10 +158,10 @@ fn context(report: &RunReport, width: usize) -> Vec<String> {
         format::plural(all, "sample"),
         report.started
     );
-    let mut lines = wrap(&format::label(&run), width, 2);
+    let mut lines = wrap(&format::label(&run), room.wrap, 2);
     let machine = described::line(&report.machine);
     if !machine.is_empty() {
-        lines.push(format::shorten_sentence(&format!("machine: {machine}"), width));
+        lines.extend(brief_line(&format!("machine: {machine}"), room));
     }
     lines
 }
@@ -171,7 +172,7 @@ fn table_of_copies(
     report: &RunReport,
     rows: &[&RunRow],
     count: usize,
-    width: usize,
+    room: Room,
     colour: bool,
 ) -> String {
     let of_it: Vec<&RunRow> =
@@ -180,15 +181,15 @@ fn table_of_copies(
         1 => "One copy of each workload".to_owned(),
         _ => format!("{count} copies of each workload at once; rates are sums over all copies"),
     };
-    let mut text = format!("{head}\n{}", table(&of_it, width, colour));
+    let mut text = format!("{head}\n{}", table(&of_it, room, colour));
     for index in report.indices.iter().filter(|index| index.copies == count) {
-        text.push_str(&paragraph(&index.sentence(), width));
+        text.push_str(&paragraph(&index.sentence(), room));
     }
     text
 }
 
 /// The rows that are points of no curve. What comes last goes first where the terminal is narrow.
-fn table(rows: &[&RunRow], width: usize, colour: bool) -> String {
+fn table(rows: &[&RunRow], room: Room, colour: bool) -> String {
     use Align::{Left, Right};
     let columns = vec![
         ("workload", Left),
@@ -202,7 +203,7 @@ fn table(rows: &[&RunRow], width: usize, colour: bool) -> String {
         ("samples", Right),
         ("lowest to highest", Right),
     ];
-    lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), width, colour)
+    lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), room, colour)
 }
 
 fn cells(row: &RunRow) -> Vec<String> {
@@ -224,8 +225,8 @@ fn cells(row: &RunRow) -> Vec<String> {
     ]
 }
 
-fn lines(table: &Table, width: usize, colour: bool) -> String {
-    let mut lines = table.to_lines(width).into_iter();
+fn lines(table: &Table, room: Room, colour: bool) -> String {
+    let mut lines = table.to_lines(room.cut).into_iter();
     let head = lines.next().map(|head| paint(&head, BOLD, colour));
     head.into_iter().chain(lines).map(|line| line + "\n").collect()
 }
@@ -235,7 +236,7 @@ fn curve_lines(
     report: &RunReport,
     chart: &Chart,
     curve: &Curve,
-    width: usize,
+    room: Room,
     colour: bool,
 ) -> Vec<String> {
     let rows = |name: &WorkName| report.results.iter().find(|row| row.workload == *name);
@@ -267,7 +268,7 @@ fn curve_lines(
             Some(curve_text::PlotRow { cells, share: point.y / longest })
         })
         .collect();
-    curve_text::lines(&curve.series, &columns, &points, width, colour)
+    curve_text::lines(&curve.series, &columns, &points, room.wrap, colour)
 }
 
 fn marks_at(chart: &Chart, x: f64) -> String {
@@ -282,17 +283,17 @@ fn job_time_at(load: &LoadAnswers, users: f64, pct: u8) -> Option<String> {
 }
 
 /// How evenly the copies of each workload ran.
-fn compare_copies(report: &RunReport, width: usize, colour: bool) -> String {
+fn compare_copies(report: &RunReport, room: Room, colour: bool) -> String {
     let Some(table) = run_page::copies(report) else { return String::new() };
     format!(
         "\nRates of single copies, and their coefficient of variation:\n{}",
-        lines(&table, width, colour)
+        lines(&table, room, colour)
     )
 }
 
 /// A paragraph of its own.
-fn paragraph(text: &str, width: usize) -> String {
-    wrap(&format::label(text), width, 0)
+fn paragraph(text: &str, room: Room) -> String {
+    wrap(&format::label(text), room.wrap, 0)
         .into_iter()
         .fold("\n".to_owned(), |text, line| text + &line + "\n")
 }
@@ -305,7 +306,7 @@ mod tests {
     use weigh_model::result::summary::{Failure, State};
 
     fn shown(report: &RunReport, is_verbose: bool) -> String {
-        render(report, &Screen { width: 100, is_verbose, ..Screen::default() })
+        render(report, &Screen { room: Room::terminal(100), is_verbose, ..Screen::default() })
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use anstyle::Style;
 
 use super::markdown_text::Markdown;
+use super::names::Names;
 use super::paint::paint;
 use weigh_model::format;
 
@@ -23,6 +24,8 @@ pub struct Table {
 
 /// Between two columns of text.
 const GAP: usize = 2;
+/// Names are cut to this before a column goes.
+const LEAST_NAME: usize = 20;
 
 impl Table {
     /// Makes a table, leaving out the columns that are empty in every row.
@@ -45,19 +48,31 @@ impl Table {
         }
     }
 
-    /// Lines of at most `width` characters: the last columns go first when there is no room.
+    /// Lines of at most `width` characters. When there is no room, long names in the first column are cut,
+    /// but stay distinct; then the last columns go first.
     pub fn to_lines(&self, width: usize) -> Vec<String> {
         let titles: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
         let all = || std::iter::once(&titles).chain(&self.rows);
         let count = self.columns.len();
         let widest = |i: usize| all().filter_map(|row| row.get(i)).map(|c| c.chars().count()).max();
-        let widths = (0..count).map(|i| widest(i).unwrap_or(0)).collect();
+        let mut widths: Vec<usize> = (0..count).map(|i| widest(i).unwrap_or(0)).collect();
+        let longest_name = widths.first().copied().unwrap_or(0);
+        widths.iter_mut().take(1).for_each(|name| *name = longest_name.min(LEAST_NAME));
         let last_first: Vec<usize> = (1..count).rev().collect();
-        let layout = Layout::new(widths, last_first.chunks(1), None, width);
+        let last_first = last_first.chunks(1).map(|column| (column, 0));
+        let mut layout = Layout::new(widths, last_first, None, width);
+        let room = width.saturating_sub(layout.width());
+        layout.widths.iter_mut().take(1).for_each(|name| *name = longest_name.min(*name + room));
+        let names = all().filter_map(|row| row.first()).map(String::as_str);
+        let names = Names::cut(names, layout.widths.first().copied().unwrap_or(0));
         let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&self.columns);
-            let cells: Vec<TextCell> =
-                cells.map(|(cell, (_, align))| (cell.as_str(), *align, Style::new())).collect();
+            let cells = row.iter().zip(&self.columns).enumerate();
+            let cells: Vec<TextCell> = cells
+                .map(|(i, (cell, (_, align)))| {
+                    let text = if i == 0 { names.shown(cell) } else { cell.as_str() };
+                    (text, *align, Style::new())
+                })
+                .collect();
             layout.line(&cells, None, false)
         };
         all().map(line).collect()
@@ -87,8 +102,6 @@ pub type TextCell<'a> = (&'a str, Align, Style);
 pub struct BarRoom {
     /// The column that the bar stands before; none, if it is the last one.
     pub before: usize,
-    /// Other columns go while it is narrower than this.
-    pub useful: usize,
     /// It goes itself if it is narrower than this.
     pub least: usize,
     /// A wider one says nothing more.
@@ -105,18 +118,19 @@ pub struct Layout {
 
 impl Layout {
     /// From what each column would take (0: nothing is in it), which go first where there is no room, and
-    /// whether there is a bar. What stays is as narrow as `width`, down to a part of the first column alone.
+    /// whether there is a bar. With the columns that may go is the width that the bar needs more than them; 0
+    /// if they need it more. What stays is as narrow as `width`, down to a part of the first column alone.
     pub fn new<'a>(
         mut widths: Vec<usize>,
-        expendable: impl IntoIterator<Item = &'a [usize]>,
+        expendable: impl IntoIterator<Item = (&'a [usize], usize)>,
         bar: Option<BarRoom>,
         width: usize,
     ) -> Layout {
-        let useful = bar.map_or(0, |bar| bar.useful + GAP);
         // There may be thousands of columns: they are not added up again for each.
         let mut taken = used(&widths);
-        for columns in expendable {
-            if taken + useful > width {
+        for (columns, bar) in expendable {
+            let bar = if bar > 0 { bar + GAP } else { 0 };
+            if taken + bar > width {
                 for column in columns {
                     let gap = if widths[*column] > 0 { GAP } else { 0 };
                     taken = taken.saturating_sub(widths[*column] + gap);
@@ -208,6 +222,21 @@ mod tests {
     fn columns_without_room_go() {
         assert_eq!(table().to_lines(8), ["name", "a|b", "c"]);
         assert_eq!(table().to_lines(2), ["n…", "a…", "c"]);
+    }
+
+    #[test]
+    fn long_names_are_cut_before_a_column_goes_and_stay_distinct() {
+        let [few, many] =
+            ["getppid under seccomp:compares=50", "getppid under seccomp:compares=500"];
+        let row = |name: &str| vec![name.to_owned(), "1,000".to_owned()];
+        let columns = vec![("name", Align::Left), ("n", Align::Right)];
+        let table = Table::new(columns, vec![row(few), row(many)]);
+        let of_width = |width| table.to_lines(width)[1..].to_vec();
+        assert_eq!(
+            of_width(30),
+            ["getppid und…compares=50  1,000", "getppid und…ompares=500  1,000"]
+        );
+        assert!(of_width(usize::MAX)[1].starts_with(many));
     }
 
     #[test]

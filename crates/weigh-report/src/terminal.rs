@@ -11,9 +11,9 @@ use super::profiled::{self, MOST_PRINTED, ProfilerText};
 use super::readings::{self, MetricTable};
 use super::results::Results;
 use super::screen::first_sentence;
-pub use super::screen::{RULES_SHOWN, Screen};
+pub use super::screen::{RULES_SHOWN, Room, Screen};
 pub use super::sets::sets_table;
-use super::text::wrap;
+use super::text::{brief_line, wrap};
 use super::{
     bounds, budget, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
     profile, rules, run_text, sentence, times, versus,
@@ -37,11 +37,11 @@ pub fn show(report: &Report, on: &Screen) -> String {
         Report::Run(report) => run_text::render(report, on),
         Report::Rules(report) => {
             let rows = if on.is_verbose { usize::MAX } else { on.rules.unwrap_or(RULES_SHOWN) };
-            with_html(rules::terminal::show(report, rows, on.width, on.colour), on.html)
+            with_html(rules::terminal::show(report, rows, on.room, on.colour), on.html)
         }
-        Report::Budget(report) => with_html(budget::render(report, on.width, on.colour), on.html),
+        Report::Budget(report) => with_html(budget::render(report, on.room, on.colour), on.html),
         Report::Profile(report) => {
-            let text = profile::text(report, on.width, on.colour);
+            let text = profile::text(report, on.room, on.colour);
             format!("{text}\nagain: {}\n", format::label(&report.again))
         }
     }
@@ -52,19 +52,19 @@ fn with_html(text: String, html: Option<&str>) -> String {
     text + &line.unwrap_or_default()
 }
 
-/// The whole report in lines of at most `width` characters.
-pub fn render(s: &Summary, width: usize, colour: bool) -> String {
+/// The whole report.
+pub fn render(s: &Summary, room: Room, colour: bool) -> String {
     let s = &*versus::laid_out(s);
-    let mut page = Page::new(width, colour);
+    let mut page = Page::new(room, colour);
     whole(&mut page, s);
     page.lines.join("\n") + "\n"
 }
 
-/// A comparison for a person at a terminal, which ends with the sentence; where nothing is between the two,
-/// it is there once.
+/// A comparison for a person. A terminal stops at the end, so it has the sentence there too; a file has it
+/// once.
 pub fn screen(s: &Summary, screen: &Screen) -> String {
     let s = &*versus::laid_out(s);
-    let mut page = Page::new(screen.width, screen.colour);
+    let mut page = Page::new(screen.room, screen.colour);
     if screen.is_verbose {
         whole(&mut page, s);
     } else {
@@ -82,7 +82,7 @@ pub fn screen(s: &Summary, screen: &Screen) -> String {
             )
         }));
     }
-    if s.state != State::Failed || !s.results.is_empty() {
+    if !screen.room.is_file() && (s.state != State::Failed || !s.results.is_empty()) {
         page.lines.push(String::new());
         page.say(&sentence::sentence(s));
     }
@@ -94,8 +94,7 @@ pub fn screen(s: &Summary, screen: &Screen) -> String {
 fn top(page: &mut Page, s: &Summary, is_whole: bool) {
     page.say(&sentence::sentence(s));
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
-    let longest_name = page.width.saturating_sub(command_times::BESIDE_NAME);
-    let times = command_times::table(s, longest_name);
+    let times = command_times::table(s);
     if let Some(imported) = figures {
         page.table("Imported figures", &imported::table(s, imported));
     } else if let Some((title, times)) = &times {
@@ -104,13 +103,13 @@ fn top(page: &mut Page, s: &Summary, is_whole: bool) {
     }
     if figures.is_none() && !s.results.is_empty() && (is_whole || times.is_none()) {
         page.lines.push(String::new());
-        page.lines.extend(Results::new(s, page.width).lines(page.colour));
+        page.lines.extend(Results::new(s, page.room.cut).lines(page.colour));
     }
-    page.lines.extend(equivalence::note(s).iter().flat_map(|note| wrap(note, page.width, 2)));
-    page.lines.extend(load_chart::lines(s, page.width, page.colour));
-    if let Some(commands) = versus::table(s, page.width.saturating_sub(versus::BESIDE_NAME)) {
+    page.lines.extend(equivalence::note(s).iter().flat_map(|note| wrap(note, page.room.wrap, 2)));
+    page.lines.extend(load_chart::lines(s, page.room.wrap, page.colour));
+    if let Some(commands) = versus::table(s) {
         page.table(versus::TITLE, &commands);
-        page.lines.extend(versus::legend(s).iter().flat_map(|text| wrap(text, page.width, 2)));
+        page.lines.extend(versus::legend(s).iter().flat_map(|text| wrap(text, page.room.wrap, 2)));
     }
 }
 
@@ -120,7 +119,7 @@ fn profiles(page: &mut Page, s: &Summary, most_lines: usize) {
     }
     for ProfilerText { title, lines } in profiled::printouts(&s.profiles) {
         page.heading(&title);
-        page.lines.extend(profiled::first(&lines, most_lines, page.width));
+        page.lines.extend(profiled::first(&lines, most_lines, page.room.cut));
     }
 }
 
@@ -143,7 +142,11 @@ fn brief(page: &mut Page, s: &Summary) {
     // What is of this experiment comes before what is of any on this machine, which may be only counted.
     let mut warnings: Vec<&Warning> = s.warnings.iter().collect();
     warnings.sort_by_key(|warning| check::is_about_machine(warning));
-    let warnings = warnings.into_iter().map(|warning| first_sentence(&warning.to_string()));
+    let is_file = page.room.is_file();
+    let warnings = warnings.into_iter().map(|warning| match warning.to_string() {
+        whole if is_file => whole,
+        whole => first_sentence(&whole),
+    });
     let warnings: Vec<String> = warnings.collect();
     page.brief_list("Warning", &warnings, MOST_REMARKS);
 }
@@ -167,7 +170,7 @@ fn whole(page: &mut Page, s: &Summary) {
     top(page, s, true);
     let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
     if let Some(bounds) = bounds::sentence(s).filter(|_| !is_figures) {
-        page.lines.extend(wrap(&bounds, page.width, 2));
+        page.lines.extend(wrap(&bounds, page.room.wrap, 2));
     }
     factors(page, s);
     for MetricTable { title, legend, table } in readings::tables(s).into_iter() {
@@ -219,23 +222,23 @@ fn context(page: &mut Page, s: &Summary) {
     for (label, facts) in facts::by_label(s) {
         lines.push(format!("{label}:"));
         for fact in facts {
-            lines.extend(wrap(&format!("- {fact}"), page.width, 2));
+            lines.extend(wrap(&format!("- {fact}"), page.room.wrap, 2));
         }
     }
     if let Some(state) = &s.baseline_state {
         let baseline = format!("baseline: {}, {state}", s.baseline);
-        lines.extend(wrap(&format::label(&baseline), page.width, 2));
+        lines.extend(wrap(&format::label(&baseline), page.room.wrap, 2));
     }
     let is_figures = s.imported.as_ref().is_some_and(|imported| imported.is_figures());
     if is_figures {
         let baseline = format!("import {}, baseline {}", s.id, s.baseline);
-        lines.extend(wrap(&format::label(&baseline), page.width, 2));
+        lines.extend(wrap(&format::label(&baseline), page.room.wrap, 2));
     } else {
-        lines.extend(design(s, page.width));
+        lines.extend(design(s, page.room.wrap));
     }
     let machine = described::line(&s.machine);
     if !machine.is_empty() {
-        lines.push(format::shorten_sentence(&format!("machine: {machine}"), page.width));
+        lines.extend(brief_line(&format!("machine: {machine}"), page.room));
     }
     page.lines.push(String::new());
     page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
@@ -285,7 +288,7 @@ mod tests {
         s.results.truncate(10);
         s.failures.clear();
         let html = Some("/root/.local/share/weighbridge/reports/k3f9.html");
-        let text = screen(&s, &Screen { width: 80, html, ..Screen::default() });
+        let text = screen(&s, &Screen { room: Room::terminal(80), html, ..Screen::default() });
         let lines: Vec<&str> = text.lines().collect();
         let last = &lines[lines.len() - 23..];
         assert!(last[0].starts_with("workload "), "the table begins above the screen:\n{text}");
@@ -310,15 +313,19 @@ mod tests {
 
     #[test]
     fn times_of_commands_come_first_and_fit_a_small_screen() {
-        let text = screen(&example::versus(), &Screen { width: 80, ..Screen::default() });
+        let text =
+            screen(&example::versus(), &Screen { room: Room::terminal(80), ..Screen::default() });
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
         assert!(at("Times in ms") < at("Fastest first"), "{text}");
         assert!(text.lines().count() <= 24 && !text.contains("added/op"), "{text}");
-        let whole = render(&example::versus(), 80, false);
+        let whole = render(&example::versus(), Room::terminal(80), false);
         assert!(whole.contains("Times in ms") && whole.contains("added/op"), "{whole}");
-        let text = screen(&example::one_command(), &Screen { width: 80, ..Screen::default() });
+        let text = screen(
+            &example::one_command(),
+            &Screen { room: Room::terminal(80), ..Screen::default() },
+        );
         assert!(text.starts_with("`old --x` takes 100 ms ±"), "{text}");
-        let whole = text + &render(&example::one_command(), 80, false);
+        let whole = text + &render(&example::one_command(), Room::terminal(80), false);
         for word in ["verdict", "pair", "baseline"] {
             assert!(!whole.contains(word), "{word}: {whole}");
         }
@@ -327,9 +334,12 @@ mod tests {
     #[test]
     fn a_verbose_screen_is_the_whole_report_and_the_sentence() {
         let s = example::audit();
-        let text = screen(&s, &Screen { width: 100, is_verbose: true, ..Screen::default() });
+        let text = screen(
+            &s,
+            &Screen { room: Room::terminal(100), is_verbose: true, ..Screen::default() },
+        );
         let said = wrap(&sentence::sentence(&s), 100, 0).join("\n");
-        assert_eq!(text, format!("{}\n{said}\n", render(&s, 100, false)));
+        assert_eq!(text, format!("{}\n{said}\n", render(&s, Room::terminal(100), false)));
     }
 
     #[test]
@@ -337,7 +347,7 @@ mod tests {
         let mut s = example::audit();
         let warning = |i| Warning::Sentence(format!("Number {i}. And what to do."));
         s.warnings = (0..9).map(warning).collect();
-        let text = screen(&s, &Screen { width: 80, ..Screen::default() });
+        let text = screen(&s, &Screen { room: Room::terminal(80), ..Screen::default() });
         assert!(text.contains("\nWarning: Number 1.\nWarning: 7 more\n"), "{text}");
     }
 
@@ -350,7 +360,7 @@ mod tests {
             reason: format!("it exited with status {status}"),
         };
         s.failures = (1..=9).map(failure).collect();
-        let text = screen(&s, &Screen { width: 80, ..Screen::default() });
+        let text = screen(&s, &Screen { room: Room::terminal(80), ..Screen::default() });
         for status in 1..=9 {
             let wanted = format!("No result: exit {status}: it exited with status {status}\n");
             assert!(text.contains(&wanted), "{text}");
@@ -362,7 +372,7 @@ mod tests {
         let mut s = example::audit();
         let texts = ["Load: a.", "Stolen time: b.", "`audit`: c.", "1 pair."];
         s.warnings = texts.map(|text| Warning::Sentence(text.into())).to_vec();
-        let text = screen(&s, &Screen { width: 80, ..Screen::default() });
+        let text = screen(&s, &Screen { room: Room::terminal(80), ..Screen::default() });
         assert!(
             text.contains("\nWarning: `audit`: c.\nWarning: 1 pair.\nWarning: 2 more\n"),
             "{text}"
@@ -371,7 +381,7 @@ mod tests {
 
     #[test]
     fn it_is_the_report_of_the_fixture() {
-        let text = render(&example::audit(), 100, false);
+        let text = render(&example::audit(), Room::terminal(100), false);
         let expected = include_str!("../../../tests/fixtures/report/terminal-100.txt");
         assert_eq!(text, expected, "now it is:\n{text}");
     }
@@ -383,8 +393,9 @@ mod tests {
             [example::audit(), example::two_sets(), example::control(), example::hostile()];
         for s in commands.into_iter().chain(others) {
             for width in [0, 40, 60, 80, 100, 120, 200] {
-                let brief = screen(&s, &Screen { width, ..Screen::default() });
-                let text = render(&s, width, false) + &brief;
+                let brief =
+                    screen(&s, &Screen { room: Room::terminal(width), ..Screen::default() });
+                let text = render(&s, Room::terminal(width), false) + &brief;
                 let wide = too_wide(&text, width.max(NARROWEST));
                 assert!(wide.is_empty(), "{width}: {wide:#?}");
             }
@@ -393,8 +404,8 @@ mod tests {
 
     #[test]
     fn only_colour_makes_escapes() {
-        assert!(!render(&example::hostile(), 100, false).contains('\u{1b}'));
-        let coloured = render(&example::audit(), 100, true);
+        assert!(!render(&example::hostile(), Room::terminal(100), false).contains('\u{1b}'));
+        let coloured = render(&example::audit(), Room::terminal(100), true);
         let plain: Vec<&str> = coloured.split('\u{1b}').collect();
         assert!(plain.len() > 20);
     }
@@ -414,7 +425,7 @@ mod tests {
         s.results.clear();
         s.treatments.clear();
         s.state = State::Interrupted;
-        let text = render(&s, 80, false);
+        let text = render(&s, Room::terminal(80), false);
         assert!(text.starts_with("Interrupted before anything was measured."), "{text}");
         assert!(!text.contains("no verdict"), "{text}");
     }

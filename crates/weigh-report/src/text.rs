@@ -1,6 +1,8 @@
 //! Running text on a terminal: wrapped by words, a number kept with its unit.
 
 use super::paint::{BOLD, paint};
+use super::screen::Room;
+use weigh_model::format;
 
 /// Wraps to lines of at most `width` characters; lines after the first get `indent` blanks.
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
@@ -19,6 +21,14 @@ pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// One line on a terminal, cut at the end of a word; in a file all of it.
+pub fn brief_line(text: &str, room: Room) -> Vec<String> {
+    match room.is_file() {
+        true => wrap(text, room.wrap, 2),
+        false => vec![format::shorten_sentence(text, room.cut)],
+    }
 }
 
 /// Splits at blanks, except within an interval and between a number and what it counts.

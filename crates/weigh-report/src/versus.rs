@@ -165,8 +165,8 @@ fn times(times: f64) -> String {
     format::number_with(times, if times < 9.995 { 3 } else { 2 })
 }
 
-/// All commands, the fastest first; their names no longer than that.
-pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
+/// All commands, the fastest first.
+pub fn table(s: &Summary) -> Option<Table> {
     let versus = s.versus.as_ref().filter(|versus| versus.ranking.len() > 1)?;
     // Experiments that other versions stored as JSON have no table of times.
     let has_times = !command_times::commands(s).is_empty();
@@ -183,7 +183,7 @@ pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
             .map_or("the first".into(), |verdict| format::verdict(verdict, false, s.margin_pct));
         let run_ms = ranked.run_ms.filter(|_| !has_times);
         vec![
-            format::shorten(&format::label(&ranked.command), longest_name),
+            format::label(&ranked.command),
             run_ms.map(|ms| format::time_ns(ms * 1e6)).unwrap_or_default(),
             times(ranked.times),
             interval,
@@ -199,9 +199,6 @@ pub fn table(s: &Summary, longest_name: usize) -> Option<Table> {
     ];
     Some(Table::new(columns, versus.ranking.iter().map(cells).collect()))
 }
-
-/// The width of the other columns: where a name is longer than the rest of a line, the verdict would go.
-pub const BESIDE_NAME: usize = 50;
 
 /// Above that table.
 pub const TITLE: &str = "Fastest first";
@@ -270,7 +267,7 @@ mod tests {
     fn the_list_is_in_order_and_says_what_was_timed() {
         let mut s = example::versus();
         assert_eq!(
-            table(&s, 7).unwrap().to_lines(80),
+            table(&s).unwrap().to_lines(80),
             [
                 "command  times  interval        verdict",
                 "new --x  0.970  [0.966, 0.973]  faster",
@@ -281,7 +278,7 @@ mod tests {
         assert_eq!(legend(&s).unwrap(), "times: how many times as long as the first");
         // As an earlier version wrote it.
         s.versus.as_mut().unwrap().commands.clear();
-        let lines = table(&s, 7).unwrap().to_lines(80);
+        let lines = table(&s).unwrap().to_lines(80);
         assert_eq!(lines[1], "new --x  97.0 ms  0.970  [0.966, 0.973]  faster");
         assert!(legend(&s).unwrap().contains("including the start of `/bin/sh -c` (620 µs)"));
     }

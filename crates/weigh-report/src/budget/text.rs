@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::tables::{days, gzipped, limits, loads, policies};
 use crate::outline::{Outline, OutlineTable};
+use crate::screen::Room;
 use weigh_model::format;
 use weigh_model::result::budget::{Backlog, BudgetReport, DiskFull};
 use weigh_model::result::warning::Warning;
@@ -11,9 +12,9 @@ use weigh_model::result::warning::Warning;
 /// The rate of the first sentence, where none was asked for.
 const USUAL_RATE: f64 = 100.0;
 
-/// The whole report, in lines of at most `width` characters.
-pub fn render(report: &BudgetReport, width: usize, colour: bool) -> String {
-    let mut text = outline(report).text(width, colour);
+/// The whole report.
+pub fn render(report: &BudgetReport, room: Room, colour: bool) -> String {
+    let mut text = outline(report).text(room, colour);
     if !report.id.is_empty() {
         let _ = writeln!(text, "kept:  weigh show {}", format::label(&report.id));
     }
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_sentence_answers_what_people_ask() {
-        let text = render(&report(), 100, false);
+        let text = render(&report(), Room::terminal(100), false);
         let flat = text.replace('\n', " ");
         assert!(
             flat.starts_with("At 100 operations per second, `audit` writes 3.22 GiB a day"),
@@ -167,7 +168,7 @@ mod tests {
         let mut report = report();
         report.per_operation = PerOperation { launches: 5, ..Default::default() };
         (report.backlog, report.loads) = (None, Vec::new());
-        let text = render(&report, 100, false);
+        let text = render(&report, Room::terminal(100), false);
         assert!(
             text.starts_with("Nothing matched: in 5 launches of `getppid`, no operation"),
             "{text}"
@@ -178,16 +179,16 @@ mod tests {
     #[test]
     fn whether_a_load_was_kept_up_with_is_said_or_that_it_is_not_decided() {
         let mut report = report();
-        assert!(render(&report, 100, false).contains(" no "));
+        assert!(render(&report, Room::terminal(100), false).contains(" no "));
         report.loads[0].kept_up = KeptUp::Undecided;
-        assert!(render(&report, 100, false).contains(" not decided "));
+        assert!(render(&report, Room::terminal(100), false).contains(" not decided "));
     }
 
     #[test]
     fn parts_that_were_not_measured_are_not_shown() {
         let report =
             BudgetReport { backlog: None, loads: Vec::new(), interrupted: true, ..report() };
-        let text = render(&report, 80, false);
+        let text = render(&report, Room::terminal(80), false);
         assert!(text.starts_with("Interrupted") && !text.contains("burst"), "{text}");
     }
 }

@@ -36,7 +36,7 @@ fn compared(s: &Summary) -> String {
     let s = &*versus::laid_out(s);
     let mut parts = vec![bold(&sentence::sentence(s))];
     let figures = s.imported.as_ref().filter(|imported| imported.is_figures());
-    if let Some((title, times)) = command_times::table(s, usize::MAX) {
+    if let Some((title, times)) = command_times::table(s) {
         parts.push(explained(&title, &command_times::legend(s), &times));
     }
     if let Some(imported) = figures {
@@ -85,7 +85,7 @@ fn intervals(s: &Summary) -> Markdown {
 /// All but that of the results.
 fn tables(s: &Summary) -> Vec<Markdown> {
     let mut parts = Vec::new();
-    if let Some(commands) = versus::table(s, usize::MAX) {
+    if let Some(commands) = versus::table(s) {
         let legend = versus::legend(s).unwrap_or_default();
         parts.push(explained(versus::TITLE, &legend, &commands));
     }

@@ -1,20 +1,16 @@
 //! The report as on a terminal, in full and without colours.
 
 use crate::ReportFormat;
-use crate::terminal::{self, Screen};
+use crate::terminal::{self, Room, Screen};
 use weigh_model::result::report::Report;
-
-/// A file has no terminal to ask.
-const WIDTH: usize = 100;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "text",
     what: "the report as on a terminal, in full",
     render: |report| {
-        let screen = Screen { width: WIDTH, is_verbose: true, ..Screen::default() };
+        let screen = Screen { room: Room::FILE, is_verbose: true, ..Screen::default() };
         Ok(match report {
-            // The sentence once, where a screen has it at its end too.
-            Report::Compared(s) => terminal::render(s, WIDTH, false),
+            Report::Compared(s) => terminal::render(s, Room::FILE, false),
             _ => terminal::show(report, &screen),
         })
     },

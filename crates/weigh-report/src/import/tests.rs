@@ -307,7 +307,7 @@ fn handle(format: &str, text: &str) -> f64 {
         _ => (vec![first], Vec::new()),
     };
     let made = summary(documents, &Labels { labels, base: None }).unwrap();
-    assert!(terminal::render(&made, 100, false).contains("Imported"), "{format}");
+    assert!(terminal::render(&made, terminal::Room::FILE, false).contains("Imported"), "{format}");
     let _ = dialect::render(dialect::named("smalley").unwrap(), &made.into());
     now_s() - started_s
 }

@@ -6,8 +6,9 @@ use super::{tables, words};
 use crate::curve_text::bar;
 use crate::page::Page;
 use crate::paint::{FAINT, paint};
+use crate::screen::Room;
 use crate::table::Align;
-use crate::text::wrap;
+use crate::text::{brief_line, wrap};
 use weigh_model::described;
 use weigh_model::format;
 use weigh_model::result::rules::{Rewrite, RuleReport};
@@ -17,9 +18,9 @@ const WIDEST_BAR: usize = 30;
 /// Shorter ones show nothing.
 const SHORTEST_BAR: usize = 8;
 
-/// The whole report in lines of at most `width` characters, with the `top` most expensive rows.
-pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
-    let mut page = Page::new(width, colour);
+/// The whole report, with the `top` most expensive rows.
+pub fn show(r: &RuleReport, top: usize, room: Room, colour: bool) -> String {
+    let mut page = Page::new(room, colour);
     page.say(&words::sentences(r).join(" "));
     let lines = rule_table::alike(r);
     let shown = &lines[..top.min(lines.len())];
@@ -33,7 +34,7 @@ pub fn show(r: &RuleReport, top: usize, width: usize, colour: bool) -> String {
         };
         let are_alike = shown.iter().any(|row| row.rules() > 1);
         let title = title + if are_alike { ", similar rules in one row" } else { "" };
-        page.table(&title, &rule_table::most_expensive(r, shown, page.width));
+        page.table(&title, &rule_table::most_expensive(r, shown, page.room.cut));
         if let Some(rest) = rule_table::rest(r, &lines, shown.len()) {
             page.legend(&rest);
         }
@@ -71,8 +72,8 @@ fn classes(page: &mut Page, r: &RuleReport) {
     if table.rows.is_empty() {
         return;
     }
-    let used = table.to_lines(page.width).iter().map(|line| line.chars().count()).max();
-    let room = page.width.saturating_sub(used.unwrap_or(0) + 2).min(WIDEST_BAR);
+    let used = table.to_lines(page.room.wrap).iter().map(|line| line.chars().count()).max();
+    let room = page.room.wrap.saturating_sub(used.unwrap_or(0) + 2).min(WIDEST_BAR);
     if room >= SHORTEST_BAR {
         let mut shares: Vec<f64> =
             r.classes.iter().map(|class| class.share_pct.unwrap_or(0.0)).collect();
@@ -93,10 +94,10 @@ fn cheaper(page: &mut Page, r: &RuleReport) {
     let files = FileNames::of(r);
     for rewrite in &r.rewrites {
         let text = format!("- {}: {}", format::label(&rewrite.title), words::saving(r, rewrite));
-        page.lines.extend(wrap(&text, page.width, 2));
+        page.lines.extend(wrap(&text, page.room.wrap, 2));
         for (label, text) in details(r, rewrite, &files) {
             // Wrapped by hand of the label's width: rules line up beneath each other.
-            let room = page.width.saturating_sub(12);
+            let room = page.room.wrap.saturating_sub(12);
             for (i, line) in wrap(&text, room, 2).into_iter().enumerate() {
                 let label = if i == 0 { label } else { "" };
                 let label = paint(&format!("  {label:<10}"), FAINT, page.colour);
@@ -130,7 +131,7 @@ fn context(page: &mut Page, r: &RuleReport) {
     let mut lines = vec![format!("measured in {}", format::seconds(r.elapsed_s))];
     let machine = described::line(&r.machine);
     if !machine.is_empty() {
-        lines.push(format::shorten_sentence(&format!("machine: {machine}"), page.width));
+        lines.extend(brief_line(&format!("machine: {machine}"), page.room));
     }
     page.lines.push(String::new());
     page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn it_is_the_report_of_the_fixture() {
-        let text = show(&sample::stig(), 12, 100, false);
+        let text = show(&sample::stig(), 12, Room::terminal(100), false);
         let expected = include_str!("../../../../tests/fixtures/report/rules-100.txt");
         assert_eq!(text, expected, "now it is:\n{text}");
     }
@@ -158,7 +159,7 @@ mod tests {
     fn nothing_is_wider_than_the_terminal() {
         for r in [sample::stig(), sample::nginx(), sample::hostile()] {
             for width in [0, 40, 60, 80, 100, 140, 200] {
-                let text = show(&r, 20, width, false);
+                let text = show(&r, 20, Room::terminal(width), false);
                 let lines = text.lines().filter(|line| !line.starts_with("again: "));
                 // A word that is longer than the line, as a list of system calls, is not broken.
                 let wide = lines.filter(|line| {
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn the_rule_can_be_read_before_its_interval_can() {
         let head = |width| {
-            let text = show(&sample::stig(), 20, width, false);
+            let text = show(&sample::stig(), 20, Room::terminal(width), false);
             text.lines()
                 .find(|line| line.starts_with("share ") && line.contains("per call"))
                 .map(str::to_owned)
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_profile_is_named_with_what_it_costs() {
-        let text = show(&sample::nginx(), 5, 200, false).replace('\n', " ");
+        let text = show(&sample::nginx(), 5, Room::terminal(200), false).replace('\n', " ");
         assert!(
             text.contains(
                 "For `nginx -g 'daemon off;'`: at least +4.99 % CPU: +4.11 % [+3.80, +4.40] for"
@@ -214,11 +215,11 @@ mod tests {
     #[test]
     fn without_records_the_answer_for_a_profile_says_so() {
         let mut r = sample::nginx();
-        let text = show(&r, 5, 200, false).replace('\n', " ");
+        let text = show(&r, 5, Room::terminal(200), false).replace('\n', " ");
         assert!(text.contains("and ≈ +1.19 % for the records of `execve`"), "{text}");
         assert!(text.contains("Records of rules with conditions are not included"), "{text}");
         r.profile_records = None;
-        let text = show(&r, 5, 200, false).replace('\n', " ");
+        let text = show(&r, 5, Room::terminal(200), false).replace('\n', " ");
         assert!(
             text.contains(
                 "+4.11 % CPU [+3.80, +4.40] for evaluating the rules. Records are not included"
@@ -231,13 +232,13 @@ mod tests {
     #[test]
     fn every_figure_of_a_machine_without_a_pmu_is_an_estimate() {
         let mut r = sample::stig();
-        let text = show(&r, 5, 200, false);
+        let text = show(&r, 5, Room::terminal(200), false);
         assert!(text.starts_with("These 352 rules add ≈ 2.51 µs (an estimate:"), "{text}");
         assert!(text.contains("%     ≈ 84.1 ") && !text.contains("%      84.1 "), "{text}");
         let page = super::super::html::page(&r).expect("the template renders");
         assert!(page.contains("an estimate: this machine has no PMU") && page.contains("≈ 84.1"));
         r = sample::nginx();
-        let text = show(&r, 5, 200, false);
+        let text = show(&r, 5, Room::terminal(200), false);
         assert!(text.contains("%      84.1 ") && !text.contains("estimate"), "{text}");
     }
 
@@ -253,7 +254,7 @@ mod tests {
             (cost.standing, cost.per_syscall) =
                 (standing, CostInterval { value: 77.7, low: 77.0, high: 78.0 });
         });
-        let text = show(&r, 400, 200, false);
+        let text = show(&r, 400, Room::terminal(200), false);
         let is_zero = |line: &str| line.trim_start().starts_with("0 ");
         assert!(!text.contains("77.7") && text.lines().any(is_zero), "{text}");
     }
@@ -268,7 +269,7 @@ mod tests {
         let cost = first.unwrap();
         (cost.standing, cost.per_syscall) =
             (Standing::Contradicted, CostInterval { value: 9e3, low: 7e3, high: 9.5e3 });
-        let text = show(&r, 3, 200, false);
+        let text = show(&r, 3, Room::terminal(200), false);
         let row = text.lines().find(|line| line.contains("9,000 ?")).unwrap_or_default();
         assert!(row.contains("[7,000, 9,500]"), "{text}");
         assert!(
@@ -280,7 +281,7 @@ mod tests {
     fn what_cannot_be_told_from_nothing_is_no_overhead() {
         let mut r = sample::stig();
         r.total = CostInterval { value: 0.4, low: -1.2, high: 2.0 };
-        let text = show(&r, 5, 200, false);
+        let text = show(&r, 5, Room::terminal(200), false);
         assert!(
             text.contains("no detectable cost to a system call that no rule matches: ≈ 0.40"),
             "{text}"
@@ -288,12 +289,12 @@ mod tests {
         // Nor is there a share of it.
         r.sum_of_lines = r.total;
         r.classes.iter_mut().for_each(|class| class.share_pct = None);
-        let text = show(&r, 5, 200, false);
+        let text = show(&r, 5, Room::terminal(200), false);
         for shares in ["comes from", "% of all lines", "of the difference"] {
             assert!(!text.contains(shares), "{shares}: {text}");
         }
         r.lines.retain(|line| !matches!(line.fate, Fate::Loaded(_)));
-        let text = show(&r, 5, 200, false);
+        let text = show(&r, 5, Room::terminal(200), false);
         assert!(
             text.starts_with("Nothing was measured: no rule was loaded from 50 lines."),
             "{text}"

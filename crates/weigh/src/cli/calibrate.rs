@@ -105,7 +105,7 @@ impl CalibrateArgs {
         documents.json(self.json.as_deref(), || Ok(calibration.json()));
         let written = documents.print(|| {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            calibration_text::render(&calibration, output::width(), colour)
+            calibration_text::render(&calibration, output::room(), colour)
         });
         made.tell_failures();
         made.not_kept.map_or(Ok(()), Err).and(written)?;

@@ -75,7 +75,7 @@ impl DiffArgs {
             )?;
         } else {
             let colour = output::wants_colour(context.color, &io::stdout());
-            output::print(&weigh_report::diff::text(&diff, output::width(), colour))?;
+            output::print(&weigh_report::diff::text(&diff, output::room(), colour))?;
         }
         Ok(self.fail_above.map_or(0, |limit| exit_code(&diff, limit * 100.0)))
     }

@@ -116,7 +116,7 @@ impl DoctorArgs {
             output::print_json(&checks::json(&findings).map_err(|error| error.to_string())?)?;
         } else {
             let colour = output::wants_colour(context.color, &io::stdout());
-            output::print(&checks::text(&findings, output::width(), colour))?;
+            output::print(&checks::text(&findings, output::room(), colour))?;
         }
         let is_warned = findings.iter().any(|finding| finding.severity == Severity::Warning);
         Ok(if is_warned { WARNED } else { 0 })

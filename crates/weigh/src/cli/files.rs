@@ -142,7 +142,7 @@ impl Files {
     fn print(&self, report: &Report, html: Option<&Path>, context: &Context) -> Result<(), String> {
         let html = html.map(|path| path.display().to_string());
         let on_screen = Screen {
-            width: output::width(),
+            room: output::room(),
             colour: output::wants_colour(context.color, &io::stdout()),
             is_verbose: self.verbose,
             html: html.as_deref(),

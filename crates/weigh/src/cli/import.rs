@@ -81,7 +81,7 @@ impl ImportArgs {
         let colour = output::wants_colour(context.color, &io::stdout());
         output::print(&format!(
             "{}\nStored: `weigh show {}` shows this again\n",
-            terminal::render(&imported, output::width(), colour),
+            terminal::render(&imported, output::room(), colour),
             imported.id
         ))?;
         Ok(0)
@@ -119,7 +119,7 @@ impl ImportArgs {
         let mut text = String::new();
         for other in &kept[1..] {
             let diff = diff_imported::diff(&kept[0], other)?;
-            text += &weigh_report::diff::text(&diff, output::width(), colour);
+            text += &weigh_report::diff::text(&diff, output::room(), colour);
             text.push('\n');
         }
         for (file, imported) in files.iter().zip(&kept) {

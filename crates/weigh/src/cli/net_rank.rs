@@ -70,7 +70,7 @@ impl RankArgs {
             let text = serde_json::to_string_pretty(&rank).map_err(|error| error.to_string())?;
             Ok(text + "\n")
         });
-        documents.print(|| weigh_report::net_rank::text(&rank, output::width())).map(|()| 0)
+        documents.print(|| weigh_report::net_rank::text(&rank, output::room())).map(|()| 0)
     }
 
     fn candidate(&self, run: &str, context: &Context) -> Result<Candidate, String> {

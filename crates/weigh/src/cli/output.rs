@@ -14,6 +14,7 @@ use trust::owner;
 use weigh_model::format;
 use weigh_model::printable;
 use weigh_report::ReportFormat;
+use weigh_report::terminal::Room;
 
 /// Returns true if the stream (stdout or stderr) gets colour.
 pub fn wants_colour(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bool {
@@ -24,19 +25,18 @@ pub fn wants_colour(choice: ColorChoice, stream: &impl anstream::stream::RawStre
     }
 }
 
-/// Columns of the terminal, or what fits in a mail where there is none.
-pub fn width() -> usize {
-    const WITHOUT_TERMINAL: usize = 100;
+/// The room on stdout: that of the terminal, or of a file.
+pub fn room() -> Room {
     const WIDEST_READABLE: usize = 120;
     if !io::stdout().is_terminal() {
-        return WITHOUT_TERMINAL;
+        return Room::FILE;
     }
-    rustix::termios::tcgetwinsize(io::stdout())
-        .map(|size| usize::from(size.ws_col))
-        .ok()
-        .filter(|columns| *columns > 0)
-        .unwrap_or(WITHOUT_TERMINAL)
-        .min(WIDEST_READABLE)
+    let columns = match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        // A serial line does not know its size.
+        _ => Room::FILE.wrap,
+    };
+    Room::terminal(columns.min(WIDEST_READABLE))
 }
 
 /// Prints a text, in which only weigh's own colours may be; a reader who has seen enough (`| head`) is no

@@ -255,7 +255,7 @@ impl ProfileArgs {
             machine: weigh_host::machine::facts::read(),
         };
         let colour = output::wants_colour(context.color, &io::stdout());
-        let text = weigh_report::profile::text(&report, output::width(), colour);
+        let text = weigh_report::profile::text(&report, output::room(), colour);
         let elapsed = measured.plain.elapsed + measured.counted.elapsed;
         let mut report = report.into();
         let stored =

@@ -73,7 +73,7 @@ impl ShowArgs {
         let report = self.privacy.of(report::load(&store, &id)?)?;
         let html = existing_html(context, &id);
         let screen = Screen {
-            width: output::width(),
+            room: output::room(),
             colour: output::wants_colour(context.color, &io::stdout()),
             is_verbose: self.verbose,
             html: html.as_deref(),

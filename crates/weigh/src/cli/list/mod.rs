@@ -81,7 +81,7 @@ impl ListArgs {
             let all = read_workloads()?;
             let chosen = self.choose(&all, &suites);
             text.push_str(&match self.what {
-                None => workloads::overview(&all, output::width()),
+                None => workloads::overview(&all, output::room().wrap),
                 Some(_) if output::wants_colour(context.color, &io::stdout()) => {
                     workloads::table(&chosen, |line| format!("\x1b[2m{line}\x1b[0m"))
                 }
@@ -183,7 +183,7 @@ fn of_mixes(mixes: &[JobMix]) -> String {
 fn entry(head: &str, column: usize, body: &str) -> String {
     let mut text = String::new();
     for (number, line) in
-        wrap(body, output::width().saturating_sub(column), 0).into_iter().enumerate()
+        wrap(body, output::room().wrap.saturating_sub(column), 0).into_iter().enumerate()
     {
         let head = if number == 0 { head } else { "" };
         let _ = writeln!(text, "{head:<column$}{line}");
