@@ -23,7 +23,6 @@ pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
         };
         tables.push((title, abnormal(net)));
     }
-    tables.retain(|(_, table)| !table.rows.is_empty() && table.columns.len() > 1);
     tables
 }
 
@@ -61,10 +60,10 @@ fn processor(net: &NetAnswers) -> Table {
     use Align::{Left, Right};
     let columns = vec![
         ("class", Left),
-        ("alone: W_test", Right),
-        ("black boxes", Right),
-        ("under load: W_test", Right),
-        ("black boxes", Right),
+        ("alone: this host", Right),
+        ("its peers", Right),
+        ("under load: this host", Right),
+        ("its peers", Right),
     ];
     let row = |class: &NetClass| {
         let of = |is_beside: bool, reading: &str| {

@@ -8,6 +8,7 @@ use weigh_model::result::btu::ScoreInterval;
 use weigh_model::result::net::{NetAnswers, NetClass};
 
 const BITS: &str = "Mb/s";
+const MEANS: [&str; 3] = ["arithmetic mean", "geometric mean", "harmonic mean"];
 
 /// The BTU, both penalties, and what they are of.
 pub fn sentences(net: &NetAnswers) -> Vec<String> {
@@ -90,6 +91,8 @@ pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
         (title("Components alone"), components(net, |class| &class.components_alone, false)),
     ];
     tables.extend(net_cells_text::tables(net));
+    // Nothing but names: of cells that were not measured.
+    tables.retain(|(_, table)| !table.rows.is_empty() && table.columns.len() > 1);
     tables
 }
 
@@ -126,7 +129,7 @@ fn components(
     let mut columns = vec![("class", Left)];
     columns.extend(net.components.iter().map(|component| (component.as_str(), Right)));
     if has_means {
-        columns.extend([("AM", Right), ("GM", Right), ("HM", Right)]);
+        columns.extend(MEANS.map(|mean| (mean, Right)));
     }
     let row = |class: &NetClass| {
         let mut cells = vec![format::label(&class.name)];

@@ -71,8 +71,9 @@ impl NetAnswers {
             let percent = |value: f64| (value - 1.0) * 100.0;
             slowdown.map(|found| ScoreInterval {
                 value: percent(found.value),
-                low: found.low.map(percent),
-                high: found.high.map(percent),
+                // One sweep has no interval, which is not an interval without ends.
+                low: Some(percent(found.low.unwrap_or(found.value))),
+                high: Some(percent(found.high.unwrap_or(found.value))),
             })
         };
         let penalties = vec![
