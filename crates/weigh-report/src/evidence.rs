@@ -237,6 +237,53 @@ fn counted(s: &Summary, quantity: &EvidenceQuantity) -> Vec<String> {
     ranges(s, quantity).into_iter().map(clause).collect()
 }
 
+/// A number that many look for first, as a page has it at its top.
+pub struct KeyNumber {
+    pub title: String,
+    pub value: String,
+    /// What the number is of; may be empty.
+    pub remark: String,
+}
+
+/// The log of a day and the losses; empty if the treatments declare neither, or nothing was recorded.
+pub fn key_numbers(s: &Summary) -> Vec<KeyNumber> {
+    let declared = declared(s);
+    let mut numbers = Vec::new();
+    for quantity in declared.iter().filter(|it| (it.kind, it.unit) == (Made, QuantityUnit::Bytes)) {
+        if let Some((row, bytes)) = fastest_growth(s, quantity) {
+            numbers.push(KeyNumber {
+                title: format!("{} per day at full rate", quantity.noun),
+                value: format::bytes(bytes),
+                remark: format!("if only {} runs", quoted(&row.workload)),
+            });
+        }
+    }
+    let lost = declared.iter().find(|quantity| quantity.kind == Lost);
+    if let Some(quantity) = lost.filter(|_| !numbers.is_empty()) {
+        let losses = s.results.iter().filter_map(|row| row.evidence.loss(s.quantities(row)));
+        let worst = losses.filter_map(|loss| loss.pct).reduce(f64::max);
+        let at_least = |pct| format!("at least {} % of a workload's", format::unsigned(pct));
+        numbers.push(KeyNumber {
+            title: format!("{} lost", quantity.noun),
+            value: format::integer(lost_in_all(s)),
+            remark: worst.map(at_least).unwrap_or_default(),
+        });
+    }
+    numbers
+}
+
+/// Returns the row that adds most of this a day, with the bytes; `None` if no row adds any.
+fn fastest_growth<'a>(s: &'a Summary, quantity: &EvidenceQuantity) -> Option<(&'a Row, f64)> {
+    let growth = |row: &'a Row| Some((row, bytes_per_day(quantity, &row.evidence)?));
+    let growing = s.results.iter().filter_map(growth).filter(|(_, bytes)| *bytes > 0.0);
+    growing.max_by(|(_, a), (_, b)| a.total_cmp(b))
+}
+
+fn lost_in_all(s: &Summary) -> u64 {
+    let losses = s.results.iter().filter_map(|row| row.evidence.loss(s.quantities(row)));
+    losses.map(|loss| loss.count).fold(0, u64::saturating_add)
+}
+
 /// The storage cost in a sentence, for a screen without the table; `None` if nothing was recorded.
 pub fn storage(s: &Summary) -> Option<String> {
     let declared = declared(s);
@@ -252,16 +299,13 @@ pub fn storage(s: &Summary) -> Option<String> {
             _ => format!("{bytes} of {} per {}", quantity.noun, per.noun()),
         };
         clauses.extend(ranges(s, quantity).into_iter().map(bytes));
-        let growth = |row: &Row| bytes_per_day(quantity, &row.evidence).unwrap_or(0.0);
-        let most = s.results.iter().max_by(|a, b| growth(a).total_cmp(&growth(b)))?;
-        if growth(most) > 0.0 {
-            let day = format::bytes(growth(most));
-            clauses.push(format!("up to {day} a day at maximum rate ({})", quoted(&most.workload)));
+        if let Some((row, bytes)) = fastest_growth(s, quantity) {
+            let (day, name) = (format::bytes(bytes), quoted(&row.workload));
+            clauses.push(format!("up to {day} a day at maximum rate ({name})"));
         }
     }
-    let losses = s.results.iter().filter_map(|row| row.evidence.loss(s.quantities(row)));
     if declared.iter().any(|quantity| quantity.kind == Lost) {
-        clauses.push(match losses.map(|loss| loss.count).fold(0, u64::saturating_add) {
+        clauses.push(match lost_in_all(s) {
             0 => "none lost".to_owned(),
             lost => format!("{} lost", format::integer(lost)),
         });
@@ -312,6 +356,21 @@ mod tests {
             row.evidence.amounts.set("records_per_op", 0.0);
         }
         assert_eq!(storage(&s), None);
+    }
+
+    #[test]
+    fn the_log_of_a_day_and_the_losses_are_key_numbers() {
+        let mut s = example::audit();
+        let said = |s: &Summary| -> Vec<[String; 3]> {
+            key_numbers(s).into_iter().map(|one| [one.title, one.value, one.remark]).collect()
+        };
+        let log = ["log per day at full rate", "14.4 TiB", "if only `pipe` runs"];
+        let lost = ["records lost", "16,910", "at least 0.43 % of a workload's"];
+        assert_eq!(said(&s), [log.map(str::to_owned), lost.map(str::to_owned)]);
+        s.results.retain(|row| row.workload.name == "syscall");
+        assert_eq!(said(&s)[1], ["records lost", "0", ""].map(str::to_owned));
+        s.treatments.iter_mut().for_each(|treatment| treatment.quantities.clear());
+        assert!(said(&s).is_empty());
     }
 
     /// In a network workload an operation is a bit, and few of 100,000 operations make a record.

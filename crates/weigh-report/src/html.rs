@@ -106,7 +106,18 @@ fn factors(s: &Summary) -> Option<Value> {
 fn page(s: &Summary) -> Value {
     let said = sentence::sentences(s);
     let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
-    let scale = EffectScale::of(s.results.iter().map(Span::from), s.margin_pct);
+fn key_numbers(s: &Summary) -> Vec<Value> {
+    let value = |number: evidence::KeyNumber| {
+        context! {
+            title => format::label(&number.title),
+            value => unbroken(&number.value),
+            remark => parts(&format::label(&number.remark)),
+        }
+    };
+    evidence::key_numbers(s).into_iter().map(value).collect()
+}
+
+    let scale = EffectScale::with_factors(s.results.iter().map(Span::from), s.margin_pct);
     let several = by_treatment(s).len() > 1;
     let figures = by_treatment(s).into_iter().map(|(treatment, rows)| {
         context! {
@@ -145,6 +156,8 @@ fn page(s: &Summary) -> Value {
         loads => load_figures(s),
         times_of_commands => times_of_commands(s),
         runs => runs::figure(s),
+        key_numbers => key_numbers(s),
+        has_factors => scale.has_factors(),
         is_compared => is_measured && !s.is_of_one_command(),
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),

@@ -3,6 +3,9 @@
 //! Log-ratios, because halving and doubling are the same distance; and of those the inverse
 //! hyperbolic sine, which is linear within the margin and logarithmic beyond it. So −85 % and −1 %
 //! can be read in the same picture, and zero is a place like any other.
+//!
+//! On a wide axis, all that would squeeze factors: ×20 and ×100 differ by as little as −80 % and −90 %. So
+//! there it ends at half the rate and at its double, and the axis goes on by the factor.
 
 use weigh_model::format;
 use weigh_model::result::preliminary::Preliminary;
@@ -20,6 +23,12 @@ const LABELS: [f64; 24] = [
     -90.0, -50.0, -10.0, 10.0, 100.0, -99.0, 900.0, -99.9, -5.0, 5.0, -20.0, 20.0, -2.0, 2.0, 50.0,
     -1.0, 1.0, 200.0, -75.0, 400.0, -0.5, 0.5, -0.1, 0.1,
 ];
+
+/// Factors by which an operation takes longer, as labels beyond half the rate; the most useful first.
+const FACTORS: [f64; 9] = [10.0, 100.0, 1000.0, 2.0, 5.0, 20.0, 50.0, 200.0, 500.0];
+
+/// The effect from which on the axis is that of a factor: half the rate, ×2.
+const HALF_PCT: f64 = -50.0;
 
 /// An effect, as a picture needs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,11 +62,26 @@ pub struct EffectScale {
     /// Where linear ends and logarithmic begins: the margin, as a log-ratio.
     knee: f64,
     margin_pct: f64,
+    /// From this log-ratio on, equal factors are equally far apart.
+    factors_from: f64,
 }
 
 impl EffectScale {
     /// An axis on which zero, the margin and all estimates lie, and most intervals.
     pub fn of(spans: impl IntoIterator<Item = Span>, margin_pct: f64) -> EffectScale {
+        EffectScale::new(spans, margin_pct, f64::INFINITY)
+    }
+
+    /// The same for a wide picture: from −50 % on, the axis is the factor.
+    pub fn with_factors(spans: impl IntoIterator<Item = Span>, margin_pct: f64) -> EffectScale {
+        EffectScale::new(spans, margin_pct, -log_ratio(HALF_PCT))
+    }
+
+    fn new(
+        spans: impl IntoIterator<Item = Span>,
+        margin_pct: f64,
+        factors_from: f64,
+    ) -> EffectScale {
         let spans: Vec<Span> = spans.into_iter().collect();
         let margin = if margin_pct.is_finite() { margin_pct.abs() } else { 1.0 };
         let knee = log_ratio(margin.max(0.01));
@@ -74,18 +98,27 @@ impl EffectScale {
             low = low.min(x);
             high = high.max(x);
         }
-        EffectScale {
-            low: (low / knee).asinh() - 0.15,
-            high: (high / knee).asinh() + 0.15,
-            knee,
-            margin_pct: margin,
-        }
+        let unbounded = EffectScale { low: 0.0, high: 1.0, knee, margin_pct: margin, factors_from };
+        let (low, high) = (unbounded.stretch(low), unbounded.stretch(high));
+        EffectScale { low: low - 0.15, high: high + 0.15, ..unbounded }
+    }
+
+    /// Where a log-ratio lies on an endless axis, on which the margin is about 1 from zero.
+    fn stretch(&self, x: f64) -> f64 {
+        let near = x.clamp(-self.factors_from, self.factors_from);
+        // As steep as what comes before.
+        let beyond = (x - near) / self.factors_from.hypot(self.knee);
+        (near / self.knee).asinh() + beyond
+    }
+
+    /// True if factors have a place on this axis.
+    pub fn has_factors(&self) -> bool {
+        self.low < self.stretch(-self.factors_from)
     }
 
     /// Where an effect lies; outside 0..1 when it is off the scale.
     pub fn at(&self, pct: f64) -> f64 {
-        let x = (log_ratio(pct) / self.knee).asinh();
-        (x - self.low) / (self.high - self.low)
+        (self.stretch(log_ratio(pct)) - self.low) / (self.high - self.low)
     }
 
     /// An axis for what is not known yet, from a thousandth of the rate to its double, so that a view that
@@ -98,12 +131,18 @@ impl EffectScale {
 
     /// Returns the possible labels of an axis with their places, the most useful first.
     pub fn labels(&self) -> impl Iterator<Item = (f64, String)> {
-        let margin = [0.0, -self.margin_pct, self.margin_pct];
+        let percent = |pct: f64| (pct, tick_text(pct));
+        let margin = [0.0, -self.margin_pct, self.margin_pct].map(percent);
         // A label near the margin would be taken for the margin's.
         let least = 2.5 * self.margin_pct;
-        let beyond = LABELS.into_iter().filter(move |pct| pct.abs() > least);
-        let all = margin.into_iter().chain(beyond).map(|pct| (self.at(pct), tick_text(pct)));
-        all.filter(|(at, _)| (0.0..=1.0).contains(at))
+        let has_factors = self.factors_from.is_finite();
+        let is_percent = move |pct: &f64| pct.abs() > least && !(has_factors && *pct <= HALF_PCT);
+        let percents = LABELS.into_iter().filter(is_percent).map(percent);
+        let factors = FACTORS.into_iter().filter(move |_| has_factors);
+        let factors = factors.map(|factor| ((1.0 / factor - 1.0) * 100.0, format!("×{factor}")));
+        let all = margin.into_iter().chain(factors).chain(percents);
+        let placed = all.map(|(pct, text)| (self.at(pct), text));
+        placed.filter(|(at, _)| (0.0..=1.0).contains(at))
     }
 
     /// Labels and their places, as many as do not collide; `room` is the width of one character.
@@ -159,6 +198,31 @@ mod tests {
     fn halving_and_doubling_are_equally_far() {
         let scale = EffectScale::of([span(-50.0, -50.0, 100.0)], 1.0);
         assert!((scale.at(-50.0) + scale.at(100.0) - 2.0 * scale.at(0.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn beyond_half_the_rate_equal_factors_are_equally_far() {
+        let spans =
+            [span(-99.138, -99.2, -99.1), span(-95.24, -95.3, -95.2), span(-1.0, -1.2, -0.8)];
+        let scale = EffectScale::with_factors(spans, 1.0);
+        let pct = |factor: f64| (1.0 / factor - 1.0) * 100.0;
+        let between = |a: f64, b: f64| scale.at(pct(a)) - scale.at(pct(b));
+        assert!((between(10.0, 100.0) - between(2.0, 20.0)).abs() < 1e-12);
+        assert!(between(21.0, 116.0) > 0.15, "{}", between(21.0, 116.0));
+        let without = EffectScale::of(spans, 1.0);
+        assert!(without.at(pct(21.0)) - without.at(pct(116.0)) < 0.07);
+        let ticks: Vec<String> = scale.ticks(0.013).into_iter().map(|(_, text)| text).collect();
+        for label in ["×100", "×10", "×2", "−10%", "0"] {
+            assert!(ticks.iter().any(|text| text == label), "{label}: {ticks:?}");
+        }
+        assert!(
+            scale.has_factors() && !ticks.iter().any(|text| text.starts_with("−9")),
+            "{ticks:?}"
+        );
+        let small = EffectScale::with_factors([span(-20.0, -21.0, -19.0)], 1.0);
+        assert!(
+            !small.has_factors() && small.ticks(0.013).iter().all(|(_, text)| !text.contains('×'))
+        );
     }
 
     #[test]
