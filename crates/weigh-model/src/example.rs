@@ -6,6 +6,7 @@ use crate::facts::Facts;
 use crate::ids::{PairId, SetId};
 use crate::result::alike;
 use crate::result::cost::AddedCost;
+use crate::result::factorial::FactorialEffect;
 use crate::result::imported::{Better, Figure, File, Imported};
 use crate::result::load::LoadPoint;
 use crate::result::load_compared::{ComparedLoad, LoadCurve};
@@ -77,6 +78,36 @@ pub fn audit() -> Summary {
         imported: None,
         requested_metrics: Vec::new(),
     }
+}
+
+/// Two factors that act independently, on one workload.
+pub fn factorial() -> Summary {
+    let mut s = audit();
+    s.failures.clear();
+    s.treatments.clear();
+    s.results.truncate(3);
+    let arms = [("seccomp", -20.0), ("nice:5", -25.0), ("seccomp+nice:5", -40.0)];
+    for (row, (treatment, pct)) in s.results.iter_mut().zip(arms) {
+        (row.workload, row.treatment) = ("getppid".into(), treatment.to_owned());
+        (row.effect_pct, row.low_pct, row.high_pct) = (pct, Some(pct - 1.0), Some(pct + 1.0));
+        row.verdict = Verdict::Slower;
+    }
+    let effect = |factors: &[&str], effect_pct: f64, half_width: f64, verdict| FactorialEffect {
+        workload: "getppid".into(),
+        factors: factors.iter().map(|factor| (*factor).to_owned()).collect(),
+        effect_pct,
+        low_pct: Some(effect_pct - half_width),
+        high_pct: Some(effect_pct + half_width),
+        verdict,
+        withheld: None,
+        rounds: 20,
+    };
+    s.effects = vec![
+        effect(&["seccomp"], -20.0, 1.0, Verdict::Slower),
+        effect(&["nice:5"], -25.0, 1.0, Verdict::Slower),
+        effect(&["seccomp", "nice:5"], 0.0, 0.5, Verdict::Equivalent),
+    ];
+    s
 }
 
 /// A mix whose peak is lower and at fewer users under the treatment.

@@ -3,12 +3,82 @@
 use super::table::{Align, Table};
 use paired::Verdict;
 use weigh_model::format;
+use weigh_model::format::quoted;
 use weigh_model::result::factorial::FactorialEffect;
 use weigh_model::result::summary::Summary;
+use weigh_model::result::work_name::WorkName;
 
 pub const TITLE: &str = "Effects of the factors";
 pub const LEGEND: &str = "one factor: mean effect over all settings of the other factors; A × B: \
                           interaction, the effect of both together beyond the effects of each alone";
+
+/// More workloads have no sentence each: the table has them.
+const MOST_SENTENCES: usize = 2;
+
+/// The factors of the design; empty where the arms are none.
+pub fn factors(s: &Summary) -> Vec<&str> {
+    let mut factors: Vec<&str> = Vec::new();
+    for factor in s.effects.iter().filter(|it| !it.is_interaction()).flat_map(|it| &it.factors) {
+        if !factors.contains(&factor.as_str()) {
+            factors.push(factor);
+        }
+    }
+    factors
+}
+
+/// The workloads with effects, each once.
+pub fn workloads(s: &Summary) -> Vec<&WorkName> {
+    let mut workloads: Vec<&WorkName> = s.effects.iter().map(|effect| &effect.workload).collect();
+    workloads.dedup();
+    workloads
+}
+
+/// What each factor does, and all of them together: for each of a few workloads, or counted.
+pub fn sentences(s: &Summary) -> Vec<String> {
+    let workloads = workloads(s);
+    if workloads.len() > MOST_SENTENCES {
+        return vec![counted(s, workloads.len())];
+    }
+    let of_workload = |workload: &&WorkName| {
+        let effects = s.effects.iter().filter(|effect| effect.workload == **workload);
+        let effects: Vec<String> = effects.map(|effect| said(effect, s.margin_pct)).collect();
+        format!("Effects on {}: {}.", quoted(workload), effects.join("; "))
+    };
+    workloads.iter().map(of_workload).collect()
+}
+
+fn said(effect: &FactorialEffect, margin_pct: f64) -> String {
+    let name: Vec<String> = effect.factors.iter().map(quoted).collect();
+    let name = name.join(" × ");
+    if effect.verdict == Verdict::Inconclusive {
+        return format!("{name} inconclusive");
+    }
+    format!(
+        "{name} {} {} ({})",
+        format::percent(effect.effect_pct),
+        format::interval(effect.low_pct, effect.high_pct),
+        verdict(effect, margin_pct)
+    )
+}
+
+fn counted(s: &Summary, workloads: usize) -> String {
+    let mut names: Vec<&[String]> = Vec::new();
+    for effect in &s.effects {
+        if !names.contains(&effect.factors.as_slice()) {
+            names.push(&effect.factors);
+        }
+    }
+    let of_effect = |factors: &&[String]| {
+        let effects = || s.effects.iter().filter(|effect| effect.factors == **factors);
+        let differs =
+            |it: &&FactorialEffect| matches!(it.verdict, Verdict::Slower | Verdict::Faster);
+        let name: Vec<String> = factors.iter().map(quoted).collect();
+        let verb = if factors.len() > 1 { "interact" } else { "matters" };
+        format!("{} {verb} in {}", name.join(" × "), effects().filter(differs).count())
+    };
+    let effects: Vec<String> = names.iter().map(of_effect).collect();
+    format!("Of {}: {}.", format::plural(workloads, "workload"), effects.join(", "))
+}
 
 /// A row per workload and effect; `None` where the arms are no full factorial design.
 pub fn table(s: &Summary) -> Option<Table> {
@@ -51,5 +121,38 @@ fn verdict(effect: &FactorialEffect, margin_pct: f64) -> String {
         (false, Verdict::Faster) => "faster".into(),
         (false, Verdict::Equivalent) => format!("equivalent {margin}"),
         (_, Verdict::Inconclusive) => "inconclusive".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::example;
+
+    #[test]
+    fn each_effect_is_said_or_counted() {
+        let mut s = example::factorial();
+        assert_eq!(
+            sentences(&s),
+            ["Effects on `getppid`: `seccomp` −20.0 % [−21.0, −19.0] (slower); `nice:5` −25.0 % \
+              [−26.0, −24.0] (slower); `seccomp` × `nice:5` 0.00 % [−0.50, +0.50] (no interaction beyond 1 %)."]
+        );
+        s.effects[1].verdict = Verdict::Inconclusive;
+        assert!(sentences(&s)[0].contains("; `nice:5` inconclusive; "), "{:?}", sentences(&s));
+        s.effects[1].verdict = Verdict::Slower;
+        let of_one = s.effects.clone();
+        for name in ["stat", "pipe"] {
+            s.effects.extend(of_one.iter().cloned().map(|effect| FactorialEffect {
+                workload: name.into(),
+                verdict: Verdict::Inconclusive,
+                ..effect
+            }));
+        }
+        assert_eq!(
+            sentences(&s),
+            [
+                "Of 3 workloads: `seccomp` matters in 1, `nice:5` matters in 1, `seccomp` × `nice:5` interact in 0."
+            ]
+        );
     }
 }

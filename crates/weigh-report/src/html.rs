@@ -7,6 +7,7 @@ mod axis;
 pub(super) mod chart;
 mod drift;
 mod forest;
+mod interaction;
 pub mod run;
 mod runs;
 mod sequence;
@@ -101,6 +102,7 @@ fn factors(s: &Summary) -> Option<Value> {
         legend => factorial::LEGEND,
         table => table(&factors),
     })
+        charts => interaction::figures(s),
 }
 
 fn page(s: &Summary) -> Value {

@@ -5,6 +5,7 @@
 
 use super::by_treatment;
 use super::command_times;
+use super::factorial;
 use super::findings::{control, found};
 use super::gate;
 use super::imported;
@@ -59,6 +60,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     if s.results.is_empty() && !has_times && !has_own_rate && s.state != State::Interrupted {
         sentences.push("No verdict: nothing was measured.".to_owned());
     }
+    sentences.extend(factorial::sentences(s));
     sentences.extend(peak_text::sentences(s));
     match &s.versus {
         Some(versus) => sentences.extend(versus::sentences(s, versus)),
@@ -72,7 +74,9 @@ pub fn sentences(s: &Summary) -> Vec<String> {
             }))
         }
     }
-    sentences.extend(s.treatments.iter().filter_map(|applied| several_at_once(s, applied)));
+    // Arms of several factors are the design; the effects tell the factors apart.
+    let several = s.treatments.iter().filter(|_| s.effects.is_empty());
+    sentences.extend(several.filter_map(|applied| several_at_once(s, applied)));
     sentences.extend(baseline(s));
     sentences.extend(readings::sentences(s));
     sentences.extend(schemes::sentence(s));
