@@ -26,6 +26,7 @@ use paired::Verdict;
 use weigh_model::described;
 use weigh_model::facts::Facts;
 use weigh_model::format;
+use weigh_model::result::curve::Chart;
 use weigh_model::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
@@ -101,13 +102,10 @@ fn factors(s: &Summary) -> Option<Value> {
         title => factorial::TITLE,
         legend => factorial::LEGEND,
         table => table(&factors),
-    })
         charts => interaction::figures(s),
+    })
 }
 
-fn page(s: &Summary) -> Value {
-    let said = sentence::sentences(s);
-    let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
 fn key_numbers(s: &Summary) -> Vec<Value> {
     let value = |number: evidence::KeyNumber| {
         context! {
@@ -119,6 +117,9 @@ fn key_numbers(s: &Summary) -> Vec<Value> {
     evidence::key_numbers(s).into_iter().map(value).collect()
 }
 
+fn page(s: &Summary) -> Value {
+    let said = sentence::sentences(s);
+    let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));
     let scale = EffectScale::with_factors(s.results.iter().map(Span::from), s.margin_pct);
     let several = by_treatment(s).len() > 1;
     let figures = by_treatment(s).into_iter().map(|(treatment, rows)| {
@@ -127,6 +128,7 @@ fn key_numbers(s: &Summary) -> Vec<Value> {
             forest => forest::figure(&rows, &scale, s.margin_pct),
             charts => charts_of_effects(&rows)
                 .iter()
+                .filter(|chart| chart.has_shape())
                 .flat_map(|chart| chart::figures(chart, several.then_some(treatment)))
                 .collect::<Vec<Value>>(),
         }
@@ -154,12 +156,13 @@ fn key_numbers(s: &Summary) -> Vec<Value> {
         seed => s.seed.to_string(),
         several => several,
         read => figures_read.map(|imported| table(&imported::table(s, imported))),
-        figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
-        loads => load_figures(s),
-        times_of_commands => times_of_commands(s),
-        runs => runs::figure(s),
         key_numbers => key_numbers(s),
         has_factors => scale.has_factors(),
+        figures => figures.filter(|_| is_measured).collect::<Vec<Value>>(),
+        loads => load_figures(s),
+        load_tables => load_tables(s),
+        times_of_commands => times_of_commands(s),
+        runs => runs::figure(s),
         is_compared => is_measured && !s.is_of_one_command(),
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
@@ -191,7 +194,19 @@ fn key_numbers(s: &Summary) -> Vec<Value> {
 
 /// The mixes whose peaks were sought, over users.
 fn load_figures(s: &Summary) -> Vec<Value> {
-    s.loads.iter().filter_map(|load| chart::stacked(&load.charts(&s.baseline))).collect()
+    let charts = s.loads.iter().map(|load| load.charts(&s.baseline));
+    charts.filter_map(|charts| chart::stacked(&charts)).collect()
+}
+
+/// The mixes with too few load points for a picture.
+fn load_tables(s: &Summary) -> Vec<Value> {
+    let charts = s.loads.iter().map(|load| load.charts(&s.baseline));
+    let flat = charts.filter(|charts| !charts.iter().any(Chart::has_shape));
+    let flat = flat.filter(|charts| !charts.is_empty());
+    let value = |charts: Vec<Chart>| {
+        context! { title => format::label(charts[0].title()), table => table(&chart::table(&charts)) }
+    };
+    flat.map(value).collect()
 }
 
 fn failures(s: &Summary) -> Vec<Value> {

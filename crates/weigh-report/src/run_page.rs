@@ -1,5 +1,6 @@
 //! The report of `weigh run` as HTML: what is on the page.
 
+use crate::html::chart;
 use crate::html::run::{self, RunPage};
 use crate::load_text;
 use crate::net_text;
@@ -24,7 +25,7 @@ pub fn render(report: &RunReport) -> Result<String, String> {
         started: &report.started,
         title: title(report),
         sentences: sentences(report),
-        charts: report.charts().into_iter().filter(|chart| !is_of_load(report, chart)).collect(),
+        charts: charts(report),
         stacks: report.loads.iter().map(LoadAnswers::charts).collect(),
         is_scored: report.is_scored,
         results: results(report),
@@ -41,6 +42,12 @@ pub fn render(report: &RunReport) -> Result<String, String> {
     run::render(&page).map_err(|error| format!("the HTML report could not be written: {error}"))
 }
 
+/// Returns the charts that show more than the table of results.
+fn charts(report: &RunReport) -> Vec<Chart> {
+    let charts = report.charts().into_iter().filter(Chart::has_shape);
+    charts.filter(|chart| !is_of_load(report, chart)).collect()
+}
+
 /// Returns true if the chart belongs to a mix, which shows throughput and job times in one picture.
 fn is_of_load(report: &RunReport, chart: &Chart) -> bool {
     chart.x_unit == USERS && report.loads.iter().any(|load| load.mix == chart.title())
@@ -53,7 +60,12 @@ fn tables(report: &RunReport) -> Vec<(String, Table)> {
         (title, table)
     });
     let profiles = profiled::tables(&report.profiles);
-    report.net.iter().flat_map(net_text::tables).chain(times).chain(profiles).collect()
+    let loads = report.loads.iter().map(LoadAnswers::charts);
+    let flat = loads.filter(|charts| !charts.iter().any(Chart::has_shape));
+    let flat = flat.filter(|charts| !charts.is_empty());
+    let flat = flat.map(|charts| (charts[0].title().to_owned(), chart::table(&charts)));
+    let net = report.net.iter().flat_map(net_text::tables);
+    flat.chain(net).chain(times).chain(profiles).collect()
 }
 
 /// Returns the title, in a line. A ramp and a grid show their answer, as it comes first.

@@ -94,6 +94,14 @@ impl Chart {
         self.x_unit == COPIES
     }
 
+    /// Returns true if there is a shape to see: over one or two places, a table shows all that there is.
+    pub fn has_shape(&self) -> bool {
+        let mut places: Vec<f64> = self.points().map(|point| point.x).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places.len() > 2
+    }
+
     pub fn points(&self) -> impl Iterator<Item = &CurvePoint> {
         self.curves.iter().flat_map(|curve| &curve.points)
     }
@@ -195,6 +203,17 @@ mod tests {
         assert_eq!(charts[1].label(&charts[1].curves[0]), "file read");
         let xs: Vec<f64> = charts[0].curves[0].points.iter().map(|point| point.x).collect();
         assert_eq!(xs, [4096.0, 8192.0]);
+    }
+
+    #[test]
+    fn two_places_have_no_shape() {
+        let points = |xs: &[f64]| xs.iter().map(|x| point("file read", *x)).collect::<Vec<_>>();
+        let has_shape = |xs: &[f64]| {
+            let points = points(xs);
+            let points = points.iter().map(|(on, point)| (on, Quantity::Time, point.clone()));
+            charts(points)[0].has_shape()
+        };
+        assert!(!has_shape(&[1.0, 2.0]) && has_shape(&[1.0, 2.0, 4.0]));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use minijinja::{Value, context};
 
 use super::axis::{Axis, tick_text};
 use super::parts;
+use crate::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::result::curve::{Chart, ChartMark, Curve, CurvePoint, Quantity, x_text};
 
@@ -69,10 +70,42 @@ pub fn figures(chart: &Chart, of: Option<&str>) -> Vec<Value> {
 }
 
 /// Charts of the same places in one picture, one below the other over one horizontal axis; what is marked on
-/// the first one is marked through all of them. `None` of no charts.
+/// the first one is marked through all of them. `None` of charts without a shape, for which [`table`] is.
 pub fn stacked(charts: &[Chart]) -> Option<Value> {
     let panels: Vec<(&Chart, &Chart)> = charts.iter().map(|chart| (chart, chart)).collect();
-    (!panels.is_empty()).then(|| figure(&panels, PictureOf::default()))
+    charts.iter().any(Chart::has_shape).then(|| figure(&panels, PictureOf::default()))
+}
+
+/// The same numbers as a table, for charts of the same places without a shape.
+pub fn table(charts: &[Chart]) -> Table {
+    let of_curves = |chart: &Chart| -> Vec<String> {
+        let title = chart.y_title();
+        let labels = chart.curves.iter().map(|curve| format::label(chart.label(curve)));
+        match chart.curves.len() {
+            1 => vec![title],
+            _ => labels.map(|label| format!("{title}, {label}")).collect(),
+        }
+    };
+    let x_unit = charts.first().map_or("", |chart| chart.x_unit.as_str());
+    let titles: Vec<String> = charts.iter().flat_map(of_curves).collect();
+    let mut columns = vec![(x_unit, Align::Right)];
+    columns.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    columns.push(("", Align::Left));
+    let mut xs: Vec<f64> = charts.iter().flat_map(Chart::points).map(|point| point.x).collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    let row = |x: f64| {
+        let cell = |(chart, curve): (&Chart, &Curve)| {
+            let point = curve.points.iter().find(|point| point.x == x);
+            point.map(|point| value_text(point, &chart.quantity)).unwrap_or_default()
+        };
+        let curves = charts.iter().flat_map(|chart| chart.curves.iter().map(move |c| (chart, c)));
+        let marks = charts.iter().flat_map(|chart| &chart.marks).filter(|mark| mark.x == x);
+        let marks: Vec<String> = marks.map(|mark| format::label(&mark.text)).collect();
+        let cells = std::iter::once(x_text(x, x_unit)).chain(curves.map(cell));
+        cells.chain([marks.join(", ")]).collect()
+    };
+    Table::new(columns, xs.into_iter().map(row).collect())
 }
 
 /// One picture: of each panel what it shows, and the whole chart whose axes it has.
@@ -201,19 +234,23 @@ fn segments(points: impl Iterator<Item = (f64, f64)>, at: &Places) -> Vec<Value>
 
 fn dot(point: &CurvePoint, chart: &Chart, at: &Places) -> Value {
     let place = x_text(point.x, &chart.x_unit);
-    let value = match &chart.quantity {
-        Quantity::Time | Quantity::JobTime(_) => format::time_ns(point.y),
-        Quantity::Rate(unit) => format!("{} {unit}", format::rate(point.y, unit)),
-        Quantity::Effect | Quantity::Slowdown => {
-            format!("{} {}", format::percent(point.y), format::interval(point.low, point.high))
-        }
-    };
+    let value = value_text(point, &chart.quantity);
     context! {
         x => at.along(point.x),
         y => at.down(point.y),
         low => point.low.map_or(at.panel.bottom, |low| at.down(low)),
         high => point.high.map_or(at.panel.top, |high| at.down(high)),
         title => format::label(&format!("{}: {value} at {place} {}", point.workload, chart.x_unit)),
+    }
+}
+
+fn value_text(point: &CurvePoint, quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Time | Quantity::JobTime(_) => format::time_ns(point.y),
+        Quantity::Rate(unit) => format!("{} {unit}", format::rate(point.y, unit)),
+        Quantity::Effect | Quantity::Slowdown => {
+            format!("{} {}", format::percent(point.y), format::interval(point.low, point.high))
+        }
     }
 }
 
@@ -358,6 +395,22 @@ mod tests {
         assert!(apart(&[]).is_empty());
     }
 
+    fn with_third(mut chart: Chart) -> Chart {
+        let points = &mut chart.curves[0].points;
+        points.push(CurvePoint { x: 1024.0, ..points[0].clone() });
+        chart
+    }
+
+    #[test]
+    fn over_two_places_there_is_a_table_and_no_picture() {
+        let times = Chart { quantity: Quantity::JobTime(99), ..chart(2) };
+        let charts = [chart(2), times];
+        assert!(stacked(&charts).is_none());
+        let table = table(&charts);
+        assert_eq!((table.columns.len(), table.rows.len()), (5, 2), "{table:?}");
+        assert!(table.rows.iter().flatten().all(|cell| !cell.is_empty()), "{table:?}");
+    }
+
     #[test]
     fn stacked_charts_are_one_picture_over_the_same_places() {
         let rates = Chart {
@@ -370,9 +423,9 @@ mod tests {
                 y: Some([15.0, 17.0]),
                 curve: None,
             }],
-            ..chart(1)
+            ..with_third(chart(1))
         };
-        let times = Chart { quantity: Quantity::JobTime(99), ..chart(1) };
+        let times = Chart { quantity: Quantity::JobTime(99), ..with_third(chart(1)) };
         assert!(stacked(&[]).is_none());
         let figure = stacked(&[rates, times]).unwrap();
         let of = |value: &Value, name: &str| value.get_attr(name).unwrap();
