@@ -1,6 +1,7 @@
 //! Results of a grid of network cells besides its score, as tables.
 //! The tables are of requests, streams, datagrams, CPU time, and the cells that did not run as usual.
 
+use crate::net_text::{SIZE, size};
 use crate::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::result::btu::Means;
@@ -29,7 +30,7 @@ pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
 /// Alone first, then under the load of the activities.
 fn of_kind(further: &NetFurther) -> (String, Table) {
     use Align::{Left, Right};
-    let mut columns = vec![("class", Left)];
+    let mut columns = vec![(SIZE, Left)];
     let of = |name| [(name, Right), ("p50", Right), ("p99", Right), ("p99.9", Right)];
     let datagrams = [("lost", Right), ("reordered", Right)];
     columns.extend(of("alone").into_iter().chain(datagrams));
@@ -47,7 +48,7 @@ fn of_kind(further: &NetFurther) -> (String, Table) {
                 share(found.reordered_pct),
             ]
         };
-        let name = vec![format::label(&class.name)];
+        let name = vec![size(&class.name, class.bytes)];
         [name, found(&class.alone), found(&class.beside)].concat()
     };
     let mut title = further.kind.clone();
@@ -59,7 +60,7 @@ fn of_kind(further: &NetFurther) -> (String, Table) {
 fn processor(net: &NetAnswers) -> Table {
     use Align::{Left, Right};
     let columns = vec![
-        ("class", Left),
+        (SIZE, Left),
         ("alone: this host", Right),
         ("its peers", Right),
         ("under load: this host", Right),
@@ -85,7 +86,7 @@ fn processor(net: &NetAnswers) -> Table {
         let peer = [false, true].map(|is_beside| of(is_beside, "peer_cpu_per_gb"));
         let [own_alone, own_beside] = own;
         let [peer_alone, peer_beside] = peer;
-        vec![format::label(&class.name), own_alone, peer_alone, own_beside, peer_beside]
+        vec![size(&class.name, class.bytes), own_alone, peer_alone, own_beside, peer_beside]
     };
     Table::new(columns, net.classes.iter().map(row).collect())
 }
@@ -141,6 +142,6 @@ mod tests {
         let (title, table) = of_kind(&further);
         assert_eq!(title, "Requests, requests/s, alone and under load");
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(columns, ["class", "alone", "p50", "p99"]);
+        assert_eq!(columns, [SIZE, "alone", "p50", "p99"]);
     }
 }

@@ -86,7 +86,7 @@ fn interval(of: ScoreInterval, text: &dyn Fn(f64) -> String) -> String {
 pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
     let title = |what: &str| format!("{what}, {BITS}");
     let mut tables = vec![
-        ("Classes of applications".into(), classes(net)),
+        ("By the size of a write".into(), classes(net)),
         (title("Components under load"), components(net, |class| &class.components, true)),
         (title("Components alone"), components(net, |class| &class.components_alone, false)),
     ];
@@ -98,7 +98,7 @@ pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
 
 fn classes(net: &NetAnswers) -> Table {
     use Align::{Left, Right};
-    let mut columns = vec![("class", Left), ("bytes", Right), ("BTU", Right), ("alone", Right)];
+    let mut columns = vec![(SIZE, Left), ("BTU", Right), ("alone", Right)];
     columns.extend([("penalty of host", Right), ("of network", Right)]);
     columns.extend(net.activities.iter().map(|activity| (activity.as_str(), Right)));
     let row = |class: &NetClass| {
@@ -107,8 +107,7 @@ fn classes(net: &NetAnswers) -> Table {
             slowdown.map(|found| percent(found.value)).unwrap_or_default()
         };
         let mut cells = vec![
-            format::label(&class.name),
-            format::integer(u64::from(class.bytes)),
+            size(&class.name, class.bytes),
             btu.unwrap_or_default(),
             rate(class.alone),
             penalty(class.activity_slowdown),
@@ -126,13 +125,13 @@ fn components(
     has_means: bool,
 ) -> Table {
     use Align::{Left, Right};
-    let mut columns = vec![("class", Left)];
-    columns.extend(net.components.iter().map(|component| (component.as_str(), Right)));
+    let mut columns = vec![(SIZE, Left)];
+    columns.extend(net.components.iter().map(|component| (plain(component), Right)));
     if has_means {
         columns.extend(MEANS.map(|mean| (mean, Right)));
     }
     let row = |class: &NetClass| {
-        let mut cells = vec![format::label(&class.name)];
+        let mut cells = vec![size(&class.name, class.bytes)];
         cells.extend(of(class).iter().map(|found| rate(*found)));
         if has_means {
             let means =
@@ -143,6 +142,27 @@ fn components(
         cells
     };
     Table::new(columns, net.classes.iter().map(row).collect())
+}
+
+/// The heading over [`size`].
+pub const SIZE: &str = "size of a write";
+
+/// A class of applications by what distinguishes it, with the paper's name for it.
+pub fn size(name: &str, bytes: u32) -> String {
+    format!("{} ({})", format::bytes(f64::from(bytes)), format::label(name))
+}
+
+/// A component of the paper in plain words.
+fn plain(component: &str) -> &str {
+    match component {
+        "SEND" => "send",
+        "RECV" => "receive",
+        "SEND+DL" => "send, delayed",
+        "SEND_RECV" => "send and receive",
+        "2RECV+DL" => "receive from 2, delayed",
+        "2SEND+DR" => "send to 2, with drops",
+        other => other,
+    }
 }
 
 fn rate(rate: Option<f64>) -> String {
@@ -197,6 +217,23 @@ mod tests {
         for part in ["take 50 % [35 %, 65 %] longer", "takes 100 %", "undefined"] {
             assert!(said[1].contains(part), "{part}: {said:?}");
         }
+    }
+
+    #[test]
+    fn tables_have_plain_names_and_those_without_a_number_are_left_out() {
+        let shown = |net: &NetAnswers| -> Vec<String> {
+            tables(net).iter().map(|(title, table)| format!("{title}: {table:?}")).collect()
+        };
+        let all = shown(&net()).join("\n");
+        for part in ["\"send\"", "100 B (Telnet)", "size of a write"] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        assert!(!all.contains("SEND") && !all.contains("W_test"), "{all}");
+        let mut empty = net();
+        let class = &mut empty.classes[0];
+        (class.components, class.components_alone) = (vec![None], vec![None]);
+        let [only] = &shown(&empty)[..] else { panic!("{:?}", shown(&empty)) };
+        assert!(only.starts_with("By the size of a write: "), "{only}");
     }
 
     #[test]
