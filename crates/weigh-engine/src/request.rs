@@ -529,18 +529,21 @@ impl Request {
 
     /// Keeps the choice of a scheme only if something can be interleaved.
     ///
-    /// No scheme is chosen if the number of pairs is fixed, or if effects are made of pairs of
-    /// several rows. Nor is one chosen if each operation is timed, which takes longer than a slice
-    /// with its clock.
+    /// Nothing is interleaved if the number of pairs is fixed, or if each operation is timed, which takes
+    /// longer than a slice with its clock. If effects are made of pairs of several rows, no row may choose
+    /// for itself: all are interleaved.
     pub fn with_choice_of_scheme(mut self, can_interleave: bool) -> Request {
-        let may_choose = can_interleave
-            && effects::factorial(&self.common.arms).is_none()
-            && !self.wants_latencies();
+        let is_factorial = effects::factorial(&self.common.arms).is_some();
+        let can_interleave = can_interleave && !self.wants_latencies();
         if let Plan::Compare(comparison) = &mut self.plan
             && comparison.interleave == Interleave::PilotChooses
-            && (!may_choose || comparison.design.fixed_pairs.is_some())
         {
-            comparison.interleave = Interleave::Never;
+            comparison.interleave = match can_interleave && comparison.design.fixed_pairs.is_none()
+            {
+                false => Interleave::Never,
+                true if is_factorial => Interleave::WherePossible,
+                true => Interleave::PilotChooses,
+            };
         }
         self
     }
@@ -677,5 +680,22 @@ mod tests {
             let text = serde_json::to_string(&request).unwrap();
             assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request, "{text}");
         }
+    }
+
+    #[test]
+    fn a_factorial_design_is_interleaved_where_all_its_arms_can_be() {
+        let chosen = |arms: &[&str], can_interleave, fixed_pairs| {
+            let design = Design { fixed_pairs, ..Design::default() };
+            let interleave = Interleave::PilotChooses;
+            let plan = Plan::Compare(Comparison { design, interleave, ..Comparison::default() });
+            let arms = arms.iter().map(|arm| (*arm).to_owned()).collect();
+            let request = Request { common: Common { arms, ..Common::default() }, plan };
+            request.with_choice_of_scheme(can_interleave).plan.interleave()
+        };
+        let factorial = ["none", "seccomp", "env:A=1", "seccomp+env:A=1"];
+        assert_eq!(chosen(&factorial, true, None), Interleave::WherePossible);
+        assert_eq!(chosen(&factorial[..2], true, None), Interleave::PilotChooses);
+        assert_eq!(chosen(&factorial, false, None), Interleave::Never);
+        assert_eq!(chosen(&factorial, true, Some(8)), Interleave::Never);
     }
 }
