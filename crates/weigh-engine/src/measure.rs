@@ -23,7 +23,7 @@ use super::provenance::Provenance;
 use super::ramp::RampPlan;
 use super::request::{Common, Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
-use super::too_little::too_little_time;
+use super::too_little::{time_of_many, too_little_time};
 use super::work::{LoadRole, Work};
 use paired::design::Design;
 use weigh_model::format;
@@ -289,9 +289,10 @@ impl Session<'_> {
         let deadline = *elapsed + self.request.common.budget * done / planned;
         self.tell_pairs_of_sweeps(host, &units, set, progress_sink)?;
         if set == SetId(0) && *sessions == 0 {
-            let too_little =
-                too_little_time(self.request.common.budget, units.len(), self.planned_pairs);
-            too_little.iter().for_each(|sentence| progress_sink.announce(sentence));
+            let (budget, rows) = (self.request.common.budget, units.len());
+            let said = too_little_time(budget, rows, self.planned_pairs)
+                .or_else(|| time_of_many(budget, rows, self.planned_pairs));
+            said.iter().for_each(|sentence| progress_sink.announce(sentence));
         }
         let mut observer =
             progress_sink.set_begins(set, *elapsed + self.request.common.budget, &names);

@@ -1,4 +1,4 @@
-//! A warning about a budget that is too small, before it is spent.
+//! How long an experiment takes, before it begins: many rows, or a budget that is too small.
 
 use std::time::Duration;
 
@@ -23,9 +23,36 @@ pub fn too_little_time(
     ))
 }
 
+/// More rows do not fit a small terminal, so nobody sees how far all of them are.
+const MANY_ROWS: usize = 20;
+
+/// Says how long many rows take, where the budget suffices.
+pub fn time_of_many(budget: Duration, rows: usize, planned_pairs: Option<f64>) -> Option<String> {
+    let pairs = planned_pairs.filter(|pairs| *pairs >= MIN_PAIRS as f64)?;
+    let needed = budget.as_secs_f64() * MIN_PAIRS as f64 / pairs;
+    (rows > MANY_ROWS).then(|| {
+        format!(
+            "{} × {MIN_PAIRS} pairs need about {} of the budget of {}.",
+            format::plural(rows, "row"),
+            format::clock(needed),
+            format::clock(budget.as_secs_f64())
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_long_many_rows_take_is_told() {
+        let said = |rows, pairs| time_of_many(Duration::from_secs(600), rows, Some(pairs));
+        assert_eq!(
+            said(100, 16.0).unwrap(),
+            "100 rows × 8 pairs need about 5 min 00 s of the budget of 10 min 00 s."
+        );
+        assert_eq!((said(100, 7.0), said(20, 16.0)), (None, None));
+    }
 
     #[test]
     fn a_budget_of_fewer_pairs_than_a_verdict_needs_is_told_with_one_that_suffices() {
