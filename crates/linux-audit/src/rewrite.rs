@@ -406,7 +406,7 @@ mod tests {
         let b64 = format!("-a always,exit -F arch=b64 -S {reading} -F dir=/etc -F perm=r -k k");
         assert!(etc.with[0] == b64 && etc.with[1].starts_with("-a always,exit -F arch=b32 -S "));
         assert!(usr.with.iter().all(|line| line.starts_with("-A always,exit ")), "{usr:?}");
-        assert_eq!((&both.replaces[..], both.with_each()), (&[0, 2][..], 2));
+        assert_eq!((&both.replaces[..], &both.with_each[..]), (&[0, 2][..], &[2, 2][..]));
         assert_eq!(both.with, [&etc.with[..], &usr.with].concat());
         assert_eq!(listed_calls(&lines[..2]).len(), 1);
     }

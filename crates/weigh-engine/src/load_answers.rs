@@ -171,12 +171,7 @@ mod tests {
             let points = (0..3).map(|pair| {
                 // Users who keep half a CPU busy.
                 let cpu_ns_per_op = Some(0.5e9);
-                Point {
-                    cpu_ns_per_op,
-                    operations: 1.0,
-                    elapsed_s: 1.0,
-                    ..example::point(pair, 60.0)
-                }
+                Point { cpu_ns_per_op, operations: 1.0, elapsed_s: 1.0, ..point(pair, 60.0) }
             });
             let row = RowSamples { points: points.collect(), ..RowSamples::default() };
             stored.samples.insert((WorkId(at), ArmId::BASELINE), row);

@@ -264,7 +264,7 @@ mod tests {
     fn the_settings_of_a_machine_are_claimed_once_and_those_of_others_besides() {
         let [machine, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let first = claim_cpus(machine.path()).unwrap();
-        let refused = claim_cpus(machine.path()).unwrap_err();
+        let refused = claim_cpus(machine.path()).unwrap_err().without_waiting();
         assert!(refused.contains("is using the settings of the CPUs"), "{refused}");
         let second = claim_cpus(other.path()).unwrap();
         assert_eq!([first.files().count(), second.files().count()], [1, 1]);

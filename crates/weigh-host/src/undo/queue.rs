@@ -23,7 +23,7 @@ const MOST_CHARS: usize = 80;
 /// Why a lock was not taken.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
-    /// Another holds it; the clause names him.
+    /// Another holds it; the clause names the holder.
     Busy(String),
     /// The sentence says why it cannot be had at all.
     Failed(String),
@@ -42,7 +42,7 @@ impl Refused {
 }
 
 /// Takes a lock as soon as nobody else holds it, and at the latest after `longest`; at once or not at all
-/// without that. `announce` is told, now and then, who is waited for.
+/// without that. `announce` now and then gets a sentence that names the holder.
 ///
 /// Nothing is held and nothing is changed meanwhile, so a signal ends this process as it would end any other.
 ///
