@@ -44,10 +44,7 @@ impl ReproduceCommand {
         let mut again =
             ReproduceCommand { command: name.to_owned(), ..ReproduceCommand::default() };
         let arguments = cli.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
-        let is_of_measurement = |argument: &&Arg| {
-            argument.get_help_heading() != Some(OUTPUT) && argument.get_id() != WAIT
-        };
-        for argument in arguments.filter(is_of_measurement) {
+        for argument in arguments.filter(|argument| says_what_is_measured(argument)) {
             let id = argument.get_id().as_str();
             if matches.value_source(id) == Some(ValueSource::CommandLine) {
                 let raw = matches.get_raw_occurrences(id).into_iter().flatten();
@@ -129,6 +126,11 @@ impl ReproduceCommand {
         }
         words
     }
+}
+
+/// Returns true if an argument is part of the command line that measures the same again.
+fn says_what_is_measured(argument: &Arg) -> bool {
+    argument.get_help_heading() != Some(OUTPUT) && argument.get_id() != WAIT
 }
 
 /// By which other name an option was typed, if it was.
@@ -273,7 +275,7 @@ mod tests {
     fn options(name: &str) -> Vec<(String, &'static [&'static str])> {
         let cli = Cli::command();
         let command = cli.find_subcommand(name).unwrap();
-        let measures = command.get_arguments().filter(|a| a.get_help_heading() != Some(OUTPUT));
+        let measures = command.get_arguments().filter(|argument| says_what_is_measured(argument));
         let named = measures.filter_map(|argument| Some((argument, argument.get_long()?)));
         let values = |(argument, long): (&Arg, &str)| {
             if !argument.get_action().takes_values() {
