@@ -270,3 +270,93 @@ pub fn run(
     }
     undo_journal(&JournalPlace { directory: &directory, name, root: Path::new(&root), undoings })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::process::Command;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::undo::journal::EntryOwner;
+
+    type Undone = Rc<RefCell<Vec<Value>>>;
+
+    /// What undoes this kind by noting it, all but `stuck`.
+    fn noting(kind: &'static str, undone: &Undone) -> Undoing {
+        let undone = Rc::clone(undone);
+        let undo = move |state: &Value, _: &EntryOwner| match state == "stuck" {
+            true => Err("it is stuck".to_owned()),
+            false => {
+                undone.borrow_mut().push(state.clone());
+                Ok(())
+            }
+        };
+        Undoing { kind, ends_with_boot: true, by_command: false, undo: Box::new(undo) }
+    }
+
+    /// A guard whose process only waits for the end of its input.
+    fn guard(home: &Path) -> (Guard, Undone) {
+        let directory = StateDir::at(home).unwrap();
+        let (pid, boot_id) = (std::process::id(), machine::boot_id().unwrap());
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let undone = Undone::default();
+        let guard = Guard {
+            running: Rc::new(CurrentCommand::of(&directory, "7.journal").guarded_by(&child)),
+            directory,
+            name: "7.journal".into(),
+            root: "/".into(),
+            lock: None,
+            _claims: Vec::new(),
+            journal: Journal { pid, boot_id, entries: Vec::new() },
+            undoings: ["switch", "lever"].map(|kind| noting(kind, &undone)).into(),
+            done: child.stdin.take(),
+            child,
+            copy: tempfile::tempfile().unwrap(),
+        };
+        (guard, undone)
+    }
+
+    /// Kinds, instances and states in the journal, of which the guard has a copy.
+    fn entries(guard: &Guard) -> Vec<(String, String, Value)> {
+        let text = guard.directory.read("7.journal").unwrap();
+        let mut copy = vec![0; guard.copy.metadata().unwrap().len() as usize];
+        guard.copy.read_exact_at(&mut copy, 0).unwrap();
+        assert_eq!(copy, [&text[..], b"\n"].concat());
+        let journal: Journal = serde_json::from_slice(&text).unwrap();
+        let entry = |entry: JournalEntry| (entry.kind, entry.instance, entry.state);
+        journal.entries.into_iter().map(entry).collect()
+    }
+
+    #[test]
+    fn an_entry_is_known_by_its_kind_and_instance() {
+        let home = tempfile::tempdir().unwrap();
+        let (mut guard, undone) = guard(home.path());
+        let entry = |kind: &str, instance: &str, state: &str| {
+            (kind.to_owned(), instance.to_owned(), json!(state))
+        };
+        let written = [("switch", "a", "longer"), ("switch", "b", "2"), ("lever", "a", "3")];
+        for (kind, instance, state) in written.into_iter().chain([("switch", "a", "1")]) {
+            guard.write_down(kind, instance, json!(state)).unwrap();
+        }
+        let [a, b, lever] =
+            [entry("switch", "a", "1"), entry("switch", "b", "2"), entry("lever", "a", "3")];
+        assert_eq!(entries(&guard), [a.clone(), b, lever.clone()]);
+        guard.undo("switch", "b").unwrap();
+        guard.undo("lever", "b").unwrap();
+        assert_eq!(
+            (entries(&guard), undone.borrow().clone()),
+            (vec![a.clone(), lever], vec![json!("2")])
+        );
+        guard.strike_out("lever", "a").unwrap();
+        guard.strike_out("lever", "a").unwrap();
+        assert_eq!((entries(&guard), undone.borrow().len()), (vec![a], 1));
+        guard.write_down("switch", "b", json!("stuck")).unwrap();
+        assert_eq!(guard.undo("switch", "b"), Err("it is stuck".into()));
+        assert_eq!(entries(&guard).len(), 2);
+        // Disarming it would end the processes of other tests.
+        drop(guard.done.take());
+        guard.child.wait().unwrap();
+    }
+}
