@@ -416,7 +416,8 @@ mod tests {
                 refused("the kernel did not add this rule, and auditctl gave no reason"),
             ]
         );
-        assert_eq!([&report[0].rules, &report[7].rules], [&[seven.clone()], &[eight.clone()]]);
+        assert_eq!(report[0].rules, std::slice::from_ref(&seven));
+        assert_eq!(report[7].rules, std::slice::from_ref(&eight));
         assert_eq!([report[0].is_prepended, report[7].is_prepended], [false, true]);
         assert_eq!(kernel.rules(), [eight, nine, seven]);
         assert_eq!(done, [(9, 9)]);

@@ -262,12 +262,36 @@ fn type_name(kind: u16) -> String {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixDatagram;
+    use std::path::Path;
 
     use super::*;
 
     fn request(log: Option<PathBuf>, connection: Option<RawFd>) -> SinkRequest {
         let (canary, marker) = ("/canary".into(), "weigh-1".into());
         SinkRequest { log, connection, treated_loginuid: 7, exempt_loginuid: 8, canary, marker }
+    }
+
+    fn sink(log: Option<&Path>) -> Sink {
+        let request = request(log.map(Path::to_owned), None);
+        let tally = RecordTally::new(7, 8, request.canary.clone());
+        let log = log.map(|log| LogFile::create(log).unwrap());
+        Sink { request, log, shipment: None, tally, answered: 0, failed_tries: 0 }
+    }
+
+    fn take(sink: &mut Sink, kind: u16, text: &str) {
+        let socket = OwnedFd::from(UnixDatagram::pair().unwrap().0);
+        let message = Message { kind, sequence: 0, payload: text.into() };
+        sink.take(&message, &socket).unwrap();
+    }
+
+    /// The parent sends one again that takes long to come out. The answer goes to the test's output.
+    #[test]
+    fn a_marker_that_comes_twice_is_answered_once() {
+        let mut sink = sink(None);
+        take(&mut sink, message::TRUSTED_APP, "audit(1.2:1): pid=9 msg='weigh-1 1 7'");
+        take(&mut sink, message::SYSCALL, "audit(1.2:3): pid=9 auid=7");
+        take(&mut sink, message::TRUSTED_APP, "audit(1.2:4): pid=9 msg='weigh-1 1 7'");
+        assert_eq!((sink.answered, sink.tally.close_window(2, 7).treated_events), (1, 1));
     }
 
     #[test]
@@ -280,11 +304,7 @@ mod tests {
     fn records_are_logged_with_their_types_and_counted_by_their_bytes_there() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.log");
-        let request = request(Some(path.clone()), None);
-        let tally = RecordTally::new(7, 8, request.canary.clone());
-        let log = Some(LogFile::create(&path).unwrap());
-        let mut sink = Sink { request, log, shipment: None, tally, answered: 0, failed_tries: 0 };
-        let socket = OwnedFd::from(UnixDatagram::pair().unwrap().0);
+        let mut sink = sink(Some(&path));
         for (kind, text) in [
             (2, "an acknowledgement"),
             (message::SYSCALL, "audit(1.2:3): pid=9 auid=7\0"),
@@ -292,8 +312,7 @@ mod tests {
             (1800, "audit(1.2:4): pid=9 auid=7"),
             (message::TRUSTED_APP, "audit(1.2:5): pid=9 msg='weigh-2 1 7'"),
         ] {
-            let message = Message { kind, sequence: 0, payload: text.into() };
-            sink.take(&message, &socket).unwrap();
+            take(&mut sink, kind, text);
         }
         let of_syscall = "type=SYSCALL msg=audit(1.2:3): pid=9 auid=7\n";
         let of_another = "type=TRUSTED_APP msg=audit(1.2:5): pid=9 msg='weigh-2 1 7'\n";

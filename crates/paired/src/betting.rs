@@ -469,7 +469,10 @@ mod tests {
     #[test]
     fn clean_evidence_is_that_of_the_clean_pairs_alone() {
         let d = measured(Noise::White, 0.02, 40, 3);
-        let turn = |i: usize| Turn { baseline_first: i % 2 == 0, after_treated: i % 4 == 0 };
+        let turn = |i: usize| Turn {
+            baseline_first: i.is_multiple_of(2),
+            after_treated: i.is_multiple_of(4),
+        };
         let row = betting(&d).with_turns((0..d.len()).map(turn).collect());
         let by_hand = |theta: f64, sign: f64| {
             let mut wealth = Wealth::new(row.gamblers.for_a_quarter());

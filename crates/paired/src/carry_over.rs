@@ -235,15 +235,18 @@ mod tests {
     #[test]
     fn a_contrast_is_wilcoxons_of_both_groups_turned_to_one_side() {
         let noise = |i: usize| 1e-3 * ((i / 2 * 7 % 10) as f64 - 4.5);
-        let turn = |i: usize| Turn { baseline_first: i % 2 == 0, after_treated: i % 4 < 2 };
-        let values: Vec<f64> =
-            (0..20).map(|i| noise(i) + if i % 2 == 0 { 0.02 } else { 0.0 }).collect();
+        let turn =
+            |i: usize| Turn { baseline_first: i.is_multiple_of(2), after_treated: i % 4 < 2 };
+        let values: Vec<f64> = (0..20_usize)
+            .map(|i| noise(i) + if i.is_multiple_of(2) { 0.02 } else { 0.0 })
+            .collect();
         let row = Betting::from_log_ratios(&values, DEFAULT_SCALE).unwrap();
-        let found = CarryOver::of(&row.with_turns((0..20).map(turn).collect()), 0.05);
+        let found = CarryOver::of(&row.with_turns((0..20_usize).map(turn).collect()), 0.05);
         let order = found.order.unwrap();
         assert!((order.estimate - 0.02).abs() < 1e-12, "{order:?}");
-        let turned: Vec<f64> =
-            (0..20).map(|i| 0.01 + if i % 2 == 0 { noise(i) } else { -noise(i) }).collect();
+        let turned: Vec<f64> = (0..20_usize)
+            .map(|i| 0.01 + if i.is_multiple_of(2) { noise(i) } else { -noise(i) })
+            .collect();
         let centre = signed_rank_interval(&turned, 0.05).unwrap();
         assert!((order.interval.low - 2.0 * centre.low).abs() < 1e-12, "{order:?}");
         assert!((order.interval.high - 2.0 * centre.high).abs() < 1e-12, "{order:?}");

@@ -184,7 +184,7 @@ mod tests {
         assert!(all > 200 && (0.70..=0.92).contains(&share), "{within} of {all}");
     }
 
-    /// The same draws, judged as the rule judges rows.
+    /// Draws the same pairs, and judges them as rows are judged.
     #[test]
     fn a_future_is_decided_when_the_rule_would_decide_it() {
         let mut verdicts = [0; 2];

@@ -254,4 +254,12 @@ mod tests {
         }
         assert_eq!(Multiplicity::from_name("bonferroni"), None);
     }
+
+    #[test]
+    fn evidence_is_given_as_its_logarithm() {
+        let p = [0.01, 0.04, 0.03, 0.005_f64].map(|p| -p.ln());
+        assert_eq!(Multiplicity::Holm.reject(&p, &EQUAL[..4], 0.05), [true, false, false, true]);
+        let e = [1000.0, 85.0, 100.0, 3.0, 60.0].map(f64::ln);
+        assert_eq!(Multiplicity::EBh.reject(&e, &EQUAL, 0.05), [true, true, true, false, true]);
+    }
 }

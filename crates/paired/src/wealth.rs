@@ -205,6 +205,7 @@ mod tests {
         assert!((planned.stakes[9] - 0.625_5).abs() < 1e-4, "{planned:?}");
         assert!((planned.shares[0] - 0.34 / 7.0).abs() < 1e-12, "{planned:?}");
         assert_eq!(planned.shares[7..], [0.08, 0.08, 0.5]);
+        assert_eq!(planned.with(0.5).shares[7..], [0.04, 0.04, 0.25]);
         let many = Gamblers::new(Some(PairPlan::AtFirst(4000.0)));
         let quarter = many.for_a_quarter();
         assert_eq!(quarter.stakes[9], 2.0 * many.stakes[9]);
@@ -219,6 +220,8 @@ mod tests {
             assert!((excess(log_wealth, 4.0) - straight).abs() < 1e-12, "{log_wealth}");
         }
         assert_eq!(excess(4.0, 4.0), 0.0);
+        assert!((score(0.3, 0.1, 0.1) - 3_f64.tanh()).abs() < 1e-12);
+        assert!((score(0.0, 0.1, 0.1) + 1.5_f64.tanh()).abs() < 1e-12);
         assert!((excess(-LOG_COST, 4.0) + 1.0).abs() < 1e-12);
         let mean = (0.5 * (3_f64.exp() + 1_f64.exp())).ln();
         assert!((log_mean(3.0, 1.0) - mean).abs() < 1e-12);
