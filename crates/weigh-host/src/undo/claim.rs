@@ -93,13 +93,14 @@ pub fn journals_of_claims() -> io::Result<Vec<PathBuf>> {
     if !geteuid().is_root() {
         return Ok(Vec::new());
     }
-    match trusted(Path::new(LOCKS)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        locks => journals_in(&locks?),
-    }
+    journals_in(Path::new(LOCKS))
 }
 
 fn journals_in(locks: &Path) -> io::Result<Vec<PathBuf>> {
+    let locks = match trusted(locks) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        locks => locks?,
+    };
     let mut found = Vec::new();
     for entry in fs::read_dir(locks)? {
         let path = entry?.path();
@@ -240,6 +241,8 @@ mod tests {
             assert_eq!(claim.last_journal().unwrap(), Some(journal.into()));
         }
         assert_eq!(journals_in(home.path()).unwrap(), [PathBuf::from("/b/8.journal")]);
+        assert_eq!(journals_in(&home.path().join("absent")).unwrap(), [""; 0].map(PathBuf::from));
+        assert!(journals_in(&home.path().join("one.lock/x")).is_err(), "that is no directory");
     }
 
     /// The lock goes when its last holder does: a guard outlives its `weigh`.

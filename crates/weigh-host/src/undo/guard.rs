@@ -283,7 +283,7 @@ mod tests {
 
     type Undone = Rc<RefCell<Vec<Value>>>;
 
-    /// What undoes this kind by noting it, all but `stuck`.
+    /// Notes what it undoes, all but `stuck`.
     fn noting(kind: &'static str, undone: &Undone) -> Undoing {
         let undone = Rc::clone(undone);
         let undo = move |state: &Value, _: &EntryOwner| match state == "stuck" {

@@ -450,4 +450,13 @@ mod tests {
         assert_eq!(of(life(0, 90, 0, 100)), [0, 1, 2, 4, 5]);
         assert_eq!(of(life(0, 90, 0, 101)), [0; 0], "its number has come again");
     }
+
+    #[test]
+    fn each_command_has_a_mark_of_its_own_and_its_note_beside_the_journal() {
+        let (home, running) = running();
+        let [one, other] = [(); 2].map(|()| running.note_place().unwrap());
+        assert_eq!([&one.0, &other.0], [&running.directory.path("7.running"); 2]);
+        assert!(one.0.starts_with(home.path().canonicalize().unwrap()));
+        assert!(one.1 != other.1 && one.1.len() == 16, "{} {}", one.1, other.1);
+    }
 }
