@@ -54,17 +54,26 @@ fn of_errors_about_files_of_every_kind() {
         format!("BYTE UNIX Benchmarks (Version 5)\n{PLANT} {PLANT} lps (1 samples)\n"),
     );
     home.file("profile.json", format!("{{\"{ESCAPED}\": 1}}"));
+    home.file("kind.json", format!("{{\"kind\":\"{ESCAPED}\"}}"));
+    home.file("raw.0", format!("Simple syscall: {PLANT} microseconds\n"));
+    home.file(
+        "failed.json",
+        format!(r#"{{"results":[{{"command":"{ESCAPED}","mean":1.0,"exit_codes":[1]}}]}}"#),
+    );
     let compare = |suite: &'static str| ["compare", "none", "-w", suite];
     run_both(&home, &compare("unknown.toml"), "pwned");
     run_both(&home, &compare("key.toml"), "pwned");
     run_both(&home, &compare("raw.toml"), "raw.toml");
-    for name in ["action.json", "broken.json"] {
+    for name in ["action.json", "broken.json", "kind.json"] {
         run_both(&home, &["compare", &format!("seccomp:profile={name}"), "-w", "getppid"], name);
     }
     for name in
         ["schema.json", "broken.json", "table.csv", "twice.csv", "perf.csv", "unixbench.txt"]
     {
         run_both(&home, &["import", name], name);
+    }
+    for name in ["raw.0", "failed.json"] {
+        run_both(&home, &["import", name], "pwned");
     }
     run_both(&home, &["import", "--format", "perf", "perf.csv"], "pwned");
     run_both(&home, &["rules", "nowhere", "--profile", "profile.json"], "profile.json");
@@ -112,6 +121,11 @@ fn of_what_is_stored_in_every_report() {
     for dialect in ["smalley", "unixbench", "lmbench", "nitzberg", "whitcher"] {
         run_both(&home, &["show", &id, "--as", dialect], "");
     }
+    let run = |host: &str| {
+        format!("[lmbench3.0 results for Linux {host} 6]\nSimple syscall: 1 microseconds\n")
+    };
+    home.file("hosts.0", run(PLANT) + &run("b"));
+    run_both(&home, &["import", "hosts.0"], "pwned");
     // A database that another program has written to, and one that is broken in a way that SQLite quotes.
     let database = home.open_database();
     let change = format!(

@@ -1,15 +1,15 @@
-//! What a line in a rule file is that is no rule: rules are often handed on within scripts, templates and
+//! Names of lines in a rule file that are no rules: people hand rules on within scripts, templates and
 //! pages.
 
 /// Words that begin a line of a shell script. `auditctl` and others may have a path.
-const OF_A_SHELL: &str = "auditctl augenrules sudo cat echo printf tee if then else elif fi for while do done \
-    case esac function export set exit source return local rm cp mv mkdir chmod chown sed grep service \
-    systemctl EOF";
+const OF_A_SHELL: &str = "auditctl augenrules sudo cat echo printf tee if then else elif fi for while do \
+    done case esac function export set exit source return local rm cp mv mkdir chmod chown sed grep \
+    service systemctl EOF";
 
-const TEMPLATE: &str = "it has a placeholder of a template, such as `{{ … }}`: give weigh the finished file, or \
-    what `auditctl -l` prints on a host that has these rules";
-const SHELL: &str = "it is a line of a shell script: give weigh the rules alone, or what `auditctl -l` prints \
-    after the script";
+const TEMPLATE: &str = "it has a placeholder of a template, such as `{{ … }}`: give weigh the finished \
+    file, or what `auditctl -l` prints on a host that has these rules";
+const SHELL: &str = "it is a line of a shell script: give weigh the rules alone, or what `auditctl -l` \
+    prints after the script";
 const YAML: &str = "it is a line of YAML: give weigh the file of rules that is made of it";
 const SETTING: &str = "it is a setting, as in auditd.conf, and not a rule";
 const MARKUP: &str =
@@ -25,7 +25,7 @@ pub(crate) fn placeholder(text: &str) -> Option<&'static str> {
     ["{{", "{%", "<%", "${", "$("].iter().any(|mark| text.contains(mark)).then_some(TEMPLATE)
 }
 
-/// What a line is that is neither a rule nor an option of `auditctl`.
+/// Names a line that is neither a rule nor an option of `auditctl`.
 pub(crate) fn described(text: &str) -> &'static str {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_of_yaml = first == "-" || first == "---" || (first.len() > 1 && first.ends_with(':'));

@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::rewrite::{Proposal, options, written};
 use super::rule::field;
 use super::rule_fields::{Action, Decoded, Field, RuleList};
 use super::rule_set::{MAX_LINE_BYTES, RuleLine};
+use super::rule_words::{RuleWords, written};
 
 /// All of a rule but its system calls.
 type Shape = (Action, Vec<Field>);
@@ -14,21 +14,29 @@ type Shape = (Action, Vec<Field>);
 /// Lines that become one rule, where the first of them stands.
 struct Group {
     lines: Vec<usize>,
+    /// Words of the first line.
+    words: RuleWords,
+    /// Calls of all lines, as they are written.
     calls: Vec<String>,
 }
 
-/// Proposes to merge all rules that differ only in their system calls.
+/// Index of a line, and what takes its place.
+type Replaced = (usize, Vec<String>);
+
+/// Merges all rules that differ only in their system calls: a title, the lines, and what takes the place of
+/// each.
 ///
 /// A rule moves to the place of the first of its group. So it joins a group only if no rule in between could
 /// have decided about one of its calls before it: with another action, or under another key.
-pub(crate) fn merged_calls(lines: &[RuleLine]) -> Option<Proposal> {
+pub(crate) fn merged_calls(lines: &[RuleLine]) -> Option<(String, Vec<Replaced>)> {
     let rules: Vec<Vec<Decoded>> =
         lines.iter().map(|line| line.rules.iter().map(|rule| rule.decode()).collect()).collect();
     let mut groups: Vec<Group> = Vec::new();
     let mut open: HashMap<Shape, usize> = HashMap::new();
     let mut group_of: Vec<Option<usize>> = vec![None; lines.len()];
     for (index, line) in lines.iter().enumerate() {
-        let Some((rule, calls)) = of_listed_calls(line, &rules[index]) else { continue };
+        let Some((rule, words)) = of_listed_calls(line, &rules[index]) else { continue };
+        let calls = calls(&words);
         let shape = (rule.action, rule.fields.clone());
         let joined = open.get(&shape).copied().filter(|group| {
             let between = groups[*group].lines[0] + 1..index;
@@ -36,7 +44,7 @@ pub(crate) fn merged_calls(lines: &[RuleLine]) -> Option<Proposal> {
             !others.any(|other| rules[other].iter().any(|other| decides_before(other, rule)))
         });
         let group = joined.unwrap_or_else(|| {
-            groups.push(Group { lines: Vec::new(), calls: Vec::new() });
+            groups.push(Group { lines: Vec::new(), words, calls: Vec::new() });
             groups.len() - 1
         });
         open.insert(shape, group);
@@ -49,29 +57,30 @@ pub(crate) fn merged_calls(lines: &[RuleLine]) -> Option<Proposal> {
     let merged = groups.iter().flat_map(|group| {
         let first = group.lines[0];
         let others = group.lines[1..].iter().map(|line| (*line, Vec::new()));
-        std::iter::once((first, of_all_calls(&lines[first].text, &group.calls))).chain(others)
+        std::iter::once((first, of_all_calls(&group.words, &group.calls))).chain(others)
     });
-    let merged: Vec<(usize, Vec<String>)> = merged.collect();
+    let merged: Vec<Replaced> = merged.collect();
     let with: usize = merged.iter().map(|(_, with)| with.len()).sum();
     let title =
         format!("merge {replaced} rules that differ only in their system calls into {with}");
-    (!merged.is_empty()).then(|| Proposal::replacing(title, merged))
+    (!merged.is_empty()).then_some((title, merged))
 }
 
-/// The rule of a line that lists its system calls, and the calls as they are written.
-fn of_listed_calls<'a>(
-    line: &RuleLine,
-    rules: &'a [Decoded],
-) -> Option<(&'a Decoded, Vec<String>)> {
+/// The rule of a line that lists its system calls, and its words.
+fn of_listed_calls<'a>(line: &RuleLine, rules: &'a [Decoded]) -> Option<(&'a Decoded, RuleWords)> {
     let [rule] = rules else { return None };
     let is_plain = rule.list == RuleList::Exit && !rule.syscalls.is_all();
     if !is_plain || line.is_prepended || line.is_confined {
         return None;
     }
-    let options = options(&line.text);
-    let calls = options.iter().filter(|(option, _)| *option == "-S");
-    let calls = calls.flat_map(|(_, value)| value.split(',')).map(str::to_owned).collect();
-    Some((rule, calls))
+    // What was loaded can be parsed.
+    let words = RuleWords::parse(&line.text).ok()?;
+    Some((rule, words))
+}
+
+fn calls(words: &RuleWords) -> Vec<String> {
+    let listed = words.options().iter().filter(|(option, _)| *option == "-S");
+    listed.flat_map(|(_, value)| value.split(',')).map(str::to_owned).collect()
 }
 
 /// Returns true if the first of two rules, where it stands before the other, could take an event from it:
@@ -88,12 +97,11 @@ fn decides_before(first: &Decoded, rule: &Decoded) -> bool {
 }
 
 /// The line with all of these system calls; more lines, where it would be too long for `auditctl -R`.
-fn of_all_calls(text: &str, calls: &[String]) -> Vec<String> {
-    let options = options(text);
+fn of_all_calls(first: &RuleWords, calls: &[String]) -> Vec<String> {
     let with = |calls: &[&str]| {
         let mut words: Vec<String> = Vec::new();
         let mut is_listed = false;
-        for (option, value) in &options {
+        for (option, value) in first.options() {
             match *option {
                 "-S" if is_listed => {}
                 "-S" => {
@@ -145,21 +153,21 @@ mod tests {
         line(&text, Rule::always_exit_of(&[number], loginuid))
     }
 
+    /// The merged lines; empty if nothing can be merged.
+    fn merged(lines: &[RuleLine]) -> Vec<Replaced> {
+        merged_calls(lines).map_or(Vec::new(), |(_, merged)| merged)
+    }
+
     #[test]
     fn one_rule_per_call_becomes_one_rule_where_the_first_stood() {
         let lines = [of_call(2, 7), of_call(3, 8), of_call(4, 7), of_call(5, 8), of_call(6, 7)];
-        let proposal = merged_calls(&lines).unwrap();
-        assert_eq!(proposal.replaces, [0, 2, 4, 1, 3]);
-        assert_eq!(proposal.with_each, [1, 0, 0, 1, 0]);
-        assert_eq!(
-            proposal.with,
-            [
-                "-a always,exit -F arch=b64 -S 2,4,6 -F auid=7",
-                "-a always,exit -F arch=b64 -S 3,5 -F auid=8"
-            ]
-        );
-        assert!(proposal.merges() && proposal.gives_up.is_none());
-        assert_eq!(proposal.title, "merge 5 rules that differ only in their system calls into 2");
+        let (title, merged) = merged_calls(&lines).unwrap();
+        assert_eq!(title, "merge 5 rules that differ only in their system calls into 2");
+        let [sevens, eights] = [(7, "2,4,6"), (8, "3,5")].map(|(auid, calls)| {
+            vec![format!("-a always,exit -F arch=b64 -S {calls} -F auid={auid}")]
+        });
+        let gone = Vec::new;
+        assert_eq!(merged, [(0, sevens), (2, gone()), (4, gone()), (1, eights), (3, gone())]);
         assert_eq!(merged_calls(&lines[..2]), None);
     }
 
@@ -170,16 +178,14 @@ mod tests {
             of("-a always,exit -S open -F auid=7 -S 3,4 -k a\\ b", &[2, 3, 4]),
             of("-a always,exit -S 4 -S 5 -F auid=7 -k a\\ b", &[4, 5]),
         ];
-        let with = merged_calls(&lines).unwrap().with;
-        assert_eq!(with, ["-a always,exit -S open,3,4,5 -F auid=7 -k a\\ b"]);
+        assert_eq!(merged(&lines)[0].1, ["-a always,exit -S open,3,4,5 -F auid=7 -k a\\ b"]);
     }
 
     #[test]
     fn no_rule_passes_one_that_could_decide_before_it() {
         let all = Rule::always_exit(9, "another");
-        let between = |rule: Rule| {
-            merged_calls(&[of_call(2, 7), line("-a x", rule), of_call(4, 7)]).is_some()
-        };
+        let between =
+            |rule: Rule| !merged(&[of_call(2, 7), line("-a x", rule), of_call(4, 7)]).is_empty();
         assert!(!between(all.clone()), "it would be recorded under this key");
         assert!(between(Rule::always_exit_of(&[3, 5], 9)), "another call");
         assert!(between(Rule::always_exit_of(&[4], 9)), "as that has no key either");
@@ -187,7 +193,7 @@ mod tests {
         assert!(between(watch), "found by its file");
         // What follows such a rule forms a group of its own.
         let lines = [of_call(2, 7), line("-a x", all), of_call(4, 7), of_call(5, 7)];
-        assert_eq!(merged_calls(&lines).unwrap().replaces, [2, 3]);
+        assert!(merged(&lines).iter().map(|(line, _)| *line).eq([2, 3]));
     }
 
     #[test]
@@ -206,7 +212,8 @@ mod tests {
     #[test]
     fn no_merged_line_is_too_long_for_auditctl() {
         let calls: Vec<String> = (0..2000).map(|call| format!("call-{call}")).collect();
-        let lines = of_all_calls("-a always,exit -F arch=b64 -S call-0 -k key", &calls);
+        let first = RuleWords::parse("-a always,exit -F arch=b64 -S call-0 -k key").unwrap();
+        let lines = of_all_calls(&first, &calls);
         assert!(lines.len() == 4 && lines.iter().all(|line| line.len() <= MAX_LINE_BYTES));
         let named = lines.iter().flat_map(|line| line.split([' ', ',']));
         assert_eq!(named.filter(|word| word.starts_with("call-")).count(), 2000);

@@ -5,7 +5,7 @@ use super::perm_calls::{NEWEST_KERNEL, calls};
 use super::rule::{Rule, field};
 use super::rule_fields::{Action, Decoded, RuleList};
 use super::rule_set::RuleLine;
-use super::rule_words::{RuleWords, escaped};
+use super::rule_words::{RuleWords, escaped, written};
 
 /// Bits of the kernel's `perm=`, by the letters of `auditctl -p`.
 const PERMS: [(char, u32); 4] = [('r', 4), ('w', 2), ('x', 1), ('a', 8)];
@@ -33,7 +33,7 @@ pub struct Proposal {
 
 impl Proposal {
     /// Lines, and what takes the place of each; it loses nothing.
-    pub(crate) fn replacing(title: String, lines: Vec<(usize, Vec<String>)>) -> Proposal {
+    fn replacing(title: String, lines: Vec<(usize, Vec<String>)>) -> Proposal {
         Proposal {
             title,
             replaces: lines.iter().map(|(line, _)| *line).collect(),
@@ -67,7 +67,7 @@ pub fn proposals(lines: &[RuleLine], host: &[Rule], hot_calls: &[(&str, u32)]) -
     if cfg!(target_arch = "x86_64") {
         proposals.extend(listed_calls(lines));
     }
-    proposals.extend(merged_calls(lines));
+    proposals.extend(merged_calls(lines).map(|(title, with)| Proposal::replacing(title, with)));
     proposals.extend(cheap_conditions_first(lines));
     proposals.extend(exempt_tmpfs(&rules, &host));
     proposals.extend(exempt_calls(&rules, &host, hot_calls));
@@ -163,13 +163,8 @@ fn trimmed(path: &str) -> &str {
 }
 
 /// The options of a line and their values, as they are when it is loaded; none of what is no rule.
-pub(crate) fn options(text: &str) -> Vec<(&'static str, String)> {
+fn options(text: &str) -> Vec<(&'static str, String)> {
     RuleWords::parse(text).map_or(Vec::new(), |words| words.options().to_vec())
-}
-
-/// An option and its value as a line has them.
-pub(crate) fn written(option: &str, value: &str) -> String {
-    format!("{option} {}", escaped(value))
 }
 
 /// The kernel stops at the first condition that does not hold, so what is quickly compared and

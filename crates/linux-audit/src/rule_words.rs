@@ -171,6 +171,11 @@ pub fn escaped(word: &str) -> String {
     word.replace('\\', r"\\").replace(' ', r"\ ")
 }
 
+/// An option and its value as a line has them.
+pub fn written(option: &str, value: &str) -> String {
+    format!("{option} {}", escaped(value))
+}
+
 /// Why a line that [`is_rule`] denies is passed over; `None` if it is no option of `auditctl` either.
 pub fn skip_reason(text: &str) -> Option<&'static str> {
     Some(match text.split(' ').next().unwrap_or_default() {
