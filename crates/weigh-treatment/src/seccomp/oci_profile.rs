@@ -28,8 +28,8 @@ pub struct Compiled {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct OciProfile {
-    pub(super) default_action: String,
+struct OciProfile {
+    default_action: String,
     default_errno_ret: Option<u16>,
     #[serde(default)]
     syscalls: Vec<OciRule>,

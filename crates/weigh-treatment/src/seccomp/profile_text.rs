@@ -4,8 +4,6 @@
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::oci_profile::OciProfile;
-
 /// Keys that tell the forms apart.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -18,22 +16,22 @@ struct Head {
 
 /// `config.json` of the OCI runtime specification.
 #[derive(Deserialize)]
-struct RuntimeConfig {
-    linux: LinuxConfig,
+struct RuntimeConfig<P> {
+    linux: LinuxConfig<P>,
 }
 
 #[derive(Deserialize)]
-struct LinuxConfig {
-    seccomp: Option<OciProfile>,
+struct LinuxConfig<P> {
+    seccomp: Option<P>,
 }
 
 /// An object of Kubernetes' security profiles operator.
 #[derive(Deserialize)]
-struct SeccompProfileObject {
-    spec: OciProfile,
+struct SeccompProfileObject<P> {
+    spec: P,
 }
 
-const SEE_POD: &str = "it names a profile, but contains none: give weigh the profile itself, which is below \
+const SEE_POD: &str = "which weigh does not read: give it the profile that this names, from \
     /var/lib/kubelet/seccomp on the node";
 const PROFILE_AS_JSON: &str =
     "a profile in the OCI's JSON, as `docker run --security-opt seccomp=FILE` takes it";
@@ -42,14 +40,14 @@ const PROFILE_AS_JSON: &str =
 ///
 /// # Errors
 /// A sentence that says what the file is instead, or what is wrong in it.
-pub(super) fn profile(text: &str) -> Result<(OciProfile, &'static str), String> {
+pub(super) fn profile<P: DeserializeOwned>(text: &str) -> Result<(P, &'static str), String> {
     let head: Head = serde_json::from_str(text).map_err(|error| match of_text(text) {
         Some(what) => what,
         None => broken(&error),
     })?;
     match head {
         Head { default_action: None, linux: Some(_), .. } => {
-            let config: RuntimeConfig = parsed(text)?;
+            let config: RuntimeConfig<P> = parsed(text)?;
             let profile = config.linux.seccomp.ok_or(
                 "this config.json has no linux.seccomp, so its container runs without a filter",
             )?;
@@ -57,10 +55,10 @@ pub(super) fn profile(text: &str) -> Result<(OciProfile, &'static str), String> 
         }
         Head { default_action: None, kind: Some(kind), spec, .. } => match kind.as_str() {
             "SeccompProfile" if spec.is_some() => {
-                let object: SeccompProfileObject = parsed(text)?;
+                let object: SeccompProfileObject<P> = parsed(text)?;
                 Ok((object.spec, "spec of a SeccompProfile: "))
             }
-            _ => Err(format!("this is an object of Kubernetes of the kind {kind:?}: {SEE_POD}")),
+            _ => Err(format!("this is an object of Kubernetes of the kind {kind:?}, {SEE_POD}")),
         },
         _ => Ok((parsed(text)?, "")),
     }
@@ -74,7 +72,7 @@ fn broken(error: &serde_json::Error) -> String {
     format!("{error}; is this a seccomp profile?")
 }
 
-/// What a text is that is no JSON.
+/// Names a text that is not JSON.
 fn of_text(text: &str) -> Option<String> {
     let mut lines = text
         .lines()
@@ -90,7 +88,7 @@ fn of_text(text: &str) -> Option<String> {
                 .into(),
         )
     } else if has("apiVersion:") {
-        Some(format!("this is YAML of Kubernetes: {SEE_POD}"))
+        Some(format!("this is YAML of Kubernetes, {SEE_POD}"))
     } else if has("SystemCallFilter=") {
         Some(format!(
             "this is a unit of systemd, whose SystemCallFilter= weigh does not read: write \
@@ -125,10 +123,16 @@ fn is_of_minijail(line: &str) -> bool {
 mod tests {
     use super::*;
 
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Simple {
+        default_action: String,
+    }
+
     const PROFILE: &str = r#"{"defaultAction":"A"}"#;
 
     fn read(text: &str) -> Result<(String, &'static str), String> {
-        profile(text).map(|(profile, rest)| (profile.default_action, rest))
+        profile::<Simple>(text).map(|(profile, rest)| (profile.default_action, rest))
     }
 
     #[test]
@@ -150,7 +154,7 @@ mod tests {
     fn what_is_not_read_is_named() {
         for (text, said) in [
             (r#"{"ociVersion":"1.0.2","linux":{}}"#, "this config.json has no linux.seccomp"),
-            (r#"{"apiVersion":"v1","kind":"Pod","spec":{}}"#, "of the kind \"Pod\": it names"),
+            (r#"{"apiVersion":"v1","kind":"Pod","spec":{}}"#, "of the kind \"Pod\", which"),
             ("apiVersion: v1\nkind: Pod\nspec:\n", "this is YAML of Kubernetes"),
             (
                 "---\napiVersion: x/v1\nkind: SeccompProfile\nspec:\n  defaultAction: A\n",
