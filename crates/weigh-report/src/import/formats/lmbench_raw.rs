@@ -17,7 +17,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     read: |text| read(text).map(Document::of),
 };
 
-/// What `lmbench` measures first; there is no header where the programs were run by hand.
+/// First line that `lmbench` measures. Programs that were run by hand print no header.
 const FIRST_TEST: &str = "Simple syscall: ";
 
 /// Lines of one figure, and the column of the summary that they are.
