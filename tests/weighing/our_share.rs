@@ -1,4 +1,4 @@
-//! What of the CPUs `weigh` may use: under `taskset`, and in a control group with a quota.
+//! The part of the CPUs that `weigh` may use: under `taskset`, and in a control group with a quota.
 
 use std::fs;
 use std::path::PathBuf;

@@ -79,7 +79,7 @@ pub struct Host<'a> {
     pub peaks: BTreeMap<RowId, [WorkId; 2]>,
     /// Why the pairs of a row cannot be interleaved.
     not_interleaved: BTreeMap<RowId, String>,
-    /// What the filter of an arm denies to a work.
+    /// Calls that the filter of an arm denies to a work, as evidence.
     denied: BTreeMap<(WorkId, ArmId), Evidence>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,

@@ -57,7 +57,7 @@ pub fn summarise(stored: &Stored) -> Summary {
     if results.iter().any(|row| row.metric == PATH_LENGTH) {
         warnings.insert(0, Warning::PathLengths);
     } else {
-        warnings.extend(disturbed::warning(&results));
+        warnings.extend(disturbed::warning(&results, &header.machine));
     }
     let versus = ranking::versus(stored, origin.as_ref(), &results);
     let of_servers = origin.and_then(|origin| of_servers(stored, origin.request));

@@ -31,7 +31,7 @@ pub struct Facts {
     pub cpu_model: String,
     /// `/sys/devices/system/cpu/online`; 0 when not known.
     pub cpus_online: usize,
-    /// What of these CPUs `weigh` and its workloads may use.
+    /// The part of these CPUs that `weigh` and its workloads may use.
     pub cpu_share: CpuShare,
     /// `MemTotal` of `/proc/meminfo`, in bytes; 0 when not known.
     pub memory_bytes: u64,

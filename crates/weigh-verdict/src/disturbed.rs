@@ -2,6 +2,7 @@
 //! marked, and kept: whoever drops what looks disturbed chooses his result.
 
 use paired::estimate::median;
+use weigh_model::facts::Facts;
 use weigh_model::result::summary::Row;
 use weigh_model::result::versus;
 use weigh_model::result::warning::Warning;
@@ -48,15 +49,16 @@ impl Judge {
     }
 }
 
-/// Returns a warning about disturbed pairs; `None` if no pair was disturbed.
-pub fn warning(rows: &[Row]) -> Option<Warning> {
+/// Returns a warning about disturbed pairs on this machine; `None` if no pair was disturbed.
+pub fn warning(rows: &[Row], machine: &Facts) -> Option<Warning> {
     let worst =
         rows.iter().max_by_key(|row| row.disturbed_pairs).filter(|row| row.disturbed_pairs > 0)?;
     let disturbed: usize = rows.iter().map(|row| row.disturbed_pairs).sum();
     let pairs: usize = rows.iter().map(|row| row.pairs).sum();
     let of_worst = [worst.disturbed_pairs, worst.pairs];
     let worst = versus::name(&worst.workload, &worst.treatment);
-    Some(Warning::Disturbed { disturbed, pairs, worst, of_worst })
+    let has_quota = machine.cpu_share.limiting_quota().is_some();
+    Some(Warning::Disturbed { disturbed, pairs, worst, of_worst, has_quota })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a seccomp filter says of a system call: the classic BPF of `include/uapi/linux/seccomp.h`, run as the
+//! Answers of a seccomp filter to system calls: the classic BPF of `include/uapi/linux/seccomp.h`, run as the
 //! kernel runs it, and a variant of the filter in which calls that it denies are announced to a supervisor.
 
 /// The fields of `struct sock_filter`: code, jump if true, jump if false, constant.

@@ -1,5 +1,5 @@
 //! The part of the CPUs that this process and its children may use. The standard library knows their number
-//! (`available_parallelism`), but neither the reason nor a fraction, and takes an unreadable file for no limit.
+//! (`available_parallelism`), but not the reason or a fraction. It takes an unreadable file for no limit.
 
 use std::collections::BTreeMap;
 use std::path::Path;

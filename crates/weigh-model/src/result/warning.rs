@@ -141,11 +141,20 @@ pub enum Warning {
     )]
     PathLengths,
     #[error(
-        "{disturbed} of {} were disturbed: other processes took the CPU, or heat slowed it (most in {}: \
+        "{disturbed} of {} were disturbed: other processes{} took the CPU, or heat slowed it (most in {}: \
          {} of {}). They are kept and counted; the CSV marks them.",
-        plural(*.pairs, "pair"), quoted(.worst), .of_worst[0], .of_worst[1]
+        plural(*.pairs, "pair"), if *.has_quota { " or the CPU quota" } else { "" }, quoted(.worst),
+        .of_worst[0], .of_worst[1]
     )]
-    Disturbed { disturbed: usize, pairs: usize, worst: String, of_worst: [usize; 2] },
+    Disturbed {
+        disturbed: usize,
+        pairs: usize,
+        worst: String,
+        of_worst: [usize; 2],
+        /// True if a quota limits weigh: waiting for its next period looks like waiting for others.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        has_quota: bool,
+    },
     #[error(
         "{}. Without the shell, the relative difference between the commands is larger than shown. Use -N to \
          execute them without a shell.",
@@ -248,7 +257,7 @@ mod tests {
         }
         let (declared, _) = include_str!("warning.rs").split_once("impl Warning").unwrap();
         let kinds = declared.matches("#[error(").count();
-        // Two kinds have two sentences each, and one has three.
-        assert_eq!(stored.len(), kinds + 4, "each kind is in warnings.json");
+        // Three kinds have two sentences each, and one has three.
+        assert_eq!(stored.len(), kinds + 5, "each kind is in warnings.json");
     }
 }

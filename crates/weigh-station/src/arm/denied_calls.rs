@@ -16,8 +16,8 @@ impl Arm {
         can_deny(&filter.program).then(|| filter.program.clone())
     }
 
-    /// Launches a job in a launcher of its own, whose filter counts what it denies. `None` if no filter of the
-    /// arm denies anything, or if the job needs servers, which such a launcher lacks.
+    /// Launches a job in a launcher of its own, whose filter counts what it denies. `None` if no filter of
+    /// the arm denies anything, or if the job needs servers, which such a launcher lacks.
     ///
     /// # Errors
     /// Where the launcher fails, or somebody interrupts.

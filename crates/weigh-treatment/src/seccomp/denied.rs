@@ -1,4 +1,4 @@
-//! What a filter denied, in words for a report.
+//! Denied system calls, in words for a report.
 
 use syscalls::Sysno;
 
@@ -8,7 +8,8 @@ use weigh_workload::setup::kind::denied_calls::DeniedCall;
 /// More names than this are a list that nobody reads.
 const MOST_NAMES: usize = 8;
 
-/// The calls, the most frequent first: `` `rseq` (EPERM; glibc works without it) ``. `None` if there are none.
+/// Lists the calls, the most frequent first: `` `rseq` (EPERM; glibc works without it) ``. Returns `None`
+/// without calls.
 pub fn in_words(calls: &[DeniedCall]) -> Option<String> {
     let mut calls: Vec<&DeniedCall> = calls.iter().collect();
     calls.sort_by_key(|call| std::cmp::Reverse(call.times));
@@ -34,7 +35,7 @@ fn one(call: &DeniedCall) -> String {
     }
 }
 
-/// What the program gets instead of the call.
+/// The answer that the program gets instead of the call.
 fn answer(action: u32) -> String {
     match action & libc::SECCOMP_RET_ACTION_FULL {
         libc::SECCOMP_RET_ERRNO => match (action & libc::SECCOMP_RET_DATA) as i32 {
