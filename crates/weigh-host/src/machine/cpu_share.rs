@@ -15,17 +15,17 @@ const HYBRID: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
 pub(super) fn read(root: &Path) -> CpuShare {
     let source = Source::new(root);
     let mut share = CpuShare::default();
-    let steps: [fn(&mut CpuShare, Source, &Path) -> Result<(), String>; 4] =
-        [read_allowed, read_niceness, read_quota, read_kinds];
-    for step in steps {
-        if let Err(problem) = step(&mut share, source, root) {
-            share.unreadable.push(problem);
-        }
-    }
+    let read = [
+        read_allowed(&mut share, source),
+        read_niceness(&mut share, source),
+        read_quota(&mut share, source, root),
+        read_kinds(&mut share, root),
+    ];
+    share.unreadable = read.into_iter().filter_map(Result::err).collect();
     share
 }
 
-fn read_allowed(share: &mut CpuShare, source: Source, _: &Path) -> Result<(), String> {
+fn read_allowed(share: &mut CpuShare, source: Source) -> Result<(), String> {
     const STATUS: &str = "/proc/self/status";
     let Some(status) = source.text_if_any(STATUS)? else { return Ok(()) };
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -41,7 +41,7 @@ fn read_allowed(share: &mut CpuShare, source: Source, _: &Path) -> Result<(), St
     Ok(())
 }
 
-fn read_niceness(share: &mut CpuShare, source: Source, _: &Path) -> Result<(), String> {
+fn read_niceness(share: &mut CpuShare, source: Source) -> Result<(), String> {
     const STAT: &str = "/proc/self/stat";
     let Some(stat) = source.text_if_any(STAT)? else { return Ok(()) };
     // proc_pid_stat(5): field 19, of which two are before the end of the name.
@@ -91,7 +91,7 @@ fn quota_of(source: Source, group: &str) -> Result<Option<(f64, String)>, String
     }
 }
 
-fn read_kinds(share: &mut CpuShare, _: Source, root: &Path) -> Result<(), String> {
+fn read_kinds(share: &mut CpuShare, root: &Path) -> Result<(), String> {
     let allowed = share.allowed.as_deref().and_then(cpus_of);
     let is_allowed = |cpu: &usize| allowed.as_ref().is_none_or(|allowed| allowed.contains(cpu));
     let of_kind = |kind: Vec<usize>| kind.into_iter().filter(is_allowed).collect::<Vec<_>>();
