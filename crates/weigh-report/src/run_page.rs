@@ -68,18 +68,19 @@ fn tables(report: &RunReport) -> Vec<(String, Table)> {
     flat.chain(net).chain(times).chain(profiles).collect()
 }
 
-/// Returns the title, in a line. A ramp and a grid show their answer, as it comes first.
+/// Returns the title, a sentence in a line. A ramp and a grid show their answer, as it comes first.
 pub fn title(report: &RunReport) -> String {
     if let Some(answer) = answers(report).into_iter().next() {
         return answer.replace('`', "");
     }
-    let count = match report.results.len() {
-        0 => "no measurement".to_owned(),
-        count => format::plural(count, "measurement"),
+    let place = match report.machine.hostname.as_str() {
+        "" => "on this machine".to_owned(),
+        host => format!("on {host}"),
     };
-    match report.machine.hostname.as_str() {
-        "" => format!("{count} of this machine"),
-        host => format!("{count} of {host}"),
+    match report.results.len() {
+        0 => format!("Nothing was measured {place}"),
+        1 => format!("1 measurement was taken {place}"),
+        count => format!("{} were taken {place}", format::plural(count, "measurement")),
     }
 }
 

@@ -337,7 +337,10 @@ mod tests {
             assert!(!text.contains("\n\n\n"), "there is an empty table: {text}");
             let report = report.into();
             let markdown = (markdown::FORMAT.render)(&report).unwrap();
-            assert!(markdown.contains("no measurement") && !markdown.contains("\n|"), "{markdown}");
+            assert!(
+                markdown.contains("Nothing was measured on") && !markdown.contains("\n|"),
+                "{markdown}"
+            );
             for format in [&markdown::FORMAT, &html::FORMAT, &junit::FORMAT] {
                 let text = (format.render)(&report).unwrap().replace("&#x2f;", "/");
                 assert!(text.contains(why), "{}: {text}", format.name);
