@@ -341,7 +341,10 @@ fn what_is_missing_is_told_before_anything_is_stored() {
         (&["compare", "cpus:99999"][..], "`cpus:99999`: takes a list of CPUs"),
         (&["compare", "cpus:1000"], "CPU 1000 does not exist or is offline"),
         (&["compare", "sysctl:vm.swapiness=10"], "this kernel has no such setting"),
-        (&["compare", "vm:kernel=no-such-package-7", "--base", "vm"], "no-such-package-7"),
+        (
+            &["compare", "vm:kernel=no-such-7", "--base", "vm:audit,kernel=no-such-7"],
+            "the kernel no-such-7: apt",
+        ),
         (&["compare", "rootfs:no/such.tar"], "no/such.tar"),
         (&["compare", "fs:dir=no/such"], "no such directory"),
         (

@@ -78,11 +78,10 @@ fn fresh(directory: &Path, what: &str) -> io::Result<PathBuf> {
 /// # Errors
 /// A sentence that says what is missing, with what gets it.
 pub fn check_material(options: &GuestOptions) -> Result<(), String> {
-    for (name, _) in PROGRAMS {
-        program(name)?;
-    }
+    // What was typed comes first, as it may be wrong wherever it is run.
     GuestKernel::check(options.kernel.as_deref())?;
-    Image::check(options.root.as_deref())
+    Image::check(options.root.as_deref())?;
+    PROGRAMS.into_iter().try_for_each(|(name, _)| program(name).map(drop))
 }
 
 /// Makes all ready that it takes to boot a guest again and again, and finds out whether there is KVM where
