@@ -41,8 +41,14 @@ fn a_sweep_is_a_table_in_the_text_and_a_curve_in_the_html() {
     let _turn = Turn::share();
     let home = Home::new();
     let page = home.path("r.html");
-    let names =
-        ["lat-mem-rd-64-4k", "lat-mem-rd-64-64k", "lat-mem-rd-random-4k", "lat-mem-rd-random-64k"];
+    let names = [
+        "lat-mem-rd-64-4k",
+        "lat-mem-rd-64-16k",
+        "lat-mem-rd-64-64k",
+        "lat-mem-rd-random-4k",
+        "lat-mem-rd-random-16k",
+        "lat-mem-rd-random-64k",
+    ];
     let arguments = [&["run", "--html", page.to_str().unwrap()][..], &names, &SHORT].concat();
     let text = home.succeed(&arguments);
     text.assert_says(&[
@@ -72,6 +78,8 @@ fn a_comparison_of_a_sweep_has_a_chart_of_its_effects() {
         "-w",
         "lat-fs-4k",
         "-w",
+        "lat-fs-10k",
+        "-w",
         "getppid",
         "--pairs",
         "8",
@@ -86,7 +94,7 @@ fn a_comparison_of_a_sweep_has_a_chart_of_its_effects() {
     let report: Value = serde_json::from_slice(&fs::read(home.path("r.json")).unwrap()).unwrap();
     assert_eq!(report["results"][0]["series"], "file creation and removal");
     assert_eq!(
-        (&report["results"][0]["x"], &report["results"][2].get("x")),
+        (&report["results"][0]["x"], &report["results"][3].get("x")),
         (&1024.0.into(), &None)
     );
     let html = fs::read_to_string(home.path("r.html")).unwrap();

@@ -85,7 +85,8 @@ fn in_a_pipe_no_text_is_cut_and_the_result_is_there_once() {
         let shown = home.succeed(&["show", &id]).stdout;
         assert!(!shown.contains('…'), "{id}: {shown}");
         let was: Value = serde_json::from_str(&was).unwrap();
-        if was["results"].as_array().is_some_and(|rows| !rows.is_empty()) {
+        // Other reports begin with a table.
+        if was["schema"].as_str().unwrap().starts_with("weighbridge/experiment/") {
             let first = shown.lines().next().unwrap();
             assert_eq!(shown.matches(first).count(), 1, "{id}: {shown}");
         }

@@ -241,7 +241,7 @@ fn counted(s: &Summary, quantity: &EvidenceQuantity) -> Vec<String> {
 pub struct KeyNumber {
     pub title: String,
     pub value: String,
-    /// What the number is of; may be empty.
+    /// Scope of the number; may be empty.
     pub remark: String,
 }
 

@@ -33,7 +33,7 @@ pub fn workloads(s: &Summary) -> Vec<&WorkName> {
     workloads
 }
 
-/// What each factor does, and all of them together: for each of a few workloads, or counted.
+/// Sentences on each factor and their interactions: for each of a few workloads, or counted.
 pub fn sentences(s: &Summary) -> Vec<String> {
     let workloads = workloads(s);
     if workloads.len() > MOST_SENTENCES {
@@ -135,7 +135,8 @@ mod tests {
         assert_eq!(
             sentences(&s),
             ["Effects on `getppid`: `seccomp` −20.0 % [−21.0, −19.0] (slower); `nice:5` −25.0 % \
-              [−26.0, −24.0] (slower); `seccomp` × `nice:5` 0.00 % [−0.50, +0.50] (no interaction beyond 1 %)."]
+              [−26.0, −24.0] (slower); `seccomp` × `nice:5` 0.00 % [−0.50, +0.50] \
+              (no interaction beyond 1 %)."]
         );
         s.effects[1].verdict = Verdict::Inconclusive;
         assert!(sentences(&s)[0].contains("; `nice:5` inconclusive; "), "{:?}", sentences(&s));
@@ -151,7 +152,8 @@ mod tests {
         assert_eq!(
             sentences(&s),
             [
-                "Of 3 workloads: `seccomp` matters in 1, `nice:5` matters in 1, `seccomp` × `nice:5` interact in 0."
+                "Of 3 workloads: `seccomp` matters in 1, `nice:5` matters in 1, `seccomp` × `nice:5` \
+                 interact in 0."
             ]
         );
     }

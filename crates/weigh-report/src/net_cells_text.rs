@@ -1,7 +1,6 @@
 //! Results of a grid of network cells besides its score, as tables.
 //! The tables are of requests, streams, datagrams, CPU time, and the cells that did not run as usual.
 
-use crate::net_text::{SIZE, size};
 use crate::table::{Align, Table};
 use weigh_model::format;
 use weigh_model::result::btu::Means;
@@ -89,6 +88,14 @@ fn processor(net: &NetAnswers) -> Table {
         vec![size(&class.name, class.bytes), own_alone, peer_alone, own_beside, peer_beside]
     };
     Table::new(columns, net.classes.iter().map(row).collect())
+}
+
+/// The heading over [`size`].
+pub const SIZE: &str = "size of a write";
+
+/// A class of applications by what distinguishes it, with the paper's name for it.
+pub fn size(name: &str, bytes: u32) -> String {
+    format!("{} ({})", format::bytes(f64::from(bytes)), format::label(name))
 }
 
 fn abnormal(net: &NetAnswers) -> Table {

@@ -1,6 +1,6 @@
 //! Result of a grid of network cells, in sentences and tables.
 
-use crate::net_cells_text;
+use crate::net_cells_text::{self, SIZE, size};
 use crate::table::{Align, Table};
 use paired::looks;
 use weigh_model::format;
@@ -142,14 +142,6 @@ fn components(
         cells
     };
     Table::new(columns, net.classes.iter().map(row).collect())
-}
-
-/// The heading over [`size`].
-pub const SIZE: &str = "size of a write";
-
-/// A class of applications by what distinguishes it, with the paper's name for it.
-pub fn size(name: &str, bytes: u32) -> String {
-    format!("{} ({})", format::bytes(f64::from(bytes)), format::label(name))
 }
 
 /// A component of the paper in plain words.

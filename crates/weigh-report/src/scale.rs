@@ -72,7 +72,7 @@ impl EffectScale {
         EffectScale::new(spans, margin_pct, f64::INFINITY)
     }
 
-    /// The same for a wide picture: from −50 % on, the axis is the factor.
+    /// An axis for a wide picture: from −50 % on, it is the factor.
     pub fn with_factors(spans: impl IntoIterator<Item = Span>, margin_pct: f64) -> EffectScale {
         EffectScale::new(spans, margin_pct, -log_ratio(HALF_PCT))
     }

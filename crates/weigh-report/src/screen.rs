@@ -21,7 +21,7 @@ impl Room {
         self.cut == usize::MAX
     }
 
-    /// The same, but no narrower than this.
+    /// Room that is no narrower than this.
     pub fn at_least(self, columns: usize) -> Room {
         Room { wrap: self.wrap.max(columns), cut: self.cut.max(columns) }
     }

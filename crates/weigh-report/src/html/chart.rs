@@ -76,7 +76,7 @@ pub fn stacked(charts: &[Chart]) -> Option<Value> {
     charts.iter().any(Chart::has_shape).then(|| figure(&panels, PictureOf::default()))
 }
 
-/// The same numbers as a table, for charts of the same places without a shape.
+/// A table with the numbers of charts of the same places, for those without a shape.
 pub fn table(charts: &[Chart]) -> Table {
     let of_curves = |chart: &Chart| -> Vec<String> {
         let title = chart.y_title();
@@ -100,8 +100,14 @@ pub fn table(charts: &[Chart]) -> Table {
             point.map(|point| value_text(point, &chart.quantity)).unwrap_or_default()
         };
         let curves = charts.iter().flat_map(|chart| chart.curves.iter().map(move |c| (chart, c)));
-        let marks = charts.iter().flat_map(|chart| &chart.marks).filter(|mark| mark.x == x);
-        let marks: Vec<String> = marks.map(|mark| format::label(&mark.text)).collect();
+        let marks = charts.iter().flat_map(|chart| chart.marks.iter().map(move |m| (chart, m)));
+        let marks: Vec<String> = marks
+            .filter(|(_, mark)| mark.x == x)
+            .map(|(chart, mark)| match mark.curve.and_then(|curve| chart.curves.get(curve)) {
+                Some(curve) => format::label(&format!("{} ({})", mark.text, chart.label(curve))),
+                None => format::label(&mark.text),
+            })
+            .collect();
         let cells = std::iter::once(x_text(x, x_unit)).chain(curves.map(cell));
         cells.chain([marks.join(", ")]).collect()
     };
@@ -409,6 +415,17 @@ mod tests {
         let table = table(&charts);
         assert_eq!((table.columns.len(), table.rows.len()), (5, 2), "{table:?}");
         assert!(table.rows.iter().flatten().all(|cell| !cell.is_empty()), "{table:?}");
+        let mut marked = charts;
+        marked[0].marks.push(ChartMark {
+            text: "peak".into(),
+            note: String::new(),
+            x: 16.0,
+            low: 16.0,
+            high: 16.0,
+            y: None,
+            curve: Some(1),
+        });
+        assert_eq!(self::table(&marked).rows[0].last().unwrap(), "peak (c1)");
     }
 
     #[test]
