@@ -60,6 +60,22 @@ fn two_processes_take_turns_and_time_as_many_slices() {
     }
 }
 
+/// A hundred slices of `shell8` would take five seconds and more.
+#[test]
+fn a_pair_whose_slices_take_too_long_ends_early_with_as_many_of_each() {
+    let _turn = Turn::share();
+    let bench = Bench::new();
+    let second = bench.start(1, "shell8", &["--target-ms", "60000"]);
+    let first = bench.start(0, "shell8", &["--target-ms", "60000"]);
+    let samples = [first, second].map(|running| running.finish().json());
+    let [of_first, of_second] = samples.each_ref().map(|sample| slices(sample).len());
+    assert_eq!(of_first, of_second);
+    assert!((1..100).contains(&of_first), "{samples:#?}");
+    for sample in &samples {
+        assert_eq!(slices(sample).iter().sum::<u64>(), sample["elapsed_ns"].as_u64().unwrap());
+    }
+}
+
 /// Two processes of each, which wait for each other and are on the CPU that the turns are on.
 #[test]
 fn who_has_a_partner_takes_turns_with_it() {

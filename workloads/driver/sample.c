@@ -15,6 +15,9 @@
 /* What a build is called by who had it made from these sources; the one that is embedded has none. */
 extern const char weigh_build[] __attribute__((weak));
 
+/* A batch that should last milliseconds and takes so long was not preempted: it waits, and would again. */
+#define TOO_LONG_NS 1000000000ull
+
 static uint64_t total_operations;
 static uint64_t slice_ns[MAX_SLICES];
 
@@ -149,7 +152,8 @@ static uint64_t calibrate(uint64_t target_ns, bool grows)
 	uint64_t cold = time_batch(1);
 	for (;;) {
 		uint64_t elapsed = n == 1 && cold >= enough ? cold : time_batch(n);
-		if (elapsed >= enough && !(grows && n == 1 && elapsed >= target_ns / 4)) {
+		if (elapsed >= enough && elapsed < TOO_LONG_NS &&
+		    !(grows && n == 1 && elapsed >= target_ns / 4)) {
 			uint64_t again = time_batch(n);
 			if (again < elapsed)
 				elapsed = again;

@@ -37,6 +37,9 @@ struct turns {
 enum { LOOK_AGAIN_MS = 100, LONGEST_TURN_MS = 60000 };
 /* So many slices at least, also where one operation is longer than a slice should be. */
 enum { LEAST_SLICES = 8 };
+/* A pair has no more slices after so long: a slice that waits for others, such as for room in the kernel's
+ * queue of audit records, may take as long as ten thousand that do not. */
+enum { LONGEST_PAIR_MS = 2000 };
 /* After the other had the CPU, caches and predictors are its own: this share of a slice is not timed. */
 enum { WARM_UP_SHARE = 8 };
 /* From how much longer a part the length of a slice is told. */
@@ -282,6 +285,25 @@ static uint32_t choose_slices(const struct options *options, uint64_t slice_ns)
 	return (uint32_t)(slices + (MAX_SLICES - slices) % options->planted_every);
 }
 
+/* All slices of this process. True if the other, which has the last slice, ended the pair before all that
+ * were chosen: it is this one's turn then, and the other waits for none. */
+static bool time_slices(const struct options *options, uint64_t n, uint64_t *slice_ns, struct usage *used)
+{
+	const uint64_t end = now_ns() + LONGEST_PAIR_MS * 1000000ull;
+
+	for (uint32_t slice = 0; slice < turns->slices; slice++) {
+		if (slice)
+			stand_by();
+		if (slice >= turns->slices)
+			return true;
+		forget_branches();
+		slice_ns[slice] = time_slice(n, used);
+		if (side == 1 && now_ns() > end && (slice + 1) % options->planted_every == 0)
+			turns->slices = slice + 1;
+	}
+	return false;
+}
+
 void take_turns(const struct options *options)
 {
 	uint64_t slice_ns[MAX_SLICES], n;
@@ -301,17 +323,14 @@ void take_turns(const struct options *options)
 	hand_over();
 	begin_planting(options);
 	wait_for_turn();
-	for (uint32_t slice = 0; slice < turns->slices; slice++) {
-		if (slice)
-			stand_by();
-		forget_branches();
-		slice_ns[slice] = time_slice(n, &used);
-		sample.elapsed_ns += slice_ns[slice];
+	if (!time_slices(options, n, slice_ns, &used)) {
+		hand_over();
+		/* What follows is not to run beside the last slice of the other. */
+		if (side == 0)
+			wait_for_turn();
 	}
-	hand_over();
-	/* What follows is not to run beside the last slice of the other. */
-	if (side == 0)
-		wait_for_turn();
+	for (uint32_t slice = 0; slice < turns->slices; slice++)
+		sample.elapsed_ns += slice_ns[slice];
 	sample.operations = turns->slices * n;
 	end_planting(options, &sample);
 	end_sample(&sample, (struct usage){0}, used);
