@@ -131,12 +131,13 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// Value for `--budget` that suffices for `seconds`, with a reserve of a fifth: `20s`, `4m`.
+/// Value for `--budget` that suffices for `seconds`, with a reserve of a fifth: `20s`, `4m`, `3h`.
 pub fn budget(seconds: f64) -> String {
     let seconds = 1.2 * seconds.max(1.0);
     match seconds {
         seconds if seconds <= 90.0 => format!("{:.0}s", (seconds / 10.0).ceil() * 10.0),
-        seconds => format!("{:.0}m", (seconds / 60.0).ceil()),
+        seconds if seconds <= 7200.0 => format!("{:.0}m", (seconds / 60.0).ceil()),
+        seconds => format!("{:.0}h", (seconds / 3600.0).ceil()),
     }
 }
 
