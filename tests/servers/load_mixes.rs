@@ -167,7 +167,7 @@ fn a_profiler_looks_at_the_users_and_costs_no_result() {
     let home = Home::new();
     home.file("mine.toml", "name = \"mine\"\nsummary = \"\"\n[tests]\nstat = 3\nfstime = 1\n");
     let run = |profiler: &str| {
-        let arguments = ["load", "./mine.toml", "--users", "2", "--budget", "1s", "--profiler"];
+        let arguments = ["load", "./mine.toml", "--users", "2", "--budget", "3s", "--profiler"];
         let outcome = home.succeed(&[&arguments[..], &[profiler]].concat());
         (outcome, home.json())
     };

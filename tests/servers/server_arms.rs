@@ -252,7 +252,7 @@ fn a_lost_insert_of_a_durable_database_gives_no_rate() {
     );
     let fixture = "mariadb:relaxed,revived";
     let command =
-        ["compare", "none", "--fixture", fixture, "--budget", "3s", "--", "sh", "-c", &script];
+        ["compare", "none", "--fixture", fixture, "--budget", "30s", "--", "sh", "-c", &script];
     let outcome = home.run(&command);
     let said = fs::read_to_string(home.path("said")).unwrap_or_default();
     assert!(said.contains("a crash that took acknowledged inserts"), "{said}: {outcome:#?}");

@@ -96,7 +96,7 @@ fn what_the_server_used_is_in_the_cpu_time() {
         "ran() {{ cut -d ' ' -f 1 /proc/$WEIGH_SERVERS/schedstat; }}; \
          ran >before && {run} >both && ran >after && env -u WEIGH_SERVERS {run} >client"
     );
-    let command = ["compare", "none", "--fixture", "redis", "--budget", "1s", "--"];
+    let command = ["compare", "none", "--fixture", "redis", "--budget", "20s", "--"];
     let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
     let read = |file: &str| -> Value {
         let text = fs::read_to_string(home.path(file)).unwrap();
@@ -317,7 +317,7 @@ fn rows_that_are_lost_are_found_by_the_reconciliation() {
         program.display()
     );
     let command =
-        ["compare", "none", "--fixture", "mariadb", "--budget", "3s", "--", "sh", "-c", &script];
+        ["compare", "none", "--fixture", "mariadb", "--budget", "30s", "--", "sh", "-c", &script];
     let outcome = home.start(home.weigh(&command)).finish();
     let said = fs::read_to_string(home.path("said")).unwrap_or_default();
     let is_missed = ["the table has", "which was inserted"].iter().any(|part| said.contains(part));
@@ -334,7 +334,7 @@ fn a_second_client_sees_the_same_server() {
     let home = open_home();
     let script = "mariadb -N -u root -S ${WEIGH_DATABASE#mariadb:} weigh \
                   -e 'SELECT @@innodb_flush_log_at_trx_commit, @@skip_networking' >seen; ss -Htlnp >ports";
-    let command = ["compare", "none", "--fixture", "mariadb:relaxed", "--budget", "3s", "--"];
+    let command = ["compare", "none", "--fixture", "mariadb:relaxed", "--budget", "30s", "--"];
     let outcome = home.run(&[&command[..], &["sh", "-c", script]].concat());
     assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
     assert_eq!(fs::read_to_string(home.path("seen")).unwrap().trim(), "0\t1");
@@ -355,7 +355,7 @@ fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option
         let driver = home.workloads();
         let script = script.replace("DRIVER", &driver.display().to_string());
         let script = format!("{{ {script}; }} >seen 2>&1");
-        let command = ["compare", "none", "--fixture", fixture, "--budget", "1s", "--"];
+        let command = ["compare", "none", "--fixture", fixture, "--budget", "30s", "--"];
         let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
         let seen = fs::read_to_string(home.path("seen")).unwrap_or_default();
         assert!([Some(0), Some(3)].contains(&outcome.code), "{seen} {outcome:#?}");

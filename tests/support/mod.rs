@@ -54,11 +54,10 @@ pub fn number(variable: &str, default: usize) -> usize {
     std::env::var(variable).map_or(default, |number| number.parse().unwrap())
 }
 
-/// How many pairs where what is looked at is proved with each: the first, which is begun whatever the budget,
-/// and those that have the time; or eight.
+/// How many pairs where what is looked at is proved with each: those for which there is time, or eight.
 pub fn first_pairs() -> [&'static str; 2] {
     match hard(1, 8) {
-        1 => ["--budget", "1s"],
+        1 => ["--budget", "30s"],
         _ => ["--pairs", "8"],
     }
 }

@@ -5,6 +5,7 @@ mod support;
 
 mod aim;
 mod before_a_sample;
+mod budget_kept;
 mod build;
 mod busy_machine;
 mod calibrate;

@@ -112,13 +112,17 @@ impl Session<'_> {
     ///
     /// # Errors
     /// [`Stop::NextBoot`], where another boot is due.
-    pub(super) fn in_this_boot(&self, host: &mut Host) -> Result<(), Stop> {
+    pub(super) fn in_this_boot(
+        &self,
+        host: &mut Host,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
         let state = BootState::read().map_err(Stop::Failed)?;
         let Some(state) = state.filter(|state| state.experiment == *self.id) else {
             return Err(Stop::NextBoot);
         };
         if let Some(half) = state.here() {
-            self.measure_half(host, &half)?;
+            self.measure_half(host, &half, progress_sink)?;
         }
         let stored = self.store.load(self.id)?;
         if Halves::of(&stored).works.is_empty() {
@@ -132,11 +136,17 @@ impl Session<'_> {
 
     /// Measures a half of a pair, without works that already have a sample of it because the half
     /// was cut off.
-    fn measure_half(&self, host: &mut Host, half: &DueBoot) -> Result<(), Stop> {
+    fn measure_half(
+        &self,
+        host: &mut Host,
+        half: &DueBoot,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
         let DueBoot { round, arm, position } = *half;
         let lacking: BTreeSet<WorkId> =
             Halves::of(&self.store.load(self.id)?).lacking(half).collect();
-        let broken = host.try_all(|work, of| of != arm || !lacking.contains(&work))?;
+        let broken =
+            host.try_all(|work, of| of != arm || !lacking.contains(&work), progress_sink)?;
         let mut works: Vec<WorkId> =
             lacking.into_iter().filter(|work| !broken.contains(&(*work, arm))).collect();
         let mut coins = Coins::new(self.request.common.seed, SetId(0), round.0);

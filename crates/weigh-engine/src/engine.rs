@@ -59,6 +59,11 @@ pub fn run_set(
             if state.failure.is_some() || !state.can_begin_pair(left) {
                 continue;
             }
+            // Only the first pair of a row is begun whatever it takes.
+            if platform.time_left().is_zero() {
+                effects::judge(&mut rows, design);
+                return (rows, Err(Stop::OutOfTime));
+            }
             observer.begins(row);
             let baseline_first = coins.baseline_first();
             let measured =
@@ -265,18 +270,25 @@ mod tests {
         fails: Option<(WorkId, ArmId)>,
         stops_at: Option<usize>,
         failures: Vec<String>,
+        /// When nothing more is begun.
+        limit: Duration,
     }
 
     impl Fake {
         fn new(ratio: f64) -> Fake {
             let (slots, failures) = (Vec::new(), Vec::new());
-            Fake { now: Duration::ZERO, ratio, slots, fails: None, stops_at: None, failures }
+            let (now, limit) = (Duration::ZERO, Duration::MAX);
+            Fake { now, ratio, slots, fails: None, stops_at: None, failures, limit }
         }
     }
 
     impl Platform for Fake {
         fn elapsed(&self) -> Duration {
             self.now
+        }
+
+        fn time_left(&self) -> Duration {
+            self.limit.saturating_sub(self.now)
         }
 
         fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
@@ -378,6 +390,17 @@ mod tests {
         let coins = Coins::new(42, SetId(0), 0);
         let budget = Duration::from_secs(budget_s);
         run_set(rows, design, coins, SetId(0), &|_| budget, fake, &mut Nobody)
+    }
+
+    #[test]
+    fn the_first_pairs_end_with_the_time_and_the_rows_before_keep_theirs() {
+        let mut fake = Fake::new(0.5);
+        fake.limit = Duration::from_secs(1);
+        let (rows, result) = run(&mut fake, 20, &Design::default(), 0);
+        assert_eq!(result, Err(Stop::OutOfTime));
+        assert_eq!(fake.now, fake.limit, "a pair takes 200 ms");
+        assert_eq!(rows.iter().filter(|row| row.measured() == 1).count(), 5);
+        assert!(rows.iter().all(|row| row.failure.is_none()));
     }
 
     #[test]

@@ -26,8 +26,9 @@ use super::parse_sample::{Repeated, hold_readings, hold_unit};
 use super::platform::{
     PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop, one_after_the_other,
 };
-use super::request::Printout;
+use super::request::{Printout, ProgressSink, Taken};
 use super::row::RowKey;
+use super::time_limit::AFTER_BUDGET;
 use super::work::Work;
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;
@@ -83,6 +84,7 @@ pub struct Host<'a> {
     denied: BTreeMap<(WorkId, ArmId), Evidence>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
+    launches: u32,
 }
 
 /// Measured work, its place, and the store of its results.
@@ -101,6 +103,8 @@ pub struct MeasureConfig<'a> {
     pub metrics: &'a [Metric],
     /// How long a launch may last, where the user says so.
     pub timeout: Option<Duration>,
+    /// When the budget is spent, since the experiment began.
+    pub end: Option<Duration>,
     /// Per work: the unit of its samples in earlier sets and sessions, where it had any.
     pub units: Vec<Option<String>>,
     /// Lines to run around a command.
@@ -137,6 +141,7 @@ impl<'a> Host<'a> {
             not_interleaved: BTreeMap::new(),
             denied: BTreeMap::new(),
             idle_since: BTreeMap::new(),
+            launches: 0,
         };
         host.start_neutral(host.arms.context.interrupted)?;
         host.start_peers()?;
@@ -162,10 +167,14 @@ impl<'a> Host<'a> {
     pub fn try_all(
         &mut self,
         has_failed: impl Fn(WorkId, ArmId) -> bool,
+        progress_sink: &mut dyn ProgressSink,
     ) -> Result<Vec<RowId>, Stop> {
         let mut failed = Vec::new();
+        let (arms, of) = (self.arms.count(), self.site.works.len() * self.arms.count());
         for work in (0..self.site.works.len()).map(WorkId) {
             for arm in self.arms.ids().filter(|arm| !has_failed(work, *arm)) {
+                let (name, number) = (self.site.works[work].name(), work.0 * arms + arm.0 + 1);
+                progress_sink.took(&Taken::Trial { work: name, number, of });
                 let job = self.site.works[work].startup_job(self.arms.place(arm));
                 let tried = match &job {
                     Some(job) => self.start_once(work, arm, job),
@@ -221,16 +230,42 @@ impl<'a> Host<'a> {
         treated_arm: ArmId,
         job: &Job,
     ) -> Result<(Launched, Evidence, Disturbance), SampleError> {
-        let job = self.limited(job);
+        let job = self.limited(job)?;
+        self.launches += 1;
         let Proved { launched, evidence } = self.arms.launch(arm, treated_arm, &job)?;
+        self.check_ended(&launched)?;
         let disturbance = self.disturbance(arm, &launched);
         Ok((launched, evidence, disturbance))
     }
 
-    /// With the limit of time that was asked for.
-    fn limited(&self, job: &Job) -> Job {
-        let timeout_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
-        Job { timeout_ms, ..job.clone() }
+    /// With the limit of time that was asked for, and that of the budget.
+    fn limited(&self, job: &Job) -> Result<Job, SampleError> {
+        let own_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
+        let left = self.time_left();
+        if left.is_zero() {
+            return Err(SampleError::Stop(Stop::OutOfTime));
+        }
+        // Not before the time is over: what is killed then is not to blame.
+        let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+        Ok(Job { timeout_ms: own_ms.min(left_ms), ..job.clone() })
+    }
+
+    /// Checks that a launch was not killed because the budget was spent.
+    fn check_ended(&self, launched: &Launched) -> Result<(), SampleError> {
+        match launched.timed_out && self.time_left().is_zero() {
+            true => Err(SampleError::Stop(Stop::OutOfTime)),
+            false => Ok(()),
+        }
+    }
+
+    /// From now on the budget is no limit: what follows was asked for beside it, and is announced.
+    pub fn lift_limit(&mut self) {
+        self.site.end = None;
+    }
+
+    /// How long a launch took on average, with all that belongs to it.
+    pub fn mean_launch(&self) -> Duration {
+        self.site.started.elapsed() / self.launches.max(1)
     }
 
     /// Returns the disturbances of a launch in an arm.
@@ -280,6 +315,11 @@ impl<'a> Host<'a> {
 impl Platform for Host<'_> {
     fn elapsed(&self) -> Duration {
         self.site.before + self.site.started.elapsed()
+    }
+
+    fn time_left(&self) -> Duration {
+        let left = |end: Duration| (end + AFTER_BUDGET).saturating_sub(self.elapsed());
+        self.site.end.map_or(Duration::MAX, left)
     }
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {

@@ -111,6 +111,7 @@ impl Session<'_> {
                 before: self.earlier.elapsed,
                 sample_ms,
                 timeout: self.request.common.timeout,
+                end: self.end(),
                 units: units.clone(),
                 around: self.request.plan.comparison().map(|comparison| &comparison.around),
                 has_profiler: self.request.plan.profiler().is_some(),
@@ -133,6 +134,11 @@ impl Session<'_> {
                 .and_then(|()| host.run_setup())
                 .and_then(|()| host.measure_shell())
                 .and_then(|()| self.measure_set(&mut host, set, progress_sink));
+            let result = match result {
+                Err(Stop::OutOfTime) => self.end_in_time(&host, progress_sink),
+                other => other,
+            };
+            let is_over = host.time_left().is_zero();
             let result = result.and(host.clean_up(progress_sink));
             // Another set moves as much.
             sizes = host.take_sizes();
@@ -140,6 +146,9 @@ impl Session<'_> {
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;
+            if is_over {
+                break;
+            }
         }
         Ok(())
     }
@@ -204,7 +213,7 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         if are_boots(&self.request.common.arms) {
-            return self.in_this_boot(host);
+            return self.in_this_boot(host, progress_sink);
         }
         let has_failed = |work, arm| self.has_failed(work, arm);
         let servers: BTreeSet<&str> =
@@ -218,7 +227,7 @@ impl Session<'_> {
                 servers.into_iter().collect::<Vec<_>>().join(", ")
             ));
         }
-        let broken = host.try_all(has_failed)?;
+        let broken = host.try_all(has_failed, progress_sink)?;
         // What a server is, is known when it was started.
         if set == SetId(0) && self.earlier.sessions == 0 {
             host.store_facts()?;
@@ -331,7 +340,12 @@ impl Session<'_> {
         self.plans.extend(rows.iter().filter_map(plan));
         result.and_then(|()| self.check_results(&rows))?;
         if has_detail {
-            run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer)?;
+            let looked =
+                run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer);
+            match looked {
+                Ok(()) | Err(Stop::OutOfTime) => {}
+                Err(stop) => return Err(stop),
+            }
         }
         drop(observer);
         match set.0 + 1 == sets.end {

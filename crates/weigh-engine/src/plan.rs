@@ -112,7 +112,7 @@ pub struct MixPoint {
 /// Takes the samples that a plan asks for, until it is done.
 ///
 /// # Errors
-/// Where the experiment cannot go on.
+/// Where the experiment cannot go on; [`Stop::OutOfTime`] where the plan wants more than there is time for.
 pub fn drive(
     plan: &mut (impl Planner + ?Sized),
     platform: &mut impl Platform,
@@ -123,6 +123,9 @@ pub fn drive(
         let next = plan.next(platform.elapsed(), &mut events);
         deliver(&mut events, platform, progress_sink)?;
         let Some(slot) = next else { return Ok(()) };
+        if platform.time_left().is_zero() {
+            return Err(Stop::OutOfTime);
+        }
         let began = platform.elapsed();
         let found = match platform.sample(&slot) {
             Ok(readings) => Ok(readings),

@@ -154,6 +154,8 @@ pub enum Stop {
     /// It goes on when the machine was booted again.
     NextBoot,
     Interrupted,
+    /// The budget is spent: nothing more is begun, and what ran too long after it was killed.
+    OutOfTime,
     Failed(String),
     /// Nothing more can be kept, as on a full disk; what was kept before stands.
     NotKept(String),
@@ -163,6 +165,10 @@ pub enum Stop {
 pub trait Platform {
     /// Time since the experiment began.
     fn elapsed(&self) -> Duration;
+    /// How long a sample that begins now may last: see [`AFTER_BUDGET`](super::time_limit::AFTER_BUDGET).
+    fn time_left(&self) -> Duration {
+        Duration::MAX
+    }
     /// Measures a workload once, proves that its arm's treatment was in force, and keeps the sample.
     ///
     /// # Errors

@@ -28,6 +28,7 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let Some(line) = self.request.plan.profiler() else { return Ok(()) };
+        host.lift_limit();
         progress_sink.announce(&format!(
             "Profiling {}, in launches that do not count as samples.",
             format::plural(units.len(), "row")

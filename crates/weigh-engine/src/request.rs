@@ -501,7 +501,7 @@ impl Request {
     }
 
     /// Returns true if an arm is a guest that counts instructions.
-    fn has_guests(&self) -> bool {
+    pub(super) fn has_guests(&self) -> bool {
         self.common.arms.iter().any(|label| treatment::is_of_guest(label))
     }
 
@@ -618,6 +618,8 @@ pub enum Taken {
     LoadPoint { name: WorkName, jobs_per_min: f64, is_fresh: bool },
     /// Samples by which a peak is chosen, without the treatment and with it, as far as they were taken.
     Searched { name: WorkName, jobs_per_min: [Option<f64>; 2] },
+    /// The launch that tries a workload in an arm begins, as that number of so many.
+    Trial { work: WorkName, number: usize, of: usize },
 }
 
 /// Makes the treatments of an experiment's arms, which all have these fixtures too.

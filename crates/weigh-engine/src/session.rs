@@ -20,6 +20,7 @@ use super::provenance::{Provenance, check_machine};
 use super::request::{Common, Compared, Interleave, Passes, Plan, ProgressSink, Request};
 use super::resolve::{cells_of, load_points, resolve};
 use super::sweep::sweeps_of;
+use super::time_limit::check_budget;
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use weigh_model::format;
@@ -222,6 +223,9 @@ pub(super) fn conduct(
     let begun = place.and_then(|place| {
         let arms = request.common.arms.len();
         let request = request.clone().with_time_for(rows(&place.works, arms));
+        if resumed.is_none() {
+            check_budget(&request, &place.works)?;
+        }
         let begun = match resumed {
             None => begin(request, &treatments, &place, &station, store),
             Some(earlier) => {
@@ -324,6 +328,7 @@ fn ending(result: Result<(), Stop>) -> (State, Option<String>, Option<String>) {
         Err(Stop::NextBoot) => (State::Running, None, None),
         Err(Stop::Interrupted) => (State::Interrupted, None, None),
         Err(Stop::Failed(reason)) => (State::Failed, Some(reason), None),
+        Err(Stop::OutOfTime) => (State::Failed, Some("the budget was spent".to_owned()), None),
         Err(Stop::NotKept(reason)) => (State::Interrupted, None, Some(reason)),
     }
 }

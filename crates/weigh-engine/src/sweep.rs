@@ -70,7 +70,8 @@ impl Session<'_> {
             if self.is_enough(done, *precision)? || left < longest {
                 self.forget_ordinary(&self.store.load(self.id).map_err(Stop::from)?)?;
                 return trace.as_deref().map_or(Ok(()), |trace| {
-                    self.traced_sweep(host, works, (&cells, done, trace), progress_sink)
+                    let traced = grid.predicted_all();
+                    self.traced_sweep(host, works, (&cells, done, trace, traced), progress_sink)
                 });
             }
             let began = host.elapsed();
@@ -96,10 +97,16 @@ impl Session<'_> {
         &self,
         host: &mut Host,
         works: &[WorkId],
-        (cells, number, directory): (&[Cell], usize, &Path),
+        (cells, number, directory, traced): (&[Cell], usize, &Path, Duration),
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let mut missed = 0;
+        host.lift_limit();
+        progress_sink.announce(&format!(
+            "Tracing each of {} once more takes about {}.",
+            format::plural(works.len(), "cell"),
+            format::clock(traced.as_secs_f64())
+        ));
         for (at, work) in works.iter().copied().enumerate() {
             let unit = self.unit(work, ArmId::BASELINE);
             let slot = SampleSlot::alone(unit, PairId(number));

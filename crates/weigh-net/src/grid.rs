@@ -215,6 +215,24 @@ impl Grid {
         self.cells_of_score().iter().map(of).sum::<Duration>() + besides
     }
 
+    /// Predicts the time of all cells, each once.
+    pub fn predicted_all(&self) -> Duration {
+        self.cells().iter().map(|cell| self.predicted(cell) + CELL_START).sum()
+    }
+
+    /// Predicts the time in which all cells are sized, before the first sweep: a cell without an activity is
+    /// run with growing payloads, and the last two of them take most of the time.
+    pub fn predicted_sizing(&self) -> Duration {
+        let of = |cell: &Cell| (self.predicted(cell) + CELL_START) * 2;
+        self.cells_of_score().iter().filter(|cell| cell.activity.is_none()).map(of).sum()
+    }
+
+    /// Predicts the time of a pair of sweeps, which leaves out cells without an activity.
+    pub fn predicted_pair(&self) -> Duration {
+        let of = |cell: &Cell| (self.predicted(cell) + CELL_START) * 2;
+        self.cells_of_score().iter().filter(|cell| cell.activity.is_some()).map(of).sum()
+    }
+
     /// How long what is not scored lasts at least: percentiles take some requests.
     pub fn further_ms(&self) -> u64 {
         self.least_ms.max(LEAST_FURTHER_MS)

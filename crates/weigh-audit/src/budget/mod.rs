@@ -116,7 +116,7 @@ fn measure(
     let (machine, warnings) = station.look(&std::env::temp_dir());
     let counted = match count(request, station.context(interrupted), &work, announce) {
         Ok(counted) => counted,
-        Err(Stop::Interrupted | Stop::NextBoot) => return Ok(None),
+        Err(Stop::Interrupted | Stop::NextBoot | Stop::OutOfTime) => return Ok(None),
         Err(Stop::Failed(reason) | Stop::NotKept(reason)) => return Err(reason),
     };
     let Counted { per_operation, compressed, .. } = counted;
@@ -149,7 +149,7 @@ fn measure(
     });
     match ended {
         Ok(()) => {}
-        Err(Stop::Interrupted | Stop::NextBoot) => report.interrupted = true,
+        Err(Stop::Interrupted | Stop::NextBoot | Stop::OutOfTime) => report.interrupted = true,
         Err(Stop::Failed(reason) | Stop::NotKept(reason)) => report.failure = Some(reason),
     }
     Ok(Some(report))

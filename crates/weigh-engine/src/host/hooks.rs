@@ -136,6 +136,7 @@ fn reason(stop: Stop) -> String {
     match stop {
         Stop::Failed(problem) | Stop::NotKept(problem) => problem,
         Stop::Interrupted | Stop::NextBoot => "it was interrupted".to_owned(),
+        Stop::OutOfTime => "the budget was spent".to_owned(),
     }
 }
 

@@ -59,7 +59,7 @@ impl Host<'_> {
         let _ = fs::remove_dir_all(&directory);
         match found {
             Err(SampleError::Stop(
-                stop @ (Stop::Interrupted | Stop::NextBoot | Stop::NotKept(_)),
+                stop @ (Stop::Interrupted | Stop::NextBoot | Stop::OutOfTime | Stop::NotKept(_)),
             )) => Err(stop),
             Err(
                 SampleError::Stop(Stop::Failed(problem))
@@ -86,7 +86,7 @@ impl Host<'_> {
         let order = super::chance_of_pair(self.site.seed, slot);
         let place = self.arms.place(slot.arm);
         let job = work.job(slot.arm, place, Length::of_ms(LOOKED_AT_MS), order);
-        let job = self.limited(&job.map_err(SampleError::Workload)?);
+        let job = self.limited(&job.map_err(SampleError::Workload)?)?;
         let Some(launcher) = self.neutral.take() else {
             return Err(SampleError::Workload("the profiler has no launcher".into()));
         };

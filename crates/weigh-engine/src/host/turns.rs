@@ -154,9 +154,15 @@ impl Host<'_> {
         jobs: [&Job; 2],
     ) -> Result<[Option<Launched>; 2], Failed> {
         let arms = slots.map(|slot| slot.arm);
-        let limited = jobs.map(|job| self.limited(job));
+        let limited = |job| self.limited(job).map_err(|error| (0, error));
+        let limited = [limited(jobs[0])?, limited(jobs[1])?];
+        self.launches += 2;
         let launched = self.arms.launch_both(arms, slots[0].unit.treated_arm, &limited);
-        launched.map_err(|LaunchOfPairError { position, error }| (position, error.into()))
+        let launched =
+            launched.map_err(|LaunchOfPairError { position, error }| (position, error.into()))?;
+        let mut ended = launched.iter().flatten();
+        ended.try_for_each(|launched| self.check_ended(launched)).map_err(|error| (0, error))?;
+        Ok(launched)
     }
 
     /// One that was left alone is not to blame.

@@ -1,5 +1,6 @@
 //! A run without pairs: passes over the workloads, so that a drift of the machine reaches all of them. The
-//! first pass is always taken; the others end with the budget, if there is one.
+//! first pass goes on until the time is over (`time_limit.rs`); the others end where a sample would probably
+//! outlast the budget, if there is one.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -98,7 +99,7 @@ mod tests {
     use super::super::drive;
     use super::super::simulated::{Simulated, Watcher, unit};
     use super::*;
-    use crate::platform::{Platform, SampleError};
+    use crate::platform::{Platform, SampleError, Stop};
 
     /// A run of works with these passes of a second each, of which one may fail in a pass.
     fn run(
@@ -159,6 +160,18 @@ mod tests {
             let ended = Warning::BudgetEndedInPass { pass, passes: 10 };
             assert_eq!(warnings, vec![ended; usize::from(taken.len() < 30)]);
         }
+    }
+
+    #[test]
+    fn not_even_the_first_pass_goes_on_when_the_time_is_over() {
+        let work = |work| RunWork { unit: unit(work, 0), name: work.to_string(), length_ms: 1000 };
+        let mut machine = Simulated::new(|_: &SampleSlot| Ok(100.0));
+        machine.limit = Duration::from_secs(4);
+        let (budget, now) = (Some(Duration::from_secs(2)), Duration::ZERO);
+        let start = RunStart { works: (0..10).map(work).collect(), budget, now };
+        let mut plan = RunPlanner::new(start, vec![3; 10]);
+        let ended = drive(&mut plan, &mut machine, &mut Watcher::default());
+        assert_eq!((ended, machine.taken.len()), (Err(Stop::OutOfTime), 4));
     }
 
     #[test]

@@ -17,6 +17,8 @@ use weigh_model::result::warning::Warning;
 pub struct Simulated<F> {
     pub now: Duration,
     pub lasts: Duration,
+    /// When nothing more is begun.
+    pub limit: Duration,
     pub rate: F,
     /// The samples that were asked for, with their rates.
     pub taken: Vec<(SampleSlot, f64)>,
@@ -29,13 +31,18 @@ impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Simulated<F> {
     pub fn new(rate: F) -> Simulated<F> {
         let (now, lasts) = (Duration::ZERO, Duration::from_secs(1));
         let (taken, failures, warnings) = (Vec::new(), Vec::new(), Vec::new());
-        Simulated { now, lasts, rate, taken, failures, warnings }
+        let limit = Duration::MAX;
+        Simulated { now, lasts, limit, rate, taken, failures, warnings }
     }
 }
 
 impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for Simulated<F> {
     fn elapsed(&self) -> Duration {
         self.now
+    }
+
+    fn time_left(&self) -> Duration {
+        self.limit.saturating_sub(self.now)
     }
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {

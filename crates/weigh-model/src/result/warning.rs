@@ -102,6 +102,11 @@ pub enum Warning {
         seconds(*.budget_s)
     )]
     NotMeasured { point: WorkName, budget_s: f64 },
+    #[error(
+        "The budget ended before there was a result of {}: use --budget {enough} or more.",
+        each(.rows, String::clone, ", ")
+    )]
+    BudgetTooSmall { rows: Vec<String>, enough: String },
     #[error("The ramp stopped at {point}, which failed: {reason}")]
     RampStopped { point: WorkName, reason: String },
     #[error("Under `{arm}`, the search for the peak stopped at {point}, which failed: {reason}")]

@@ -100,6 +100,9 @@ impl ProgressSink for Terminal {
                 );
                 self.display.progress(&line);
             }
+            Taken::Trial { work, number, of } => {
+                self.display.progress(&format!("trying {work}: {number} of {of}"));
+            }
             Taken::Cell { sweep, progress } => {
                 let (samples, of_samples) = (progress.samples, progress.of_samples);
                 if samples == of_samples {

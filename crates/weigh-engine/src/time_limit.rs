@@ -1,0 +1,298 @@
+//! The budget as a limit, for all plans: what cannot fit into it is refused before anything is stored, and
+//! what still runs when it is spent is killed soon after.
+//!
+//! Where something was measured, a sample is begun only if it will probably end in time (`next_rows.rs`). So
+//! the limit ends first samples, and those that take much longer than the ones before.
+
+use std::time::Duration;
+
+use super::host::Host;
+use super::length::start_ms;
+use super::measure::Session;
+use super::pairs::gather;
+use super::platform::Stop;
+use super::request::{Plan, ProgressSink, Request};
+use super::work::{LoadRole, Work};
+use paired::judge::MIN_PAIRS;
+use paired::looks;
+use weigh_model::format;
+use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::record::Stored;
+use weigh_model::result::warning::Warning;
+use weigh_treatment::boot::are_boots;
+
+/// A sample that runs when the budget is spent may last so much longer. Then it is killed and does not
+/// count.
+pub const AFTER_BUDGET: Duration = Duration::from_secs(2);
+
+/// Times that are low for any machine: a budget that might do is not refused. A launch is that of a process
+/// with its launcher; a server stores its first data before it answers.
+const LAUNCH: Duration = Duration::from_millis(5);
+const SERVER_START: Duration = Duration::from_millis(300);
+const GUEST_BOOT: Duration = Duration::from_secs(3);
+
+/// Checks that the budget has room for one result of each row.
+///
+/// # Errors
+/// A sentence with a budget that would do.
+pub fn check_budget(request: &Request, works: &[Work]) -> Result<(), String> {
+    let budget = request.common.budget;
+    if budget.is_zero() || are_boots(&request.common.arms) {
+        return Ok(());
+    }
+    let Some(least) = LeastTime::of(request, works).filter(|least| least.first > budget) else {
+        return Ok(());
+    };
+    let LeastTime { what, first, goal } = least;
+    let clock = |time: Duration| format::clock(time.as_secs_f64());
+    let (and_goal, enough) = match goal {
+        Some((goal, enough)) => (format!(", and {goal} about {}", clock(enough)), enough),
+        None => (String::new(), first),
+    };
+    Err(format!(
+        "--budget {} is too short: {what} takes about {}{and_goal}. Use --budget {} or more, or measure less",
+        clock(budget),
+        clock(first),
+        format::budget(enough.as_secs_f64()),
+    ))
+}
+
+/// How long a plan takes at least.
+#[derive(Debug, PartialEq)]
+struct LeastTime {
+    /// The part that gives the first results.
+    what: String,
+    first: Duration,
+    /// What more time gives, and how much it takes.
+    goal: Option<(&'static str, Duration)>,
+}
+
+impl LeastTime {
+    /// `None` of plans whose first samples are chosen while they run.
+    fn of(request: &Request, works: &[Work]) -> Option<LeastTime> {
+        match &request.plan {
+            Plan::Compare(_) => Some(LeastTime::of_pairs(request, works)),
+            Plan::Run(run) => {
+                let sample = |work: &Work| {
+                    let timed = if work.has_length() { work.at_least(run.sample_ms) } else { 0 };
+                    2 * launch(work) + Duration::from_millis(timed)
+                };
+                let (what, first) =
+                    ("one sample of each workload".into(), works.iter().map(sample).sum());
+                Some(LeastTime { what, first, goal: None })
+            }
+            Plan::Net(sweeps) => {
+                let sweep = sweeps.grid.predicted_sweep();
+                let sizing = sweeps.grid.predicted_sizing();
+                Some(LeastTime {
+                    what: format!("one sweep over grid {}, with its sizing,", sweeps.grid.name),
+                    first: sizing + sweep,
+                    goal: Some(("an interval", sizing + sweep * looks::FIRST as u32)),
+                })
+            }
+            Plan::Ramp(_) => None,
+        }
+    }
+
+    fn of_pairs(request: &Request, works: &[Work]) -> LeastTime {
+        let treated = request.common.arms.len().saturating_sub(1).max(1) as u32;
+        let sample_ms = request.plan.sample_ms().unwrap_or(start_ms(false));
+        let judged = || works.iter().filter(|work| work.role() == LoadRole::Named);
+        let trial: Duration = judged().map(|work| launch(work) * (treated + 1)).sum();
+        let sample = |work: &Work| match work {
+            Work::Net(net) => net.grid.predicted_pair() / 2,
+            _ if work.has_length() => launch(work) + Duration::from_millis(sample_ms),
+            _ => launch(work),
+        };
+        let pairs: Duration = judged().map(|work| sample(work) * 2 * treated).sum();
+        let boots = if request.has_guests() { GUEST_BOOT * (treated + 1) } else { Duration::ZERO };
+        let sizing = judged().filter_map(|work| match work {
+            Work::Net(net) => Some(net.grid.predicted_sizing()),
+            _ => None,
+        });
+        let (trial, round) = (trial + sizing.max().unwrap_or_default(), pairs + boots);
+        let rows = judged().count() * treated as usize;
+        LeastTime {
+            what: match rows {
+                1 => "a pair of samples".to_owned(),
+                rows => format!("a pair of samples for each of {rows} rows"),
+            },
+            first: trial + round,
+            goal: Some(("a verdict", trial + round * MIN_PAIRS as u32)),
+        }
+    }
+}
+
+/// What a launch takes beside its timed part; of a command nothing is known.
+fn launch(work: &Work) -> Duration {
+    match work {
+        Work::Net(_) | Work::Command { .. } | Work::CommandComparison { .. } => Duration::ZERO,
+        _ if work.asks() => SERVER_START,
+        _ => LAUNCH,
+    }
+}
+
+impl Session<'_> {
+    /// When the budget is spent, since the experiment began; `None` where there is none. Boots count theirs
+    /// by themselves.
+    pub(super) fn end(&self) -> Option<Duration> {
+        let budget = self.request.common.budget;
+        let is_limited = !budget.is_zero() && !are_boots(&self.request.common.arms);
+        is_limited.then(|| self.earlier.elapsed + budget)
+    }
+
+    /// Ends an experiment whose plan wants more than there was time for.
+    ///
+    /// # Errors
+    /// Where it has no result, with a budget that would do.
+    pub(super) fn end_in_time(
+        &self,
+        host: &Host,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        let stored = self.store.load(self.id).map_err(Stop::from)?;
+        let (rows, all) = self.unmeasured(&stored);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let budget = self.request.common.budget.as_secs_f64();
+        let enough = self.launches_wanted() as f64 * host.mean_launch().as_secs_f64();
+        let enough = format::budget(enough.max(2.0 * budget));
+        if rows.len() < all {
+            return self.warn(progress_sink, &Warning::BudgetTooSmall { rows, enough });
+        }
+        Err(Stop::Failed(format!(
+            "--budget {} is too short: nothing was measured to the end. Use --budget {enough} or more, or \
+             measure less",
+            format::clock(budget)
+        )))
+    }
+
+    /// The rows that neither have a result nor failed, and how many rows there are.
+    fn unmeasured(&self, stored: &Stored) -> (Vec<String>, usize) {
+        let arms = &self.request.common.arms;
+        let is_compared = arms.len() > 1;
+        let treated = if is_compared { 1..arms.len() } else { 0..1 };
+        let named = self.works.iter().enumerate();
+        let named = named.filter(|(_, work)| work.role() == LoadRole::Named);
+        let rows: Vec<(WorkId, ArmId)> = named
+            .flat_map(|(work, _)| treated.clone().map(move |arm| (WorkId(work), ArmId(arm))))
+            .collect();
+        let has_result = |(work, arm): &(WorkId, ArmId)| match is_compared {
+            true => gather(stored)
+                .iter()
+                .any(|row| (row.work, row.arm) == (*work, *arm) && !row.series.is_empty()),
+            false => {
+                let of_work = stored.samples.iter().filter(|((of, _), _)| of == work);
+                of_work.map(|(_, row)| row.points.len()).sum::<usize>() > 0
+            }
+        };
+        let has_failed = |(work, arm): &(WorkId, ArmId)| {
+            let is_its = |label: &str| {
+                [&arms[ArmId::BASELINE.0], &arms[arm.0]].iter().any(|own| **own == label)
+            };
+            let mut failures = stored.failures.iter();
+            failures.any(|one| one.workload == self.works[*work].name() && is_its(&one.arm))
+        };
+        let open = rows.iter().filter(|row| !has_result(row) && !has_failed(row));
+        let name = |(work, arm): &(WorkId, ArmId)| match self.request.plan.contest() {
+            Some(_) => format!("`{}`", arms[arm.0]),
+            None if arms.len() > 2 => {
+                format!("`{}` under `{}`", self.works[*work].name(), arms[arm.0])
+            }
+            None => format!("`{}`", self.works[*work].name()),
+        };
+        (open.map(name).collect(), rows.len())
+    }
+
+    /// How many launches give the first verdicts, or the first results where there are none.
+    fn launches_wanted(&self) -> usize {
+        let treated = self.request.common.arms.len().saturating_sub(1);
+        let of_work = match &self.request.plan {
+            Plan::Compare(_) => 1 + treated + 2 * MIN_PAIRS * treated,
+            Plan::Run(_) => 2,
+            Plan::Ramp(_) => 1,
+            Plan::Net(_) => looks::FIRST,
+        };
+        self.works.len() * of_work
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net_work::NetWork;
+    use crate::request::{Common, Comparison, Run, Sweeps};
+    use weigh_net::grid::Grid;
+
+    fn request(plan: Plan, arms: &[&str], budget_s: u64) -> Request {
+        let arms = arms.iter().map(|arm| (*arm).to_owned()).collect();
+        let budget = Duration::from_secs(budget_s);
+        Request { common: Common { arms, budget, ..Common::default() }, plan }
+    }
+
+    fn grid(name: &str, budget_s: u64) -> Result<(), String> {
+        let plan = Plan::Net(Sweeps::over(Grid::find(name).unwrap()));
+        check_budget(&request(plan, &["none"], budget_s), &[])
+    }
+
+    #[test]
+    fn a_grid_takes_one_sweep_and_eight_for_an_interval() {
+        let refused = grid("1996", 15).unwrap_err();
+        assert!(
+            refused.starts_with(
+                "--budget 15 s is too short: one sweep over grid 1996, with its sizing, takes "
+            ),
+            "{refused}"
+        );
+        assert!(grid("quick", 5).is_err());
+        let named = grid("quick", 5).unwrap_err();
+        let (_, named) = named.split_once("Use --budget ").unwrap();
+        let minutes: u64 = named.split_once("m or more").unwrap().0.parse().unwrap();
+        assert_eq!(grid("quick", minutes * 60), Ok(()), "what it names will do");
+        let quick = Grid::find("quick").unwrap();
+        let first = quick.predicted_sizing() + quick.predicted_sweep();
+        assert_eq!(grid("quick", first.as_secs() + 1), Ok(()), "without an interval");
+    }
+
+    fn works(count: usize, needs: Option<&str>) -> Vec<Work> {
+        let workload = serde_json::json!({
+            "name": "a", "summary": "", "group": "ipc", "unit": "ops/s", "units_per_op": 1.0,
+            "source": "", "needs": needs,
+        });
+        let workload = Box::new(serde_json::from_value(workload).unwrap());
+        let work = Work::Builtin { workload, member: None, copies: 1, server: None, beside: None };
+        vec![work; count]
+    }
+
+    fn compare(works: &[Work], arms: &[&str], budget_s: u64) -> Result<(), String> {
+        check_budget(&request(Plan::Compare(Comparison::default()), arms, budget_s), works)
+    }
+
+    #[test]
+    fn a_pair_of_each_row_fits_or_is_refused() {
+        let arms = ["none", "none"];
+        assert_eq!(compare(&works(10, None), &arms, 1), Ok(()));
+        assert!(compare(&works(10, Some("database")), &arms, 5).is_err(), "of servers that start");
+        let refused = compare(&works(1000, None), &arms, 5).unwrap_err();
+        assert!(
+            refused.contains("a pair of samples for each of 1000 rows takes about"),
+            "{refused}"
+        );
+        let refused = compare(&works(1, None), &["vm", "vm:selinux"], 1).unwrap_err();
+        assert!(refused.contains("a pair of samples takes about"), "{refused}");
+        let net =
+            |part| NetWork { label: "net:today".into(), grid: Grid::find("today").unwrap(), part };
+        let sweep = net(crate::net_work::NetPart::Sweep { class_bytes: None });
+        assert!(compare(&[Work::Net(Box::new(sweep))], &arms, 10).is_err());
+    }
+
+    #[test]
+    fn a_command_may_be_short_and_no_budget_is_no_limit() {
+        let argv = vec!["sleep".to_owned(), "60".to_owned()];
+        let command = Work::Command { argv, directory: "/".into() };
+        assert_eq!(compare(&[command.clone()], &["none", "none"], 1), Ok(()));
+        let run = request(Plan::Run(Run::default()), &["none"], 0);
+        assert_eq!(check_budget(&run, &vec![command; 1000]), Ok(()));
+    }
+}

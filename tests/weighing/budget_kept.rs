@@ -1,0 +1,57 @@
+//! `--budget`: kept, or refused with the name of a budget that would do.
+
+use crate::support::{Home, Turn};
+
+/// Refuses a command line before anything is measured or stored.
+fn refuse(command: &str, what: &str) {
+    let home = Home::new();
+    let outcome = home.run(command);
+    assert_eq!(outcome.code, Some(2), "{command}: {outcome:#?}");
+    outcome.assert_says(&["is too short: ", what, "Use --budget "]);
+    assert_eq!(
+        home.open_database().query_row("SELECT count(*) FROM experiment", [], |row| row.get(0)),
+        Ok(0)
+    );
+    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn what_cannot_fit_is_refused() {
+    let _turn = Turn::share();
+    refuse("net --grid 1996 --budget 15s", "one sweep over grid 1996");
+    refuse("net --budget 5s", "one sweep over grid quick");
+    refuse("compare none -w net:today --budget 10s", "a pair of samples takes");
+    refuse(
+        "run getppid pipe --sample 2s --budget 1s",
+        "one sample of each workload takes about 4 s. Use",
+    );
+    refuse("compare none -w app --budget 5s", "a pair of samples for each of");
+    refuse("compare none -w syscalls -w interp --budget 1s", "a pair of samples for each of");
+}
+
+/// Two commands of a minute: the first is killed at the end of the budget.
+#[test]
+fn a_launch_that_is_longer_than_the_budget_is_killed() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = home.run(&["versus", "--budget", "1s", "sleep 600", "sleep 700"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&[
+        "--budget 1 s is too short: nothing was measured to the end. Use --budget ",
+    ]);
+    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_row_without_a_result_is_named_with_a_budget_that_would_do() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    // With this seed the pair of the third command is the second one.
+    let rows =
+        ["versus", "--inconclusive-ok", "--seed", "3", "--budget", "3s", "true", ":", "sleep 600"];
+    let outcome = home.run(&rows);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    outcome
+        .assert_says(&["The budget ended before there was a result of `sleep 600`: use --budget "]);
+    assert_eq!(home.processes(), Vec::<i32>::new());
+}
