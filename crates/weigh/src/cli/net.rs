@@ -28,7 +28,7 @@ use weigh_net::spec::Spec;
 const EXAMPLES: &str = "\
 Examples:
   weigh net
-      Show the BTU and both penalties, after about four minutes.
+      Show the BTU and both penalties, after about six minutes.
   weigh net --grid today --budget 1h
       Use longer transfers, and delays up to 100 ms.
   weigh net --grid 1996 --budget 8h
@@ -47,6 +47,8 @@ Examples:
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
+/// Time for the sweeps of `quick` that an interval needs: see the test below.
+const BUDGET: &str = "7m";
 const BUDGET_HELP: &str =
     "Stop measuring after this time, even if the interval is wider than --precision";
 const TIMEOUT_HELP: &str = "Kill the processes of a cell after this time, and report no BTU [default: 2m, \
@@ -75,7 +77,7 @@ const USAGE: &str = "weigh net [OPTIONS]
 /// Mynam (1996); docs/net.md explains it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE, args_conflicts_with_subcommands = true)]
-#[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value("4m")))]
+#[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value(BUDGET)))]
 #[command(mut_arg("csv", |csv| csv_of(csv, "sample (one cell in one sweep)")))]
 #[command(mut_arg("timeout", |timeout| timeout.help(TIMEOUT_HELP)))]
 #[command(mut_arg("go_on", |go_on| go_on.help(CONTINUE_HELP)))]
@@ -232,4 +234,19 @@ pub fn with_scores(mut metrics: Vec<Metric>, workloads: &[String]) -> Result<Vec
         }
     }
     Ok(metrics)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paired::looks;
+
+    /// With fewer sweeps, each run would end with a warning that the interval is not known.
+    #[test]
+    fn the_default_budget_lasts_for_the_first_look_at_the_default_grid() {
+        let grid = Grid::find("quick").unwrap();
+        let needed = grid.predicted_sizing() + grid.predicted_sweep() * looks::FIRST as u32;
+        let budget = value::duration(BUDGET).unwrap();
+        assert!(needed * 6 / 5 <= budget, "{needed:?} and a fifth more");
+    }
 }
