@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -14,9 +15,10 @@ use super::reproduce::{OUTPUT, ReproduceCommand};
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use weigh_engine::calibration::planted::planted_experiments;
 use weigh_engine::calibration::{calibration, history};
-use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
+use weigh_engine::request::{Common, Compared, Comparison, Plan, ProgressSink, Request, Workloads};
 use weigh_engine::session::execute;
 use weigh_host::interruption::listen_for_signals;
+use weigh_model::format;
 use weigh_model::ids::ExperimentId;
 use weigh_model::printable;
 use weigh_model::record::Stored;
@@ -132,6 +134,10 @@ impl CalibrateArgs {
             let planted = self.planted.map(|ppm| [SecondArm::Planted(ppm), SecondArm::Periodic]);
             [SecondArm::Identical].into_iter().chain(planted.into_iter().flatten())
         };
+        if let Some(sentence) = takes(self.repeat as usize * arms().count(), self.measuring.budget)
+        {
+            progress_sink.announce(&sentence);
+        }
         for (number, second) in (1..=self.repeat).flat_map(|n| arms().map(move |arm| (n, arm))) {
             if self.repeat > 1 && second == SecondArm::Identical {
                 output::note(&format!("Experiment {number} of {}", self.repeat));
@@ -182,6 +188,16 @@ impl CalibrateArgs {
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })
     }
+}
+
+/// How long all experiments take, where there are several; each has the budget.
+fn takes(experiments: usize, budget: Option<Duration>) -> Option<String> {
+    let each = budget.filter(|_| experiments > 1)?.as_secs_f64();
+    Some(format!(
+        "{experiments} experiments of at most {} each take up to {}.",
+        format::clock(each),
+        format::clock(each * experiments as f64)
+    ))
 }
 
 /// Content of an experiment's second arm.
@@ -260,5 +276,18 @@ impl Made {
             _ => super::ERROR,
         };
         exit_status(!self.has_left, status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_experiments_together_are_announced_with_their_length() {
+        let each = Some(Duration::from_secs(20));
+        let said = takes(60, each).unwrap();
+        assert_eq!(said, "60 experiments of at most 20 s each take up to 20 min 00 s.");
+        assert_eq!(takes(1, each), None);
     }
 }
