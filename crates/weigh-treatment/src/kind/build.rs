@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -43,6 +44,8 @@ pub static KIND: TreatmentKind = TreatmentKind {
 
 /// One of these shows that something can be built here.
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
+/// How long a build takes on two CPUs, for a person who waits.
+const TAKES: Duration = Duration::from_secs(40);
 
 fn probe() -> Probe {
     let found: Result<Vec<_>, String> = COMPILERS.into_iter().map(program::find).collect();
@@ -158,7 +161,9 @@ impl Treatment for Rebuilt {
     fn takes_time(&self) -> Option<String> {
         let (file, flags) = (self.compiler.file.display(), self.compiler.flags());
         Some(format!(
-            "Building the workloads with {file} {flags}, linked in {LINKS} different orders."
+            "Building the workloads with {file} {flags}, linked in {LINKS} different orders: about {} s, \
+             before the time of --budget.",
+            TAKES.as_secs()
         ))
     }
 
