@@ -4,7 +4,9 @@
 //! and now and then one of progress.
 
 use std::io::{Stderr, Write};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::countdown::Countdown;
 use super::display::Display;
@@ -12,17 +14,49 @@ use super::live_frame as frame;
 use super::live_view::{LiveRow, RowProgress, Stage, View};
 use weigh_model::format;
 
+/// The clock goes on for so long without news; then the view is shown as it is now.
+const WITHOUT_NEWS: Duration = Duration::from_secs(1);
+
 /// The live view; dropping it takes it off the screen.
 pub struct Live<W: Write = Stderr> {
+    /// Shared with the thread that shows it while a sample lasts.
+    shown: Arc<Mutex<Shown<W>>>,
+}
+
+struct Shown<W: Write> {
     display: Display<W>,
     view: View,
     countdown: Countdown,
+    /// When `view.elapsed` was true.
+    clock: Instant,
+    is_over: bool,
+}
+
+/// The thread may hold what is shown for a moment longer, and draws nothing any more.
+impl<W: Write> Drop for Live<W> {
+    fn drop(&mut self) {
+        let mut shown = lock(&self.shown);
+        shown.is_over = true;
+        shown.display.clear();
+    }
 }
 
 impl Live {
-    /// A view on stderr.
+    /// A view on stderr. A thread shows it once a second, so that a long sample does not look like a halt;
+    /// the thread ends with the view.
     pub fn new(rows: Vec<LiveRow>, margin_pct: f64, budget: Duration, colour: bool) -> Live {
-        Live::on(Display::on_stderr(), rows, margin_pct, budget, colour)
+        let live = Live::on(Display::on_stderr(), rows, margin_pct, budget, colour);
+        let shown = Arc::downgrade(&live.shown);
+        let go_on = move || {
+            loop {
+                thread::sleep(WITHOUT_NEWS);
+                let Some(shown) = shown.upgrade() else { return };
+                lock(&shown).go_on();
+            }
+        };
+        // If there can be no thread, the view is shown with each pair alone.
+        drop(thread::Builder::new().spawn(go_on));
+        live
     }
 }
 
@@ -43,11 +77,35 @@ impl<W: Write> Live<W> {
             current: None,
             colour,
         };
-        Live { display, view, countdown: Countdown::new(budget) }
+        let (countdown, clock, is_over) = (Countdown::new(budget), Instant::now(), false);
+        Live { shown: Arc::new(Mutex::new(Shown { display, view, countdown, clock, is_over })) }
     }
 
     /// Takes what is now known of a row; a number that is no row is ignored.
     pub fn update(&mut self, row: usize, progress: RowProgress) {
+        lock(&self.shown).update(row, progress);
+    }
+
+    /// Takes which row is measured from now on.
+    pub fn begins(&mut self, row: usize) {
+        let mut shown = lock(&self.shown);
+        shown.view.current = Some(row);
+        shown.show();
+    }
+
+    /// Takes the time measured so far, and the estimate of the time left.
+    pub fn clock(&mut self, elapsed: Duration, left: Option<Duration>) {
+        lock(&self.shown).clock(elapsed, left);
+    }
+}
+
+/// A thread that panicked while it wrote has left the view as it was.
+fn lock<W: Write>(shown: &Mutex<Shown<W>>) -> MutexGuard<'_, Shown<W>> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<W: Write> Shown<W> {
+    fn update(&mut self, row: usize, progress: RowProgress) {
         let Some(row) = self.view.rows.get_mut(row) else {
             return;
         };
@@ -62,16 +120,22 @@ impl<W: Write> Live<W> {
         self.show();
     }
 
-    /// Takes which row is measured from now on.
-    pub fn begins(&mut self, row: usize) {
-        self.view.current = Some(row);
+    fn clock(&mut self, elapsed: Duration, left: Option<Duration>) {
+        self.clock = Instant::now();
+        self.view.elapsed = elapsed;
+        self.view.left = left.map(|left| self.countdown.left(elapsed, left));
         self.show();
     }
 
-    /// Takes the time measured so far, and the estimate of the time left.
-    pub fn clock(&mut self, elapsed: Duration, left: Option<Duration>) {
-        self.view.elapsed = elapsed;
-        self.view.left = left.map(|left| self.countdown.left(elapsed, left));
+    /// Shows the time that has passed since the last news.
+    fn go_on(&mut self) {
+        let since = self.clock.elapsed();
+        if self.is_over || since < WITHOUT_NEWS {
+            return;
+        }
+        self.clock += since;
+        self.view.elapsed += since;
+        self.view.left = self.view.left.map(|left| left.saturating_sub(since));
         self.show();
     }
 
@@ -91,6 +155,7 @@ impl<W: Write> Live<W> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::display::Size;
     use super::*;
     use paired::Verdict;
 
@@ -130,5 +195,20 @@ mod tests {
             live.update(4, RowProgress::default());
         });
         assert_eq!(text, "[800 ms] w3 under audit: −6.10 % [−9.70, −3.50], slower, 8 pairs\n");
+    }
+
+    #[test]
+    fn the_clock_goes_on_while_a_sample_lasts() {
+        let display = Display::new(Vec::new(), || Some(Size { columns: 60, rows: 10 }));
+        let mut live = Live::on(display, rows(1), 1.0, Duration::from_secs(60), false);
+        live.clock(Duration::from_secs(5), Some(Duration::from_secs(20)));
+        let mut shown = lock(&live.shown);
+        shown.go_on();
+        assert_eq!(shown.view.elapsed, Duration::from_secs(5), "there was news just now");
+        let left = shown.view.left.unwrap();
+        shown.clock -= Duration::from_secs(7);
+        shown.go_on();
+        assert_eq!(shown.view.elapsed.as_secs(), 12);
+        assert_eq!(left.as_secs() - shown.view.left.unwrap().as_secs(), 8, "7 s and a moment");
     }
 }
