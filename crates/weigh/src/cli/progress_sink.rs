@@ -61,6 +61,7 @@ impl ProgressSink for Terminal {
         deadline: Duration,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_> {
+        self.display.clear();
         if self.sets > 1 {
             self.note(&format!("Set {} of {}", set.0 + 1, self.sets));
         }
