@@ -24,11 +24,11 @@ use super::length::{SampleLength, sets_in_late};
 use super::order::{chance_of_pair, padding_bytes};
 use super::parse_sample::{Repeated, hold_readings, hold_unit};
 use super::platform::{
-    PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop, one_after_the_other,
+    AFTER_BUDGET, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+    one_after_the_other,
 };
 use super::request::{Printout, ProgressSink, Taken};
 use super::row::RowKey;
-use super::time_limit::AFTER_BUDGET;
 use super::work::Work;
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;

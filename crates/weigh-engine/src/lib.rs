@@ -85,7 +85,7 @@ mod stored_effects;
 pub mod summarise;
 mod surroundings;
 mod sweep;
-pub mod time_limit;
+mod time_limit;
 mod times;
 mod too_little;
 mod unused_options;

@@ -98,9 +98,12 @@ impl Session<'_> {
                 ApplyContext { seed: self.request.common.seed, surroundings, collector, ..context };
             let began = Instant::now();
             let serving = self.serving()?;
+            let takes_time = treatments.iter().any(|named| named.treatment.takes_time().is_some());
             let arms = Arms::raise(context, treatments, &serving, guard, &mut announce)?;
-            // What it takes to apply a treatment, as a build, is no time of measuring.
-            self.started += began.elapsed();
+            // What it takes to apply a treatment, as a build, is no time of measuring; that of servers is.
+            if takes_time || serving.labels.is_empty() {
+                self.started += began.elapsed();
+            }
             let site = MeasureConfig {
                 seed: self.request.common.seed,
                 metrics,

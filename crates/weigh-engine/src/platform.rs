@@ -161,11 +161,15 @@ pub enum Stop {
     NotKept(String),
 }
 
+/// A sample that runs when the budget is spent may last so much longer. Then it is killed and does not
+/// count.
+pub const AFTER_BUDGET: Duration = Duration::from_secs(2);
+
 /// Machine that takes the engine's samples, real or simulated.
 pub trait Platform {
     /// Time since the experiment began.
     fn elapsed(&self) -> Duration;
-    /// How long a sample that begins now may last: see [`AFTER_BUDGET`](super::time_limit::AFTER_BUDGET).
+    /// How long a sample that begins now may last: until [`AFTER_BUDGET`].
     fn time_left(&self) -> Duration {
         Duration::MAX
     }

@@ -21,10 +21,6 @@ use weigh_model::record::Stored;
 use weigh_model::result::warning::Warning;
 use weigh_treatment::boot::are_boots;
 
-/// A sample that runs when the budget is spent may last so much longer. Then it is killed and does not
-/// count.
-pub const AFTER_BUDGET: Duration = Duration::from_secs(2);
-
 /// Times that are low for any machine: a budget that might do is not refused. A launch is that of a process
 /// with its launcher; a server stores its first data before it answers.
 const LAUNCH: Duration = Duration::from_millis(5);
@@ -63,12 +59,12 @@ struct LeastTime {
     /// The part that gives the first results.
     what: String,
     first: Duration,
-    /// What more time gives, and how much it takes.
+    /// Gain of more time, and how much that is.
     goal: Option<(&'static str, Duration)>,
 }
 
 impl LeastTime {
-    /// `None` of plans whose first samples are chosen while they run.
+    /// Estimates the least time, except of plans whose first samples are chosen while they run.
     fn of(request: &Request, works: &[Work]) -> Option<LeastTime> {
         match &request.plan {
             Plan::Compare(_) => Some(LeastTime::of_pairs(request, works)),
@@ -115,7 +111,7 @@ impl LeastTime {
         LeastTime {
             what: match rows {
                 1 => "a pair of samples".to_owned(),
-                rows => format!("a pair of samples for each of {rows} rows"),
+                rows => format!("a pair of samples for each of {}", format::plural(rows, "row")),
             },
             first: trial + round,
             goal: Some(("a verdict", trial + round * MIN_PAIRS as u32)),
@@ -123,7 +119,7 @@ impl LeastTime {
     }
 }
 
-/// What a launch takes beside its timed part; of a command nothing is known.
+/// Time that a launch takes beside its timed part. Nothing is known of a command.
 fn launch(work: &Work) -> Duration {
     match work {
         Work::Net(_) | Work::Command { .. } | Work::CommandComparison { .. } => Duration::ZERO,

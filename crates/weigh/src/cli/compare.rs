@@ -34,9 +34,9 @@ use weigh_treatment::placebo::DefaultBaseline;
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 
 /// Help of `--budget`, whose default depends on what is compared.
-const BUDGET_HELP: &str = "Stop measuring after this time, even if rows have no verdict yet [default: 2m; \
-                           10m with net:GRID, 15m with vm, 2h with boot; at least 8s per row, 16s with a \
-                           server]";
+const BUDGET_HELP: &str = "Stop measuring after this time, even if rows have no verdict yet. A time that is \
+                           too short for a pair of each row is refused [default: 2m; 10m with net:GRID, 15m \
+                           with vm, 2h with boot; at least 8s per row, 16s with a server]";
 const IN_ALL_ARMS: &str = ". All arms run in it; to measure a fixture, name it as a treatment";
 const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";
 
