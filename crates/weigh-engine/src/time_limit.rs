@@ -272,7 +272,7 @@ mod tests {
         assert!(compare(&works(10, Some("database")), &arms, 5).is_err(), "of servers that start");
         let refused = compare(&works(1000, None), &arms, 5).unwrap_err();
         assert!(
-            refused.contains("a pair of samples for each of 1000 rows takes about"),
+            refused.contains("a pair of samples for each of 1,000 rows takes about"),
             "{refused}"
         );
         let refused = compare(&works(1, None), &["vm", "vm:selinux"], 1).unwrap_err();
