@@ -125,22 +125,7 @@ impl Session<'_> {
                 }),
             };
             let mut host = Host::set_up(site, arms)?;
-            // A later set finds what the first has left in the kernel; the reader wants what was.
-            let is_first = set == SetId(0) && self.earlier.sessions == 0;
-            let stored = if is_first { host.store_facts() } else { Ok(()) };
-            self.tell_about_arms(&host, is_first, progress_sink)?;
-            let stored = stored.and_then(|()| match set.0 == sets.start {
-                true => self.tell_differences(&host, progress_sink),
-                false => Ok(()),
-            });
-            let result = stored
-                .and_then(|()| host.run_setup())
-                .and_then(|()| host.measure_shell())
-                .and_then(|()| self.measure_set(&mut host, set, progress_sink));
-            let result = match result {
-                Err(Stop::OutOfTime) => self.end_in_time(&host, progress_sink),
-                other => other,
-            };
+            let result = self.measure_on(&mut host, set, progress_sink);
             let is_over = host.time_left().is_zero();
             let result = result.and(host.clean_up(progress_sink));
             // Another set moves as much.
@@ -154,6 +139,31 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A set on a host that is set up, until its plan is done or its time is over.
+    fn measure_on(
+        &mut self,
+        host: &mut Host,
+        set: SetId,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        // A later set finds what the first has left in the kernel; the reader wants what was.
+        let is_first = set == SetId(0) && self.earlier.sessions == 0;
+        let stored = if is_first { host.store_facts() } else { Ok(()) };
+        self.tell_about_arms(host, is_first, progress_sink)?;
+        let stored = stored.and_then(|()| match set.0 == self.earlier.sets.start {
+            true => self.tell_differences(host, progress_sink),
+            false => Ok(()),
+        });
+        let result = stored
+            .and_then(|()| host.run_setup())
+            .and_then(|()| host.measure_shell())
+            .and_then(|()| self.measure_set(host, set, progress_sink));
+        match result {
+            Err(Stop::OutOfTime) => self.end_in_time(host, progress_sink),
+            other => other,
+        }
     }
 
     /// For a further set, of what the first was made of.
