@@ -108,7 +108,7 @@ fn a_budget_is_stored_and_shown_again_in_every_format() {
     }
     let markdown = home.succeed(&["export", &id, "--markdown"]).stdout;
     assert_eq!(std::fs::read_to_string(home.path("b.github")).unwrap(), markdown + "\n");
-    home.succeed("history --kind budget").assert_says(&[&id, "complete"]);
+    home.succeed("history --kind budget").assert_says(&[&id, "weigh budget"]);
     home.run("show --as unixbench").assert_error(&["is a result of `weigh budget`"]);
     home.run(&["compare", "--continue", &id]).assert_error(&["run `weigh budget` again"]);
 }

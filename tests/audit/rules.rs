@@ -89,7 +89,7 @@ fn what_rules_cost_is_stored_and_shown_again_in_every_format() {
     ] {
         home.succeed(&["export", &id, format]).assert_says(&[part]);
     }
-    home.succeed("history --kind rules").assert_says(&[&id, "complete"]);
+    home.succeed("history --kind rules").assert_says(&[&id, "weigh rules"]);
 }
 
 #[test]

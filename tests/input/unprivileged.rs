@@ -151,7 +151,7 @@ fn a_database_that_can_only_be_read_is_shown() {
         let outcome = run(&home, command);
         assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     }
-    let id = run(&home, &["history"]).stdout.split_whitespace().next().unwrap().to_owned();
+    let id = run(&home, &["history"]).stdout.lines().nth(1).unwrap()[..6].to_owned();
     assert_eq!(run(&home, &["export", &id, "--json"]).json()["id"], id.as_str());
     run(&home, &["diff", &id, "latest"]).assert_error(&["are both the experiment"]);
     run(&home, &compare).assert_error(&["weigh.db", "--database FILE"]);

@@ -127,7 +127,7 @@ fn what_root_stores_in_a_users_home_is_his() {
     fs::copy(program(), home.path("weigh")).unwrap();
     let mut history = home.command(home.path("weigh"));
     as_nobody(history.arg("history"));
-    assert_eq!(home.start(history).finish().stdout.lines().count(), 2);
+    assert_eq!(home.start(history).finish().stdout.lines().count(), 3);
     assert_eq!(fs::symlink_metadata(home.database()).unwrap().uid(), NOBODY);
 }
 
@@ -175,7 +175,7 @@ fn root_opens_no_database_of_a_user_who_did_not_call_sudo() {
         home.start(claimed).finish().assert_error(&refused);
     }
     assert_eq!(fs::read(home.database()).unwrap(), before);
-    assert_eq!(run_by_sudo(&home, THEIRS, &["history"]).stdout.lines().count(), 1);
+    assert_eq!(run_by_sudo(&home, THEIRS, &["history"]).stdout.lines().count(), 2);
 }
 
 #[test]

@@ -100,6 +100,28 @@ fn experiments_have_names_and_are_found_by_them() {
     home.succeed("tag now --untag x").assert_says(&["[now]"]);
 }
 
+/// The result is derived once: a list of thousands does not judge their samples each time.
+#[test]
+fn the_history_has_the_result_of_each_experiment_and_keeps_it() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.succeed("run getppid --samples 3");
+    let result = || {
+        let json = home.succeed("history --json").json();
+        json["experiments"][0]["result"].as_str().unwrap().to_owned()
+    };
+    let rate = result();
+    assert!(rate.ends_with(" ops/s") && rate.starts_with(|c: char| c.is_ascii_digit()), "{rate}");
+    home.succeed("history").assert_says(&["id      started", &rate, "weigh run getppid"]);
+    let kept = "UPDATE outcome SET words = 'kept'";
+    assert_eq!(home.open_database().execute(kept, []).unwrap(), 1);
+    assert_eq!(result(), "kept");
+    // It is derived again where the samples have changed.
+    let last = "DELETE FROM sample WHERE number = (SELECT max(number) FROM sample)";
+    assert_eq!(home.open_database().execute(last, []).unwrap(), 1);
+    assert!(result().ends_with(" ops/s"), "{}", result());
+}
+
 #[test]
 fn what_is_forgotten_is_gone_and_the_file_gets_shorter() {
     let _turn = Turn::share();

@@ -100,7 +100,7 @@ fn a_profile_is_stored_and_can_be_exported_as_the_file_was() {
     for field in ["schema", "command", "calls", "elapsed_s", "user_s", "system_s"] {
         assert_eq!(exported[field], file[field], "{field}");
     }
-    home.succeed("history --kind profile").assert_says(&[&id, "complete"]);
+    home.succeed("history --kind profile").assert_says(&[&id, "system calls"]);
 }
 
 #[test]

@@ -362,6 +362,8 @@ pub struct Entry {
     pub kind: Option<ExperimentKind>,
     pub started: String,
     pub state: State,
+    /// Its result in a few words; `None` until they are derived from its samples, and while it runs.
+    pub result: Option<String>,
     pub command: String,
     /// Labels of the arms but the baseline.
     pub treatments: Vec<String>,

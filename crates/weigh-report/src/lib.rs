@@ -54,6 +54,7 @@ mod needed;
 mod net_cells_text;
 pub mod net_rank;
 mod net_text;
+pub mod outcome;
 mod outline;
 mod page;
 pub(crate) mod paint;

@@ -6,6 +6,7 @@
 //! - [`Store`]: an open database; `open.rs` decides which files may be opened, `schema.rs` lists the tables;
 //! - `write.rs` stores an experiment during measurement; `read.rs` and `stream.rs` read it;
 //! - `kept.rs` is the part of a sample that memory keeps;
+//! - `outcomes.rs` keeps results in a few words, for the list of experiments;
 //! - [`names`]: ids, tags and the meaning of `latest`;
 //! - [`default_path`] is the file that is used if the user names none.
 //!
@@ -31,6 +32,7 @@ mod kept;
 mod lost;
 pub mod names;
 mod open;
+mod outcomes;
 mod read;
 mod schema;
 mod stream;

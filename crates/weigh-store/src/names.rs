@@ -124,9 +124,10 @@ impl Store {
     pub fn forget(&self, ids: &[ExperimentId]) -> Result<(), Error> {
         let mut batch = String::new();
         for id in ids {
-            for table in
-                ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"]
-            {
+            for table in [
+                "sample", "detail", "startup", "failure", "work", "arm", "imported", "tag",
+                "outcome",
+            ] {
                 let _ = write!(batch, "DELETE FROM {table} WHERE experiment = '{id}';");
             }
             let _ = write!(batch, "DELETE FROM experiment WHERE id = '{id}';");
@@ -244,7 +245,8 @@ mod tests {
         store.forget(&ids[..1]).unwrap();
         store.give_back_room().unwrap();
         assert_eq!(store.history().unwrap().len(), 1);
-        let tables = ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag"];
+        let tables =
+            ["sample", "detail", "startup", "failure", "work", "arm", "imported", "tag", "outcome"];
         for table in tables {
             let sql = format!("SELECT count(*) FROM {table} WHERE experiment = ?1");
             let left: i64 =

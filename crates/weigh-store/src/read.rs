@@ -42,6 +42,7 @@ impl Store {
                     kind: ExperimentKind::from_name(&row.get::<_, String>(8)?),
                     started: row.get(1)?,
                     state: state(row)?,
+                    result: None,
                     command: row.get(3)?,
                     samples: row.get(7)?,
                     name: row.get(9)?,

@@ -14,8 +14,18 @@ pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
 /// Versions below it were those of databases before the first release.
 const VERSION: i64 = 16;
 
-const OWN_TABLES: [&str; 9] =
-    ["experiment", "arm", "work", "sample", "startup", "failure", "detail", "imported", "tag"];
+const OWN_TABLES: [&str; 10] = [
+    "experiment",
+    "arm",
+    "work",
+    "sample",
+    "startup",
+    "failure",
+    "detail",
+    "imported",
+    "tag",
+    "outcome",
+];
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -136,6 +146,15 @@ CREATE TABLE imported (                -- what was not measured here
 ) STRICT;
 ";
 
+/// Table of `outcomes.rs`. Databases of version 16 may have been made without it.
+const OUTCOMES: &str = "
+CREATE TABLE IF NOT EXISTS outcome (
+    experiment TEXT PRIMARY KEY REFERENCES experiment,
+    derived_from TEXT NOT NULL,        -- version of weigh, state and number of samples
+    words TEXT NOT NULL
+) STRICT;
+";
+
 /// Creates the tables in a new database, and refuses one of another version.
 pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     let said = |error| explain(path, &error);
@@ -147,7 +166,7 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
     match version(connection).map_err(said)? {
         0 => connection
             .execute_batch(&format!(
-                "BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID};
+                "BEGIN IMMEDIATE; {TABLES} {OUTCOMES} PRAGMA application_id = {APPLICATION_ID};
                 PRAGMA user_version = {VERSION}; COMMIT;"
             ))
             .or_else(|error| {
@@ -156,7 +175,10 @@ pub fn prepare(connection: &Connection, path: &Path) -> Result<(), Error> {
                 // Another weigh may have done it just now.
                 if version(connection) == Ok(VERSION) { Ok(()) } else { Err(said(error)) }
             }),
-        other => check_version(other, path),
+        other => {
+            check_version(other, path)?;
+            keep_trying(|| connection.execute_batch(OUTCOMES)).map_err(said)
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::history::line;
+use super::history;
 use super::{Context, ask, output};
 use trust::owner;
 use weigh_model::format;
@@ -46,8 +46,8 @@ impl ForgetArgs {
             }
         }
         let entries = store.history().map_err(said)?;
-        let entries = entries.iter().filter(|entry| ids.contains(&entry.id));
-        output::print(&entries.map(line).collect::<String>())?;
+        let entries = entries.into_iter().filter(|entry| ids.contains(&entry.id));
+        history::print(entries.collect(), &store)?;
         if self.dry_run {
             output::note("Nothing was deleted.");
             return Ok(0);

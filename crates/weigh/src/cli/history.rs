@@ -1,14 +1,19 @@
 //! `weigh history`: what was measured so far.
 
+use std::io::{self, IsTerminal as _};
+
 use clap::Args;
 use jiff::{SignedDuration, Timestamp, civil, tz::TimeZone};
 use serde_json::json;
 
 use super::{Context, output};
+use weigh_engine::report;
 use weigh_model::format;
 use weigh_model::record::{Entry, ExperimentKind};
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::WorkName;
+use weigh_report::outcome;
+use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,16 +79,25 @@ fn since(text: &str) -> Result<Timestamp, String> {
     })
 }
 
+/// Entries whose results are derived, shown and kept together: what was shown is not derived again after
+/// Ctrl-C.
+const TOGETHER: usize = 50;
+
 impl HistoryArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        let all = match context.find_store()? {
+        let store = context.find_store()?;
+        let all = match &store {
             Some(store) => store.history().map_err(|error| error.to_string())?,
             None => Vec::new(),
         };
         let is_empty = all.is_empty();
         let entries = all.into_iter().filter(|entry| self.wants(entry));
-        let entries: Vec<Entry> = entries.take(self.limit.unwrap_or(usize::MAX)).collect();
+        let mut entries: Vec<Entry> = entries.take(self.limit.unwrap_or(usize::MAX)).collect();
+        if let Some(store) = &store {
+            store.add_outcomes(&mut entries).map_err(|error| error.to_string())?;
+        }
         if self.json {
+            store.iter().for_each(|store| derive_results(store, &mut entries));
             let document = json!({"schema": "weighbridge/history/1", "experiments": entries});
             output::print_json(&format!("{document:#}\n"))?;
             return Ok(0);
@@ -91,9 +105,9 @@ impl HistoryArgs {
         match (is_empty, entries.is_empty()) {
             (true, _) => output::note("There is no experiment yet: `weigh compare` makes one."),
             (false, true) => output::note("No experiment matches."),
-            _ => {}
+            _ => output::print(&Columns::of_stdout().head())?,
         }
-        output::print(&entries.iter().map(line).collect::<String>())?;
+        store.map_or(Ok(()), |store| print(entries, &store))?;
         Ok(0)
     }
 
@@ -119,53 +133,163 @@ fn as_now(workload: &str) -> String {
     }
 }
 
-/// An experiment on a line of its own.
-pub fn line(entry: &Entry) -> String {
-    let state = match entry.state {
-        State::Running => "running",
-        _ if entry.kind == Some(ExperimentKind::Import) => "imported",
-        State::Complete => "complete",
-        State::Interrupted => "interrupted",
-        State::Failed => "failed",
-    };
-    let started = entry.started.replace('T', " ").replace('Z', "");
-    let noun = if entry.samples == 1 { "sample" } else { "samples" };
-    let samples = format!("{:>6} {noun}", entry.samples);
-    let name = entry.name.iter().cloned();
-    let called: Vec<String> = name.chain(entry.tags.iter().map(|tag| format!("#{tag}"))).collect();
-    let called =
-        if called.is_empty() { String::new() } else { format!("[{}]  ", called.join(" ")) };
-    format!(
-        "{}  {}  {state:<11}  {samples:<14}  {}{}\n",
-        format::label(&entry.id),
-        format::label(&started),
-        format::label(&called),
-        format::label(&entry.command)
-    )
+/// Prints each of them on a line of its own.
+///
+/// # Errors
+/// A sentence, where stdout is, say, a file on a full disk.
+pub fn print(mut entries: Vec<Entry>, store: &Store) -> Result<(), String> {
+    let columns = Columns::of_stdout();
+    for entries in entries.chunks_mut(TOGETHER) {
+        derive_results(store, entries);
+        output::print(&entries.iter().map(|entry| columns.line(entry)).collect::<String>())?;
+    }
+    Ok(())
+}
+
+/// Derives the results that are not known, and keeps them for the next time.
+fn derive_results(store: &Store, entries: &mut [Entry]) {
+    let is_unknown = |entry: &&mut Entry| entry.result.is_none() && entry.state != State::Running;
+    let mut derived = Vec::new();
+    for entry in entries.iter_mut().filter(is_unknown) {
+        match report::load(store, &entry.id) {
+            Ok(report) => {
+                entry.result = Some(outcome::words(&report));
+                derived.push(entry.clone());
+            }
+            Err(problem) => entry.result = Some(format!("cannot be read: {problem}")),
+        }
+    }
+    // The list is complete without it, and takes longer the next time.
+    if let Err(error) = store.keep_outcomes(&derived) {
+        output::note(&format!(
+            "Warning: cannot keep the results of this list, so the next one takes as long: {error}"
+        ));
+    }
+}
+
+/// Columns of the list. The last has no width, and the line is cut at that of the terminal.
+struct Columns {
+    result: usize,
+    /// `None` where nothing is cut: in a file or a pipe.
+    line: Option<usize>,
+}
+
+impl Columns {
+    /// An id, and a time without its seconds.
+    const ID: usize = 6;
+    const STARTED: usize = 16;
+
+    fn of_stdout() -> Columns {
+        Columns::within(io::stdout().is_terminal().then(output::width))
+    }
+
+    /// Gives half of the room to the result, and the rest to the command.
+    fn within(line: Option<usize>) -> Columns {
+        let before = Columns::ID + Columns::STARTED + 4;
+        let result = line.map_or(34, |width| (width.saturating_sub(before) / 2).max(10));
+        Columns { result, line }
+    }
+
+    fn head(&self) -> String {
+        self.row("id", "started", "result", "command")
+    }
+
+    fn line(&self, entry: &Entry) -> String {
+        let result = match (&entry.result, entry.state) {
+            (_, State::Running) => "running".to_owned(),
+            (Some(result), _) if entry.kind == Some(ExperimentKind::Import) => {
+                format!("imported: {result}")
+            }
+            (Some(result), _) => result.clone(),
+            (None, _) => "unknown".to_owned(),
+        };
+        let name = entry.name.iter().cloned();
+        let tags = entry.tags.iter().map(|tag| format!("#{tag}"));
+        let called: Vec<String> = name.chain(tags).collect();
+        let called = match called.is_empty() {
+            true => String::new(),
+            false => format!("[{}] ", called.join(" ")),
+        };
+        let command = format!("{called}{}", entry.command);
+        self.row(&entry.id, &local(&entry.started), &result, &command)
+    }
+
+    fn row(&self, id: &str, started: &str, result: &str, command: &str) -> String {
+        let [id, started, result, command] = [id, started, result, command].map(format::label);
+        let result = match self.line {
+            Some(_) => format::shorten(&result, self.result),
+            None => result,
+        };
+        let row = format!(
+            "{id:<0$}  {started:<1$}  {result:<2$}  {command}",
+            Columns::ID,
+            Columns::STARTED,
+            self.result
+        );
+        let row = self.line.map_or_else(|| row.clone(), |width| format::shorten(&row, width));
+        row.trim_end().to_owned() + "\n"
+    }
+}
+
+/// The time on this machine's clock; what is no time stays as it is.
+fn local(started: &str) -> String {
+    match started.parse::<Timestamp>() {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => started.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn one_sample_is_no_samples() {
-        let entry = |samples| Entry {
+    fn entry(result: Option<&str>, state: State) -> Entry {
+        Entry {
             id: "k3f9qx".to_owned().try_into().unwrap(),
-            name: None,
-            tags: Vec::new(),
-            kind: Some(ExperimentKind::Run),
+            name: Some("before".into()),
+            tags: vec!["nightly".into()],
+            kind: Some(ExperimentKind::Compare),
             started: "2026-11-21T20:15:04Z".into(),
-            state: State::Complete,
-            command: "weigh run".into(),
+            state,
+            result: result.map(str::to_owned),
+            command: format!("weigh compare seccomp -w {}", "getppid ".repeat(100)),
             treatments: Vec::new(),
             workloads: Vec::new(),
-            samples,
-        };
-        let [one, two] = [1, 2].map(|samples| line(&entry(samples)));
-        assert!(one.contains("     1 sample  ") && two.contains("     2 samples  "), "{one}{two}");
-        // The command begins in the same column.
-        assert_eq!(one.find("weigh run"), two.find("weigh run"));
+            samples: 0,
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_and_a_pipe_gets_all_of_it() {
+        let long = entry(Some(&"3 slower, ".repeat(20)), State::Complete);
+        let slower = entry(Some("slower, −18.0 %"), State::Complete);
+        for width in [40, 80, 120] {
+            let columns = Columns::within(Some(width));
+            let rows = [columns.head(), columns.line(&long), columns.line(&slower)];
+            for row in &rows {
+                assert!(row.trim_end().chars().count() <= width && row.ends_with('\n'), "{row}");
+                assert_eq!(row.lines().count(), 1);
+            }
+            let begins = |row: &str, word: &str| row.split(word).next().unwrap().chars().count();
+            if width >= 80 {
+                // Under its heading, uncut.
+                assert_eq!(begins(&rows[0], "result"), begins(&rows[2], "slower, −18.0 %"));
+                assert_eq!(begins(&rows[0], "command"), begins(&rows[2], "[before #nightly]"));
+            }
+        }
+        let piped = Columns::within(None).line(&long);
+        assert!(
+            piped.contains(long.result.as_ref().unwrap()) && piped.contains(long.command.trim())
+        );
+    }
+
+    #[test]
+    fn an_experiment_without_a_result_says_why() {
+        let line = |entry: &Entry| Columns::within(Some(80)).line(entry);
+        assert!(line(&entry(None, State::Running)).contains("running"));
+        let mut imported = entry(Some("2 slower"), State::Complete);
+        imported.kind = Some(ExperimentKind::Import);
+        assert!(line(&imported).contains("imported: 2 slower"));
     }
 
     #[test]

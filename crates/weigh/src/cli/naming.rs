@@ -2,18 +2,21 @@
 
 use clap::Args;
 
-use super::{Context, output};
+use super::{Context, history};
 use weigh_store::names::{Naming, parse_name};
+
+/// Heading of the options that say which stored experiment this is.
+pub const EXPERIMENT: &str = "Experiment";
 
 /// Options that name the experiment.
 #[derive(Clone, Debug, Args)]
 pub struct Names {
     /// Name the experiment. A name works wherever an id does, as in `weigh show NAME`, and means the latest
     /// experiment of that name
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, help_heading = EXPERIMENT)]
     name: Option<String>,
-    /// Tag the experiment; `weigh history --tag TAG` finds it. May be repeated
-    #[arg(long = "tag", value_name = "TAG", value_parser = parse_name)]
+    /// Tag the experiment. `weigh history --tag TAG` finds it. May be repeated
+    #[arg(long = "tag", value_name = "TAG", value_parser = parse_name, help_heading = EXPERIMENT)]
     tags: Vec<String>,
 }
 
@@ -53,9 +56,8 @@ impl TagArgs {
             store.remove_tag(&id, tag).map_err(said)?;
         }
         let entries = store.history().map_err(said)?;
-        if let Some(entry) = entries.iter().find(|entry| entry.id == id) {
-            output::print(&super::history::line(entry))?;
-        }
+        let found = entries.into_iter().filter(|entry| entry.id == id).collect();
+        history::print(found, &store)?;
         Ok(0)
     }
 }
