@@ -23,13 +23,13 @@ pub static EXPORTS: [&ReportFormat; 3] = [
     },
     &ReportFormat {
         name: "export-csv",
-        what: "the times of each command as hyperfine's CSV",
+        what: "each command's times as hyperfine's CSV",
         render: |report| Ok(csv(times(report)?)),
         is_json: false,
     },
     &ReportFormat {
         name: "export-markdown",
-        what: "the times of each command as hyperfine's Markdown table",
+        what: "the times as hyperfine's Markdown table",
         render: |report| Ok(markdown(times(report)?)),
         is_json: false,
     },

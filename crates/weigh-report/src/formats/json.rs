@@ -10,7 +10,7 @@ use weigh_model::result::summary::Summary;
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "json",
-    what: "the results as JSON, as documented in docs/json.md",
+    what: "the results as JSON (docs/json.md)",
     render: |report| match report {
         Report::Compared(s) => render(s),
         Report::Run(report) => document(&**report),

@@ -20,7 +20,7 @@ use weigh_model::result::summary::{Failure, Row, Summary};
 
 pub static FORMAT: ReportFormat = ReportFormat {
     name: "markdown",
-    what: "the report as Markdown, for an issue or a mail",
+    what: "the report as Markdown",
     render: |report| match report {
         Report::Compared(s) => Ok(compared(s)),
         Report::Run(report) => Ok(run(report)),

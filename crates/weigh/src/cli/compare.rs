@@ -34,7 +34,7 @@ use weigh_treatment::placebo::DefaultBaseline;
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 
 /// Help of `--budget`, whose default depends on what is compared.
-const BUDGET_HELP: &str = "Stop measuring after this time, even if rows have no verdict yet. A time that is \
+const BUDGET_HELP: &str = "Stop measuring after this time. Rows may then have no verdict yet. A time that is \
                            too short for a pair of each row is refused [default: 2m; 10m with net:GRID, 15m \
                            with vm, 2h with boot; at least 8s per row, 16s with a server]";
 const IN_ALL_ARMS: &str = ". All arms run in it; to measure a fixture, name it as a treatment";
@@ -103,7 +103,7 @@ const USAGE: &str = "weigh compare [OPTIONS] [TREATMENT]...
 #[command(mut_arg("interleave", |interleave| interleave.conflicts_with("command")))]
 #[command(mut_args(settled_by_continue))]
 pub struct CompareArgs {
-    /// Treatments to measure, as NAME or NAME:PARAMETER=VALUE,…, such as audit:rules=my.rules
+    /// Treatments to measure, such as audit:rules=my.rules. Each is NAME or NAME:PARAMETER=VALUE,…
     /// (docs/labels.md) [default: audit; seccomp if auditing cannot be changed here]
     #[arg(value_name = "TREATMENT")]
     treatments: Vec<String>,
@@ -113,7 +113,7 @@ pub struct CompareArgs {
     /// placebo: the same procedure without the effect (docs/before-a-sample.md)]
     #[arg(long, value_name = "TREATMENT")]
     base: Option<String>,
-    /// Measure every combination of two to four treatments. Show the effect of each, and their interaction:
+    /// Measure all combinations of two to four treatments. Show the effect of each, and their interaction:
     /// what the combination costs beyond the costs of the single treatments (docs/treatments.md)
     #[arg(long, conflicts_with = "base")]
     factorial: bool,
@@ -125,7 +125,7 @@ pub struct CompareArgs {
     /// 250ms (audit: 50ms to 250ms). Fixed lengths: 20ms with --pairs (audit: 70ms), 70ms with --metric
     /// latency_…, 200ms with vm, 1s with boot]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
-    #[arg(conflicts_with = "command")]
+    #[arg(conflicts_with = "command", hide_short_help = true)]
     sample: Option<Duration>,
     #[command(flatten)]
     interleaving: Interleaving,
@@ -135,14 +135,15 @@ pub struct CompareArgs {
     /// exempt. With --client it is the server. A treatment of the whole system, such as sysctl (but not
     /// audit), affects both sides in any case
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
+    #[arg(hide_short_help = true)]
     treat: WhoIsTreated,
     /// Skip the last step: measuring the latency of single operations (p50, p99) after the pairs
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_detail: bool,
     #[command(flatten)]
     later: ContinueOption,
-    /// Run this many copies of each workload at once, each pinned to a CPU; `all` runs one per CPU. For
-    /// workloads that send requests to a server, this many clients
+    /// Copies of each workload at once. Each is pinned to a CPU; `all` runs one per CPU. For workloads
+    /// that send requests to a server, it is the number of clients
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
     #[arg(value_parser = value::copies, conflicts_with = "command")]
     copies: usize,
@@ -151,17 +152,17 @@ pub struct CompareArgs {
     #[command(flatten)]
     mixes: Mixes,
     /// Do not ask before running more than 16 copies per CPU, or before rebooting this machine (boot:…)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     yes: bool,
     /// How to reboot this machine for each pair, for treatments boot:… only (docs/boot.md) [default: kexec]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     reboot_by: Option<Mechanism>,
-    /// Command to measure instead of workloads, from its start to its end, such as `-- make -j2`. Put options
-    /// of weigh before `--`
+    /// Command to measure instead, such as `-- make -j2`. It is measured from its start to its
+    /// end. Put options of weigh before `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Run this with `sh` before every run of the command, for example 'make clean'. It is neither timed nor
-    /// treated. If it fails, there is no result. weigh kills processes that it leaves running
+    /// Shell line before every run, such as 'make clean'. It is neither timed nor treated. If it
+    /// fails, there is no result. weigh kills processes that it leaves running
     #[arg(long, value_name = "LINE", requires = "command", help_heading = AROUND)]
     prepare: Option<String>,
     #[command(flatten)]

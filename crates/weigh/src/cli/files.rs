@@ -30,12 +30,13 @@ pub struct Files {
     formats: FormatFiles,
     /// Add the report to the summary of a GitHub Actions job, with an annotation for each failure [default
     /// file: $GITHUB_STEP_SUMMARY]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, hide_short_help = true)]
     github_summary: Option<Option<PathBuf>>,
-    #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose")]
+    #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose", hide_short_help = true)]
     #[arg(value_parser = dialect::named, help = table_help("Print in the form of"))]
     dialect: Option<&'static Dialect>,
-    /// Show everything: latencies, evidence, the steps of each treatment, warnings in full, the machine
+    /// Show everything. That is also latencies, evidence, the steps of each treatment, warnings in full, and
+    /// the machine
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]

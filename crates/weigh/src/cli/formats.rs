@@ -113,7 +113,8 @@ fn file_option(format: &'static ReportFormat) -> Arg {
         _ => "",
     };
     let help = format!("Write {}; `-` is stdout{default}", format.what);
-    let option = Arg::new(format.name).long(format.name).help(help);
+    let is_rare = ["junit", "text"].contains(&format.name);
+    let option = Arg::new(format.name).long(format.name).help(help).hide_short_help(is_rare);
     option.value_name("FILE").value_parser(value_parser!(PathBuf))
 }
 

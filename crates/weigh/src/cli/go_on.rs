@@ -3,6 +3,7 @@
 use clap::{Arg, Args};
 
 use super::Context;
+use super::naming::EXPERIMENT;
 use super::progress_sink::Terminal;
 use super::reproduce::OUTPUT;
 use weigh_engine::provenance::Provenance;
@@ -14,8 +15,9 @@ use weigh_store::Store;
 /// `--continue`.
 #[derive(Debug, Args)]
 pub struct ContinueOption {
-    /// Continue this stored experiment for the time of --budget, and judge stored and new pairs together
-    #[arg(long = "continue", value_name = "ID")]
+    /// Continue this stored experiment. Measures for the time of --budget, and judges stored and new pairs
+    /// together
+    #[arg(long = "continue", value_name = "ID", help_heading = EXPERIMENT)]
     pub go_on: Option<String>,
 }
 

@@ -13,15 +13,15 @@ pub const AROUND: &str = "Around a command";
 #[derive(Debug, Args)]
 #[command(next_help_heading = AROUND)]
 pub struct HookArgs {
-    /// Run this with `sh` before the first run of each set (--sets), for example 'make config'. It is not
-    /// timed. If it fails, there is no result
+    /// Shell line before the first run, as 'make config'. With --sets it runs once for each set.
+    /// It is not timed. If it fails, there is no result
     #[arg(long, value_name = "LINE", requires = "command")]
     setup: Option<String>,
-    /// Run this with `sh` after the last run of each set, for example 'rm -rf out'. After Ctrl-C it runs as
-    /// well, for at most 10 s
+    /// Shell line after the last run, such as 'rm -rf out'. With --sets it runs once for each set.
+    /// After Ctrl-C it runs as well, for at most 10 s
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
-    /// Run the command this many times in each arm before the first pair, to fill caches
+    /// Runs that are not timed, to fill caches. Each arm has this many before the first pair
     #[arg(long, value_name = "N", default_value_t = 0, requires = "command")]
     warmup: u32,
 }

@@ -24,6 +24,7 @@ pub struct Interleaving {
     /// compare the medians of these time slices. Possible for workloads on one CPU, and treatments that only
     /// change what their own process does: seccomp, but not nice, cpus or sysctl (docs/interleaving.md)
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Interleave::Auto)]
+    #[arg(hide_short_help = true)]
     pub interleave: Interleave,
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::files::Files;
 use super::formats::csv_of;
-use super::measuring::{FixtureOption, Measuring, defaults_to};
+use super::measuring::{FixtureOption, MEASURING, Measuring, defaults_to};
 use super::mixes::Mixes;
 use super::profiler::ProfilerOption;
 use super::reproduce::ReproduceCommand;
@@ -22,7 +22,7 @@ use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
 
 const BUDGET_HELP: &str =
-    "Stop measuring after this time, even if the interval is wider than --precision";
+    "Stop measuring after this time. The interval may then be wider than --precision";
 
 /// The most users of a ramp without a list of its own.
 const MOST_BY_DEFAULT: usize = 1 << 14;
@@ -69,22 +69,23 @@ pub struct LoadArgs {
     #[arg(conflicts_with = "workfile")]
     mix: Option<String>,
     /// File with the mix; `--workfile FILE` means the same as `./FILE` alone
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     workfile: Option<String>,
     /// Configuration file of re-aim: FILESIZE, POOLSIZE, DISKDIR, STARTUSERS, ENDUSERS, INCREMENT, JOBS,
     /// CROSSOVER. The command line and a workfile take precedence
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Measure these numbers of users instead of searching for the peak, such as 1,2,4 or 10..50:10
+    /// Numbers of users to measure, such as 1,2,4 or 10..50:10. With this option weigh does not search for
+    /// the peak
     #[arg(long, value_name = "LIST", value_parser = UserList::parse)]
     #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
-    /// Where to stop adding users: at the `peak`; at the `crossover`, re-aim's word for the point where each
-    /// user gets only 10 jobs a minute; at `quick`, 60 jobs a minute; at `classic`, where each user gets
-    /// only 1 job a minute; or at a number of users, such as 500 (docs/load.md) [default: peak]
+    /// Where to stop adding users, such as at 500. Or at the `peak`; at the `crossover`, re-aim's word for
+    /// the point where each user gets only 10 jobs a minute; at `quick`, 60 jobs a minute; or at `classic`,
+    /// where each user gets only 1 job a minute (docs/load.md) [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
-    /// Users to add per step, such as 10; `adaptive` uses re-aim's steps. With this option weigh stops adding
+    /// Users to add per step, such as 10. `adaptive` uses re-aim's steps. With this option weigh stops adding
     /// users where re-aim would stop; the peak is the best of all points (docs/load.md) [default: double the
     /// users]
     #[arg(long, value_name = "N", value_parser = Increment::parse)]
@@ -92,13 +93,15 @@ pub struct LoadArgs {
     /// Minimum number of samples of each load point
     #[arg(long, value_name = "N", default_value_t = Ramp::TO_CHOOSE as u8)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=26))]
+    #[arg(help_heading = MEASURING)]
     repeat: u8,
     #[command(flatten)]
     mixes: Mixes,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the interval at the peak is within plus or minus this percentage
+    /// Stop when the interval at the peak is within this
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percentage)]
+    #[arg(help_heading = MEASURING)]
     precision: f64,
     #[command(flatten)]
     fixtures: FixtureOption,

@@ -13,17 +13,23 @@ use weigh_station::remote_client;
 use weigh_store::names::Naming;
 use weigh_treatment as treatment;
 
+/// Heading of the options that say how much is measured, and how it is judged.
+pub const MEASURING: &str = "Measuring";
+
 /// How long is measured, in which order, and what the experiment is called.
 #[derive(Debug, Args)]
 pub struct Measuring {
     /// Stop measuring after this time
     #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
+    #[arg(help_heading = MEASURING)]
     pub budget: Option<Duration>,
     /// Kill a run of a workload or command after this time, and report no result for it
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    #[arg(long, value_name = "TIME", value_parser = value::duration, hide_short_help = true)]
+    #[arg(help_heading = MEASURING)]
     timeout: Option<Duration>,
     /// Seed of the random order; the same seed gives the same order [default: random]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(help_heading = MEASURING)]
     seed: Option<u64>,
     #[command(flatten)]
     pub queue: WaitOption,
@@ -90,8 +96,8 @@ pub fn defaults_to(option: Arg, what: &str) -> Arg {
 /// `--fixture`.
 #[derive(Debug, Args)]
 pub struct FixtureOption {
-    /// Run every workload in this fixture: an environment made for it, such as a new XFS file system, fs:xfs
-    /// (`weigh list fixtures`). May be repeated
+    /// Run every workload in this fixture, such as fs:xfs. A fixture is an environment that is made for the
+    /// workload, such as a new XFS file system (`weigh list fixtures`). May be repeated
     #[arg(long = "fixture", value_name = "FIXTURE")]
     fixtures: Vec<String>,
 }
@@ -109,9 +115,9 @@ impl FixtureOption {
 /// `--workload`.
 #[derive(Debug, Args)]
 pub struct WorkloadOption {
-    /// Workload to measure, a suite of workloads, or a file with a suite, such as stat, unixbench or
+    /// Workload or suite to measure, such as stat or unixbench. May be a file with a suite, such as
     /// ./my.toml; may be repeated [default: quick]
-    #[arg(short, long = "workload", value_name = "WORKLOAD|SUITE")]
+    #[arg(short, long = "workload", value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
 }
 
@@ -128,9 +134,9 @@ impl WorkloadOption {
 /// Options for the surroundings of workloads: other work, and another machine.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
-    /// Measure each workload alone, and again while this workload, mix or application runs alongside. It runs
-    /// in one copy per CPU; NAME:copies=N sets the number: `--beside dc:copies=4` runs four copies of `dc`.
-    /// May be repeated
+    /// Measure again while this workload runs alongside. It may also be a mix or an application. It runs in
+    /// one copy per CPU; NAME:copies=N sets the number: `--beside dc:copies=4` runs four copies of `dc`. May
+    /// be repeated
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
     /// Send requests to servers from this other machine. Works with databases and web servers; over the
@@ -141,6 +147,6 @@ pub struct BesideOptions {
     /// translated on the way, name them: `,address=IP` (of this machine, as the client reaches it) and
     /// `,from=IP` (of the client, as this machine sees it). Example: `--client root@10.0.0.7,port=2222`
     /// (docs/applications-client.md).
-    #[arg(long, value_name = "USER@HOST", value_parser = remote_client::checked)]
+    #[arg(long, value_name = "USER@HOST", value_parser = remote_client::checked, hide_short_help = true)]
     pub client: Option<String>,
 }

@@ -18,50 +18,52 @@ const MIXES: &str = "Mixes of users (load:NAME)";
 #[derive(Debug, Args)]
 pub struct Mixes {
     /// Jobs of each user of a mix (load:NAME), approximately [default: as the mix says, or 100]
-    #[arg(help_heading = MIXES, long, value_name = "N")]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     jobs: Option<u32>,
     /// Time for which each user of a mix repeats its jobs, such as 10s [default: its list of jobs
     /// once]
-    #[arg(help_heading = MIXES, long, value_name = "TIME", value_parser = value::period)]
+    #[arg(help_heading = MIXES, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = value::period)]
     period: Option<Duration>,
     /// Size of the file of each user for the disk jobs of a mix, such as 10k or 2m [default: as the mix
     /// says, or 10k]
-    #[arg(help_heading = MIXES, long, value_name = "SIZE", value_parser = size)]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SIZE", value_parser = size)]
     file_size: Option<u64>,
     /// Size that is added to these files, in total for all users: with 1m and 4 users each file grows by 256k
     /// [default: as the mix says, or 1m]
-    #[arg(help_heading = MIXES, long, value_name = "SIZE", value_parser = size)]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SIZE", value_parser = size)]
     pool_size: Option<u64>,
     /// Time that each user of a mix waits after each job, such as 10ms [default: none]
-    #[arg(help_heading = MIXES, long, value_name = "TIME", value_parser = value::pause)]
+    #[arg(help_heading = MIXES, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = value::pause)]
     #[arg(conflicts_with = "rate")]
     think: Option<Duration>,
     /// Start this many jobs per second, over all users of a mix, such as 200, even if earlier jobs are not
     /// finished. The time of a job counts from the moment when it was due [default: each user starts its next
     /// job after the previous one]
-    #[arg(help_heading = MIXES, long, value_name = "JOBS/s", value_parser = rate)]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "JOBS/s", value_parser = rate)]
     rate: Option<u64>,
     /// Directory for the files of the disk jobs of a mix; may be repeated, then each job takes the next one
     /// [default: in the --fixture, or below $TMPDIR]
-    #[arg(help_heading = MIXES, long = "disk-dir", value_name = "DIR")]
+    #[arg(help_heading = MIXES, hide_short_help = true, long = "disk-dir", value_name = "DIR")]
     #[arg(value_parser = disk_directory)]
     disk_directories: Vec<PathBuf>,
     /// Directory tree whose files the job `disk_src` of a mix examines, such as /usr/share/doc; weigh writes
     /// nothing there [default: a tree that weigh makes]
-    #[arg(help_heading = MIXES, long, value_name = "DIR", value_parser = directory)]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "DIR", value_parser = directory)]
     disk_tree: Option<PathBuf>,
     /// Size of the file that the disk jobs of a mix read, as a share of the memory, such as 150%. The rows
     /// are called NAME@beyond-cache-150%
-    #[arg(help_heading = MIXES, long, value_name = "SHARE", value_parser = share)]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SHARE", value_parser = share)]
     beyond_cache: Option<f64>,
     /// Before the jobs of each sample, drop their input files from the page cache: those of the disk jobs of
     /// a mix, or of a workload that reads files, such as disk_brd. The rows are called NAME@cold
-    #[arg(help_heading = MIXES, long)]
+    #[arg(help_heading = MIXES, hide_short_help = true, long)]
     cold: bool,
     /// Memory that each process keeps if the mix has the job `resident`, such as 64m [default: as the mix
     /// says, or 8m]
-    #[arg(help_heading = MIXES, long, value_name = "SIZE", value_parser = mebibytes)]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SIZE", value_parser = mebibytes)]
     resident: Option<u64>,
 }
 

@@ -52,6 +52,7 @@ mod restore;
 mod rules;
 mod run;
 mod run_plans;
+mod short_help;
 mod show;
 mod user_list;
 mod value;
@@ -108,7 +109,8 @@ pub struct Cli {
         global = true,
         value_name = "WHEN",
         default_value = "auto",
-        help_heading = "Global options"
+        help_heading = "Global options",
+        hide_short_help = true
     )]
     color: ColorChoice,
     #[command(subcommand)]
@@ -229,7 +231,7 @@ fn parse(
     words: impl IntoIterator<Item: Into<OsString>>,
 ) -> Result<(Cli, ReproduceCommand), clap::Error> {
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-    let mut matches = Cli::command().try_get_matches_from(&words)?;
+    let mut matches = short_help::command().try_get_matches_from(&words)?;
     let again = ReproduceCommand::of(&Cli::command(), &matches, &words);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     cli.map(|cli| (cli, again)).map_err(|error| error.format(&mut Cli::command()))
@@ -259,7 +261,7 @@ fn run(cli: Cli, again: ReproduceCommand) -> ExitCode {
         Command::Rules(command) => command.run(&context),
         Command::Restore(command) => command.run(),
         Command::Boot(command) => command.run(&context),
-        Command::Complete(command) => command.run(&context, Cli::command()),
+        Command::Complete(command) => command.run(&context, short_help::command()),
         Command::Completions(command) => command.run(),
         Command::Man(command) => command.run(&Cli::command()),
     };

@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 use super::files::Files;
 use super::formats::csv_of;
 use super::go_on::{ContinueOption, settled_by_continue};
-use super::measuring::Measuring;
+use super::measuring::{MEASURING, Measuring};
 use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
 use super::reproduce::ReproduceCommand;
@@ -49,12 +49,12 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Time for the sweeps of `quick` that an interval needs: see the test below.
 const BUDGET: &str = "7m";
-const BUDGET_HELP: &str = "Stop measuring after this time, even if the interval is wider than --precision. \
-                           A time that is too short for one sweep is refused";
+const BUDGET_HELP: &str = "Stop measuring after this time. The interval may then be wider than --precision. A \
+                           time that is too short for one sweep is refused";
 const TIMEOUT_HELP: &str = "Kill the processes of a cell after this time, and report no BTU [default: 2m, \
                             and 500 round trips more for cells with a delay]";
-const CONTINUE_HELP: &str = "Continue this stored experiment for the time of --budget, and judge stored and \
-                             new sweeps (passes over all cells) together";
+const CONTINUE_HELP: &str = "Continue this stored experiment. Measures for the time of --budget, and judges \
+                             stored and new sweeps (passes over all cells) together";
 
 const USAGE: &str = "weigh net [OPTIONS]
        weigh net [OPTIONS] --continue <ID>
@@ -85,31 +85,32 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Grid: the list of cells to measure, and for how long; quick, btu-quick, today, 1996 (docs/net.md has a
-    /// table), or a file such as ./my.toml
+    /// Grid: quick, btu-quick, today, 1996, or a file such as ./my.toml. It lists the cells to measure, and
+    /// for how long (docs/net.md has a table)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
-    /// Write the grid and the properties of this testbed to FILE, for others to replicate; `-` is stdout.
-    /// Measures nothing
+    /// Write the grid and this testbed's properties to FILE. Others can replicate it. `-` is stdout. Measures
+    /// nothing
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// Measure the grid of a FILE that --spec wrote, and report how this testbed differs from its testbed
+    /// Measure the grid of a FILE that --spec wrote. Reports how this testbed differs from its testbed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "active"])]
     from_spec: Option<String>,
-    /// Keep the host busy with this workload, instead of the activities of the grid; may be repeated
+    /// Keep the host busy with this workload. It replaces the activities of the grid. May be repeated
     #[arg(long, value_name = "WORKLOAD")]
     beside: Vec<String>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the interval of the BTU is within plus or minus this percentage [default: 5%; with
+    /// Stop when the interval of the BTU is within this [default: 5%; with
     /// --continue the value of the stored experiment]
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
+    #[arg(help_heading = MEASURING)]
     precision: Option<f64>,
     #[command(flatten)]
     later: ContinueOption,
     /// After measuring, run every cell once more without counting it, and write the packet headers at the
     /// interfaces of the host under test (W_test) to this directory, one pcap file per cell
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", hide_short_help = true)]
     trace: Option<PathBuf>,
     #[command(flatten)]
     machines: NetMachines,

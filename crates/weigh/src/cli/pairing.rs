@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::files::Files;
-use super::measuring::Measuring;
+use super::measuring::{MEASURING, Measuring};
 use super::progress_sink::Terminal;
 use super::{ABOVE_LIMIT, Context, INCONCLUSIVE, INTERRUPTED, exit_status, go_on, output, value};
 use paired::Verdict;
@@ -33,40 +33,48 @@ use weigh_treatment::boot::are_boots;
 pub struct Pairing {
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Measure exactly this many pairs per row and judge once, with Wilcoxon's test, such as 20 [default: as
-    /// many as the verdict needs]
+    /// Measure exactly this many pairs per row. Judges once, with Wilcoxon's test, such as after 20 [default:
+    /// as many as the verdict needs]
     #[arg(long, value_name = "N", value_parser = value::at_least(MIN_PAIRS as u32))]
+    #[arg(help_heading = MEASURING)]
     pairs: Option<u32>,
     /// Limit the expected share of false differences to 5 % (false discovery rate, closed e-BH). Finds more
     /// when there are many rows [default: limit the chance of any false difference to 5 % (Holm)]
-    #[arg(long, conflicts_with = "pairs")]
+    #[arg(long, conflicts_with = "pairs", hide_short_help = true)]
+    #[arg(help_heading = MEASURING)]
     fdr: bool,
-    /// Difference below which two rates count as equivalent
+    /// Rates within this are equivalent
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
     #[arg(allow_hyphen_values = true)]
+    #[arg(help_heading = MEASURING)]
     pub margin: f64,
     /// Repeat the whole experiment this many times from scratch, and show how far the results (sets) differ
     /// (docs/table2.md)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+    #[arg(hide_short_help = true)]
+    #[arg(help_heading = MEASURING)]
     pub sets: u32,
     #[arg(long = "metric", value_name = "NAME", value_delimiter = ',', value_parser = Metric::parse)]
     #[arg(help = metric_help())]
+    #[arg(help_heading = MEASURING)]
     pub metrics: Vec<Metric>,
-    /// Exit with status 1 if a row is shown to cost more than this, with 95 % confidence over all rows
+    /// Exit with status 1 if a row costs more than this. It must be shown with 95 % confidence over all rows
     /// together. The status is 0 if every row has a verdict and is shown to cost less, otherwise 3
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
+    #[arg(help_heading = MEASURING)]
     pub fail_above: Option<f64>,
     /// Exit with status 0 instead of 3 if a row has no verdict, or --fail-above is undecided
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
+    #[arg(help_heading = MEASURING)]
     inconclusive_ok: bool,
 }
 
 fn metric_help() -> String {
     let of_samples: Vec<&str> = SAMPLE_METRICS.iter().map(|metric| metric.name).collect();
     format!(
-        "Give this metric of the same samples a verdict as well; may be repeated. One of {}, {} (timing each \
-         operation of the samples), or a reading of a mix, a network or your program (docs/metrics.md). Each \
-         counts as one more row, so name only those that you need",
+        "Judge this metric too, such as peak_memory. May be repeated. One of {}, {} (timing each operation \
+         of the samples), or a reading of a mix, a network or your program (docs/metrics.md). Each counts as \
+         one more row, so name only those that you need",
         of_samples.join(", "),
         Percentile::ALL.map(Percentile::name).join(", ")
     )

@@ -12,7 +12,7 @@ pub struct ProfilerOption {
     /// {pid} is the process of the workload, {pids} are all its processes, separated by commas; for a mix
     /// they are the driver, the users, and a process that cleans up after them. The line gets SIGINT when the
     /// workload ends; if it continues for 20 s, it is killed.
-    #[arg(long, value_name = "LINE", value_parser = filled)]
+    #[arg(long, value_name = "LINE", value_parser = filled, hide_short_help = true)]
     profiler: Option<String>,
 }
 

@@ -35,8 +35,8 @@ const LONGEST_P99: Duration = Duration::from_secs(10);
 const PROBE_MS: u64 = 2000;
 const MOST_PASS: Duration = Duration::from_secs(600);
 
-const BUDGET_HELP: &str = "Stop measuring after this time, even if rows then have fewer samples. A time \
-                           that is too short for a sample of each row is refused [default: no limit]";
+const BUDGET_HELP: &str = "Stop measuring after this time. Rows may then have fewer samples. A time that is too \
+                           short for a sample of each row is refused [default: no limit]";
 const RATE_OF_CLIENTS: &str = ". With --for: requests that the clients together start per second";
 
 const EXAMPLES: &str = "\
@@ -77,8 +77,8 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 #[command(mut_arg("rate", |rate| also(rate, RATE_OF_CLIENTS)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus twice the sample length")))]
 pub struct RunArgs {
-    /// Workloads to measure, suites, or files with suites, such as stat, unixbench or ./my.toml [default:
-    /// quick]
+    /// Workloads or suites to measure, such as stat or unixbench. May be files with suites, such as ./my.toml
+    /// [default: quick]
     #[arg(value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
     #[command(flatten)]
@@ -86,17 +86,18 @@ pub struct RunArgs {
     /// Length of the timed part of a sample, such as 100ms [default: 70ms; 2s with --capacity]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
-    /// Test endurance: send requests to the same server for this time, such as 2h, divided into passes. Wrong
-    /// answers and hangs are counted; they do not end the test. For workloads that send requests to a server
+    /// Test endurance: send requests for this time. They go to the same server for a time such as 2h, divided
+    /// into passes. Wrong answers and hangs are counted; they do not end the test. For workloads that send
+    /// requests to a server
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
           conflicts_with_all = ["sample", "classic"])]
     lasting: Option<Duration>,
     /// Length of a pass of --for, such as 30s [default: 1/24 of the time of --for, but at least 5s and at
     /// most 10m]
-    #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting")]
+    #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting", hide_short_help = true)]
     pass: Option<Duration>,
-    /// Test capacity: find the highest request rate at which 99 of 100 answers come within this time, such as
-    /// p99=50ms. For workloads that send requests to a server.
+    /// Test capacity: find the highest rate with this p99. At that rate 99 of 100 answers come within
+    /// the time, such as p99=50ms. For workloads that send requests to a server.
     ///
     /// Requests start at random moments, whether or not earlier answers have come (open loop). weigh
     /// searches six times, each time with newly started servers, for about a minute each. It shows the
@@ -106,9 +107,10 @@ pub struct RunArgs {
     capacity: Option<Duration>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Run this many copies of each workload at once, each pinned to a CPU; `all` runs one per CPU. For
-    /// workloads that send requests to a server, this many clients. Several numbers, such as 1,2,4 or 1..all,
-    /// make a curve [default: 1; for suites with an index, and with --classic, `1,all` as in UnixBench]
+    /// Copies to run at once, such as 1..all. Each is pinned to a CPU; `all` runs one per
+    /// CPU. For workloads that send requests to a server, it is the number of clients. Several numbers, such
+    /// as 1,2,4 or 1..all, make a curve [default: 1; for suites with an index, and with --classic, `1,all` as
+    /// in UnixBench]
     ///
     /// A range of more than eight numbers is measured at its first and last number and the powers of two
     /// between.
@@ -121,9 +123,10 @@ pub struct RunArgs {
     #[command(flatten)]
     mixes: Mixes,
     /// Do not ask before running more than 16 copies per CPU
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     yes: bool,
-    /// Use the durations, number of passes and scoring of the original suite, such as UnixBench's
+    /// Measure as the original suite does, such as UnixBench. Uses its durations, number of passes and
+    /// scoring
     #[arg(long, conflicts_with = "sample")]
     classic: bool,
     #[command(flatten)]

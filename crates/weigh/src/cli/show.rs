@@ -46,7 +46,7 @@ pub struct ShowArgs {
 pub struct Privacy {
     /// Leave out what identifies the machine or a person: host name, boot id, kernel command line, user
     /// names, and the directories of paths
-    #[arg(long, alias = "anonymize")]
+    #[arg(long, alias = "anonymize", hide_short_help = true)]
     anonymise: bool,
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Context;
 use super::files::Files;
-use super::formats::HyperfineFiles;
+use super::formats::{HyperfineFiles, csv_of};
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
 use super::measuring::defaults_to;
@@ -51,64 +51,75 @@ rate instead.
 Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 3 inconclusive (no verdict, or --fail-above undecided), 130 interrupted.";
 
-const BUDGET_HELP: &str = "Stop measuring after this time, even if commands have no verdict yet [default: \
+const BUDGET_HELP: &str = "Stop measuring after this time. Commands may then have no verdict yet [default: \
                            2m; at least 8s for each command after the first]";
 
 /// Limit of an experiment with `--runs`, which ends when all runs are made.
 const ALL_RUNS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const MARGIN_HELP: &str =
-    "Difference of the rates (runs per second) below which two commands count as equivalent";
+    "Commands within this are equivalent. It is a difference of the rates (runs per second)";
 
 const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
        weigh versus [OPTIONS] '<COMMAND>'
        weigh versus [OPTIONS] --continue <ID>";
 
-/// Compare the run time of each command with that of the first one, the baseline; or time one command
+/// Compare the run time of commands with that of the first one, or time one command
 ///
 /// Runs each command in pairs with the first one, in random order. Stops when each has a verdict (slower,
 /// faster, or equivalent within the margin) and a narrow interval, or when the budget is spent. One command
 /// alone is run 20 times. Write each command in quotes, as for a shell. An arm is one of the commands; a row
-/// of the report is one command compared with the first. Options that hyperfine has too mean the same.
+/// of the report is one command compared with the first. Options have hyperfine's names where it has them
+/// (docs/guide-versus.md lists the differences).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "24h")))]
 #[command(mut_arg("margin", |margin| margin.help(MARGIN_HELP)))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "pair")))]
+#[command(mut_arg("pairs", |pairs| pairs.hide_short_help(true)))]
+#[command(mut_arg("metrics", |metrics| metrics.hide_short_help(true)))]
 #[command(mut_arg("setup", |setup| setup.short('s')))]
 #[command(mut_arg("cleanup", |cleanup| cleanup.short('c')))]
 #[command(mut_arg("warmup", |warmup| warmup.short('w')))]
 #[command(mut_args(settled_by_continue))]
 pub struct VersusArgs {
-    /// Commands, each in quotes: the baseline, and others to compare with it; or one command to time
+    /// Commands, each in quotes. The first is the baseline, with which the others are compared; one command
+    /// alone is timed
     #[arg(value_name = "COMMAND", required_unless_present = "go_on")]
     command: Vec<String>,
-    /// Shell that runs the commands with `-c COMMAND`, such as 'bash --norc'; `default` is /bin/sh, and
+    /// Shell that runs the commands. It gets `-c COMMAND`, such as 'bash --norc'. `default` is /bin/sh, and
     /// `none` splits a command into words and runs it without a shell
     #[arg(short = 'S', long, value_name = "SHELL", default_value = "/bin/sh")]
     shell: String,
     /// Run the commands without a shell, like --shell none
     #[arg(short = 'N', long, conflicts_with = "shell")]
     no_shell: bool,
-    /// Name of the first command in the reports; repeat the option to name the next ones [default: the
+    /// Name of the first command in the reports. Repeat the option to name the next ones [default: the
     /// command]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     command_names: Vec<String>,
-    /// Exit statuses that count as success, such as 0,1; a command with another exit status has no result
-    #[arg(long, value_name = "CODES", value_delimiter = ',', default_value = "0")]
+    /// Exit statuses that count as success, such as 0,1. A command with another exit status has no result
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "CODES",
+        value_delimiter = ',',
+        default_value = "0"
+    )]
     expect_exit: Vec<u8>,
-    /// Accept any exit status; a command that is killed by a signal still has no result
+    /// Accept any exit status. A command that is killed by a signal still has no result
     #[arg(short, long, conflicts_with = "expect_exit")]
     ignore_failure: bool,
-    /// Require that every run prints the same to stdout as the first run of the first command; a command with
-    /// different output has no result
-    #[arg(long)]
+    /// Require the same output from all commands. Every run must print the same to stdout as the first run of
+    /// the first command; a command with different output has no result
+    #[arg(long, hide_short_help = true)]
     same_output: bool,
     /// Run each command once before the first pair, and show the last 64 KiB of its output
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     show_output: bool,
-    /// Run each command exactly N times, such as 10, unless --budget ends it earlier, and judge once, as
-    /// --pairs does. The first command runs N times for each of the others. A verdict takes at least 8 runs
+    /// Run each command exactly N times, such as 10. --budget may end it earlier. Judges once, as --pairs
+    /// does. The first command runs N times for each of the others. A verdict takes at least 8 runs
     /// [default: as many as the verdict needs; 20 for one command]
     #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr", "sets"], requires = "command")]
     #[arg(value_parser = value::at_least(1))]
@@ -119,9 +130,9 @@ pub struct VersusArgs {
     pairing: Pairing,
     #[command(flatten)]
     later: ContinueOption,
-    /// Run this with `sh` before every run of a command, for example 'make clean'. Give it once for all
-    /// commands, or once for each, in their order. It is not timed. If it fails, there is no result. weigh
-    /// kills processes that it leaves running
+    /// Shell line before every run, such as 'make clean'. Give it once for all commands, or once for
+    /// each, in their order. It is not timed. If it fails, there is no result. weigh kills processes that it
+    /// leaves running
     #[arg(short, long, value_name = "LINE", requires = "command", help_heading = AROUND)]
     prepare: Vec<String>,
     #[command(flatten)]
