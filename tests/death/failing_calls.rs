@@ -75,7 +75,7 @@ fn with_fault(inject: &str) -> Option<(Outcome, Vec<String>)> {
     if !outcome.code.is_some_and(|code| STATUSES.contains(&code)) || has_panicked(&outcome) {
         problems.push(format!("{outcome:#?}"));
     }
-    if outcome.code == Some(2) && !outcome.stderr.contains("weigh: ") {
+    if outcome.code == Some(2) && !outcome.stderr.contains("error: ") {
         problems.push(format!("no sentence: {outcome:#?}"));
     }
     if outcome.code != Some(2) && home.samples() != 2 * PAIRS as i64 {

@@ -321,7 +321,7 @@ fn a_limit_of_the_caller_is_an_error_with_a_sentence() {
         shell.args(["-c", &line]).arg(program());
         let outcome = run_with_pipes(&home, shell);
         assert_eq!((outcome.code, outcome.signal), (Some(2), None), "{limits}: {outcome:#?}");
-        outcome.assert_says(&["weigh: "]);
+        outcome.assert_says(&["error: "]);
         assert_eq!(home.leftovers(), nothing(), "{limits}");
     }
 }
@@ -383,7 +383,7 @@ fn a_thread_that_cannot_be_made_is_an_error_with_a_sentence() {
         limited.uid(61_234).gid(61_234);
         let outcome = run_with_pipes(&home, limited);
         assert_eq!((outcome.code, outcome.signal), (Some(2), None), "{processes}: {outcome:#?}");
-        outcome.assert_says(&["weigh: "]);
+        outcome.assert_says(&["error: "]);
     }
 }
 

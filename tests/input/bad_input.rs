@@ -28,6 +28,41 @@ fn names_that_do_not_exist_are_named_with_what_is_near() {
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
+/// From the command line, from a file, from the database and from the experiment.
+#[test]
+fn every_error_has_one_style() {
+    let home = Home::new();
+    home.file("junk.toml", "name = [\n");
+    home.file("junk.db", "no database");
+    for arguments in [
+        &["compre"][..],
+        &["compare", "--bugdet", "5s"],
+        &["compare", "--budget", "soon"],
+        &["compare", "none", "--color", "purple"],
+        &["versus", "a", "b", "--min-runs", "5"],
+        &["rules"],
+        &["compare", "secomp"],
+        &["compare", "seccomp:profile=nothing.json"],
+        &["run", "./junk.toml"],
+        &["--database", "junk.db", "history"],
+        &["show"],
+        &["import", "nothing.json"],
+        &["load", "nothing"],
+        &["net", "--grid", "nothing"],
+        &["compare", "none", "-w", "getppid", "--json", "nowhere/file"],
+        &["forget", "nothing"],
+    ] {
+        let outcome = home.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+        let (first, rest) = outcome.stderr.split_once('\n').unwrap();
+        assert!(first.starts_with("error: ") && first.len() > 20, "{arguments:?}: {outcome:#?}");
+        assert!(rest.lines().all(|line| line.starts_with("  ")), "{arguments:?}: {outcome:#?}");
+        for noise in ["weigh: ", "tip:", "Usage:", "os error", "'-- --"] {
+            assert!(!outcome.stderr.contains(noise), "{noise}: {outcome:#?}");
+        }
+    }
+}
+
 /// A FIFO that nobody writes to, and a device without an end: `finish` gives up on what hangs.
 #[test]
 fn files_that_would_be_waited_for_are_refused_at_once() {

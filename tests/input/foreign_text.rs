@@ -175,7 +175,7 @@ fn no_line_of_a_message_begins_with_what_a_file_says() {
         let outcome = home.run(arguments);
         assert_eq!(outcome.code, Some(2), "{outcome:#?}");
         assert!(outcome.stderr.contains("::error::forged"), "{outcome:#?}");
-        let is_ours = |line: &str| line.starts_with("weigh: ");
+        let is_ours = |line: &str| line.starts_with("error: ") || line.starts_with("  | ::error");
         assert!(outcome.stderr.lines().all(is_ours), "{outcome:#?}");
     }
 }

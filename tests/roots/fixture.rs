@@ -299,7 +299,7 @@ fn what_is_no_fixture_is_refused() {
         outcome.assert_says(&["mkfs.ext4 failed"]);
         // What mkfs says has several lines, which could look like more of ours.
         let last = outcome.stderr.lines().last().unwrap();
-        assert!(last.starts_with("weigh: the experiment failed: mkfs.ext4"), "{outcome:#?}");
+        assert!(last.starts_with("error: the experiment failed: mkfs.ext4"), "{outcome:#?}");
         assert_nothing_is_left(&home);
     }
 }

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     // SAFETY: the default disposition runs no code of ours.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     if let Err(error) = see_file_limits() {
-        eprintln!("weigh: cannot install the handler of SIGXFSZ: {error}");
+        eprintln!("error: cannot install the handler of SIGXFSZ: {error}");
         return ExitCode::from(cli::ERROR);
     }
     let mut arguments = std::env::args_os().skip(1);
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             let role = role.unwrap_or_default();
-            eprintln!("{}", printable::text(&format!("weigh: {}: {problem}", role.display())));
+            eprintln!("{}", printable::text(&format!("error: {}: {problem}", role.display())));
             ExitCode::from(cli::ERROR)
         }
     }
@@ -63,7 +63,7 @@ fn see_file_limits() -> std::io::Result<()> {
 /// Runs the command of a user. A bug is an error too, and the manual has no other status for one.
 fn command() -> ExitCode {
     if let Err(error) = see_cut_files() {
-        eprintln!("weigh: cannot install the handler of SIGBUS: {error}");
+        eprintln!("error: cannot install the handler of SIGBUS: {error}");
         return ExitCode::from(cli::ERROR);
     }
     std::panic::catch_unwind(cli::main).unwrap_or(ExitCode::from(cli::ERROR))
@@ -73,7 +73,7 @@ fn command() -> ExitCode {
 /// samples are in the `-wal` file.
 fn see_cut_files() -> std::io::Result<()> {
     const SAID: &[u8] =
-        b"weigh: SIGBUS: another program truncated a file that was mapped, probably weigh.db-shm. \
+        b"error: SIGBUS: another program truncated a file that was mapped, probably weigh.db-shm\n  \
         The samples so far are kept: see `weigh show`\n";
     let end = || {
         // SAFETY: both are async-signal-safe (signal-safety(7)); the bytes are static.

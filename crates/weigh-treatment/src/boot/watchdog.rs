@@ -118,7 +118,7 @@ pub fn take_over() {
     let _turn = turn();
     if let Err(error) = stand_down() {
         eprintln!(
-            "weigh: cannot stop the watchdog {DEVICE}, which may reset this machine: {error}"
+            "error: cannot stop the watchdog {DEVICE}, which may reset this machine: {error}"
         );
     }
 }

@@ -107,7 +107,7 @@ impl Mixes {
         }
         let others: Vec<&str> = others.iter().map(|name| name.as_str()).collect();
         output::note(&format!(
-            "weigh: {} is for mixes alone: {} is measured as it always is.",
+            "Warning: {} is for mixes alone: {} is measured as it always is.",
             given.join(", "),
             others.join(", ")
         ));

@@ -13,6 +13,7 @@ mod ask;
 mod boots;
 mod budget;
 mod calibrate;
+mod command_line_error;
 mod compare;
 mod complete;
 mod copies;
@@ -219,7 +220,7 @@ pub fn main() -> ExitCode {
                 .or_else(|| options_of_others::explained(&error, &Cli::command()));
             match explained {
                 Some(problem) => output::problem(&problem),
-                None => output::note(error.render().to_string().trim_end()),
+                None => command_line_error::tell(&error),
             }
             ExitCode::from(ERROR)
         }

@@ -110,20 +110,21 @@ fn listen_for_end() -> io::Result<&'static AtomicBool> {
     Ok(ENDED.get_or_init(|| ended))
 }
 
-/// Tells what went wrong.
+/// Prints an error: what is wrong on the first line, and what to do on the next ones.
 pub fn problem(text: &str) {
     const MOST_LINES: usize = 100;
-    // Text quoted from a file may have several lines. Each gets the prefix, so that CI does not read it as a
-    // workflow command.
     let mut lines = text.lines();
-    let mut said = format!("weigh: {}", lines.next().unwrap_or_default());
+    let mut said = format!("error: {}", lines.next().unwrap_or_default());
     for line in lines.by_ref().take(MOST_LINES) {
-        said += &format!("\nweigh:   {line}");
+        // CI services take a line that begins with `::` or `##` for a command of ours, also behind blanks.
+        // Text that is quoted from a file may have such a line.
+        let gutter = if line.trim_start().starts_with([':', '#']) { "| " } else { "" };
+        said += &format!("\n  {gutter}{line}");
     }
     let left = lines.count();
     if left > 0 {
         let more = format::plural(left, "more line");
-        said += &format!("\nweigh:   … ({more})");
+        said += &format!("\n  … ({more})");
     }
     note(&said);
 }
