@@ -40,7 +40,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_kept(c) { c } else { REPLACEMENT }).collect::<String>().into()
 }
 
-/// Removes the numbers that `io::Error` writes after the words of an error.
+/// Removes the numbers that `io::Error` writes after the words of an error. The same number after other words
+/// is somebody's text, and stays.
 fn without_error_numbers(text: &str) -> Cow<'_, str> {
     let mut parts = text.split(ERROR_NUMBER);
     let first = parts.next().unwrap_or_default();
@@ -48,17 +49,22 @@ fn without_error_numbers(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     parts
-        .fold(first.to_owned(), |before, part| match after_number(part) {
-            Some(after) => before + after,
-            None => before + ERROR_NUMBER + part,
+        .fold(first.to_owned(), |before, part| match number_and_rest(part) {
+            Some((number, rest)) if before.ends_with(&words_of(number)) => before + rest,
+            _ => before + ERROR_NUMBER + part,
         })
         .into()
 }
 
-fn after_number(text: &str) -> Option<&str> {
-    let (number, after) = text.split_once(')')?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(after)
+fn number_and_rest(text: &str) -> Option<(i32, &str)> {
+    let (number, rest) = text.split_once(')')?;
+    Some((number.parse().ok()?, rest))
+}
+
+/// Returns the words that `io::Error` writes before this number.
+fn words_of(number: i32) -> String {
+    let error = std::io::Error::from_raw_os_error(number).to_string();
+    error.split(ERROR_NUMBER).next().unwrap_or_default().to_owned()
 }
 
 /// Makes text with weigh's own colours safe to print: only sequences of bold, faint and coloured
@@ -148,7 +154,14 @@ mod tests {
         for printed in [line(&told), text(&told).into_owned(), styled(&told)] {
             assert_eq!(printed, expected);
         }
-        for kept in ["a (os error two) b", "a (os error ", "a (os error ) b", "a (os error 2"] {
+        for kept in [
+            "a (os error two) b",
+            "a (os error ",
+            "a (os error ) b",
+            "a (os error 2",
+            "grep 'x (os error 2)' log",
+            "No such file or directory (os error 13)",
+        ] {
             assert_eq!(text(kept), kept);
         }
     }
