@@ -114,6 +114,36 @@ fn bash_completes_names_labels_and_files() {
     check(in_bash, quoted_by_bash, &[':', '=', '@']);
 }
 
+/// A word is what the shell makes of it, without its quotes and backslashes.
+#[test]
+fn bash_completes_words_with_quotes_and_backslashes() {
+    let home = Home::new();
+    home.file("a b.rules", "");
+    home.file("c'd.rules", "");
+    for (words, offer) in [
+        (r"compare audit : rules = a\ b", r"a\ b.rules"),
+        (r#"compare audit : rules = "a b"#, "a b.rules"),
+        ("compare audit : rules = 'a b", "a b.rules"),
+        (r"compare audit : rules = c\'", r"c\'d.rules"),
+        (r#"list "workloads" lat-pi"#, "lat-pipe@same-cpu"),
+        (r"compare --ba\se seccomp -w unixb", "unixbench"),
+    ] {
+        home.file("line", format!("weigh {}", words.replace(" : ", ":").replace(" = ", "=")));
+        // A blank within a name stands behind a backslash or an open quote.
+        let parts = words.replace(r"\ b", r"\~b").replace("\"a b", "\"a~b").replace("'a b", "'a~b");
+        let parts: Vec<String> = parts.split(' ').map(|part| part.replace('~', " ")).collect();
+        home.file("parts", format!("weigh\n{}", parts.join("\n")));
+        let offered = in_shell(
+            &home,
+            &["bash", "--norc"],
+            "source <(weigh completions bash); COMP_LINE=$(<line) COMP_POINT=${#COMP_LINE}; \
+             mapfile -t COMP_WORDS <parts; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _weigh weigh; \
+             printf '%s\\n' \"${COMPREPLY[@]}\"",
+        );
+        assert!(offered.iter().any(|one| one == offer), "{words}: {offered:?}");
+    }
+}
+
 #[test]
 fn zsh_completes_names_labels_and_files() {
     match Command::new("zsh").arg("--version").output() {
