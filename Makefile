@@ -1,5 +1,6 @@
 # Each of these does all of its own set-up on a fresh Debian, Ubuntu or Fedora:
 #
+#   make           build
 #   make run       build, then weigh auditing (or seccomp, where auditing cannot be changed)
 #   make test      all checks and unit tests, and each command and part once from end to end: six minutes
 #   make test-all  all other end-to-end tests: twenty minutes
@@ -13,7 +14,11 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 target := $(or $(CARGO_TARGET_DIR),target)
 weigh  := $(target)/release/weigh
 
-run: build
+.DEFAULT_GOAL := build
+
+run:
+	@scripts/say-what-run-does
+	@$(MAKE) --no-print-directory build
 	$(weigh) compare || [ $$? = 3 ]  # 3: measured, but not everything is decided
 
 # Linked statically, so that the one file runs when it is copied to another machine.
