@@ -83,6 +83,61 @@ fn links_lead_somewhere() {
     assert!(broken.is_empty(), "these lead nowhere:\n{}", broken.join("\n"));
 }
 
+/// Commands of `weigh` in a document, in code between backticks and in blocks.
+fn commands(text: &str) -> impl Iterator<Item = &str> {
+    let spans = text.split(['`', '\n']).map(|part| part.trim_start_matches("$ "));
+    spans.filter(|part| part.starts_with("weigh ") || part.starts_with("sudo weigh "))
+}
+
+/// Returns the words that name a file that the command reads: below `examples/`, or with the ending of such
+/// a file.
+fn files_read(command: &str) -> Vec<&str> {
+    const ENDINGS: [&str; 4] = [".rules", ".json", ".toml", ".tar"];
+    const WRITES: [&str; 7] =
+        ["-o", "--json", "--html", "--csv", "--export-json", "--spec", "--junit"];
+    // A remark behind the command names no file to read.
+    let command = command.split(" #").next().unwrap_or_default();
+    let words: Vec<&str> = command.split([' ', '\'', '"']).collect();
+    let is_read = |number: &usize| {
+        number.checked_sub(1).is_none_or(|before| !WRITES.contains(&words[before]))
+    };
+    let read = (0..words.len()).filter(is_read).map(|number| words[number]);
+    // `audit:rules=FILE`
+    let values = read.map(|word| word.rsplit(['=', ':']).next().unwrap_or(word));
+    values
+        .filter(|value| {
+            value.starts_with("examples/") || ENDINGS.iter().any(|ending| value.ends_with(ending))
+        })
+        .collect()
+}
+
+#[test]
+fn every_file_that_a_command_of_the_readme_reads_is_in_the_tree() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let named: Vec<&str> = commands(&text).flat_map(files_read).collect();
+    assert!(named.len() >= 5, "{named:?}");
+    let missing: Vec<&&str> = named.iter().filter(|file| !root().join(file).exists()).collect();
+    assert!(missing.is_empty(), "commands of README.md name {missing:?}: add them to examples/");
+}
+
+#[test]
+fn every_example_that_a_document_names_exists_and_every_example_is_named() {
+    let read = |path: &PathBuf| fs::read_to_string(root().join(path)).unwrap();
+    let all: Vec<String> = documents().keys().map(read).collect();
+    let is_of_ours = |file: &&str| file.starts_with("examples/") && !file.contains('*');
+    let named: BTreeSet<&str> = all
+        .iter()
+        .flat_map(|text| commands(text))
+        .flat_map(files_read)
+        .filter(is_of_ours)
+        .collect();
+    let files = fs::read_dir(root().join("examples")).unwrap();
+    let names: BTreeSet<String> =
+        files.map(|file| format!("examples/{}", file.unwrap().file_name().display())).collect();
+    let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(named, names);
+}
+
 #[test]
 fn every_page_is_in_the_index() {
     let documents = documents();
