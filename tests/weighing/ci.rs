@@ -112,7 +112,7 @@ fn the_history_has_the_result_of_each_experiment_and_keeps_it() {
     };
     let rate = result();
     assert!(rate.ends_with(" ops/s") && rate.starts_with(|c: char| c.is_ascii_digit()), "{rate}");
-    home.succeed("history").assert_says(&["id      started", &rate, "weigh run getppid"]);
+    home.succeed("history").assert_says(&["id started result command", &rate, "weigh run getppid"]);
     let kept = "UPDATE outcome SET words = 'kept'";
     assert_eq!(home.open_database().execute(kept, []).unwrap(), 1);
     assert_eq!(result(), "kept");

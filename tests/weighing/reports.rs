@@ -109,7 +109,8 @@ fn formats_of_export_take_no_file() {
         let said = "In `weigh export` the formats take no file";
         home.run(wrong).assert_error(&[said, "For example: weigh export latest --json"]);
     }
-    home.run("export latest --json -").assert_error(&["<ID> --json (or another format)"]);
+    home.run("export latest --json -")
+        .assert_error(&["unexpected argument '-'", "`weigh export --help`"]);
 }
 
 #[test]
