@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::host::Host;
 use super::length::start_ms;
 use super::measure::Session;
-use super::pairs::gather;
 use super::platform::Stop;
 use super::request::{Plan, ProgressSink, Request};
 use super::work::{LoadRole, Work};
@@ -20,6 +19,7 @@ use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::Stored;
 use weigh_model::result::warning::Warning;
 use weigh_treatment::boot::are_boots;
+use weigh_verdict::pairs::gather;
 
 /// Times that are low for any machine: a budget that might do is not refused. A launch is that of a process
 /// with its launcher; a server stores its first data before it answers.

@@ -28,12 +28,12 @@ impl Host<'_> {
             return Ok(None);
         }
         let Some(job) = self.job_of_all_calls(work, arm) else { return Ok(None) };
-        match self.prepare(arm) {
-            Ok(()) => {}
+        let job = match self.prepare(arm).and_then(|()| self.limited_to_calls(work, &job)) {
+            Ok(job) => job,
             Err(SampleError::Stop(stop)) => return Err(stop),
             // The first sample reports it.
             Err(SampleError::Workload(_) | SampleError::Lost(_)) => return Ok(None),
-        }
+        };
         let mut evidence = Evidence::default();
         let words = match self.arms.denied_calls(arm, &job)? {
             None => None,
@@ -53,10 +53,15 @@ impl Host<'_> {
     fn job_of_all_calls(&self, work: WorkId, arm: ArmId) -> Option<Job> {
         let (work, place) = (&self.site.works[work], self.arms.place(arm));
         let length = SampleLength::new(None, false).wanted();
-        let job = work.startup_job(place).or_else(|| work.job(arm, place, length, 0).ok())?;
+        work.startup_job(place).or_else(|| work.job(arm, place, length, 0).ok())
+    }
+
+    /// With the limits of a sample; a workload of ours goes on for as long as it may.
+    fn limited_to_calls(&self, work: WorkId, job: &Job) -> Result<Job, SampleError> {
+        let work = &self.site.works[work];
         let is_users = matches!(work, Work::Command { .. } | Work::CommandComparison { .. });
-        let job = self.limited(&job);
+        let job = self.limited(job)?;
         let timeout_ms = if is_users { job.timeout_ms } else { job.timeout_ms.min(LONGEST_MS) };
-        Some(Job { timeout_ms, ..job })
+        Ok(Job { timeout_ms, ..job })
     }
 }

@@ -180,7 +180,7 @@ impl Columns {
     const STARTED: usize = 16;
 
     fn of_stdout() -> Columns {
-        Columns::within(io::stdout().is_terminal().then(output::width))
+        Columns::within(io::stdout().is_terminal().then(|| output::room().cut))
     }
 
     /// Gives half of the room to the result, and the rest to the command.
