@@ -49,7 +49,14 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
         assert_eq!(bytes.len() > 24, !is_alone, "{}", path.display());
         assert!(is_alone || matches!(bytes[40] >> 4, 4 | 6), "{}", path.display());
     }
-    outcome.assert_says(&["(BTU): ", "Mb/s", "grid small (", "Penalty: ", "2SEND+DR", "HM"]);
+    outcome.assert_says(&[
+        "(BTU): ",
+        "Mb/s",
+        "grid small (",
+        "Penalty: ",
+        "send to 2, with drops",
+        "harmonic mean",
+    ]);
     let json = home.json();
     let net = &json["net"];
     assert_eq!((net["cells"].as_u64(), net["missing"].as_array().unwrap().len()), (Some(26), 0));

@@ -1,13 +1,13 @@
 //! Which pairs of an experiment count, and what a row may claim from them.
 //!
-//! The engine applies these rules while it measures, and to the stored samples afterwards, so both give the same
-//! verdict. The crate starts nothing and reads no files: it knows only samples ([`weigh_model::samples`]) and the
-//! statistics of [`paired`].
+//! The engine applies these rules while it measures, and to the stored samples afterwards, so both give the
+//! same verdict. The crate starts nothing and reads no files: it knows only samples
+//! ([`weigh_model::samples`]) and the statistics of [`paired`].
 //!
-//! - [`schedule`]: whether the next pair is interleaved or sequential; [`pair_roles`] computes it from the store;
-//! - [`pairs`] joins the samples of each pair; [`sets`] and [`family`] say which claims are tested together;
-//! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold a claim that interleaved pairs do not support;
-//! - [`disturbed`], [`drift`], [`notes`]: what a reader must know of a row; [`metrics`]: its results besides the rate.
+//! - [`schedule`]: whether the next pair is interleaved; [`pair_roles`] computes it from the stored pairs;
+//! - [`pairs`] joins the samples of each pair; [`sets`] and [`family`] list the claims of a test;
+//! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold claims that interleaved pairs do not support;
+//! - [`disturbed`], [`drift`] and [`notes`]: warnings and notes; [`metrics`]: results besides the rate.
 //!
 //! Start with [`pairs::gather`].
 

@@ -43,7 +43,8 @@ pub enum Warning {
     NoPlacebo { reason: String },
     #[error(
         "These treatments have no common placebo (the same steps without the effect), so the baseline is \
-         `none`. Their effects include the cost of applying them. Compare each in its own experiment, or use {}.",
+         `none`. Their effects include the cost of applying them. Compare each in its own experiment, or \
+         use {}.",
         each(.placebos, |label| format!("`--base {label}`"), " or ")
     )]
     NoCommonPlacebo { placebos: Vec<String> },
@@ -81,7 +82,8 @@ pub enum Warning {
     #[error("A pair was dropped because the connection was lost: {reason}.")]
     PairLost { reason: String },
     #[error(
-        "`weigh` stopped measuring details of `{workload}` under `{arm}`: {reason}. The rates are not affected."
+        "`weigh` stopped measuring details of `{workload}` under `{arm}`: {reason}. The rates are not \
+         affected."
     )]
     DetailAbandoned { workload: WorkName, arm: String, reason: String },
     #[error("Could not profile {workload} under `{arm}`: {problem}")]
@@ -141,8 +143,8 @@ pub enum Warning {
     ServersStayed { workload: WorkName, running: usize, servers: usize },
 
     #[error(
-        "The unit is operations per 10⁹ instructions (Ginstr), not per second. The emulated CPU has no caches, \
-         no TLB and no CPU mitigations."
+        "The unit is operations per 10⁹ instructions (Ginstr), not per second. The emulated CPU has no \
+         caches, no TLB and no CPU mitigations."
     )]
     PathLengths,
     #[error(
@@ -167,8 +169,8 @@ pub enum Warning {
     )]
     ShellStart { shell: String, start_ms: f64, command: String, run_ms: f64 },
     #[error(
-        "Cannot read some settings of the experiment: {problem}. The report omits the shell, the treated side \
-         (server or client) and the place of the clients. Use the version of weigh that measured it."
+        "Cannot read some settings of the experiment: {problem}. The report omits the shell, the treated \
+         side (server or client) and the place of the clients. Use the version of weigh that measured it."
     )]
     RequestUnread { problem: String },
     #[error(

@@ -375,7 +375,8 @@ fn tell_failure(state: &BootState, request: &Request, store: &Store) -> Result<(
     output::problem(&what);
     if state.failures + 1 >= MOST_FAILURES {
         return Err(format!(
-            "{what}. This happened {MOST_FAILURES} times in succession: check that the kernel boots on this machine"
+            "{what}. This happened {MOST_FAILURES} times in succession: check that the kernel boots \
+             on this machine"
         ));
     }
     let warning = Warning::BootFailed { boot: state.boots, arm: label.clone() };

@@ -49,8 +49,8 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
 /// Time for the sweeps of `quick` that an interval needs: see the test below.
 const BUDGET: &str = "7m";
-const BUDGET_HELP: &str = "Stop measuring after this time. The interval may then be wider than --precision. A \
-                           time that is too short for one sweep is refused";
+const BUDGET_HELP: &str = "Stop measuring after this time. The interval may then be wider than --precision. \
+                           A time that is too short for one sweep is refused";
 const TIMEOUT_HELP: &str = "Kill the processes of a cell after this time, and report no BTU [default: 2m, \
                             and 500 round trips more for cells with a delay]";
 const CONTINUE_HELP: &str = "Continue this stored experiment. Measures for the time of --budget, and judges \

@@ -35,8 +35,8 @@ const LONGEST_P99: Duration = Duration::from_secs(10);
 const PROBE_MS: u64 = 2000;
 const MOST_PASS: Duration = Duration::from_secs(600);
 
-const BUDGET_HELP: &str = "Stop measuring after this time. Rows may then have fewer samples. A time that is too \
-                           short for a sample of each row is refused [default: no limit]";
+const BUDGET_HELP: &str = "Stop measuring after this time. Rows may then have fewer samples. A time that is \
+                           too short for a sample of each row is refused [default: no limit]";
 const RATE_OF_CLIENTS: &str = ". With --for: requests that the clients together start per second";
 
 const EXAMPLES: &str = "\
