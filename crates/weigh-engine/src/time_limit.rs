@@ -287,7 +287,7 @@ mod tests {
     fn a_command_may_be_short_and_no_budget_is_no_limit() {
         let argv = vec!["sleep".to_owned(), "60".to_owned()];
         let command = Work::Command { argv, directory: "/".into() };
-        assert_eq!(compare(&[command.clone()], &["none", "none"], 1), Ok(()));
+        assert_eq!(compare(std::slice::from_ref(&command), &["none", "none"], 1), Ok(()));
         let run = request(Plan::Run(Run::default()), &["none"], 0);
         assert_eq!(check_budget(&run, &vec![command; 1000]), Ok(()));
     }
