@@ -19,6 +19,7 @@ use weigh_engine::summarise::summarise;
 use weigh_model::record::{ExperimentKind, Header, StoredWork};
 use weigh_model::result::summary::State;
 use weigh_model::workload::metric::Metric;
+use weigh_report::screen::Room;
 use weigh_report::terminal;
 use weigh_store::Store;
 
@@ -119,7 +120,7 @@ fn judge(database: &Path) -> Result<(), String> {
     let id = store.find(None).map_err(|error| error.to_string())?;
     let stored = store.load(&id).map_err(|error| error.to_string())?;
     let load_s = started.elapsed().as_secs_f64();
-    let report = terminal::render(&summarise(&stored), 100, false);
+    let report = terminal::render(&summarise(&stored), Room::FILE, false);
     if !report.contains("w11") {
         return Err(format!("the report misses a workload:\n{report}"));
     }
