@@ -87,11 +87,9 @@ fn calls(words: &RuleWords) -> Vec<String> {
 /// then it is not recorded, or under another key.
 fn decides_before(first: &Decoded, rule: &Decoded) -> bool {
     let key = |rule: &Decoded| rule.field(field::FILTERKEY).and_then(|key| key.text.clone());
-    // The kernel finds these by the file, whatever their order with the other rules.
-    let is_of_file =
-        |rule: &Decoded| rule.field(field::WATCH).is_some() || rule.field(field::INODE).is_some();
+    // Rules that the kernel finds by their file, too: of all that match, the one loaded first decides
+    // (`audit_filter_rules` in kernel/auditsc.c compares `prio`).
     first.list == RuleList::Exit
-        && is_of_file(first) == is_of_file(rule)
         && (first.action != rule.action || key(first) != key(rule))
         && first.syscalls.share_a_call(&rule.syscalls)
 }
@@ -190,7 +188,7 @@ mod tests {
         assert!(between(Rule::always_exit_of(&[3, 5], 9)), "another call");
         assert!(between(Rule::always_exit_of(&[4], 9)), "as that has no key either");
         let watch = Rule::watch(std::path::Path::new("/etc/shadow"), "k").listed();
-        assert!(between(watch), "found by its file");
+        assert!(!between(watch), "it would be recorded under that key");
         // What follows such a rule forms a group of its own.
         let lines = [of_call(2, 7), line("-a x", all), of_call(4, 7), of_call(5, 7)];
         assert!(merged(&lines).iter().map(|(line, _)| *line).eq([2, 3]));
