@@ -147,14 +147,14 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let stored = self.store.load(self.id).map_err(Stop::from)?;
-        let (rows, all) = self.unmeasured(&stored);
+        let (rows, measured) = self.unmeasured(&stored);
         if rows.is_empty() {
             return Ok(());
         }
         let budget = self.request.common.budget.as_secs_f64();
         let enough = self.launches_wanted() as f64 * host.mean_launch().as_secs_f64();
         let enough = format::budget(enough.max(2.0 * budget));
-        if rows.len() < all {
+        if measured > 0 {
             return self.warn(progress_sink, &Warning::BudgetTooSmall { rows, enough });
         }
         Err(Stop::Failed(format!(
@@ -164,7 +164,7 @@ impl Session<'_> {
         )))
     }
 
-    /// The rows that neither have a result nor failed, and how many rows there are.
+    /// The rows that neither have a result nor failed, and how many rows have one.
     fn unmeasured(&self, stored: &Stored) -> (Vec<String>, usize) {
         let arms = &self.request.common.arms;
         let is_compared = arms.len() > 1;
@@ -174,8 +174,9 @@ impl Session<'_> {
         let rows: Vec<(WorkId, ArmId)> = named
             .flat_map(|(work, _)| treated.clone().map(move |arm| (WorkId(work), ArmId(arm))))
             .collect();
+        let pairs = gather(stored);
         let has_result = |(work, arm): &(WorkId, ArmId)| match is_compared {
-            true => gather(stored)
+            true => pairs
                 .iter()
                 .any(|row| (row.work, row.arm) == (*work, *arm) && !row.series.is_empty()),
             false => {
@@ -198,7 +199,7 @@ impl Session<'_> {
             }
             None => format!("`{}`", self.works[*work].name()),
         };
-        (open.map(name).collect(), rows.len())
+        (open.map(name).collect(), rows.iter().filter(|row| has_result(row)).count())
     }
 
     /// How many launches give the first verdicts, or the first results where there are none.

@@ -30,6 +30,9 @@ pub(super) fn neutral<'t>(treatments: impl Iterator<Item = &'t Named>) -> Setup 
     setup.without::<Canary>()
 }
 
+/// The line that runs before each launch.
+const PREPARE: &str = "--prepare";
+
 impl Host<'_> {
     /// Runs `--setup`.
     ///
@@ -75,7 +78,7 @@ impl Host<'_> {
 
     pub(super) fn prepare(&mut self, arm: ArmId) -> Result<(), SampleError> {
         let line = self.site.around.and_then(|around| around.prepare_of(arm)).cloned();
-        self.run_line("--prepare", line)
+        self.run_line(PREPARE, line)
     }
 
     /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
@@ -93,7 +96,7 @@ impl Host<'_> {
     }
 
     fn run_line(&mut self, option: &str, line: Option<String>) -> Result<(), SampleError> {
-        let (Some(launcher), Some(line)) = (&mut self.neutral, line) else { return Ok(()) };
+        let Some(line) = line else { return Ok(()) };
         let Some(directory) = self.site.works.first().and_then(Work::directory) else {
             return Ok(());
         };
@@ -109,10 +112,16 @@ impl Host<'_> {
             start: None,
             if_missing: None,
         };
+        // The others run once, and a change that --setup made is put back however long that takes.
+        let job = if option == PREPARE { self.limited(&job)? } else { job };
+        let Some(launcher) = &mut self.neutral else { return Ok(()) };
         let never = AtomicBool::new(false);
         let interrupted = if is_interrupted { &never } else { &**self.arms.context.interrupted };
         let launched = launcher.run(&job, interrupted)?;
         self.arms.context.running.forget();
+        if option == PREPARE {
+            self.check_ended(&launched)?;
+        }
         match failure_of(&launched, &ExpectedExit::default()) {
             Some(problem) => Err(SampleError::Workload(format!("`{option}` ({line}): {problem}"))),
             None => Ok(()),
