@@ -531,8 +531,8 @@ impl Request {
     ///
     /// Nothing is interleaved if the number of pairs is fixed, or if each operation is timed, which takes
     /// longer than a slice with its clock. If effects are made of pairs of several rows, no row may choose
-    /// for itself: all are interleaved.
-    pub fn with_choice_of_scheme(mut self, can_interleave: bool) -> Request {
+    /// for itself: all are interleaved, unless a treatment makes records, of which no pair can be interleaved.
+    pub fn with_choice_of_scheme(mut self, can_interleave: bool, makes_records: bool) -> Request {
         let is_factorial = effects::factorial(&self.common.arms).is_some();
         let can_interleave = can_interleave && !self.wants_latencies();
         if let Plan::Compare(comparison) = &mut self.plan
@@ -541,6 +541,7 @@ impl Request {
             comparison.interleave = match can_interleave && comparison.design.fixed_pairs.is_none()
             {
                 false => Interleave::Never,
+                true if is_factorial && makes_records => Interleave::Never,
                 true if is_factorial => Interleave::WherePossible,
                 true => Interleave::PilotChooses,
             };
@@ -692,7 +693,7 @@ mod tests {
             let plan = Plan::Compare(Comparison { design, interleave, ..Comparison::default() });
             let arms = arms.iter().map(|arm| (*arm).to_owned()).collect();
             let request = Request { common: Common { arms, ..Common::default() }, plan };
-            request.with_choice_of_scheme(can_interleave).plan.interleave()
+            request.with_choice_of_scheme(can_interleave, false).plan.interleave()
         };
         let factorial = ["none", "seccomp", "env:A=1", "seccomp+env:A=1"];
         assert_eq!(chosen(&factorial, true, None), Interleave::WherePossible);
