@@ -93,7 +93,10 @@ impl Station {
             Err(Refused::Failed(problem)) => return Err(problem),
             Err(Refused::Busy(_)) => {
                 with_workloads(check)?;
-                queue::take(wait, announce, || Locks::take(&occupied))?
+                let locks = queue::take(wait, announce, || Locks::take(&occupied))?;
+                // Whoever had them may have been killed meanwhile, with its guard.
+                put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
+                locks
             }
         };
         let Locks { alone: _alone, claims } = locks;

@@ -14,6 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
+use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::process::geteuid;
 
@@ -51,8 +52,16 @@ impl Claim {
 
     /// Locks its files, or else names who holds the one that is locked.
     fn locked(self, resource: &str) -> Result<Claim, Refused> {
-        let is_held = |file| flock(file, FlockOperation::NonBlockingLockExclusive).is_err();
-        let journal = match self.files.iter().position(is_held) {
+        let mut held = None;
+        for (number, file) in self.files.iter().enumerate() {
+            let is_ours = try_lock(file)
+                .map_err(|error| Refused::Failed(format!("cannot lock {resource}: {error}")))?;
+            if !is_ours {
+                held = Some(number);
+                break;
+            }
+        }
+        let journal = match held {
             None => return Ok(self),
             // The first one alone names anybody.
             Some(0) => self.last_journal(),
@@ -165,10 +174,10 @@ pub fn only_one_at_a_time() -> Result<File, Refused> {
     let cannot =
         |error: io::Error| Refused::Failed(format!("cannot use the state directory: {error}"));
     let mut lock = own_lock("lock").map_err(cannot)?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        let mut written = String::new();
-        Read::by_ref(&mut lock).take(LONGEST_PATH).read_to_string(&mut written).map_err(cannot)?;
-        let shown = Holder::read(&written).and_then(Holder::shown);
+    if !try_lock(&lock).map_err(cannot)? {
+        let mut written = Vec::new();
+        Read::by_ref(&mut lock).take(LONGEST_PATH).read_to_end(&mut written).map_err(cannot)?;
+        let shown = Holder::read(&String::from_utf8_lossy(&written)).and_then(Holder::shown);
         let who = shown.map_or(String::new(), |shown| format!(": {shown}"));
         return Err(Refused::Busy(format!("another experiment is running on this host{who}")));
     }
@@ -176,6 +185,18 @@ pub fn only_one_at_a_time() -> Result<File, Refused> {
     // A disk that takes no name takes no journal either, and whoever opens that says so.
     let _ = lock.set_len(0).and_then(|()| lock.write_all_at(holder.written().as_bytes(), 0));
     Ok(lock)
+}
+
+/// Locks a file; `false` if another process has locked it.
+///
+/// # Errors
+/// Where the file system knows no locks, or has no room for one.
+fn try_lock(file: impl AsFd) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Locks a file for a thing that only its owner may change: a lock among the owner's own processes

@@ -129,7 +129,9 @@ impl Holder {
         }
         let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let words = String::from_utf8_lossy(&words).into_owned();
-        let line = command_line(words.trim_end_matches('\0').split('\0'));
+        // The words of a command that is weighed may hold secrets.
+        let of_weigh = words.trim_end_matches('\0').split('\0').take_while(|word| *word != "--");
+        let line = command_line(of_weigh);
         let command = format::shorten(&format::label(&line), MOST_CHARS);
         let age_s = seconds_since_boot() - now as f64 / clock_ticks_per_second() as f64;
         let age = format::seconds(age_s.max(0.0));
