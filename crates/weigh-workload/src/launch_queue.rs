@@ -27,7 +27,7 @@ pub struct LaunchQueue {
     /// Kill counters of the launcher's groups and of the groups that workers enter.
     pub kills: KillCounters,
     /// The CPUs by kind, on a machine whose CPUs are not equally fast.
-    pub kinds: Vec<Vec<usize>>,
+    pub kinds: Result<Vec<Vec<usize>>, String>,
     /// Reports deaths while a job runs a command. Our own workloads need no reports: they check themselves
     /// how their processes end.
     deaths: Option<DeathWatch>,
@@ -43,7 +43,7 @@ impl LaunchQueue {
         setup: Setup,
         kills: KillCounters,
         deaths: Option<DeathWatch>,
-        kinds: Vec<Vec<usize>>,
+        kinds: Result<Vec<Vec<usize>>, String>,
     ) -> LaunchQueue {
         let (keepers, is_listening, has_strays) = (Vec::new(), false, false);
         LaunchQueue { lines, setup, kills, kinds, deaths, is_listening, keepers, has_strays }

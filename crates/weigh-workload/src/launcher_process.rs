@@ -67,7 +67,7 @@ fn serve(mut lines: Lines) -> io::Result<()> {
     // Another root may not have these files.
     let kinds = cpu_share::kinds(Path::new("/"))
         .map_err(|problem| format!("cannot find out which CPUs are equally fast: {problem}"));
-    let (kinds, kills) = match kinds.and_then(|kinds| Ok((kinds, take(&setup)?))) {
+    let kills = match take(&setup) {
         Ok(taken) => taken,
         Err(problem) => {
             return lines.send(&Numbered { id, what: LauncherAnswer::Error(problem) });
@@ -212,14 +212,22 @@ struct Beginning {
 }
 
 impl Beginning {
-    fn of(job: &Job, setup: &Setup, kinds: &[Vec<usize>]) -> io::Result<Option<Beginning>> {
+    fn of(
+        job: &Job,
+        setup: &Setup,
+        kinds: &Result<Vec<Vec<usize>>, String>,
+    ) -> io::Result<Option<Beginning>> {
         let Some(start) = &job.start else { return Ok(None) };
         let allowed = allowed_cpus()?;
         let Some(cpu) = start.choose(&allowed) else { return Ok(None) };
         let own = setup.get::<AllowedCpus>().map(|step| step.cpus.clone());
         let own = own.filter(|cpus| !cpus.is_empty());
-        let then = (start.then != Range::ThatCpu)
-            .then(|| own.unwrap_or_else(|| start.range(cpu, &allowed, kinds)));
+        let then = match (start.then, own, kinds) {
+            (Range::ThatCpu, ..) => None,
+            (_, Some(own), _) => Some(own),
+            (Range::ThatKind, None, Err(problem)) => return Err(io::Error::other(problem.clone())),
+            (_, None, kinds) => Some(start.range(cpu, &allowed, kinds.as_deref().unwrap_or(&[]))),
+        };
         Ok(Some(Beginning { cpu, then }))
     }
 

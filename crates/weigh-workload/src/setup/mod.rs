@@ -161,7 +161,8 @@ impl Setup {
 
     /// Returns true if a worker has to be held while it is examined.
     pub fn holds(&self) -> bool {
-        self.steps().any(Act::holds)
+        // Who begins there as the worker becomes the supervisor, and executes nothing.
+        self.get::<kind::denied_calls::DeniedCalls>().is_none() && self.steps().any(Act::holds)
     }
 
     /// In the order in which a worker does them.

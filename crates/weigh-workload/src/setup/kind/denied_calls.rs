@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
+    getpid, getppid,
     Pid, PidfdFlags, PidfdGetfdFlags, Signal, WaitOptions, kill_process, pidfd_getfd, pidfd_open,
     set_parent_process_death_signal, waitpid,
 };
@@ -88,9 +89,12 @@ impl DeniedCalls {
         is_denied.then_some(DeniedCall { number: Some(number), action, times: 1 })
     }
 
-    fn install(&self, table: &Table) -> io::Result<()> {
-        // The supervisor ends at the latest when the launcher does.
+    fn install(&self, table: &Table, supervisor: Pid) -> io::Result<()> {
+        // The supervisor ends at the latest when the launcher does; it may have, before this was asked for.
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        if getppid() != Some(supervisor) {
+            return Err(io::Error::other("the supervisor has ended"));
+        }
         rustix::thread::set_no_new_privs(true)?;
         let program = seccomp_program::announcing(&self.program);
         let instruction = |&(code, jt, jf, k): &_| libc::sock_filter { code, jt, jf, k };
@@ -193,12 +197,13 @@ impl Act for DeniedCalls {
 
     fn in_worker(&self) -> io::Result<()> {
         let table = TABLE.get().ok_or_else(|| io::Error::other("the launcher made no table"))?;
+        let supervisor = getpid();
         // SAFETY: this process is a copy of the launcher's, with one thread.
         let worker = match unsafe { libc::fork() } {
             -1 => return Err(io::Error::last_os_error()),
             worker => Pid::from_raw(worker),
         };
-        let Some(worker) = worker else { return self.install(table) };
+        let Some(worker) = worker else { return self.install(table, supervisor) };
         if let Err(error) = self.supervise(table, worker) {
             table.problem.store(error.raw_os_error().unwrap_or(libc::EIO), Ordering::Release);
             let _ = kill_process(worker, Signal::KILL);
