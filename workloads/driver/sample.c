@@ -152,7 +152,7 @@ static uint64_t calibrate(uint64_t target_ns, bool grows)
 	uint64_t cold = time_batch(1);
 	for (;;) {
 		uint64_t elapsed = n == 1 && cold >= enough ? cold : time_batch(n);
-		if (elapsed >= enough && elapsed < TOO_LONG_NS &&
+		if (elapsed >= enough && (elapsed < TOO_LONG_NS || elapsed < 4 * enough) &&
 		    !(grows && n == 1 && elapsed >= target_ns / 4)) {
 			uint64_t again = time_batch(n);
 			if (again < elapsed)

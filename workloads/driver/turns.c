@@ -298,7 +298,8 @@ static bool time_slices(const struct options *options, uint64_t n, uint64_t *sli
 			return true;
 		forget_branches();
 		slice_ns[slice] = time_slice(n, used);
-		if (side == 1 && now_ns() > end && (slice + 1) % options->planted_every == 0)
+		if (side == 1 && now_ns() > end && slice + 1 >= LEAST_SLICES &&
+		    (slice + 1) % options->planted_every == 0)
 			turns->slices = slice + 1;
 	}
 	return false;
