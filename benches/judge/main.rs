@@ -19,8 +19,7 @@ use weigh_engine::summarise::summarise;
 use weigh_model::record::{ExperimentKind, Header, StoredWork};
 use weigh_model::result::summary::State;
 use weigh_model::workload::metric::Metric;
-use weigh_report::screen::Room;
-use weigh_report::terminal;
+use weigh_report::terminal::{self, Room};
 use weigh_store::Store;
 
 /// Samples of the experiments.

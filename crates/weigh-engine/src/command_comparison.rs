@@ -161,9 +161,7 @@ mod tests {
         let argvs = |shell: &[&str], line: &str| contest(shell, &[line]).argvs();
         assert_eq!(argvs(&["bash", "-c"], "a | b").unwrap(), [["bash", "-c", "a | b"]]);
         assert_eq!(argvs(&[], "a 'b c' \"d\"").unwrap(), [["a", "b c", "d"]]);
-        assert!(
-            argvs(&[], "a 'b").unwrap_err().contains("`a 'b` is not a valid command: a quote")
-        );
+        assert!(argvs(&[], "a 'b").unwrap_err().contains("`a 'b` is not a valid command: a quote"));
         assert!(argvs(&["sh", "-c"], " ").unwrap_err().contains("empty"));
     }
 

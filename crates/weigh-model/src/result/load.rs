@@ -188,8 +188,8 @@ pub struct LoadPeak {
     pub is_at_the_end: bool,
 }
 
-/// The best point by a measure, with all that cannot be told apart from it; `None` where a point is higher in
-/// the table that has too few samples in rounds.
+/// The best point by a measure, with all that cannot be told apart from it; `None` where a point with too few
+/// samples in rounds is shown to be better. A higher median of such a point is listed with the others.
 fn best_of(measure: Measure, samples: &[RampSample]) -> Option<(usize, Vec<usize>)> {
     let best = measure.best(samples).filter(|best| !measure.is_exceeded(samples, *best))?;
     Some((best, measure.alike(samples, best)))
