@@ -304,7 +304,8 @@ impl Newcomer {
     /// Proved at every launch: where the name leads to another namespace, or nowhere, no number comes
     /// out.
     fn measures_in_the_place(&self) {
-        self.succeed(&["list", "treatments"]).assert_says(&["netns", "a different network namespace"]);
+        self.succeed(&["list", "treatments"])
+            .assert_says(&["netns", "a different network namespace"]);
         let Some(namespace) = Namespace::new() else {
             skip("root", "`ip netns` makes no network namespace");
             return;
