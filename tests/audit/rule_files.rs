@@ -179,7 +179,7 @@ fn what_is_wrong_with_a_line_is_said_in_words() {
         ("-w relative".into(), "The path must start with '/'"),
         ("-a always".into(), "always"),
         (format!("-w /{long} -p wa"), ""),
-        ("-w {{ path }} -p wa -k x".into(), "it has a placeholder of a template"),
+        ("-w {{ path }} -p wa -k x".into(), "it has a template placeholder"),
         ("echo done".into(), "it is a line of a shell script"),
         ("-w /etc/group -p wa\t-k x".into(), "`x` is not valid in a rule; the line has a tab"),
         ("-w /etc/group -p wa -k tab\tin".into(), ""),
@@ -200,7 +200,7 @@ fn what_is_wrong_with_a_line_is_said_in_words() {
     let outcomes = loaded.outcomes();
     assert!(matches!(outcomes[9], LineOutcome::Refused(_)), "{:?}", outcomes[9]);
     assert_eq!([outcomes[0], outcomes[13], outcomes[14]], [&LineOutcome::Loaded; 3]);
-    let tab = "so the tab is a part of the value of `-k`, which is `tab\\tin`";
+    let tab = "so the value of `-k` contains a tab: `tab\\tin`. Replace the tab with a space";
     assert!(loaded.lines[13].warnings[0].ends_with(tab), "{:?}", loaded.lines[13]);
     drop(loaded);
     audit.assert_restored();

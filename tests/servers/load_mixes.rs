@@ -157,7 +157,7 @@ fn an_option_that_nothing_uses_is_refused_and_files_beyond_the_cache_are_other_r
     assert_eq!(row("load:./reads.toml:users=1 --beyond-cache 0.1%"), beyond);
     assert_eq!(row(&format!("{beyond}:users=1")), beyond);
     let outcome = run("load:./reads.toml:users=1 disk_brd --file-size 20k");
-    outcome.assert_says(&["--file-size is for mixes alone: disk_brd is measured as it always is"]);
+    outcome.assert_says(&["--file-size: used only by mixes (load:NAME), ignored by disk_brd"]);
 }
 
 /// In launches that are no samples; one that fails takes nothing along, and one that goes on is ended.

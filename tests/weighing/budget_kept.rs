@@ -36,9 +36,7 @@ fn a_launch_that_is_longer_than_the_budget_is_killed() {
     let home = Home::new();
     let outcome = home.run(&["versus", "--budget", "1s", "sleep 600", "sleep 700"]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    outcome.assert_says(&[
-        "--budget 1 s is too short: nothing was measured to the end. Use --budget ",
-    ]);
+    outcome.assert_says(&["--budget 1 s is too short: no sample finished. Use --budget "]);
     assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
 }
 
@@ -51,7 +49,6 @@ fn a_row_without_a_result_is_named_with_a_budget_that_would_do() {
         ["versus", "--inconclusive-ok", "--seed", "3", "--budget", "3s", "true", ":", "sleep 600"];
     let outcome = home.run(&rows);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    outcome
-        .assert_says(&["The budget ended before there was a result of `sleep 600`: use --budget "]);
+    outcome.assert_says(&["No result for `sleep 600`: the budget ended first. Use --budget "]);
     assert_eq!(home.processes(), Vec::<i32>::new());
 }

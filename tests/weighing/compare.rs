@@ -236,7 +236,7 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     let pid = first.pid();
     let who = format!("compare none -w getppid --pairs 2000` (process {pid}, for ");
     let said =
-        ["another experiment is running on this host: `", who.as_str(), "--wait waits for it"];
+        ["another experiment is running on this host: `", who.as_str(), "Use --wait to queue"];
     home.run("compare none -w getppid --pairs 8 --no-detail").assert_error(&said);
     // What is wrong with the input is told first.
     let typo = home.run("compare none -w getpid");
@@ -244,8 +244,8 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     assert!(!typo.stderr.contains("another experiment"), "{typo:#?}");
     let waited = home.run("compare none -w getppid --wait=1s");
     waited.assert_error(&[
-        "Waiting, at most 1 s more: another experiment",
-        "--wait ended after 1.0 s",
+        "Waiting up to 1 s longer, because another experiment",
+        "still busy after waiting 1.0 s: another experiment",
     ]);
     // Reading is no experiment.
     home.succeed("show").assert_says(&["Still measuring"]);
@@ -253,7 +253,7 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     home.succeed("restore").assert_says(&["Nothing was left behind"]);
     assert!(!first.has_ended());
     let next = home.start(home.weigh("compare none -w getppid --pairs 8 --no-detail --wait"));
-    wait_until(Duration::from_secs(60), || next.said().contains("Waiting, at most"));
+    wait_until(Duration::from_secs(60), || next.said().contains("Waiting up to"));
     kill_process(Pid::from_raw(pid).unwrap(), Signal::INT).unwrap();
     first.finish();
     let next = next.finish();

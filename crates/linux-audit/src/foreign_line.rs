@@ -6,15 +6,16 @@ const OF_A_SHELL: &str = "auditctl augenrules sudo cat echo printf tee if then e
     done case esac function export set exit source return local rm cp mv mkdir chmod chown sed grep \
     service systemctl EOF";
 
-const TEMPLATE: &str = "it has a placeholder of a template, such as `{{ … }}`: give weigh the finished \
-    file, or what `auditctl -l` prints on a host that has these rules";
+const TEMPLATE: &str = "it has a template placeholder, such as `{{ … }}`: give weigh the rendered file, or \
+    the output of `auditctl -l` on a host that has these rules";
 const SHELL: &str = "it is a line of a shell script: give weigh the rules alone, or what `auditctl -l` \
     prints after the script";
-const YAML: &str = "it is a line of YAML: give weigh the file of rules that is made of it";
+const YAML: &str = "it is a line of YAML: give weigh the rule file that is generated from it, such as \
+    /etc/audit/audit.rules";
 const SETTING: &str = "it is a setting, as in auditd.conf, and not a rule";
 const MARKUP: &str =
     "it is a line of HTML or XML: save the file of rules itself, not the page around it";
-const JSON: &str = "it is a line of JSON: give weigh the file of rules that is made of it";
+const JSON: &str = "it is a line of JSON: give weigh the rule file that is generated from it";
 const DASH: &str = "its first character is a long dash: write `-`, as `auditctl` does";
 const TAB: &str =
     "it begins with a tab, which `auditctl` takes as a part of the first word: remove the tab";

@@ -124,8 +124,8 @@ fn unloaded(source: &RuleSource, confine_to: Option<u32>) -> (RuleLine, Option<R
 fn about_a_tab(option: &str, value: &str) -> String {
     let value = value.replace('\t', "\\t");
     format!(
-        "`auditctl` splits words at blanks only, so the tab is a part of the value of `{option}`, which is \
-         `{value}`"
+        "`auditctl` splits words at spaces only, so the value of `{option}` contains a tab: `{value}`. \
+         Replace the tab with a space"
     )
 }
 

@@ -183,8 +183,9 @@ fn points_that_are_as_good_are_not_told_apart_and_the_interval_holds_the_truth()
     }
 }
 
-/// Three minutes are 60 samples. With rounds for the cheapest points instead of the highest, and no peak
-/// where a point without rounds was higher by chance, one in eight ramps on such a machine named one.
+/// A real ramp of three minutes has about 60 samples, so this test simulates 60 s with samples of one second.
+/// With rounds for the cheapest points instead of the highest, and no peak where a point without rounds was
+/// higher by chance, one in eight ramps on such a machine named one.
 #[test]
 fn a_short_ramp_over_a_broad_peak_names_it_with_all_that_are_as_good() {
     let often = repetitions(200, 2000);

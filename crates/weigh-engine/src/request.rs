@@ -531,7 +531,7 @@ impl Request {
     ///
     /// Nothing is interleaved if the number of pairs is fixed, or if each operation is timed, which takes
     /// longer than a slice with its clock. If effects are made of pairs of several rows, no row may choose
-    /// for itself: all are interleaved, unless a treatment makes records, of which no pair can be interleaved.
+    /// for itself: all are interleaved if every arm can be and no treatment makes records, otherwise none.
     pub fn with_choice_of_scheme(mut self, can_interleave: bool, makes_records: bool) -> Request {
         let is_factorial = effects::factorial(&self.common.arms).is_some();
         let can_interleave = can_interleave && !self.wants_latencies();

@@ -42,11 +42,13 @@ pub fn check_budget(request: &Request, works: &[Work]) -> Result<(), String> {
     let LeastTime { what, first, goal } = least;
     let clock = |time: Duration| format::clock(time.as_secs_f64());
     let (and_goal, enough) = match goal {
-        Some((goal, enough)) => (format!(", and {goal} about {}", clock(enough)), enough),
+        Some((goal, enough)) => {
+            (format!(" {goal} needs about {} in total.", clock(enough)), enough)
+        }
         None => (String::new(), first),
     };
     Err(format!(
-        "--budget {} is too short: {what} takes about {}{and_goal}. Use --budget {} or more, or measure less",
+        "--budget {} is too short: {what} takes about {}.{and_goal} Use --budget {} or more, or measure less",
         clock(budget),
         clock(first),
         format::budget(enough.as_secs_f64()),
@@ -83,7 +85,7 @@ impl LeastTime {
                 Some(LeastTime {
                     what: format!("one sweep over grid {}, with its sizing,", sweeps.grid.name),
                     first: sizing + sweep,
-                    goal: Some(("an interval", sizing + sweep * looks::FIRST as u32)),
+                    goal: Some(("An interval", sizing + sweep * looks::FIRST as u32)),
                 })
             }
             Plan::Ramp(_) => None,
@@ -114,7 +116,7 @@ impl LeastTime {
                 rows => format!("a pair of samples for each of {}", format::plural(rows, "row")),
             },
             first: trial + round,
-            goal: Some(("a verdict", trial + round * MIN_PAIRS as u32)),
+            goal: Some(("A verdict", trial + round * MIN_PAIRS as u32)),
         }
     }
 }
@@ -158,8 +160,7 @@ impl Session<'_> {
             return self.warn(progress_sink, &Warning::BudgetTooSmall { rows, enough });
         }
         Err(Stop::Failed(format!(
-            "--budget {} is too short: nothing was measured to the end. Use --budget {enough} or more, or \
-             measure less",
+            "--budget {} is too short: no sample finished. Use --budget {enough} or more, or measure less",
             format::clock(budget)
         )))
     }

@@ -252,7 +252,7 @@ pub fn key_numbers(s: &Summary) -> Vec<KeyNumber> {
     for quantity in declared.iter().filter(|it| (it.kind, it.unit) == (Made, QuantityUnit::Bytes)) {
         if let Some((row, bytes)) = fastest_growth(s, quantity) {
             numbers.push(KeyNumber {
-                title: format!("{} per day at full rate", quantity.noun),
+                title: format!("{} per day at the highest measured rate", quantity.noun),
                 value: format::bytes(bytes),
                 remark: format!("if only {} runs", quoted(&row.workload)),
             });
@@ -262,7 +262,7 @@ pub fn key_numbers(s: &Summary) -> Vec<KeyNumber> {
     if let Some(quantity) = lost.filter(|_| !numbers.is_empty()) {
         let losses = s.results.iter().filter_map(|row| row.evidence.loss(s.quantities(row)));
         let worst = losses.filter_map(|loss| loss.pct).reduce(f64::max);
-        let at_least = |pct| format!("at least {} % of a workload's", format::unsigned(pct));
+        let at_least = |pct| format!("worst row: at least {} %", format::unsigned(pct));
         numbers.push(KeyNumber {
             title: format!("{} lost", quantity.noun),
             value: format::integer(lost_in_all(s)),
@@ -364,8 +364,8 @@ mod tests {
         let said = |s: &Summary| -> Vec<[String; 3]> {
             key_numbers(s).into_iter().map(|one| [one.title, one.value, one.remark]).collect()
         };
-        let log = ["log per day at full rate", "14.4 TiB", "if only `pipe` runs"];
-        let lost = ["records lost", "16,910", "at least 0.43 % of a workload's"];
+        let log = ["log per day at the highest measured rate", "14.4 TiB", "if only `pipe` runs"];
+        let lost = ["records lost", "16,910", "worst row: at least 0.43 %"];
         assert_eq!(said(&s), [log.map(str::to_owned), lost.map(str::to_owned)]);
         s.results.retain(|row| row.workload.name == "syscall");
         assert_eq!(said(&s)[1], ["records lost", "0", ""].map(str::to_owned));

@@ -73,11 +73,11 @@ fn counted(s: &Summary, workloads: usize) -> String {
         let differs =
             |it: &&FactorialEffect| matches!(it.verdict, Verdict::Slower | Verdict::Faster);
         let name: Vec<String> = factors.iter().map(quoted).collect();
-        let verb = if factors.len() > 1 { "interact" } else { "matters" };
-        format!("{} {verb} in {}", name.join(" × "), effects().filter(differs).count())
+        let verb = if factors.len() > 1 { "interact in" } else { "changes" };
+        format!("{} {verb} {}", name.join(" × "), effects().filter(differs).count())
     };
     let effects: Vec<String> = names.iter().map(of_effect).collect();
-    format!("Of {}: {}.", format::plural(workloads, "workload"), effects.join(", "))
+    format!("{}: {}.", format::plural(workloads, "workload"), effects.join(", "))
 }
 
 /// A row per workload and effect; `None` where the arms are no full factorial design.
@@ -152,8 +152,7 @@ mod tests {
         assert_eq!(
             sentences(&s),
             [
-                "Of 3 workloads: `seccomp` matters in 1, `nice:5` matters in 1, `seccomp` × `nice:5` \
-                 interact in 0."
+                "3 workloads: `seccomp` changes 1, `nice:5` changes 1, `seccomp` × `nice:5` interact in 0."
             ]
         );
     }

@@ -35,9 +35,8 @@ const COLUMNS: [(&str, Align); COUNT] = [
 const EFFECT: usize = 4;
 const ADDED: usize = 6;
 const VERDICT: usize = 8;
-/// The columns that go when there is no room, the least needed first, and the bar that is needed more. What
-/// follows from others goes first; then the bar gets shorter; the baseline, its unit and the effect stay
-/// longer than the bar.
+/// Columns to drop in order, each with the bar width that outranks it. Columns that follow from others go
+/// first, then the bar gets shorter; the baseline, its unit and the effect stay longer than the bar.
 const EXPENDABLE: [(&[usize], usize); 7] = [
     (&[7], USEFUL),
     (&[2], USEFUL),

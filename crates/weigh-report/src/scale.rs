@@ -4,8 +4,8 @@
 //! hyperbolic sine, which is linear within the margin and logarithmic beyond it. So −85 % and −1 %
 //! can be read in the same picture, and zero is a place like any other.
 //!
-//! On a wide axis, all that would squeeze factors: ×20 and ×100 differ by as little as −80 % and −90 %. So
-//! there it ends at half the rate and at its double, and the axis goes on by the factor.
+//! A wide axis ends its asinh part at half and double the rate, and is logarithmic in the factor beyond.
+//! Otherwise ×20 and ×100 would be as close as −80 % and −90 %.
 
 use weigh_model::format;
 use weigh_model::result::preliminary::Preliminary;
@@ -27,7 +27,7 @@ const LABELS: [f64; 24] = [
 /// Factors by which an operation takes longer, as labels beyond half the rate; the most useful first.
 const FACTORS: [f64; 9] = [10.0, 100.0, 1000.0, 2.0, 5.0, 20.0, 50.0, 200.0, 500.0];
 
-/// The effect from which on the axis is that of a factor: half the rate, ×2.
+/// Effect at which the part of factors begins: half the rate, ×2.
 const HALF_PCT: f64 = -50.0;
 
 /// An effect, as a picture needs it.

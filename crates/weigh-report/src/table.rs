@@ -117,9 +117,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// From what each column would take (0: nothing is in it), which go first where there is no room, and
-    /// whether there is a bar. With the columns that may go is the width that the bar needs more than them; 0
-    /// if they need it more. What stays is as narrow as `width`, down to a part of the first column alone.
+    /// Fits columns and bar into `width`. `widths` has the wanted width of each column (0: empty column).
+    /// `expendable` has the columns to drop, in order, each with the bar width that outranks it (0: the
+    /// column outranks any bar). If all else is dropped, the first column is cut.
     pub fn new<'a>(
         mut widths: Vec<usize>,
         expendable: impl IntoIterator<Item = (&'a [usize], usize)>,

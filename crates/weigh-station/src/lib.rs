@@ -71,11 +71,11 @@ impl Locks {
 }
 
 impl Station {
-    /// Opens it with claims on what is `occupied` in the kernel. If another experiment has that, waits for
-    /// it, but not longer than `wait`. `announce` is told what was put back, and who is waited for.
+    /// Opens a station, with claims on the things in `occupied`, which exist once per kernel. If another
+    /// experiment holds one, waits up to `wait`. `announce` gets the restored changes and the holder's name.
     ///
-    /// `check` says what is wrong with the request, given the workloads. Whoever would be refused or has to
-    /// wait learns that first. A station that is free at once leaves it to its caller.
+    /// `check` finds errors in the request, given the workloads. If the station is busy, `check` runs before
+    /// waiting; otherwise the caller checks.
     ///
     /// # Errors
     /// A sentence; nothing was changed, or all of it is put back.

@@ -85,6 +85,7 @@ impl Store {
             "SELECT id FROM experiment
              WHERE EXISTS (SELECT 1 FROM sample WHERE experiment = experiment.id)
                 OR EXISTS (SELECT 1 FROM imported WHERE experiment = experiment.id)
+                OR document IS NOT NULL
              ORDER BY started DESC, rowid DESC LIMIT 1 OFFSET ?1",
             [before],
             id,

@@ -36,8 +36,8 @@ impl Late {
         Late { log_ratios, ..Late::default() }
     }
 
-    /// How long the first old pair takes, besides the time of a young one; nothing if the row takes none or
-    /// has one.
+    /// Extra time of the first old pair, compared with a young one; 0 if the row needs no old pair or has
+    /// one.
     pub fn time_left_s(&self) -> f64 {
         let lacks_one = self.is_wanted && self.log_ratios.is_empty();
         if lacks_one { 2.0 * AGE.as_secs_f64() } else { 0.0 }

@@ -137,7 +137,7 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
         notes.push(format!("the filter denied {calls}"));
     }
     if let Some(why) = evidence.amounts.text(Evidence::DENIED_CALLS_UNKNOWN) {
-        notes.push(format!("which system calls the filter denied is not known: {why}"));
+        notes.push(format!("cannot list the system calls that the filter denied: {why}"));
     }
     notes
 }

@@ -43,7 +43,7 @@ impl Call {
     }
 }
 
-/// The action of a filter for a call. A program that the kernel would refuse kills, as a filter that fails.
+/// Runs the filter on a call, and returns the action. An invalid program returns KILL, like a failing filter.
 pub fn action(program: &[Instruction], call: &Call) -> u32 {
     let (mut at, mut word) = (0, 0_u32);
     while let Some(&(code, if_true, if_false, constant)) = program.get(at) {
@@ -85,7 +85,7 @@ pub fn can_deny(program: &[Instruction]) -> bool {
     program.iter().any(|&(code, _, _, action)| code == RETURN && denies(action))
 }
 
-/// The filter with a question to its supervisor in place of each denial.
+/// Filter that notifies its supervisor instead of each denial.
 pub fn announcing(program: &[Instruction]) -> Vec<Instruction> {
     let announced = |&(code, if_true, if_false, constant): &Instruction| {
         let is_denial = code == RETURN && denies(constant);

@@ -34,15 +34,17 @@ impl Refused {
     pub fn without_waiting(self) -> String {
         match self {
             Refused::Busy(busy) => {
-                format!("{busy}; try again when it has ended, or stop it with Ctrl-C there")
+                format!(
+                    "{busy}. Try again when it has ended, or press Ctrl-C in its terminal to stop it"
+                )
             }
             Refused::Failed(problem) => problem,
         }
     }
 }
 
-/// Takes a lock as soon as nobody else holds it, and at the latest after `longest`; at once or not at all
-/// without that. `announce` now and then gets a sentence that names the holder.
+/// Takes the lock, waiting up to `longest`; without `longest`, fails at once. Meanwhile, `announce`
+/// repeatedly gets a sentence that names the holder.
 ///
 /// Nothing is held and nothing is changed meanwhile, so a signal ends this process as it would end any other.
 ///
@@ -62,19 +64,23 @@ pub fn take<T>(
             Err(Refused::Busy(busy)) => busy,
         };
         let Some(longest) = longest else {
-            return Err(format!("{busy}; --wait waits for it, and Ctrl-C there stops it"));
+            return Err(format!(
+                "{busy}. Use --wait to queue behind it, or press Ctrl-C in its terminal to stop it"
+            ));
         };
         let left = longest.saturating_sub(began.elapsed());
         if left.is_zero() {
             let waited = format::seconds(longest.as_secs_f64());
-            return Err(format!("{busy}; --wait ended after {waited}"));
+            return Err(format!(
+                "still busy after waiting {waited}: {busy}. Use a longer --wait=TIME"
+            ));
         }
         if interruption::has_come() {
             interruption::end_by_signal();
         }
         if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
             let left = format::clock(left.as_secs_f64());
-            announce(&format!("Waiting, at most {left} more: {busy}."));
+            announce(&format!("Waiting up to {left} longer, because {busy}."));
             told = Some(Instant::now());
         }
         thread::sleep(LOOK_EVERY.min(left));
@@ -174,7 +180,10 @@ mod tests {
         let mut told = Vec::new();
         let mut announce = |sentence: &str| told.push(sentence.to_owned());
         let refused = take::<()>(None, &mut announce, busy).unwrap_err();
-        assert_eq!(refused, "`a` is running; --wait waits for it, and Ctrl-C there stops it");
+        assert!(
+            refused.starts_with("`a` is running. Use --wait to queue behind it, or "),
+            "{refused}"
+        );
         let failed = || Err(Refused::Failed("no".into()));
         let long = Some(Duration::from_secs(3600));
         assert_eq!(take::<()>(long, &mut announce, failed), Err("no".into()));
@@ -193,9 +202,10 @@ mod tests {
         let wait = Duration::from_secs(3600);
         assert_eq!(take(Some(wait), &mut announce, second), Ok(2));
         let ended = take::<()>(Some(Duration::from_millis(1)), &mut announce, busy).unwrap_err();
-        assert!(ended.starts_with("`a` is running; --wait ended after"), "{ended}");
+        assert!(ended.starts_with("still busy after waiting "), "{ended}");
         assert!(
-            told[0].starts_with("Waiting, at most ") && told[0].ends_with(" more: `a` is running.")
+            told[0].starts_with("Waiting up to ")
+                && told[0].ends_with(" longer, because `a` is running.")
         );
     }
 }

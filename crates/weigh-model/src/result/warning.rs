@@ -105,7 +105,7 @@ pub enum Warning {
     )]
     NotMeasured { point: WorkName, budget_s: f64 },
     #[error(
-        "The budget ended before there was a result of {}: use --budget {enough} or more.",
+        "No result for {}: the budget ended first. Use --budget {enough} or more.",
         each(.rows, String::clone, ", ")
     )]
     BudgetTooSmall { rows: Vec<String>, enough: String },
@@ -148,9 +148,9 @@ pub enum Warning {
     )]
     PathLengths,
     #[error(
-        "{disturbed} of {} were disturbed: other processes{} took the CPU, or heat slowed it (most in {}: \
-         {} of {}). They are kept and counted; the CSV marks them.",
-        plural(*.pairs, "pair"), if *.has_quota { " or the CPU quota" } else { "" }, quoted(.worst),
+        "{disturbed} of {} were disturbed by other processes{} or heat. All pairs still count; the CSV marks \
+         the disturbed ones. Most affected: {}, {} of {}.",
+        plural(*.pairs, "pair"), if *.has_quota { ", the CPU quota" } else { "" }, quoted(.worst),
         .of_worst[0], .of_worst[1]
     )]
     Disturbed {

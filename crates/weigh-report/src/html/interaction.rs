@@ -21,7 +21,7 @@ const FOOT: f64 = 32.0;
 const LINE_HEIGHT: f64 = 16.0;
 /// Where the first factor is off, and where it is on.
 const PLACES: [&str; 2] = ["18%", "82%"];
-/// As far, in pixels, the intervals of two lines are moved apart.
+/// Distance in pixels between the intervals of two lines.
 const ASIDE: f64 = 6.0;
 
 /// Effects that the vertical axis may label, the most useful first.
@@ -123,7 +123,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// All estimates lie on it, and intervals as far as they are not much wider.
+    /// Axis with room for all estimates, and for intervals that are not much wider.
     fn of(lines: &[Line]) -> Axis {
         let arms = || lines.iter().flat_map(|line| line.arms);
         let estimates = || arms().map(|arm| log_ratio(arm.pct));

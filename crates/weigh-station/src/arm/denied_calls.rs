@@ -10,7 +10,7 @@ use weigh_workload::setup::kind::denied_calls::{DeniedCalls, Found};
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 
 impl Arm {
-    /// The program of its filter, if that denies any call.
+    /// Program of the arm's filter, if the filter can deny a call.
     pub fn denying_filter(&self) -> Option<Vec<Instruction>> {
         let filter = self.setup().get::<SeccompFilter>()?;
         can_deny(&filter.program).then(|| filter.program.clone())

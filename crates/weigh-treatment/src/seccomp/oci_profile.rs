@@ -276,7 +276,7 @@ mod tests {
             "flags":["SECCOMP_FILTER_FLAG_LOG"]}}}"#;
         assert_eq!(
             compile(text, &HOST).unwrap().description,
-            "linux.seccomp of a config.json, and nothing else of it: rules for 0 system calls; its flags \
+            "only linux.seccomp of this config.json is used: rules for 0 system calls; its flags \
              are not applied: SECCOMP_FILTER_FLAG_LOG"
         );
     }

@@ -31,7 +31,7 @@ struct SeccompProfileObject<P> {
     spec: P,
 }
 
-const SEE_POD: &str = "which weigh does not read: give it the profile that this names, from \
+const SEE_POD: &str = "not a profile: copy the profile that its `localhostProfile` names from \
     /var/lib/kubelet/seccomp on the node";
 const PROFILE_AS_JSON: &str =
     "a profile in the OCI's JSON, as `docker run --security-opt seccomp=FILE` takes it";
@@ -51,7 +51,7 @@ pub(super) fn profile<P: DeserializeOwned>(text: &str) -> Result<(P, &'static st
             let profile = config.linux.seccomp.ok_or(
                 "this config.json has no linux.seccomp, so its container runs without a filter",
             )?;
-            Ok((profile, "linux.seccomp of a config.json, and nothing else of it: "))
+            Ok((profile, "only linux.seccomp of this config.json is used: "))
         }
         Head { default_action: None, kind: Some(kind), spec, .. } => match kind.as_str() {
             "SeccompProfile" if spec.is_some() => {
@@ -88,7 +88,7 @@ fn of_text(text: &str) -> Option<String> {
                 .into(),
         )
     } else if has("apiVersion:") {
-        Some(format!("this is YAML of Kubernetes, {SEE_POD}"))
+        Some(format!("this is Kubernetes YAML, {SEE_POD}"))
     } else if has("SystemCallFilter=") {
         Some(format!(
             "this is a unit of systemd, whose SystemCallFilter= weigh does not read: write \
@@ -142,7 +142,7 @@ mod tests {
             r#"{{"ociVersion":"1.0.2","process":{{}},"linux":{{"namespaces":[],"seccomp":{PROFILE}}}}}"#
         );
         let (action, rest) = read(&config).unwrap();
-        assert!(action == "A" && rest.contains("nothing else of it"), "{rest}");
+        assert!(action == "A" && rest.contains("only linux.seccomp of this"), "{rest}");
         let object = format!(
             r#"{{"apiVersion":"security-profiles-operator.x-k8s.io/v1beta1","kind":"SeccompProfile",
                 "metadata":{{"name":"x"}},"spec":{PROFILE}}}"#
@@ -154,8 +154,8 @@ mod tests {
     fn what_is_not_read_is_named() {
         for (text, said) in [
             (r#"{"ociVersion":"1.0.2","linux":{}}"#, "this config.json has no linux.seccomp"),
-            (r#"{"apiVersion":"v1","kind":"Pod","spec":{}}"#, "of the kind \"Pod\", which"),
-            ("apiVersion: v1\nkind: Pod\nspec:\n", "this is YAML of Kubernetes"),
+            (r#"{"apiVersion":"v1","kind":"Pod","spec":{}}"#, "of the kind \"Pod\", not a profile"),
+            ("apiVersion: v1\nkind: Pod\nspec:\n", "this is Kubernetes YAML"),
             (
                 "---\napiVersion: x/v1\nkind: SeccompProfile\nspec:\n  defaultAction: A\n",
                 "this is a SeccompProfile as YAML",

@@ -35,7 +35,7 @@ pub struct Files {
     #[arg(long = "as", value_name = "TABLE", conflicts_with = "verbose", hide_short_help = true)]
     #[arg(value_parser = dialect::named, help = table_help("Print in the form of"))]
     dialect: Option<&'static Dialect>,
-    /// Show everything. That is also latencies, evidence, the steps of each treatment, warnings in full, and
+    /// Show everything. This includes latencies, evidence, the steps of each treatment, full warnings, and
     /// the machine
     #[arg(short, long)]
     verbose: bool,

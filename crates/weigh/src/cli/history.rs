@@ -162,7 +162,7 @@ fn derive_results(store: &Store, entries: &mut [Entry]) {
     // The list is complete without it, and takes longer the next time.
     if let Err(error) = store.keep_outcomes(&derived) {
         output::note(&format!(
-            "Warning: cannot keep the results of this list, so the next one takes as long: {error}"
+            "Warning: cannot cache these results, so the next `weigh history` will be as slow: {error}"
         ));
     }
 }

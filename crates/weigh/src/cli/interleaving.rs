@@ -11,7 +11,8 @@ pub enum Interleave {
     /// sequential pairs need at most a quarter of the time for the same precision
     Auto,
     /// Where possible, and never change: a row whose interleaved pairs are rejected gets no verdict. Also
-    /// with --pairs and latencies. Warn about rows that cannot be interleaved. Default with --factorial
+    /// with --pairs and latencies. Warn about rows that cannot be interleaved. Default with --factorial if
+    /// every arm can be interleaved
     On,
     /// Never: the samples of a pair run one after the other (sequential pairs)
     Off,

@@ -80,9 +80,8 @@ pub struct LoadArgs {
     #[arg(long, value_name = "LIST", value_parser = UserList::parse)]
     #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
-    /// Where to stop adding users, such as at 500. Or at the `peak`; at the `crossover`, re-aim's word for
-    /// the point where each user gets only 10 jobs a minute; at `quick`, 60 jobs a minute; or at `classic`,
-    /// where each user gets only 1 job a minute (docs/load.md) [default: peak]
+    /// Stop adding users at 500, or at a goal. The goals are `peak`, `crossover` (10 jobs a minute per user),
+    /// `quick` (60) and `classic` (1); any number of users can replace 500 (docs/load.md) [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
     /// Users to add per step, such as 10. `adaptive` uses re-aim's steps. With this option weigh stops adding
@@ -99,7 +98,7 @@ pub struct LoadArgs {
     mixes: Mixes,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the interval at the peak is within this
+    /// Stop when the peak's interval is at most ±PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]
     precision: f64,

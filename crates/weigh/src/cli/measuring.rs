@@ -23,7 +23,8 @@ pub struct Measuring {
     #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     #[arg(help_heading = MEASURING)]
     pub budget: Option<Duration>,
-    /// Kill a run of a workload or command after this time, and report no result for it
+    /// Kill a run of a workload, command or hook line (--setup, --prepare, --cleanup) after this time, and
+    /// report no result for it
     #[arg(long, value_name = "TIME", value_parser = value::duration, hide_short_help = true)]
     #[arg(help_heading = MEASURING)]
     timeout: Option<Duration>,
@@ -40,8 +41,8 @@ pub struct Measuring {
 /// `--wait`.
 #[derive(Debug, Args)]
 pub struct WaitOption {
-    /// If another experiment is running on this host, wait for its end, at most this time (1h if you give no
-    /// TIME) [default: do not wait]
+    /// Wait up to TIME if another experiment is running on this host; `--wait` alone waits 1h [default: fail
+    /// at once]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, hide_short_help = true)]
     #[arg(default_missing_value = "1h", value_parser = value::duration)]
     pub wait: Option<Duration>,
@@ -134,9 +135,9 @@ impl WorkloadOption {
 /// Options for the surroundings of workloads: other work, and another machine.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
-    /// Measure again while this workload runs alongside. It may also be a mix or an application. It runs in
-    /// one copy per CPU; NAME:copies=N sets the number: `--beside dc:copies=4` runs four copies of `dc`. May
-    /// be repeated
+    /// Add rows measured while WORKLOAD runs alongside. WORKLOAD may also be a mix or an application. One
+    /// copy per CPU that weigh may use; NAME:copies=N sets the number: `--beside dc:copies=4` runs four
+    /// copies of `dc`. May be repeated
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
     /// Send requests to servers from this other machine. Works with databases and web servers; over the

@@ -107,7 +107,7 @@ impl Mixes {
         }
         let others: Vec<&str> = others.iter().map(|name| name.as_str()).collect();
         output::note(&format!(
-            "Warning: {} is for mixes alone: {} is measured as it always is.",
+            "Warning: {}: used only by mixes (load:NAME), ignored by {}.",
             given.join(", "),
             others.join(", ")
         ));

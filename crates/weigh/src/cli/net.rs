@@ -28,8 +28,8 @@ use weigh_net::spec::Spec;
 const EXAMPLES: &str = "\
 Examples:
   weigh net
-      Show the BTU and both penalties, after about six minutes.
-  weigh net --grid today --budget 1h
+      Show the BTU and both penalties, after six to seven minutes.
+  weigh net --grid today --budget 4h
       Use longer transfers, and delays up to 100 ms.
   weigh net --grid 1996 --budget 8h
       Measure as the paper of 1996; continue it with `weigh net --continue ID`.
@@ -89,11 +89,11 @@ pub struct NetArgs {
     /// for how long (docs/net.md has a table)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
-    /// Write the grid and this testbed's properties to FILE. Others can replicate it. `-` is stdout. Measures
-    /// nothing
+    /// Write the grid and this testbed's properties to FILE. Measure nothing. With FILE, others can repeat
+    /// the experiment (--from-spec). `-` is stdout
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// Measure the grid of a FILE that --spec wrote. Reports how this testbed differs from its testbed
+    /// Measure the grid of a FILE that --spec wrote. Report the differences between the two testbeds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "active"])]
     from_spec: Option<String>,
     /// Keep the host busy with this workload. It replaces the activities of the grid. May be repeated
@@ -101,8 +101,8 @@ pub struct NetArgs {
     beside: Vec<String>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the interval of the BTU is within this [default: 5%; with
-    /// --continue the value of the stored experiment]
+    /// Stop when the BTU's interval is at most ±PERCENT [default: 5%; with --continue the value of the stored
+    /// experiment]
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]
     precision: Option<f64>,

@@ -29,12 +29,8 @@ const INSTEAD: [(&str, &[&str], &str); 17] = [
         "--repeat N sets the number of experiments, and --budget TIME their length",
     ),
     ("rules", HOW_MANY, "a longer --budget TIME gives narrower intervals"),
-    ("profile", &["--budget", "--timeout"], "--for TIME ends the command or the observation"),
-    (
-        "budget",
-        &["--budget", "--timeout"],
-        "it measures the size of logs, and ends when it knows that",
-    ),
+    ("profile", &["--budget", "--timeout"], "--for TIME limits the command or the observation"),
+    ("budget", &["--budget", "--timeout"], "it stops by itself when the log size is known"),
     ("compare", HOW_MANY, "--pairs N sets the number of pairs, and --budget TIME limits the time"),
     (
         "compare",

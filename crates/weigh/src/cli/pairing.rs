@@ -33,8 +33,8 @@ use weigh_treatment::boot::are_boots;
 pub struct Pairing {
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Measure exactly this many pairs per row. Judges once, with Wilcoxon's test, such as after 20 [default:
-    /// as many as the verdict needs]
+    /// Measure N pairs per row, such as 20. Judge once, at the end, with Wilcoxon's test [default: as many as
+    /// the verdict needs]
     #[arg(long, value_name = "N", value_parser = value::at_least(MIN_PAIRS as u32))]
     #[arg(help_heading = MEASURING)]
     pairs: Option<u32>,
@@ -43,7 +43,7 @@ pub struct Pairing {
     #[arg(long, conflicts_with = "pairs", hide_short_help = true)]
     #[arg(help_heading = MEASURING)]
     fdr: bool,
-    /// Rates within this are equivalent
+    /// Rates within PERCENT are equivalent
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
     #[arg(allow_hyphen_values = true)]
     #[arg(help_heading = MEASURING)]
@@ -58,8 +58,9 @@ pub struct Pairing {
     #[arg(help = metric_help())]
     #[arg(help_heading = MEASURING)]
     pub metrics: Vec<Metric>,
-    /// Exit with status 1 if a row costs more than this. It must be shown with 95 % confidence over all rows
-    /// together. The status is 0 if every row has a verdict and is shown to cost less, otherwise 3
+    /// Exit with 1 if a row costs more than PERCENT. Status 1: a row is shown to cost more, with 95 %
+    /// confidence over all rows together. Status 0: every row has a verdict and is shown to cost less.
+    /// Otherwise status 3
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]
     pub fail_above: Option<f64>,

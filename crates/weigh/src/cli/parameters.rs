@@ -14,13 +14,13 @@ const PARAMETERS: &str = "Parameters";
 /// Options that make several commands of one. clap takes `{n}` in a help text for a line break.
 #[derive(Debug, Args)]
 pub struct ParameterOptions {
-    /// Make a command for each of these values in place of {VAR}. Commas separate the values: -L jobs 1,2
-    /// 'make -j{jobs}' compares two commands. May be repeated, for all combinations. --prepare, --setup,
-    /// --cleanup and --command-name can have {VAR} too; `\,` is a comma within a value
+    /// Make one command per value by replacing {VAR}. Commas separate the values: -L jobs 1,2 'make -j{jobs}'
+    /// compares two commands. Several -L options give all combinations. --prepare, --setup, --cleanup and
+    /// --command-name can have {VAR} too; `\,` is a comma within a value
     #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], requires = "command")]
     #[arg(allow_hyphen_values = true, help_heading = PARAMETERS)]
     parameter_list: Vec<String>,
-    /// Make a command for each number from MIN to MAX in place of {VAR}. Example: -P jobs 1 8
+    /// Make one command per number from MIN to MAX. Each number replaces {VAR}. Example: -P jobs 1 8
     #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], requires = "command")]
     #[arg(allow_hyphen_values = true, action = ArgAction::Set, help_heading = PARAMETERS)]
     parameter_scan: Vec<String>,

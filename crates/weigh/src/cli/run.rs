@@ -86,9 +86,9 @@ pub struct RunArgs {
     /// Length of the timed part of a sample, such as 100ms [default: 70ms; 2s with --capacity]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
-    /// Test endurance: send requests for this time. They go to the same server for a time such as 2h, divided
-    /// into passes. Wrong answers and hangs are counted; they do not end the test. For workloads that send
-    /// requests to a server
+    /// Test endurance: send requests for TIME. All requests go to one server; the test takes a time such as
+    /// 2h, divided into passes. Wrong answers and hangs are counted; they do not end the test. For workloads
+    /// that send requests to a server
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
           conflicts_with_all = ["sample", "classic"])]
     lasting: Option<Duration>,
@@ -96,8 +96,8 @@ pub struct RunArgs {
     /// most 10m]
     #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting", hide_short_help = true)]
     pass: Option<Duration>,
-    /// Test capacity: find the highest rate with this p99. At that rate 99 of 100 answers come within
-    /// the time, such as p99=50ms. For workloads that send requests to a server.
+    /// Test capacity: find the highest rate for a p99. With p99=50ms, that is the highest request rate at
+    /// which 99 % of the answers arrive within 50 ms. For workloads that send requests to a server.
     ///
     /// Requests start at random moments, whether or not earlier answers have come (open loop). weigh
     /// searches six times, each time with newly started servers, for about a minute each. It shows the
@@ -107,10 +107,10 @@ pub struct RunArgs {
     capacity: Option<Duration>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Copies to run at once, such as 1..all. Each is pinned to a CPU; `all` runs one per
-    /// CPU. For workloads that send requests to a server, it is the number of clients. Several numbers, such
-    /// as 1,2,4 or 1..all, make a curve [default: 1; for suites with an index, and with --classic, `1,all` as
-    /// in UnixBench]
+    /// Copies to run at once, such as 1..all. Each is pinned to a CPU; `all` runs one per CPU that weigh may
+    /// use (docs/doctor.md). For workloads that send requests to a server, it is the number of clients.
+    /// Several numbers, such as 1,2,4 or 1..all, make a curve [default: 1; for suites with an index, and with
+    /// --classic, `1,all` as in UnixBench]
     ///
     /// A range of more than eight numbers is measured at its first and last number and the powers of two
     /// between.
@@ -125,8 +125,7 @@ pub struct RunArgs {
     /// Do not ask before running more than 16 copies per CPU
     #[arg(long, hide_short_help = true)]
     yes: bool,
-    /// Measure as the original suite does, such as UnixBench. Uses its durations, number of passes and
-    /// scoring
+    /// Measure like the original suite, such as UnixBench. Use its durations, number of passes and scoring
     #[arg(long, conflicts_with = "sample")]
     classic: bool,
     #[command(flatten)]

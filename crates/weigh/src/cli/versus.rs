@@ -58,7 +58,7 @@ const BUDGET_HELP: &str = "Stop measuring after this time. Commands may then hav
 const ALL_RUNS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const MARGIN_HELP: &str =
-    "Commands within this are equivalent. It is a difference of the rates (runs per second)";
+    "Rates within PERCENT are equivalent. The rate of a command is its runs per second";
 
 const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
        weigh versus [OPTIONS] '<COMMAND>'
@@ -112,15 +112,15 @@ pub struct VersusArgs {
     #[arg(short, long, conflicts_with = "expect_exit")]
     ignore_failure: bool,
     /// Require the same output from all commands. Every run must print the same to stdout as the first run of
-    /// the first command; a command with different output has no result
+    /// the first command. A command with different output has no result
     #[arg(long, hide_short_help = true)]
     same_output: bool,
     /// Run each command once before the first pair, and show the last 64 KiB of its output
     #[arg(long, hide_short_help = true)]
     show_output: bool,
-    /// Run each command exactly N times, such as 10. --budget may end it earlier. Judges once, as --pairs
-    /// does. The first command runs N times for each of the others. A verdict takes at least 8 runs
-    /// [default: as many as the verdict needs; 20 for one command]
+    /// Run N pairs for each later command, such as 10. With three commands, the first runs 2 × N times; one
+    /// command alone runs N times. --budget may end them earlier. Judge once, at the end; a verdict needs at
+    /// least 8 [default: as many as the verdict needs; 20 for one command]
     #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr", "sets"], requires = "command")]
     #[arg(value_parser = value::at_least(1))]
     runs: Option<u32>,
@@ -224,7 +224,8 @@ impl VersusArgs {
             let besides = if are_of_variants { "" } else { besides.as_str() };
             match filled(text, &variant.values).trim() {
                 "" if !variant.values.is_empty() => Err(format!(
-                    "an empty value of a parameter leaves nothing of {}: write more than the parameter",
+                    "{} is empty for one value of a parameter: remove the empty value, or add text around \
+                     the parameter",
                     format::quoted(text)
                 )),
                 filled => Ok(format!("{filled}{besides}")),
@@ -367,7 +368,7 @@ mod tests {
         assert_eq!(labels, ["a", "a 2"]);
         for words in [&["-L", "n", "a,", "{n}"][..], &["-L", "n", "1,", "a {n}", "-n", "{n}"]] {
             let problem = made(words).unwrap_err();
-            assert!(problem.starts_with("an empty value of a parameter leaves nothing of `{n}`"));
+            assert!(problem.starts_with("`{n}` is empty for one value of a parameter"));
         }
     }
 

@@ -15,7 +15,7 @@ pub(super) fn affinity(seen: &CheckInput) -> Option<Finding> {
         return Some(found(Good, "none".into(), "Programs may run on every CPU."));
     }
     let now = format!("CPU {list} only, {allowed} of {online}");
-    let effect = "Weigh and its workloads share these CPUs. `--copies all` and loads use as many.";
+    let effect = "Weigh and its workloads use only these CPUs; so do `--copies all` and loads.";
     let fix = "To use more, start it without `taskset` and outside of the cpuset.";
     Some(found(Note, now, effect).fix(fix))
 }
@@ -46,7 +46,7 @@ pub(super) fn niceness(seen: &CheckInput) -> Option<Finding> {
             Warning,
             "Programs of usual priority take the CPUs from weigh and its workloads, so samples vary more.",
         )
-        .fix("Start weigh without `nice`: only root can lower it again (`renice -n 0 -p $$`)."),
+        .fix("Start weigh without `nice`, or lower the shell's niceness as root: `renice -n 0 -p $$`."),
     })
 }
 
@@ -55,8 +55,9 @@ pub(super) fn kinds(seen: &CheckInput) -> Option<Finding> {
     let fastest = kinds.first()?;
     let now =
         format!("{} of different speed: {}", format::plural(kinds.len(), "kind"), kinds.join("; "));
-    let effect = "A process is faster or slower by the CPU that it runs on. Weigh keeps processes that it \
-        compares on CPUs of one kind, except with --copies and loads, and draws the kind anew each time.";
+    let effect = "The speed of a process depends on its CPU. Weigh runs both samples of a pair on one \
+        randomly chosen kind. Exceptions: `--copies`, loads, and treatments that choose CPUs use every \
+        allowed CPU, of any kind.";
     let fix = format!("Bind the experiment to one kind: `taskset -c {fastest} weigh compare …`.");
     Some(Finding::new("CPU kinds", Warning, now, effect).fix(&fix))
 }
@@ -66,7 +67,7 @@ pub(super) fn unreadable(seen: &CheckInput) -> Option<Finding> {
     if unreadable.is_empty() {
         return None;
     }
-    let effect = "So it is not known how much of the CPUs weigh and its workloads may use.";
+    let effect = "Weigh cannot determine its share of the CPUs.";
     let fix = "Mount /proc and /sys, and allow weigh to read these files.";
     Some(
         Finding::new(

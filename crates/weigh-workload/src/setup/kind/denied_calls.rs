@@ -43,9 +43,9 @@ pub struct DeniedCall {
 /// Shown by [`DeniedCalls`]: the calls, or why they are not known.
 pub type Found = Result<Vec<DeniedCall>, String>;
 
-/// As many calls as have an entry of their own: no kernel numbers them as high.
+/// Table size: larger than any system call number.
 const CALLS: usize = 1024;
-/// The entry behind them is that of all other ABIs.
+/// Index of the last entry, which counts the calls of all other ABIs.
 const OF_OTHERS: usize = CALLS;
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
