@@ -141,9 +141,14 @@ fn of_what_is_stored_in_every_report() {
 fn of_what_a_command_says_when_it_fails() {
     let _turn = Turn::share();
     let home = Home::new();
-    let script = home.file("fail.sh", format!("printf '%s' '{PLANT}' >&2\nexit 3\n"));
+    // Without any sample nothing would be stored.
+    let fails = format!(
+        "echo >>runs\n[ $(wc -l <runs) -gt 6 ] || exit 0\nprintf '%s' '{PLANT}' >&2\nexit 3\n"
+    );
+    let script = home.file("fail.sh", fails);
     let script = script.to_str().unwrap();
     for colour in ["never", "always"] {
+        let _ = std::fs::remove_file(home.path("runs"));
         let arguments =
             ["--color", colour, "compare", "none", "--pairs", "8", "--", "sh", script, PLANT];
         let outcome = home.run(&arguments);
