@@ -66,7 +66,9 @@ fn a_program_is_beside_in_as_many_copies_as_are_told() {
     let _turn = Turn::share();
     let home = Home::new();
     let command = ["run", "getppid", "--beside", "interp:sh.loop:copies=3", "--samples", "100"];
-    let running = home.start(home.weigh(&command));
+    let mut running = home.start(home.weigh(&command));
+    // Without any sample nothing would be stored.
+    home.wait_for_samples(1, &mut running);
     // One starts them, and each starts the program again and again.
     let are_there = || home.processes_of("beside --copies 3").len() == 1 + 3;
     assert!(wait_until(LONG, are_there), "{}: {:#?}", running.said(), home.describe_processes());

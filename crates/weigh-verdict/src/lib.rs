@@ -6,7 +6,7 @@
 //!
 //! - [`schedule`]: whether the next pair is interleaved; [`pair_roles`] computes it from the stored pairs;
 //! - [`pairs`] joins the samples of each pair; [`sets`] and [`family`] list the claims of a test;
-//! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold claims that interleaved pairs do not support;
+//! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold claims that pairs do not support;
 //! - [`disturbed`], [`drift`] and [`notes`]: warnings and notes; [`metrics`]: results besides the rate.
 //!
 //! Start with [`pairs::gather`].
