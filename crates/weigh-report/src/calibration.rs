@@ -384,7 +384,7 @@ mod tests {
         calibration.these.experiments = vec!["abcdef".into(), "k3f9qx".into()];
         calibration.these.warnings = vec![Warning::MachineDiffers { what: "2 CPUs. Stop".into() }];
         let text = render(&calibration, Room::terminal(100), false);
-        let end = "\nWarning: different: 2 CPUs.\n\
+        let end = "\nWarning: The machine differs: 2 CPUs.\n\
                    Stored as abcdef, k3f9qx: `weigh show -v ID` shows an experiment.\n";
         assert!(text.ends_with(end), "{text}");
     }

@@ -1,6 +1,6 @@
 //! Names that are cut where there is no room for them, but never so that two of them look the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use weigh_model::format;
 
@@ -44,11 +44,11 @@ impl Names {
 
 /// Returns the groups of names that are shown in the same form.
 fn alike(shown: &BTreeMap<String, String>) -> Vec<Vec<String>> {
-    let forms: BTreeSet<&String> = shown.values().collect();
-    let of_form = |form: &String| -> Vec<String> {
-        shown.iter().filter(|(_, other)| *other == form).map(|(name, _)| name.clone()).collect()
-    };
-    forms.into_iter().map(of_form).filter(|names| names.len() > 1).collect()
+    let mut of_form: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+    for (name, form) in shown {
+        of_form.entry(form).or_default().push(name.clone());
+    }
+    of_form.into_values().filter(|names| names.len() > 1).collect()
 }
 
 /// Returns how many characters at the beginning all of these names share.
@@ -73,6 +73,8 @@ fn without_middle(name: &str, shared: usize, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
