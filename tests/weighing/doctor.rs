@@ -163,7 +163,7 @@ fn auditing_that_was_on_since_the_boot_is_not_called_good() {
     set(1);
     let outcome = running.finish();
     set(0);
-    warned(outcome.json(), "it was switched on by a different program");
+    warned(outcome.json(), "Auditing was switched on by a different program");
     audit.assert_restored();
 }
 

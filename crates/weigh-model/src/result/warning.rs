@@ -24,8 +24,8 @@ pub enum Warning {
     #[error("{}", .0.sentence())]
     Machine(Finding),
     #[error(
-        "A different program {change} auditing during the measurement. Samples before and after are not \
-         comparable: measure again."
+        "Auditing was {change} by a different program during the measurement. Samples before and after are \
+         not comparable: measure again."
     )]
     AuditingChanged { change: String },
     #[error("The workloads come from {file}, not from this build of `weigh`.")]
