@@ -13,9 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    getpid, getppid,
-    Pid, PidfdFlags, PidfdGetfdFlags, Signal, WaitOptions, kill_process, pidfd_getfd, pidfd_open,
-    set_parent_process_death_signal, waitpid,
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, WaitOptions, getpid, getppid, kill_process,
+    pidfd_getfd, pidfd_open, set_parent_process_death_signal, waitpid,
 };
 use serde::{Deserialize, Serialize};
 
