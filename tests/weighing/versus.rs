@@ -231,8 +231,10 @@ fn all_of_the_output_is_compared() {
     // One that writes something else later cannot be held against itself.
     home.file("kept", "a\n");
     let changes = "cat kept; echo b > kept";
-    home.run(&["versus", "--same-output", changes, "echo a"]).assert_error(&["gave no result"]);
-    let of_itself = failure_of(&home.json(), changes).to_owned();
+    let outcome = home.run(&["versus", "--same-output", "--json", "-", changes, "echo a"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    // Without any sample nothing is stored.
+    let of_itself = failure_of(&outcome.json(), changes).to_owned();
     assert!(of_itself.starts_with("line 1 of its output is `b`, but "), "{of_itself}");
     // The output that is kept lies in the scratch directory.
     assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
