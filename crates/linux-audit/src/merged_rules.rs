@@ -130,25 +130,11 @@ fn of_all_calls(first: &RuleWords, calls: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::rule::Rule;
-    use crate::rule_set::LineOutcome;
-
-    fn line(text: &str, rule: Rule) -> RuleLine {
-        RuleLine {
-            file: "a.rules".into(),
-            number: 1,
-            text: text.into(),
-            outcome: LineOutcome::Loaded,
-            warnings: Vec::new(),
-            rules: vec![rule],
-            is_prepended: text.starts_with("-A"),
-            is_confined: false,
-        }
-    }
 
     /// As a generated set has them: one rule per call and login uid.
     fn of_call(number: u32, loginuid: u32) -> RuleLine {
         let text = format!("-a always,exit -F arch=b64 -S {number} -F auid={loginuid}");
-        line(&text, Rule::always_exit_of(&[number], loginuid))
+        RuleLine::loaded(&text, Rule::always_exit_of(&[number], loginuid))
     }
 
     /// The merged lines; empty if nothing can be merged.
@@ -171,7 +157,7 @@ mod tests {
 
     #[test]
     fn several_calls_of_a_line_are_kept_and_none_is_named_twice() {
-        let of = |text: &str, calls: &[u32]| line(text, Rule::always_exit_of(calls, 7));
+        let of = |text: &str, calls: &[u32]| RuleLine::loaded(text, Rule::always_exit_of(calls, 7));
         let lines = [
             of("-a always,exit -S open -F auid=7 -S 3,4 -k a\\ b", &[2, 3, 4]),
             of("-a always,exit -S 4 -S 5 -F auid=7 -k a\\ b", &[4, 5]),
@@ -182,15 +168,16 @@ mod tests {
     #[test]
     fn no_rule_passes_one_that_could_decide_before_it() {
         let all = Rule::always_exit(9, "another");
-        let between =
-            |rule: Rule| !merged(&[of_call(2, 7), line("-a x", rule), of_call(4, 7)]).is_empty();
+        let between = |rule: Rule| {
+            !merged(&[of_call(2, 7), RuleLine::loaded("-a x", rule), of_call(4, 7)]).is_empty()
+        };
         assert!(!between(all.clone()), "it would be recorded under this key");
         assert!(between(Rule::always_exit_of(&[3, 5], 9)), "another call");
         assert!(between(Rule::always_exit_of(&[4], 9)), "as that has no key either");
         let watch = Rule::watch(std::path::Path::new("/etc/shadow"), "k").listed();
         assert!(!between(watch), "it would be recorded under that key");
         // What follows such a rule forms a group of its own.
-        let lines = [of_call(2, 7), line("-a x", all), of_call(4, 7), of_call(5, 7)];
+        let lines = [of_call(2, 7), RuleLine::loaded("-a x", all), of_call(4, 7), of_call(5, 7)];
         assert!(merged(&lines).iter().map(|(line, _)| *line).eq([2, 3]));
     }
 
@@ -198,10 +185,11 @@ mod tests {
     fn rules_that_would_change_their_meaning_are_left_alone() {
         let prepended = |number| {
             let RuleLine { rules, .. } = of_call(number, 7);
-            line("-A always,exit -S 1 -F auid=7", rules[0].clone())
+            RuleLine::loaded("-A always,exit -S 1 -F auid=7", rules[0].clone())
         };
         assert_eq!(merged_calls(&[prepended(2), prepended(3)]), None);
-        let every = |auid| line("-a always,exit -F auid=7", Rule::always_exit(auid, "k"));
+        let every =
+            |auid| RuleLine::loaded("-a always,exit -F auid=7", Rule::always_exit(auid, "k"));
         assert_eq!(merged_calls(&[every(7), every(7)]), None);
         let confined = |number| RuleLine { is_confined: true, ..of_call(number, 7) };
         assert_eq!(merged_calls(&[confined(2), confined(3)]), None);

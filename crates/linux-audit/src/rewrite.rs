@@ -273,20 +273,6 @@ mod tests {
     use super::super::rule_set::LineOutcome;
     use super::*;
 
-    /// A line that became this rule.
-    fn loaded(text: &str, rule: Rule) -> RuleLine {
-        RuleLine {
-            file: "a.rules".into(),
-            number: 1,
-            text: text.into(),
-            outcome: LineOutcome::Loaded,
-            warnings: Vec::new(),
-            rules: vec![rule],
-            is_prepended: text.starts_with("-A"),
-            is_confined: false,
-        }
-    }
-
     /// A rule with one of the kernel's words replaced: `struct audit_rule_data` has its list at 0, its action
     /// at 4, its calls from 12 and the kinds of its fields from 268.
     fn changed(rule: &Rule, at: usize, word: u32) -> Rule {
@@ -368,7 +354,8 @@ mod tests {
 
     #[test]
     fn an_exemption_spares_the_rules_that_are_in_force_besides() {
-        let line = loaded("-a always,exit -S all -F auid=7 -k k", Rule::always_exit(7, "k"));
+        let line =
+            RuleLine::loaded("-a always,exit -S all -F auid=7 -k k", Rule::always_exit(7, "k"));
         let present = RuleLine { outcome: LineOutcome::Present, rules: Vec::new(), ..line.clone() };
         let exemption = |lines: &[RuleLine], host: &[Rule]| {
             proposals(lines, host, &[("sendto", 44), ("read", 0)])
@@ -387,9 +374,12 @@ mod tests {
     #[test]
     fn each_watch_of_a_directory_is_proposed_with_its_calls_and_all_of_them_together() {
         let lines = [
-            loaded("-w /etc/ -p r -k k", of_directory("/etc")),
-            loaded("-w /etc/shadow -p r -k k", Rule::watch(Path::new("/etc/shadow"), "k")),
-            loaded("-A always,exit -F dir=/usr -F perm=r -k k", of_directory("/usr")),
+            RuleLine::loaded("-w /etc/ -p r -k k", of_directory("/etc")),
+            RuleLine::loaded(
+                "-w /etc/shadow -p r -k k",
+                Rule::watch(Path::new("/etc/shadow"), "k"),
+            ),
+            RuleLine::loaded("-A always,exit -F dir=/usr -F perm=r -k k", of_directory("/usr")),
         ];
         let found = listed_calls(&lines);
         let titles: Vec<&str> = found.iter().map(|one| &*one.title).collect();
@@ -410,7 +400,8 @@ mod tests {
     fn only_what_the_kernel_looks_at_after_every_call_is_a_watch_of_a_directory() {
         let watch = of_directory("/etc");
         let is_watch = |rules: Vec<Rule>| {
-            directory_watch(&RuleLine { rules, ..loaded("-w /etc", watch.clone()) }).is_some()
+            directory_watch(&RuleLine { rules, ..RuleLine::loaded("-w /etc", watch.clone()) })
+                .is_some()
         };
         assert!(is_watch(vec![watch.clone()]) && !is_watch(vec![watch.clone(), watch.clone()]));
         for (at, word) in
@@ -422,7 +413,7 @@ mod tests {
 
     #[test]
     fn only_lines_whose_conditions_change_places_are_written_anew() {
-        let line = |text| loaded(text, Rule::always_exit(7, "k"));
+        let line = |text| RuleLine::loaded(text, Rule::always_exit(7, "k"));
         let unloaded = line("-a always,exit -F exe=/x -F auid=1");
         let lines = [
             line("-a always,exit -F dir=/etc -F auid>=1000 -F key=k"),

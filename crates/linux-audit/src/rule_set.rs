@@ -44,6 +44,23 @@ pub struct RuleLine {
     pub is_confined: bool,
 }
 
+#[cfg(test)]
+impl RuleLine {
+    /// The first line of a file, which became this rule.
+    pub(crate) fn loaded(text: &str, rule: Rule) -> RuleLine {
+        RuleLine {
+            file: "a.rules".into(),
+            number: 1,
+            text: text.into(),
+            outcome: LineOutcome::Loaded,
+            warnings: Vec::new(),
+            rules: vec![rule],
+            is_prepended: text.starts_with("-A"),
+            is_confined: false,
+        }
+    }
+}
+
 /// Outcome of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineOutcome {

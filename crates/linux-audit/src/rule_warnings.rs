@@ -98,30 +98,22 @@ fn about_loginuid(rule: &Decoded) -> Option<String> {
 mod tests {
     use super::*;
     use crate::rule::Rule;
-    use crate::rule_set::LineOutcome;
-
-    fn line(text: &str, rule: Rule) -> RuleLine {
-        RuleLine {
-            file: "a.rules".into(),
-            number: 1,
-            text: text.into(),
-            outcome: LineOutcome::Loaded,
-            warnings: Vec::new(),
-            rules: vec![rule],
-            is_prepended: false,
-            is_confined: false,
-        }
-    }
 
     #[test]
     fn what_is_not_there_is_named() {
         let missing = Path::new("/nonexistent/x");
         let mut report = [
-            line("-w /nonexistent/x -p r", Rule::watch(missing, "k")),
-            line("-w /nonexistent/x/ -p r", Rule::watch(missing, "k")),
-            line("-a always,exit -F exe=/nonexistent/x", Rule::always_exit_of_program(missing)),
-            line("-w /proc/self/stat -p r", Rule::watch(Path::new("/proc/self/stat"), "k")),
-            line("-a always,exit -F path=/proc", Rule::watch(Path::new("/proc"), "k")),
+            RuleLine::loaded("-w /nonexistent/x -p r", Rule::watch(missing, "k")),
+            RuleLine::loaded("-w /nonexistent/x/ -p r", Rule::watch(missing, "k")),
+            RuleLine::loaded(
+                "-a always,exit -F exe=/nonexistent/x",
+                Rule::always_exit_of_program(missing),
+            ),
+            RuleLine::loaded(
+                "-w /proc/self/stat -p r",
+                Rule::watch(Path::new("/proc/self/stat"), "k"),
+            ),
+            RuleLine::loaded("-a always,exit -F path=/proc", Rule::watch(Path::new("/proc"), "k")),
         ];
         add_warnings(&mut report);
         let said: Vec<String> = report.iter().map(|line| line.warnings.join("|")).collect();
@@ -134,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_rule_for_system_calls_without_an_abi_is_named() {
-        let mut report = [line("-a always,exit -S 39 -F auid=7", Rule::always_exit_of(&[39], 7))];
+        let mut report =
+            [RuleLine::loaded("-a always,exit -S 39 -F auid=7", Rule::always_exit_of(&[39], 7))];
         add_warnings(&mut report);
         assert!(report[0].warnings[0].contains("no `arch=`"), "{report:?}");
     }
