@@ -112,7 +112,7 @@ impl Host<'_> {
             start: None,
             if_missing: None,
         };
-        // The others run once, and a change that --setup made is put back however long that takes.
+        // `--setup` runs before anything is measured, and `--cleanup` has to reach its end.
         let job = if option == PREPARE { self.limited(&job)? } else { job };
         let Some(launcher) = &mut self.neutral else { return Ok(()) };
         let never = AtomicBool::new(false);

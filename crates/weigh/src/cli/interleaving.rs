@@ -12,7 +12,7 @@ pub enum Interleave {
     Auto,
     /// Where possible, and never change: a row whose interleaved pairs are rejected gets no verdict. Also
     /// with --pairs and latencies. Warn about rows that cannot be interleaved. Default with --factorial if
-    /// every arm can be interleaved
+    /// every arm can be interleaved and makes no audit records
     On,
     /// Never: the samples of a pair run one after the other (sequential pairs)
     Off,
