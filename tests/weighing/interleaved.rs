@@ -160,8 +160,8 @@ fn a_planted_percent_is_found_and_stored() {
     let arguments =
         ["compare", "planted:share=1%", "-w", "getppid,read", "--interleave=on", "--no-detail"];
     let outcome = home.run(&[&arguments[..], &["--budget", "60s", "--json", "-"]].concat());
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let json = outcome.json();
+    assert_eq!(outcome.code, Some(0), "{}\n{:#}", outcome.stderr, json["results"]);
     for workload in ["getppid", "read"] {
         let row = row(&json, workload);
         assert_eq!(row["verdict"], "slower", "{row:#}");

@@ -149,10 +149,17 @@ fn measure_pair(
     let slots = slot.slots();
     row.next_pair = pair.next();
     let turn = Turn { baseline_first, after_treated: *after_treated };
+    // Of a pair whose second sample fails the first is stored; interleaved ones are stored together.
+    let mut half_pair = |failed: usize| {
+        if failed == 1 && scheme == Scheme::Sequential {
+            *after_treated = !slots[0].arm.is_baseline();
+        }
+    };
     let [baseline, treated] = match platform.pair(&slot) {
         Ok(readings) => readings,
         Err(PairError::Stop(stop)) => return Err(stop),
-        Err(PairError::Lost(reason)) => {
+        Err(PairError::Lost { position, reason }) => {
+            half_pair(position);
             return platform.warn(&Warning::PairLost { reason });
         }
         Err(PairError::Workload { .. })
@@ -161,9 +168,7 @@ fn measure_pair(
             return Ok(());
         }
         Err(PairError::Workload { position, reason }) => {
-            if position == 1 {
-                *after_treated = !slots[0].arm.is_baseline();
-            }
+            half_pair(position);
             platform.failed(&slots[position], &reason)?;
             row.failed_alone = slots[position].arm.is_baseline();
             // A row has the name of its treated arm.

@@ -23,13 +23,17 @@ use super::provenance::Provenance;
 use super::ramp::RampPlan;
 use super::request::{Common, Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
+use super::summarise::summarise;
 use super::too_little::{time_of_many, too_little_time};
 use super::work::{LoadRole, Work};
+use paired::Verdict;
 use paired::design::Design;
 use weigh_model::format;
 use weigh_model::ids::{ArmId, ExperimentId, RowId, SetId, WorkId};
 use weigh_model::record::{ChosenPeak, planned_rows};
+use weigh_model::result::summary::Row;
 use weigh_model::result::warning::Warning;
+use weigh_model::result::work_name::WorkName;
 use weigh_net::site::NetSite;
 use weigh_station::Station;
 use weigh_station::arms::{Arms, Serving};
@@ -37,6 +41,7 @@ use weigh_station::remote_client::ClientLabel;
 use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{ApplyContext, Named};
+use weigh_verdict::family;
 use weigh_verdict::schedule::Schedule;
 
 /// An experiment that was begun.
@@ -352,6 +357,7 @@ impl Session<'_> {
         let plan = |row: &RowState| Some(((row.unit.work, row.unit.treated_arm), row.planned()?));
         self.plans.extend(rows.iter().filter_map(plan));
         result.and_then(|()| self.check_results(&rows))?;
+        debug_assert_eq!(self.judged_when_stored(&rows), None, "a verdict is the same when stored");
         if has_detail {
             let looked =
                 run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer);
@@ -365,6 +371,20 @@ impl Session<'_> {
             true => self.profile(host, &compared, progress_sink),
             false => Ok(()),
         }
+    }
+
+    /// The first row whose verdict is not the one that its stored samples give, with both. Several sets are
+    /// judged together only when stored.
+    fn judged_when_stored(&self, rows: &[RowState]) -> Option<(WorkName, Verdict, Verdict)> {
+        let stored = self.store.load(self.id).ok().filter(|stored| stored.header.sets == 1)?;
+        let summary = summarise(&stored);
+        rows.iter().filter(|row| row.failure.is_none()).find_map(|row| {
+            let name = &stored.header.works[row.unit.work].name;
+            let arm = &stored.header.arms[row.unit.treated_arm];
+            let is_it = |one: &&Row| one.workload == *name && one.treatment == *arm;
+            let verdicts = (row.judgement.verdict, summary.results.iter().find(is_it)?.verdict);
+            (verdicts.0 != verdicts.1).then(|| (name.clone(), verdicts.0, verdicts.1))
+        })
     }
 
     /// Workloads may fail in their first pair or before, when they are tried: one outcome has one state.
@@ -450,16 +470,18 @@ impl Session<'_> {
         (0..self.works.len()).map(|work| fixed_ms.or(chosen(WorkId(work)))).collect()
     }
 
-    /// Returns the request's design, with all facts known before the first pair.
+    /// Returns the request's design, with all facts known before the first pair. That of the stored experiment
+    /// ([`design`](super::stored_design::design)) is the same.
     fn design(&self) -> Design {
+        let (design, arms) = (self.request.plan.design(), &self.request.common.arms);
         let works = self.works.iter().map(|work| work.role() != LoadRole::Named);
-        Design {
-            planned_pairs: self.planned_pairs,
-            rows: planned_rows(works, self.request.common.arms.len(), &self.peaks)
-                * self.request.metrics().len()
-                + effects::claims(&self.request.common.arms, self.works.len()),
-            ..self.request.plan.design()
-        }
+        let rows = family::weight(
+            planned_rows(works, arms.len(), &self.peaks),
+            &self.request.metrics(),
+            design.fixed_pairs.is_some(),
+            effects::claims(arms, self.works.len()),
+        );
+        Design { planned_pairs: self.planned_pairs, rows, ..design }
     }
 
     /// The length of a workload's samples, unless the first pairs choose it. With a fixed number of pairs

@@ -101,7 +101,10 @@ pub enum PairError {
         reason: String,
     },
     /// The connection to an arm's machine ended: the pair is dropped.
-    Lost(String),
+    Lost {
+        position: usize,
+        reason: String,
+    },
     Stop(Stop),
 }
 
@@ -142,7 +145,7 @@ impl SampleError {
     pub fn of_pair(self, position: usize) -> PairError {
         match self {
             SampleError::Stop(stop) => PairError::Stop(stop),
-            SampleError::Lost(reason) => PairError::Lost(reason),
+            SampleError::Lost(reason) => PairError::Lost { position, reason },
             SampleError::Workload(reason) => PairError::Workload { position, reason },
         }
     }

@@ -216,8 +216,10 @@ impl Gatherer {
     /// Adds the next sample, of whatever row.
     pub fn add(&mut self, mut kept: Kept) {
         let Point { set, role, is_treated, .. } = kept.point;
-        // Pilots and compared pairs alternate in the rounds.
-        let apart = (role != SampleRole::Pilot && role != SampleRole::Compared).then_some(role);
+        // These alternate in the rounds, so any of them follows any other.
+        let is_of_pair =
+            matches!(role, SampleRole::Pilot | SampleRole::Compared | SampleRole::Aged);
+        let apart = (!is_of_pair).then_some(role);
         kept.point.after_treated = self.before == Some((set, apart, true));
         self.before = Some((set, apart, is_treated));
         self.samples.entry(kept.row).or_default().add(kept);
