@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::effects;
 use super::next_rows::{time_left, worth_measuring};
 use super::order::Coins;
-use super::platform::{Observer, PairError, PairSlot, Platform, Readings, Stop};
+use super::platform::{Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::carry_over::Turn;
 use paired::design::Design;
@@ -169,12 +169,7 @@ fn measure_pair(
         }
         Err(PairError::Workload { position, reason }) => {
             half_pair(position);
-            platform.failed(&slots[position], &reason)?;
-            row.failed_alone = slots[position].arm.is_baseline();
-            // A row has the name of its treated arm.
-            let of_baseline = if row.failed_alone { "the baseline failed: " } else { "" };
-            row.failure = Some(format!("{of_baseline}{reason}"));
-            return Ok(());
+            return fail(row, &slots[position], &reason, platform);
         }
     };
     *after_treated = !slots[1].arm.is_baseline();
@@ -200,6 +195,21 @@ fn measure_pair(
     if counts && scheme == Scheme::Sequential && row.betting.pairs() == MIN_PAIRS {
         platform.choose_length(&row.unit, deviation(row.betting.values()))?;
     }
+    Ok(())
+}
+
+/// Ends the row, whose workload gave no result in this slot.
+fn fail(
+    row: &mut RowState,
+    slot: &SampleSlot,
+    reason: &str,
+    platform: &mut impl Platform,
+) -> Result<(), Stop> {
+    platform.failed(slot, reason)?;
+    row.failed_alone = slot.arm.is_baseline();
+    // A row has the name of its treated arm.
+    let of_baseline = if row.failed_alone { "the baseline failed: " } else { "" };
+    row.failure = Some(format!("{of_baseline}{reason}"));
     Ok(())
 }
 
@@ -258,7 +268,7 @@ fn count(
 #[cfg(test)]
 mod tests {
     use super::super::plan::simulated::{Nobody, unit};
-    use super::super::platform::{SampleError, SampleSlot};
+    use super::super::platform::SampleError;
     use super::*;
     use paired::Verdict;
     use weigh_model::ids::{ArmId, PairId, SetId, WorkId};

@@ -357,7 +357,6 @@ impl Session<'_> {
         let plan = |row: &RowState| Some(((row.unit.work, row.unit.treated_arm), row.planned()?));
         self.plans.extend(rows.iter().filter_map(plan));
         result.and_then(|()| self.check_results(&rows))?;
-        debug_assert_eq!(self.judged_when_stored(&rows), None, "a verdict is the same when stored");
         if has_detail {
             let looked =
                 run_detail(&rows, had, coins(detail::COINS), deadline, host, &mut *observer);
@@ -392,10 +391,11 @@ impl Session<'_> {
     /// # Errors
     /// Where no row has a result.
     fn check_results(&self, rows: &[RowState]) -> Result<(), Stop> {
-        match rows.iter().all(|row| row.failure.is_some()) {
-            true => Err(self.without_result(rows.iter().any(|row| row.failed_alone))),
-            false => Ok(()),
+        if rows.iter().all(|row| row.failure.is_some()) {
+            return Err(self.without_result(rows.iter().any(|row| row.failed_alone)));
         }
+        debug_assert_eq!(self.judged_when_stored(rows), None, "a verdict is the same when stored");
+        Ok(())
     }
 
     /// Ends an experiment in which nothing has a result. `lost_first` is true if the first command failed in
@@ -470,8 +470,8 @@ impl Session<'_> {
         (0..self.works.len()).map(|work| fixed_ms.or(chosen(WorkId(work)))).collect()
     }
 
-    /// Returns the request's design, with all facts known before the first pair. That of the stored experiment
-    /// ([`design`](super::stored_design::design)) is the same.
+    /// Returns the request's design, with all facts known before the first pair. The stored experiment
+    /// has the same ([`design`](super::stored_design::design)).
     fn design(&self) -> Design {
         let (design, arms) = (self.request.plan.design(), &self.request.common.arms);
         let works = self.works.iter().map(|work| work.role() != LoadRole::Named);
