@@ -24,17 +24,11 @@ const BY_PROGRAM: [(&[u8], &str); 3] =
     [(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2")];
 
 /// Returns true if the file is a squashfs image.
-///
-/// # Errors
-/// As `read(2)`.
 pub fn is_squashfs(file: &File) -> io::Result<bool> {
     Ok(begins(file)?.starts_with(SQUASHFS))
 }
 
 /// The tar archive that this file is, whatever compressed it.
-///
-/// # Errors
-/// Where the program that unpacks it is missing.
 pub fn open_tar(file: File) -> Result<Box<dyn Read>, ArchiveError> {
     let begins = begins(&file)?;
     if begins.starts_with(GZIP) {

@@ -65,9 +65,6 @@ struct SavedImage {
 }
 
 /// The layers of the one image for this machine that a directory has.
-///
-/// # Errors
-/// Where it has none or several, or what it says makes no sense.
 pub(super) fn layers(directory: &RootedDir) -> Result<Vec<ImageLayer>, ArchiveError> {
     let layers = match directory.has(LAYOUT) && directory.has(INDEX) {
         true => of_layout(directory)?,

@@ -21,18 +21,12 @@ pub enum Packed {
 }
 
 /// Returns true if a directory is an image, not a root file system.
-///
-/// # Errors
-/// As `open(2)`.
 pub fn is_image(directory: &Path) -> io::Result<bool> {
     Ok(image::is_image(&RootedDir::open(directory)?))
 }
 
 /// Unpacks a tar archive into `root`, which is made. That of an image is unpacked to `aside` first, which is
 /// removed again.
-///
-/// # Errors
-/// Where it is damaged or hostile, or there is no room.
 pub fn unpack_tar(
     file: File,
     root: &Path,
@@ -54,9 +48,6 @@ pub fn unpack_tar(
 }
 
 /// Unpacks the layers of an image, one above the other, into `root`, which is made.
-///
-/// # Errors
-/// As [`unpack_tar`].
 pub fn unpack_image(
     directory: &Path,
     root: &Path,

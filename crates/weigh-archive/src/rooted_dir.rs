@@ -27,9 +27,6 @@ const DIRECTORY: OFlags =
 pub struct RootedDir(OwnedFd);
 
 /// The parts of a path in an archive, none of which leads up; empty for the root itself.
-///
-/// # Errors
-/// Where the path is absolute, leads up, or is absurdly long.
 pub(super) fn parts(path: &[u8]) -> Result<Vec<&OsStr>, ArchiveError> {
     let refused = |why: &str| {
         let shown = String::from_utf8_lossy(&path[..path.len().min(200)]);
@@ -53,8 +50,6 @@ pub(super) fn parts(path: &[u8]) -> Result<Vec<&OsStr>, ArchiveError> {
 }
 
 impl RootedDir {
-    /// # Errors
-    /// As `open(2)`.
     pub fn open(directory: &Path) -> io::Result<RootedDir> {
         Ok(RootedDir(openat(CWD, directory, DIRECTORY, Mode::empty())?))
     }
@@ -110,9 +105,6 @@ impl RootedDir {
     }
 
     /// A regular file, opened to be read.
-    ///
-    /// # Errors
-    /// Where it is none, or only a link leads to it.
     pub fn file(&self, path: &str) -> Result<File, ArchiveError> {
         let say =
             |error: &dyn std::fmt::Display| ArchiveError::Unusable(format!("{path}: {error}"));
@@ -129,9 +121,6 @@ impl RootedDir {
     }
 
     /// The content of a small one.
-    ///
-    /// # Errors
-    /// As [`RootedDir::file`], and where it is larger.
     pub fn read(&self, path: &str, most_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
         let mut bytes = Vec::new();
         self.file(path)?.take(most_bytes + 1).read_to_end(&mut bytes)?;

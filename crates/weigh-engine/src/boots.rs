@@ -25,9 +25,6 @@ const TREATED: ArmId = ArmId(1);
 pub const SAMPLE_MS: u64 = 1000;
 
 /// Which boot is due next, so much time after the experiment began; `None` where it is at its end.
-///
-/// # Errors
-/// A sentence, where its request cannot be read.
 pub fn due(stored: &Stored, elapsed: Duration) -> Result<Option<DueBoot>, String> {
     let request = Provenance::stored(stored)?.request;
     let measured = Halves::of(stored);
@@ -93,9 +90,6 @@ impl Halves {
 
 /// Goes on in another boot: measures what it is for, and says by its state whether another is due
 /// (`State::Running`).
-///
-/// # Errors
-/// A sentence, where it cannot go on here.
 pub fn in_next_boot(
     stored: &Stored,
     store: &Store,

@@ -35,9 +35,6 @@ use weigh_verdict::schedule::INTERLEAVED_SCALE;
 /// and few enough to be read before every experiment.
 pub const RECENT: usize = 20;
 /// The calibrations of `machine`, whole, the latest first; all of them, or at most so many.
-///
-/// # Errors
-/// A sentence, where the database cannot be read.
 pub fn history(
     store: &Store,
     machine: &Facts,

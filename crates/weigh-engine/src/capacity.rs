@@ -104,9 +104,6 @@ enum SearchFound {
 
 impl Session<'_> {
     /// Searches for each work, one work after the other.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on.
     pub(super) fn seek_capacity(
         &self,
         host: &mut Host,

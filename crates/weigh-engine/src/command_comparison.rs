@@ -53,9 +53,6 @@ impl ExpectedExit {
 
 impl CommandComparison {
     /// Each command word by word, as it is executed.
-    ///
-    /// # Errors
-    /// A sentence, where one cannot be executed without a shell.
     pub fn argvs(&self) -> Result<Vec<Vec<String>>, String> {
         self.lines.iter().map(|line| self.argv(line)).collect()
     }
@@ -71,9 +68,6 @@ impl CommandComparison {
     }
 
     /// The arms.
-    ///
-    /// # Errors
-    /// As [`CommandComparison::argvs`].
     pub fn treatments(&self) -> Result<Vec<Named>, String> {
         let arms = self.argvs()?.into_iter().zip(&self.lines).zip(&self.labels);
         let named = arms.map(|((argv, line), label)| {

@@ -10,9 +10,6 @@ use weigh_workload::interpreted::Language;
 use weigh_workload::setup::kind::filled_command::FilledCommand;
 
 /// Every `{NAME}` of the command that one arm fills, all do, and no arm fills another.
-///
-/// # Errors
-/// A sentence that names what is not filled, or not there.
 pub fn check_filled(command: &[String], treatments: &[Named]) -> Result<(), String> {
     let names: Vec<BTreeSet<String>> = treatments.iter().map(filled_by).collect();
     let all: BTreeSet<&String> = names.iter().flatten().collect();
@@ -39,9 +36,6 @@ pub fn check_filled(command: &[String], treatments: &[Named]) -> Result<(), Stri
 
 /// Every name is that of a language, and every work is a program in one of them: of any other work there
 /// would be a number without a treatment.
-///
-/// # Errors
-/// A sentence that names what has no place.
 pub fn check_interpreters(works: &[Work], treatments: &[Named]) -> Result<(), String> {
     let names: BTreeSet<String> = treatments.iter().flat_map(filled_by).collect();
     let is_language = |name: &&String| Language::all().iter().any(|one| one.name == **name);

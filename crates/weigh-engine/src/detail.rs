@@ -37,14 +37,8 @@ pub enum Look {
 pub trait DetailPlatform: Platform {
     /// Launches a workload once, proves that its arm's treatment was in force, and keeps what it tells.
     /// Says whether there was anything: without a PMU there are no counts.
-    ///
-    /// # Errors
-    /// [`SampleError`]
     fn detail(&mut self, slot: &SampleSlot, look: Look) -> Result<bool, SampleError>;
     /// Keeps that a workload was given up; its row stands without latencies.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
     fn no_detail(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop>;
 }
 
@@ -116,9 +110,6 @@ impl Looked {
 
 /// Gives every row that has a result its pairs, in rounds like those of the samples, as far as they end
 /// before the deadline. Where there is no time, there is no pass.
-///
-/// # Errors
-/// Why the experiment must end.
 pub fn run_detail(
     rows: &[RowState],
     had: impl Fn(&RowKey) -> DetailProgress,

@@ -44,9 +44,6 @@ struct RowOfOne {
 }
 
 /// How `after` differs from `before`.
-///
-/// # Errors
-/// A sentence, where they have nothing in common that can be held against each other.
 pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     for stored in [before, after] {
         if stored.state == State::Failed {

@@ -15,9 +15,6 @@ const NO_SAMPLES: &str = "An import has no samples, so its rates have no interva
                           effect comes from the intervals in the two reports, each with its own error rate.";
 
 /// How `after` differs from `before`.
-///
-/// # Errors
-/// If the reports have no rows that can be compared.
 pub fn diff(before: &Summary, after: &Summary) -> Result<Diff, String> {
     for report in [before, after] {
         if report.imported.as_ref().is_some_and(|imported| imported.is_figures()) {

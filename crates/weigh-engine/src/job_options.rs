@@ -14,8 +14,6 @@ enum Needs {
     Test(&'static str),
 }
 
-/// # Errors
-/// A sentence, where none of these works uses an option that was given.
 pub fn check_used(sizes: &JobSizes, works: &[Work], workloads: &[Workload]) -> Result<(), String> {
     let mixes: Vec<&JobMix> = works
         .iter()
@@ -56,8 +54,6 @@ pub fn check_used(sizes: &JobSizes, works: &[Work], workloads: &[Workload]) -> R
     Ok(())
 }
 
-/// # Errors
-/// A sentence, where the label says how this mix reads what it does not read.
 pub fn check_reads(mix: &JobMix, label: &MixLabel, workloads: &[Workload]) -> Result<(), String> {
     let name = &mix.name;
     if label.is_cold
@@ -89,9 +85,6 @@ pub fn can_be_cold(workloads: &[Workload]) -> impl Iterator<Item = &str> {
 }
 
 /// So large a share of this machine's memory.
-///
-/// # Errors
-/// A sentence, where it is not known how much memory that is.
 pub fn kib_of_memory(share_pct: f64) -> Result<u64, String> {
     let kib = memory_kib()
         .ok_or("--beyond-cache: cannot read the size of the memory from /proc/meminfo")?;

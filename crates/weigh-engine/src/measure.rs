@@ -387,9 +387,6 @@ impl Session<'_> {
     }
 
     /// Workloads may fail in their first pair or before, when they are tried: one outcome has one state.
-    ///
-    /// # Errors
-    /// Where no row has a result.
     fn check_results(&self, rows: &[RowState]) -> Result<(), Stop> {
         if rows.iter().all(|row| row.failure.is_some()) {
             return Err(self.without_result(rows.iter().any(|row| row.failed_alone)));
@@ -530,9 +527,6 @@ impl Session<'_> {
     }
 
     /// Takes a sample, unless the experiment was interrupted; the inner error is why there is none.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on.
     pub(super) fn take<T>(
         &self,
         sample: impl FnOnce() -> Result<T, SampleError>,

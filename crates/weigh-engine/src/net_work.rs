@@ -57,9 +57,6 @@ impl NetWork {
     }
 
     /// Checks that a sample belongs to this kind of cell.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn check(&self, sample: &Sample) -> Result<(), String> {
         match sample.unit.as_deref() {
             Some(unit) if unit == self.unit() => Ok(()),

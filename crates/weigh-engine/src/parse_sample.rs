@@ -33,9 +33,6 @@ const RATE_TOLERANCE: f64 = 1e-6;
 
 impl Work {
     /// The sample that a launch amounts to.
-    ///
-    /// # Errors
-    /// A sentence, where the launch is no measurement.
     pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
         match self.wrong_answers(launched) {
             Some(wrong) => Err(wrong.sentence()),
@@ -44,9 +41,6 @@ impl Work {
     }
 
     /// Reads a launch in which wrong answers are expected: the good answers are the sample.
-    ///
-    /// # Errors
-    /// As [`Work::read`].
     pub fn read_whatever_is_wrong(&self, launched: &Launched) -> Result<Sample, String> {
         let usual = ExpectedExit::default();
         let contest = self.contest();
@@ -140,9 +134,6 @@ struct GivenResult {
 }
 
 /// The sample of a cell.
-///
-/// # Errors
-/// A sentence, where the launch is no measurement.
 pub fn cell_sample(launched: &Launched) -> Result<Sample, String> {
     if let Some(problem) = failure_of(launched, &ExpectedExit::default()) {
         return Err(problem);
@@ -205,9 +196,6 @@ fn with_usage(sample: Sample, launched: &Launched) -> Sample {
 }
 
 /// Refuses a sample in another unit than the `first` of the same work: they measure different things.
-///
-/// # Errors
-/// A sentence that says what changed.
 pub fn hold_unit(first: &mut Option<String>, sample: &Sample, work: &Work) -> Result<(), String> {
     let unit = sample.unit.clone().unwrap_or_else(|| work.unit());
     let expected = first.get_or_insert_with(|| unit.clone());
@@ -232,9 +220,6 @@ pub fn hold_unit(first: &mut Option<String>, sample: &Sample, work: &Work) -> Re
 }
 
 /// Refuses a reading whose unit or direction is not that of the `first` of its name of the same work.
-///
-/// # Errors
-/// A sentence that says what changed.
 pub fn hold_readings(
     first: &mut BTreeMap<String, (String, Direction)>,
     sample: &Sample,
@@ -284,9 +269,6 @@ pub struct Repeated {
 impl Repeated {
     /// Refuses a rate that is always the same to the last digit: that is not of a clock, or of one that is
     /// too coarse, and no statistics can tell how far such numbers are from the truth.
-    ///
-    /// # Errors
-    /// A sentence, with as many equal ones as a verdict needs pairs.
     pub fn hold(&mut self, rate: f64) -> Result<(), String> {
         self.times = if rate.to_bits() == self.rate.to_bits() { self.times + 1 } else { 1 };
         self.rate = rate;

@@ -23,9 +23,6 @@ const COINS_OF_SEARCH: SetId = SetId(255);
 impl Session<'_> {
     /// Chooses the load points that are compared, where there are mixes whose peak is sought and that was not
     /// done yet; tells the host.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on.
     pub(super) fn seek_peaks(
         &mut self,
         host: &mut Host,

@@ -41,9 +41,6 @@ pub struct PlanKind {
 pub type Begun = Result<Box<dyn Planner>, String>;
 
 /// Begins the plan of this name.
-///
-/// # Errors
-/// A sentence: which plan is unknown, or which option takes something else.
 pub fn begin(name: &str, value: &str, run: RunStart) -> Begun {
     let kind = PLANS.iter().find(|kind| kind.name == name);
     let kind = kind.ok_or_else(|| format!("this weigh has no plan `{name}`"))?;

@@ -131,9 +131,6 @@ impl From<SampleError> for Stop {
 
 impl SampleError {
     /// Why there is no sample.
-    ///
-    /// # Errors
-    /// Where nothing can go on.
     pub fn reason(self) -> Result<String, Stop> {
         match self {
             SampleError::Stop(stop) => Err(stop),
@@ -177,14 +174,8 @@ pub trait Platform {
         Duration::MAX
     }
     /// Measures a workload once, proves that its arm's treatment was in force, and keeps the sample.
-    ///
-    /// # Errors
-    /// [`SampleError`]
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError>;
     /// Measures a workload in both arms of a pair. Gives the readings of the baseline and of the treated arm.
-    ///
-    /// # Errors
-    /// [`PairError`]
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         one_after_the_other(slot, |slot| self.sample(slot))
     }
@@ -193,36 +184,21 @@ pub trait Platform {
         None
     }
     /// Keeps why a row goes on with sequential pairs.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
     fn left_interleaving(&mut self, _unit: &RowKey, _reason: &str) -> Result<(), Stop> {
         Ok(())
     }
     /// Told once of each row, after the least number of pairs for a verdict, how their log-ratios
     /// spread (a standard deviation): the samples to come may be of another length.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
     fn choose_length(&mut self, _unit: &RowKey, _deviation: f64) -> Result<(), Stop> {
         Ok(())
     }
     /// Keeps how many pairs a row will probably have, which was known after its pilot alone.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
     fn planned(&mut self, _unit: &RowKey, _pairs: f64) -> Result<(), Stop> {
         Ok(())
     }
     /// Keeps that a workload gave no result in this arm.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
     fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop>;
     /// Keeps a warning for the report.
-    ///
-    /// # Errors
-    /// Where that cannot be stored.
     fn warn(&mut self, _warning: &Warning) -> Result<(), Stop> {
         Ok(())
     }
@@ -239,9 +215,6 @@ pub trait Observer {
 }
 
 /// A pair as two launches, one after the other, in the order of the coin.
-///
-/// # Errors
-/// Those of `sample`.
 pub fn one_after_the_other(
     slot: &PairSlot,
     mut sample: impl FnMut(&SampleSlot) -> Result<Readings, SampleError>,

@@ -18,9 +18,6 @@ const NO_PAIR: PairId = PairId(0);
 impl Session<'_> {
     /// Profiles these rows, of which there may be one for each treatment, in the baseline and in theirs. A
     /// profiler that fails is a warning: what was measured stands.
-    ///
-    /// # Errors
-    /// Where it was interrupted, or what was found cannot be kept.
     pub(super) fn profile(
         &self,
         host: &mut Host,

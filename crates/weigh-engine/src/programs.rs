@@ -25,9 +25,6 @@ const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
 
 /// Checks that the programs of the commands exist, or the interpreters that arms name. Those that run
 /// elsewhere, or after another line was run, cannot be checked in advance.
-///
-/// # Errors
-/// A sentence that names the missing programs.
 pub fn check_programs(
     request: &Request,
     treatments: &[Named],

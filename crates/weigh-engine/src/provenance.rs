@@ -71,9 +71,6 @@ impl Provenance {
     }
 
     /// As it was stored.
-    ///
-    /// # Errors
-    /// A sentence, where an experiment cannot be continued, whatever the machine.
     pub fn of(stored: &Stored) -> Result<Provenance, String> {
         match stored.header.kind {
             ExperimentKind::Compare | ExperimentKind::Versus => {}
@@ -141,9 +138,6 @@ impl Provenance {
     }
 
     /// As it was stored, whether or not it can be continued.
-    ///
-    /// # Errors
-    /// A sentence, where it was not stored, or by another version.
     pub fn stored(stored: &Stored) -> Result<Provenance, String> {
         let text = stored.header.origin.as_ref().ok_or_else(|| {
             format!(
@@ -156,9 +150,6 @@ impl Provenance {
     }
 
     /// Checks that everything that was read from files is unchanged.
-    ///
-    /// # Errors
-    /// A sentence that names what changed.
     pub fn check_contents(
         &self,
         treatments: &[Named],
@@ -223,9 +214,6 @@ pub fn program_file(program: &str, directory: &Path) -> Option<PathBuf> {
 }
 
 /// Holds the machine as it is against that of the experiment's beginning; sentences about what differs.
-///
-/// # Errors
-/// A sentence, where it is another machine or another kernel.
 pub fn check_machine(then: &Facts, now: &Facts) -> Result<Vec<String>, String> {
     let fields = |facts: &Facts| serde_json::to_value(facts).expect("facts are plain data");
     let (then, now) = (fields(then), fields(now));

@@ -11,9 +11,6 @@ use weigh_model::result::rules::RuleReport;
 use weigh_store::Store;
 
 /// Loads an experiment, and judges its samples anew.
-///
-/// # Errors
-/// A sentence.
 pub fn load(store: &Store, id: &ExperimentId) -> Result<Report, String> {
     if let Some(imported) = store.import(id).map_err(|error| error.to_string())? {
         return Ok(imported.into());

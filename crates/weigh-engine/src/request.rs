@@ -468,9 +468,6 @@ impl Plan {
 
 impl Request {
     /// Makes the treatments of its arms.
-    ///
-    /// # Errors
-    /// As [`build_treatments`].
     pub fn treatments(&self) -> Result<Vec<Named>, String> {
         match self.plan.contest() {
             Some(contest) => contest.treatments(),
@@ -624,9 +621,6 @@ pub enum Taken {
 }
 
 /// Makes the treatments of an experiment's arms, which all have these fixtures too.
-///
-/// # Errors
-/// A sentence: what is wrong with a label, which two exclude each other, what is missing here.
 pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Named>, String> {
     let build = |label: &String| treatment::furnished(label, fixtures);
     let named: Vec<Named> = labels.iter().map(build).collect::<Result<_, _>>()?;

@@ -26,9 +26,6 @@ use weigh_workload::executable::Executable;
 use weigh_workload::interpreted::{GROUP, Interpreted};
 
 /// The works that a user named, none twice.
-///
-/// # Errors
-/// A sentence that names what does not exist.
 pub fn resolve(asked_for: &Selection, executable: &Executable) -> Result<Vec<Work>, String> {
     let Selection { names, suites: files, .. } = *asked_for;
     let workloads = executable.workloads()?;
@@ -154,9 +151,6 @@ impl Resolver<'_> {
 }
 
 /// Returns the activity that repeats a work alongside another, in as many copies as were asked for.
-///
-/// # Errors
-/// A sentence, if the work cannot be repeated alongside another.
 fn activity(work: &Work, asked_for: &WorkName) -> Result<BackgroundLoad, String> {
     let workload = match work {
         Work::Builtin { .. } | Work::Interpreted(_) => work.name().name,
@@ -190,9 +184,6 @@ fn can_be_had(service: &'static Service) -> bool {
 const MOST_SOUGHT: usize = 1 << 14;
 
 /// A work for each cell of a grid.
-///
-/// # Errors
-/// A sentence, where an activity is none.
 pub fn cells_of(label: &str, grid: &Grid, executable: &Executable) -> Result<Vec<Work>, String> {
     check_activities(grid, &executable.workloads()?)?;
     let cells = NetWork::cells_of(label, grid);
@@ -255,9 +246,6 @@ fn loads(
 }
 
 /// A work for each load point of a ramp.
-///
-/// # Errors
-/// A sentence, where there is no such mix, or nothing uses an option of mixes that was given.
 pub fn load_points(
     ramp: &LoadRamp,
     surroundings: Surroundings,
@@ -303,9 +291,6 @@ fn loaded(
     })
 }
 
-/// # Errors
-/// A sentence, where a test is none, asks a server that is not there, or should do so without the treatment:
-/// all processes of a load are the arm's.
 fn check_tests(mix: &JobMix, workloads: &[Workload], asked_for: &Selection) -> Result<(), String> {
     let Selection { surroundings, treated, .. } = asked_for;
     for test in mix.tests.keys() {

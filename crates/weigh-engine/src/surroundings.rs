@@ -44,9 +44,6 @@ impl Surroundings {
     }
 
     /// Returns true if all arms meet this need, and false if no arm does.
-    ///
-    /// # Errors
-    /// If only some arms meet it.
     pub fn have(&self, need: &str) -> Result<bool, String> {
         let lacking = self.arms.iter().find(|(_, met)| !met.contains(need));
         let having = self.arms.iter().find(|(_, met)| met.contains(need));

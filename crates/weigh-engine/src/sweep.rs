@@ -38,9 +38,6 @@ impl Session<'_> {
     }
 
     /// Sweeps over the cells of a grid, which are `works` in this order.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on, or no cell has a result.
     pub(super) fn sweep(
         &self,
         host: &mut Host,
@@ -132,9 +129,6 @@ impl Session<'_> {
     }
 
     /// How long pairs of grids last, before the first of them.
-    ///
-    /// # Errors
-    /// Where the experiment cannot go on.
     pub(super) fn tell_pairs_of_sweeps(
         &self,
         host: &mut Host,
@@ -172,9 +166,6 @@ impl Session<'_> {
 
     /// Deletes the TCP details of ordinary cells. Abnormal cells keep theirs, as do cells with too
     /// few samples to judge.
-    ///
-    /// # Errors
-    /// Where the database cannot be written.
     pub(super) fn forget_ordinary(&self, stored: &Stored) -> Result<(), Stop> {
         let ordinary = ordinary(stored);
         self.store.forget_details(self.id, &ordinary).map_err(Stop::from)

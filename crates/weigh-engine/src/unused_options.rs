@@ -6,8 +6,6 @@ use super::work::Work;
 use weigh_model::result::work_name::APP;
 use weigh_station::client::WhoIsTreated;
 
-/// # Errors
-/// A sentence, where none of these works uses an option that was given.
 pub fn check_used(plan: &Plan, works: &[Work]) -> Result<(), String> {
     let is_net = |work: &Work| matches!(work, Work::Net(_));
     if plan.far_hosts().is_some() && !works.iter().any(is_net) {
@@ -29,9 +27,6 @@ pub fn check_used(plan: &Plan, works: &[Work]) -> Result<(), String> {
 
 /// A pass of endurance and a search for capacity are over servers: what asks none has no clients, no rate of
 /// requests and no answers.
-///
-/// # Errors
-/// A sentence that names the workload.
 pub fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
     let Plan::Run(run) = plan else { return Ok(()) };
     let option = match run.passes {

@@ -177,9 +177,6 @@ impl Work {
 
     /// The launch of one sample of about this length in an arm; a command or a load takes what it takes. What
     /// is done in an order of chance draws that from `order`.
-    ///
-    /// # Errors
-    /// A sentence, where it has no command line of its own: a testbed launches cells.
     pub fn job(
         &self,
         arm: ArmId,
@@ -311,9 +308,6 @@ impl Work {
     }
 
     /// Adds an activity that runs alongside the work.
-    ///
-    /// # Errors
-    /// If the work is not one of our workloads.
     pub fn beside(self, activity: &BackgroundLoad) -> Result<Work, String> {
         match self {
             Work::Builtin { workload, member, copies, server, .. } => {

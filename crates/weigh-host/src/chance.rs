@@ -5,9 +5,6 @@ use std::io;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// So many bytes that nobody can guess.
-///
-/// # Errors
-/// Where the kernel refuses the call, as under a seccomp filter.
 fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
@@ -24,33 +21,21 @@ fn bytes<const N: usize>() -> io::Result<[u8; N]> {
 }
 
 /// A number from 0 to 2³²−1.
-///
-/// # Errors
-/// Where the kernel refuses the call.
 pub fn small() -> io::Result<u32> {
     Ok(u32::from_ne_bytes(bytes()?))
 }
 
 /// A number from 0 to 2⁶⁴−1.
-///
-/// # Errors
-/// Where the kernel refuses the call.
 pub fn number() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes()?))
 }
 
 /// A number from 0 to 2¹²⁸−1.
-///
-/// # Errors
-/// Where the kernel refuses the call.
 pub fn large() -> io::Result<u128> {
     Ok(u128::from_ne_bytes(bytes()?))
 }
 
 /// The seed of an experiment for which none was asked: short enough to be typed again.
-///
-/// # Errors
-/// A sentence, where the kernel refuses the call.
 pub fn seed() -> Result<u64, String> {
     small().map(u64::from).map_err(|error| error.to_string())
 }

@@ -6,9 +6,6 @@ use std::sync::{Arc, OnceLock};
 static HAS_COME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From now on these signals end nothing by themselves, but set what is given back.
-///
-/// # Errors
-/// A sentence, where the kernel does not permit it.
 pub fn listen_for_signals() -> Result<Arc<AtomicBool>, String> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let interrupted = HAS_COME.get_or_init(Arc::default);

@@ -123,9 +123,6 @@ impl Lines {
     }
 
     /// Reads what there is, waiting where that is nothing; `false` at the end of all input.
-    ///
-    /// # Errors
-    /// As `read(2)`; and where a line is longer than any of ours.
     pub fn fill(&mut self) -> io::Result<bool> {
         if self.scanned > LONGEST_LINE {
             return Err(io::Error::other("it sent a line of more than 16 MiB"));

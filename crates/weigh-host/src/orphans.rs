@@ -40,9 +40,6 @@ static ADOPTED: Once = Once::new();
 /// From now on orphans of our descendants become our children. Not where we have children already: a shell
 /// started them and then executed `weigh` in its own place, as `exec weigh` does. Their orphans would come
 /// to us too, and neither are ours to end.
-///
-/// # Errors
-/// As `prctl(2)`.
 pub fn adopt() -> io::Result<()> {
     let mut result = Ok(());
     ADOPTED.call_once(|| {
@@ -95,9 +92,6 @@ pub fn end_all_but(is_kept: impl Fn(i32) -> bool) {
 
 /// The signals of errors that have ended children of ours, which are still to be reaped. Signals that
 /// somebody sends on purpose are not among them.
-///
-/// # Errors
-/// Where the children cannot be listed.
 pub fn fatal_signals(is_left_out: impl Fn(i32) -> bool) -> io::Result<Vec<i32>> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     let mut others = children()?;

@@ -50,9 +50,6 @@ fn apart(mut command: Command) -> Command {
 }
 
 /// For a program of somebody else that a helper executes: it is ended by these signals as usual.
-///
-/// # Errors
-/// As `sigaction(2)`.
 pub fn be_signalled_as_usual() -> io::Result<()> {
     set_signals(libc::SIG_DFL)
 }
@@ -100,17 +97,11 @@ pub struct Helper {
 
 impl Helper {
     /// Starts it: this program in a hidden role.
-    ///
-    /// # Errors
-    /// As `fork(2)` and `execve(2)`.
     pub fn start(command: Command) -> io::Result<Helper> {
         Helper::start_with(command, None)
     }
 
     /// Starts a program that reaches a role elsewhere, and keeps the messages that come from there.
-    ///
-    /// # Errors
-    /// As [`Helper::start`].
     pub fn start_elsewhere(mut command: Command) -> io::Result<Helper> {
         let (said, writer) = Said::pipe(Keep::Last(KEPT_BYTES))?;
         command.stderr(writer);

@@ -46,27 +46,18 @@ pub struct Said {
 
 impl Said {
     /// Creates a pipe. The returned descriptor is for a program's stdout or stderr, or both.
-    ///
-    /// # Errors
-    /// As `pipe2(2)`.
     pub fn pipe(keep: Keep) -> io::Result<(Said, OwnedFd)> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok((Said::over(reader, keep)?, writer))
     }
 
     /// Takes the reading end of a pipe whose other end a program has already.
-    ///
-    /// # Errors
-    /// As `ioctl(2)`.
     pub fn over(reader: OwnedFd, keep: Keep) -> io::Result<Said> {
         ioctl_fionbio(&reader, true)?;
         Ok(Said { pipe: Some(reader.into()), keep, kept: Vec::new(), all_bytes: 0 })
     }
 
     /// Hears it on a thread of its own, until its end: for whoever does not look now and then.
-    ///
-    /// # Errors
-    /// Where no thread can be made.
     pub fn heard_by_a_thread(self) -> io::Result<Arc<Mutex<Said>>> {
         let waiting = self.pipe.as_ref().map(File::try_clone).transpose()?;
         let said = Arc::new(Mutex::new(self));
@@ -182,9 +173,6 @@ pub struct Heard {
 
 impl Heard {
     /// Starts a program in a process group of its own.
-    ///
-    /// # Errors
-    /// As `pipe2(2)`, `fork(2)` and `execve(2)`.
     pub fn start(mut command: Command, [stdout, stderr]: [Keep; 2]) -> io::Result<Heard> {
         let (stdout, writer) = Said::pipe(stdout)?;
         let (stderr, complaints) = Said::pipe(stderr)?;
@@ -193,9 +181,6 @@ impl Heard {
     }
 
     /// Starts a program as [`Heard::start`] does, with stdout and stderr in one pipe.
-    ///
-    /// # Errors
-    /// As [`Heard::start`].
     pub fn start_joined(mut command: Command, keep: Keep) -> io::Result<Heard> {
         let (said, writer) = Said::pipe(keep)?;
         command.stdout(writer.try_clone()?).stderr(writer);
@@ -203,9 +188,6 @@ impl Heard {
     }
 
     /// Starts a command whose stdout and stderr lead into these pipes already.
-    ///
-    /// # Errors
-    /// As `fork(2)` and `execve(2)`.
     pub fn over(mut command: Command, stdout: Said, stderr: Option<Said>) -> io::Result<Heard> {
         end_with_us(&mut command, Signal::KILL);
         let child = command.process_group(0).spawn()?;
@@ -220,9 +202,6 @@ impl Heard {
 
     /// Reads the output since the last call; gives the program's status if it has ended. Does not wait for
     /// processes that the program started: they may hold the pipes open for ever.
-    ///
-    /// # Errors
-    /// As `waitid(2)`.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.stdout.hear();
         if let Some(stderr) = &mut self.stderr {

@@ -8,9 +8,6 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Has this process enter one that knows its own user and group alone, as what they are outside, together
 /// with new namespaces of these kinds. It must have one thread.
-///
-/// # Errors
-/// A sentence that says what forbids it.
 pub fn enter_new(with: UnshareFlags) -> Result<(), String> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     // SAFETY: it closes no file descriptors.

@@ -47,9 +47,6 @@ pub struct Parameter {
 }
 
 /// Refuses parameters that none of these forms allows.
-///
-/// # Errors
-/// A sentence that says which one, and what there is.
 pub fn check_parameters(term: &Term, known: &[Parameter]) -> Result<(), String> {
     for (key, value) in term.parameters.iter() {
         let is_known = known.iter().any(|parameter| match parameter.form.split_once('=') {

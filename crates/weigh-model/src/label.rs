@@ -75,9 +75,6 @@ impl Parameters {
     }
 
     /// Each as `NAME=VALUE`, for who takes any name; an empty value where there is none.
-    ///
-    /// # Errors
-    /// A sentence, where no process could have such a value.
     pub fn named_values(&self) -> Result<Vec<(String, String)>, String> {
         let pair = |(name, value): (&str, Option<&str>)| {
             let value = value.unwrap_or_default();
@@ -100,9 +97,6 @@ impl Parameters {
     }
 
     /// The value of `name=…` as a whole number within the range.
-    ///
-    /// # Errors
-    /// A sentence with what was written and what is allowed.
     pub fn number(
         &self,
         name: &str,
@@ -152,9 +146,6 @@ impl Parameters {
 
 /// Reads an arm. A `+` in a bare value separates two treatments only where one that `is_treatment` follows,
 /// so that `auditd+dispatcher` and `/src/c++/a.rules` are values.
-///
-/// # Errors
-/// Where the label ends a rule of the grammar, at which character, and what to write.
 pub fn arm(text: &str, is_treatment: fn(&str) -> bool) -> Result<ArmLabel, LabelError> {
     let (mut places, mut from) = (Vec::new(), 0);
     while let Some(end) = end_of_place(text, from) {
@@ -174,9 +165,6 @@ pub fn arm(text: &str, is_treatment: fn(&str) -> bool) -> Result<ArmLabel, Label
 
 /// Reads workloads with their loads, separated by commas. A name may be a path, or two words: a `:` in it
 /// begins no loads unless `AXIS=` follows. `NAME x 4` is how four copies were written once.
-///
-/// # Errors
-/// As [`arm`].
 pub fn workloads(text: &str) -> Result<Vec<Term>, LabelError> {
     let mut scanner = Scanner { whole: text, at: 0, end: text.len() };
     let mut terms = vec![scanner.workload()?];

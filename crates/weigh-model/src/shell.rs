@@ -12,9 +12,6 @@ pub fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 
 /// Splits a command line into words as a shell does: at blanks that are not in quotes or behind a backslash.
 /// `$` and `*` have no meaning; a word that begins with `#` begins a comment.
-///
-/// # Errors
-/// If a quote is not closed, or a backslash is last.
 pub fn words(line: &str) -> Result<Vec<String>, String> {
     shlex::split(line).ok_or_else(|| "a quote is not closed, or a backslash is last".to_owned())
 }

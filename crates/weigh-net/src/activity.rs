@@ -14,9 +14,6 @@ pub struct BesideLoad {
 
 impl BesideLoad {
     /// `None` of an activity that is a workload.
-    ///
-    /// # Errors
-    /// A sentence, where it is neither.
     pub fn parse(activity: &str) -> Result<Option<BesideLoad>, String> {
         if !activity.starts_with(PREFIX) {
             return Ok(None);

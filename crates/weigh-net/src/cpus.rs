@@ -3,9 +3,6 @@
 use super::site_error::SiteError;
 
 /// Where this process may run.
-///
-/// # Errors
-/// Where the kernel does not say.
 pub fn allowed() -> Result<Vec<usize>, SiteError> {
     let allowed = rustix::thread::sched_getaffinity(None)
         .map_err(|error| SiteError::Failed(format!("which CPUs are allowed: {error}")))?;

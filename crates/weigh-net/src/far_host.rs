@@ -40,9 +40,6 @@ pub struct FarHosts {
 
 impl FarHosts {
     /// Reads what the user wrote; paths become absolute.
-    ///
-    /// # Errors
-    /// A sentence with what is wrong.
     pub fn read(active: &str, passive: &str) -> Result<FarHosts, String> {
         let stored = |black_box, text: &str| {
             let form = form(black_box);
@@ -96,9 +93,6 @@ impl FarHost {
     }
 
     /// Connects and starts the machine's part of the testbed. `scratch` is a private local directory.
-    ///
-    /// # Errors
-    /// Why it cannot be reached, or is no black box.
     pub fn connect(
         hosts: &FarHosts,
         black_box: BlackBox,
@@ -153,9 +147,6 @@ impl FarHost {
     }
 
     /// Starts the peer there, and has ssh forward the local Unix socket `socket` to the peer.
-    ///
-    /// # Errors
-    /// Where it does not start, or is not reached.
     pub fn start_peer(
         &mut self,
         socket: &Path,
@@ -213,9 +204,6 @@ impl FarHost {
     }
 
     /// Checks that the host still answers.
-    ///
-    /// # Errors
-    /// [`SiteError::Lost`] if the host does not answer.
     pub fn check(&mut self, interrupted: &AtomicBool) -> Result<(), SiteError> {
         let answer = self.testbed.counters(self.black_box, interrupted);
         answer.map(drop).map_err(|error| self.failed(error))

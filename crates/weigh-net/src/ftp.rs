@@ -28,8 +28,6 @@ pub struct Vsftpd {
 }
 
 impl Vsftpd {
-    /// # Errors
-    /// A sentence that says what to install.
     pub fn find() -> Result<Vsftpd, String> {
         match program::find("vsftpd")? {
             Some(program) => Ok(Vsftpd { program }),
@@ -53,9 +51,6 @@ impl Vsftpd {
     }
 
     /// How it is started. Who knows the nonce gets one file of it, and nothing else.
-    ///
-    /// # Errors
-    /// Where its files cannot be written.
     pub fn raise(&self, scratch: &Path, address: Ipv4Addr, nonce: &str) -> io::Result<StartServer> {
         let directory = scratch.join("ftp");
         let files = directory.join("files");

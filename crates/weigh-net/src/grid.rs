@@ -78,9 +78,6 @@ pub struct ApplicationClass {
 
 impl Grid {
     /// One that is built in, or a file.
-    ///
-    /// # Errors
-    /// A sentence with the file, the line, and what is wrong.
     pub fn find(name: &str) -> Result<Grid, String> {
         if name.contains(['/', '.']) {
             let text = user_file::read_text(Path::new(name), LONGEST_FILE)
@@ -249,8 +246,6 @@ impl Grid {
             .all(|cell| self.wanted_bytes(cell) <= largest)
     }
 
-    /// # Errors
-    /// What cannot be.
     pub(super) fn check(&self) -> Result<(), String> {
         let repeats = |all: &mut Vec<String>| {
             let count = all.len();

@@ -57,8 +57,6 @@ impl GridLink {
         [from_test, to_test]
     }
 
-    /// # Errors
-    /// What no wire can do, and in which direction, where a cell adds a delay of this length.
     pub fn check(&self, longest_us: u64) -> Result<(), String> {
         // Without any, what is said of delays is not looked at.
         let longest = LinkSetting { delay_us: longest_us.max(1), drops: None };

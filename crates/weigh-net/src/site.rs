@@ -79,9 +79,6 @@ impl Drop for NetSite {
 
 impl NetSite {
     /// The hosts, still without peers. With `far_hosts` the black boxes are those.
-    ///
-    /// # Errors
-    /// A sentence that says what forbids them here.
     pub fn lay(
         place: &LaunchPlace,
         far_hosts: Option<&FarHosts>,
@@ -187,9 +184,6 @@ impl NetSite {
 
     /// Checks that all machines still answer. If one is gone, a failed cell says nothing about the
     /// cell.
-    ///
-    /// # Errors
-    /// [`SiteError::Lost`] if a machine does not answer.
     pub fn check_machines(&mut self) -> Result<(), SiteError> {
         self.far.iter_mut().try_for_each(|far| far.check(&self.interrupted))
     }
@@ -238,9 +232,6 @@ impl NetSite {
     }
 
     /// Makes the links what the cell wants, with packets counted from 1.
-    ///
-    /// # Errors
-    /// Where the testbed does not answer.
     pub fn set_links(&mut self, grid: &Grid, cell: &Cell) -> Result<(), SiteError> {
         if let (true, Some(why)) = (grid.ipv6, &self.testbed.ready.no_ipv6) {
             return Err(SiteError::Failed(format!(
@@ -268,9 +259,6 @@ impl NetSite {
     }
 
     /// Returns the losses of packets since the links were configured.
-    ///
-    /// # Errors
-    /// If the testbed does not answer.
     pub fn losses(&mut self) -> Result<Losses, SiteError> {
         let mut losses = Losses::default();
         for link in BlackBox::ALL {
@@ -295,9 +283,6 @@ impl NetSite {
 
     /// When the wires dropped packets that W_test sent or was sent, by connection of the cell. A wire of
     /// another machine has another clock, and tells nothing of it here.
-    ///
-    /// # Errors
-    /// Where the testbed does not answer.
     pub fn drops(&mut self, component: Component) -> Result<Vec<Vec<u64>>, SiteError> {
         let mut of_connections = Vec::new();
         for transfer in component.transfers() {
@@ -315,17 +300,11 @@ impl NetSite {
     }
 
     /// Writes down what W_test sends and is sent from now on.
-    ///
-    /// # Errors
-    /// Where packets may not be seen here.
     pub fn begin_trace(&mut self) -> Result<(), SiteError> {
         Ok(self.testbed.begin_trace(&self.scratch.join(TRACE), &self.interrupted)?)
     }
 
     /// The file of what was written down, and how many packets were missed.
-    ///
-    /// # Errors
-    /// Where it could not be written.
     pub fn end_trace(&mut self) -> Result<(PathBuf, u64), SiteError> {
         let (_, missed) = self.testbed.end_trace(&self.interrupted)?;
         Ok((self.scratch.join(TRACE), missed))
@@ -371,9 +350,6 @@ impl NetSite {
     }
 
     /// Checks that a launch was measured on W_test.
-    ///
-    /// # Errors
-    /// A sentence that says where the launch ran.
     pub fn prove(&self, launched: &Launched) -> Result<(), String> {
         let setup = self.test_setup();
         setup.get::<JoinNetwork>().map_or(Ok(()), |join| join.prove(&launched.seen))

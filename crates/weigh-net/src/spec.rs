@@ -48,9 +48,6 @@ pub struct SpecDifferences {
 
 impl Spec {
     /// Describes this machine, with a testbed that exists only meanwhile.
-    ///
-    /// # Errors
-    /// A sentence, if no testbed can be made.
     pub fn of_this_machine(grid: Grid, interrupted: &AtomicBool) -> Result<Spec, String> {
         let (test_cpus, other_cpus) = halves(allowed().map_err(|error| error.to_string())?);
         let counts = (test_cpus.len(), other_cpus.len());
@@ -78,8 +75,6 @@ impl Spec {
         }
     }
 
-    /// # Errors
-    /// A sentence with the file and what is wrong with it.
     pub fn read(path: &str) -> Result<Spec, String> {
         let text = user_file::read_text(Path::new(path), LONGEST_FILE)
             .map_err(|error| format!("cannot read {path}: {error}"))?;

@@ -98,9 +98,6 @@ fn groups(machine: &Facts) -> impl Iterator<Item = String> {
 }
 
 /// The report without what names the machine, its boot or its people.
-///
-/// # Errors
-/// A sentence, where a number of the report is none, so that it cannot go through JSON and back.
 pub fn report(report: Report) -> Result<Report, String> {
     let id = report.id().to_owned();
     let anonymous = match report {

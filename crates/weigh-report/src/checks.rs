@@ -18,9 +18,6 @@ struct ChecksDocument<'a> {
 }
 
 /// The findings as JSON (`docs/doctor.md`), with a newline at the end.
-///
-/// # Errors
-/// None today: findings hold text only.
 pub fn json(findings: &[Finding]) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&ChecksDocument { schema: SCHEMA, findings })? + "\n")
 }

@@ -12,9 +12,6 @@ use weigh_model::result::diff::{Change, Diff, DiffRow};
 const LONGEST_NAME: usize = 24;
 
 /// The whole document, indented, with a newline at its end.
-///
-/// # Errors
-/// None today; as for the other formats.
 pub fn json(diff: &Diff) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(diff)? + "\n")
 }

@@ -54,9 +54,6 @@ const TEMPLATES: [(&str, &str); 17] = [
 const LONG_FACT: usize = 90;
 
 /// The whole page.
-///
-/// # Errors
-/// A sentence, where the template does not fit.
 pub fn render(s: &Summary) -> Result<String, String> {
     let filled = fill("page.html", page(&versus::laid_out(s)));
     filled.map_err(|error| format!("the HTML report could not be written: {error}"))

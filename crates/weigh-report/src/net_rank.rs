@@ -28,9 +28,6 @@ pub fn text(rank: &NetRank, room: Room) -> String {
 }
 
 /// Builds the page with the figures drawn.
-///
-/// # Errors
-/// Returns a sentence if the template does not fit.
 pub fn html(rank: &NetRank) -> Result<String, String> {
     let titled = tables(rank).into_iter().map(|(title, of_it)| {
         context! { title => format::label(&title), table => table(&of_it) }

@@ -61,9 +61,6 @@ impl Outline {
     }
 
     /// One HTML file.
-    ///
-    /// # Errors
-    /// A sentence, where the template does not fit.
     pub fn html(&self, report: &Report) -> Result<String, String> {
         let header = report.header();
         let said = |all: &[String]| -> Vec<_> {

@@ -16,9 +16,6 @@ use weigh_model::result::summary::State;
 use weigh_model::result::work_name::{COPIES, USERS};
 
 /// The whole page.
-///
-/// # Errors
-/// A sentence, where the template does not fit.
 pub fn render(report: &RunReport) -> Result<String, String> {
     let page = RunPage {
         id: &report.id,

@@ -208,9 +208,6 @@ impl Arm {
     }
 
     /// Sets the place of the next launchers to that of this pair.
-    ///
-    /// # Errors
-    /// If the place is gone.
     pub fn set_place(&mut self, draw: PairDraw) -> Result<(), ArmsError> {
         self.place = self.named.place_for_pair(self.exempt.place.clone(), draw)?;
         Ok(())
@@ -333,9 +330,6 @@ impl Arm {
     }
 
     /// Runs a job with its members awake.
-    ///
-    /// # Errors
-    /// Where the launcher fails, or a member is not what was started.
     pub fn run(
         &mut self,
         job: &Job,
@@ -391,9 +385,6 @@ impl Arm {
     }
 
     /// Waits up to `time` for the job to end; `None` if it has not ended by then.
-    ///
-    /// # Errors
-    /// If the launcher fails.
     pub fn end_within(
         &mut self,
         time: Duration,
@@ -406,9 +397,6 @@ impl Arm {
 
 impl Arm {
     /// Runs a job to its end, and lets `meanwhile` look again and again.
-    ///
-    /// # Errors
-    /// Where the launcher fails, or there are members.
     pub fn run_watched(
         &mut self,
         job: &Job,

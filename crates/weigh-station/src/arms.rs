@@ -239,9 +239,6 @@ impl<'a> Arms<'a> {
 
     /// Launches a job in an arm, for a pair with the treated one. All treatments are told before and asked
     /// after, not only those of the pair: each has a say in what the other arms are.
-    ///
-    /// # Errors
-    /// Where one does not prove what it should, or the launcher fails.
     pub fn launch(
         &mut self,
         arm: ArmId,
@@ -281,9 +278,6 @@ impl<'a> Arms<'a> {
     }
 
     /// Asks all treatments about a launch in an arm that is over.
-    ///
-    /// # Errors
-    /// Where one does not prove what it should.
     pub fn prove(
         &mut self,
         arm: ArmId,
@@ -312,9 +306,6 @@ impl<'a> Arms<'a> {
     /// Launches a job in each of two arms that live at the same time, each to be proved afterwards; in the
     /// order of `arms`. Where one fails, the other may be missing: it is ended if it does not end by
     /// itself.
-    ///
-    /// # Errors
-    /// Of the launch at that position.
     pub fn launch_both(
         &mut self,
         arms: [ArmId; 2],
@@ -375,18 +366,12 @@ impl<'a> Arms<'a> {
     }
 
     /// Launches a job once to find the calls that the filter of an arm denies. The launch gives no sample.
-    ///
-    /// # Errors
-    /// If the launcher fails.
     pub fn denied_calls(&mut self, arm: ArmId, job: &Job) -> Result<Option<Found>, ArmsError> {
         self.arms[arm].denied_calls(job, self.context.interrupted)
     }
 
     /// Launches a job without any proof, for callers that meanwhile change a treatment's settings.
     /// The launch gives no sample.
-    ///
-    /// # Errors
-    /// If the launcher fails.
     pub fn launch_unproved(&mut self, arm: ArmId, job: &Job) -> Result<Launched, ArmsError> {
         Ok(self.arms[arm].run(job, self.context.interrupted)?.0)
     }
@@ -394,18 +379,12 @@ impl<'a> Arms<'a> {
     /// A new launcher, with what is made afresh around a sample: where a process lies in memory, or how a
     /// server started, may make all samples a little faster or slower, and no coin would take that out. What
     /// else its treatment varies from pair to pair is that of this one.
-    ///
-    /// # Errors
-    /// Where it does not start.
     pub fn renew(&mut self, arm: ArmId, draw: PairDraw) -> Result<(), ArmsError> {
         self.arms[arm].set_place(draw)?;
         self.arms[arm].renew(self.context.interrupted)
     }
 
     /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
-    ///
-    /// # Errors
-    /// What is left, and how to undo it.
     pub fn lower(self, guard: &mut Guard) -> Result<(), String> {
         let lowered = self.arms.into_iter().map(|mut arm| {
             arm.lower();

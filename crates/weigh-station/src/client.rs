@@ -81,9 +81,6 @@ pub struct ExemptClient {
 
 impl ExemptClient {
     /// `scratch` is a private directory of here, whatever the place is.
-    ///
-    /// # Errors
-    /// Where it does not start.
     pub fn start(
         scratch: &Path,
         place: &LaunchPlace,
@@ -112,9 +109,6 @@ impl ExemptClient {
 
     /// Has `worker` run a job that leaves its work to the client. What became of both; of the client nothing,
     /// where the worker did not ask.
-    ///
-    /// # Errors
-    /// Where one of the launchers fails.
     pub fn run(
         &mut self,
         worker: &mut Launcher,
@@ -169,9 +163,6 @@ impl ExemptClient {
     }
 
     /// Checks, by the process that did the work, that the client was exempt.
-    ///
-    /// # Errors
-    /// A sentence that says how the process was not exempt.
     pub fn hold(&self, launched: &Launched) -> Result<(), LauncherError> {
         let login_uid = self.setup.get::<LoginUid>().map(|uid| uid.workers.to_string());
         match login_uid {
@@ -185,9 +176,6 @@ impl ExemptClient {
     }
 
     /// Checks, by boot, name and connection, that the client ran at the place `there`.
-    ///
-    /// # Errors
-    /// A sentence that says where the client ran.
     pub fn hold_place(&self, launched: &Launched, there: &str) -> Result<(), LauncherError> {
         match launched.seen.get(Whereabouts::SEEN) {
             Some(found) if found == there => Ok(()),

@@ -35,9 +35,6 @@ pub struct ClientLabel {
 
 impl ClientLabel {
     /// Parses `USER@HOST` and the parameters that may follow it, separated by commas.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong.
     pub fn read(text: &str) -> Result<ClientLabel, String> {
         let is_count = |word: &str| word == "all" || word.parse::<u32>().is_ok();
         if text.split(',').flat_map(|item| item.split("..")).all(is_count) {
@@ -57,9 +54,6 @@ impl ClientLabel {
 }
 
 /// Checks the text of a client and returns it with absolute paths.
-///
-/// # Errors
-/// As [`ClientLabel::read`].
 pub fn checked(text: &str) -> Result<String, String> {
     ClientLabel::read(text)?;
     Ssh::stored(text, FORM, &ADDRESSES)
@@ -80,9 +74,6 @@ pub struct AwayClient {
 
 impl AwayClient {
     /// Connects, and finds the addresses: those of the connection, unless the user names others.
-    ///
-    /// # Errors
-    /// What is in the way, and what to do.
     pub fn connect(
         label: &ClientLabel,
         context: &ApplyContext,
@@ -119,9 +110,6 @@ impl AwayClient {
     }
 
     /// Where the client is launched, connected again where that is necessary.
-    ///
-    /// # Errors
-    /// Where the machine does not come back.
     pub fn place(&mut self) -> Result<LaunchPlace, TreatmentError> {
         if self.visit.is_lost() {
             self.visit.come_back()?;

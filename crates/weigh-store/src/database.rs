@@ -22,9 +22,6 @@ pub struct Database {
 
 impl Database {
     /// Opens a file that is no more trusted than who made it: of what is in its schema, nothing is executed.
-    ///
-    /// # Errors
-    /// As SQLite.
     pub fn open(path: &Path, flags: OpenFlags, user: Option<User>) -> rusqlite::Result<Database> {
         let _acting = acting(user);
         // As no other thread uses a connection, it needs no lock.

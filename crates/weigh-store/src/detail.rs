@@ -30,9 +30,6 @@ impl Store {
     }
 
     /// Forgets launches of the detail pass: of a work, and a pair of it.
-    ///
-    /// # Errors
-    /// Where they cannot be deleted.
     pub fn forget_details(&self, id: &ExperimentId, of: &[(WorkId, PairId)]) -> Result<(), Error> {
         for (work, pair) in of {
             self.execute(

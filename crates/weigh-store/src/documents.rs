@@ -20,9 +20,6 @@ pub struct About<'a> {
 
 impl Store {
     /// Stores a result in JSON, and gives its id.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn add_document(&self, about: &About, document: &str) -> Result<ExperimentId, Error> {
         let About { kind, command, machine, elapsed_s, state } = about;
         let id = self.new_id()?;
@@ -38,9 +35,6 @@ impl Store {
     }
 
     /// The document of an experiment; `None` of one that has samples.
-    ///
-    /// # Errors
-    /// Where the database cannot be read.
     pub fn document(&self, id: &ExperimentId) -> Result<Option<String>, Error> {
         self.connection()
             .query_row("SELECT document FROM experiment WHERE id = ?1", [&**id], |row| row.get(0))

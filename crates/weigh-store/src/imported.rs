@@ -9,9 +9,6 @@ use weigh_model::result::summary::Summary;
 
 impl Store {
     /// Stores an import and gives its id.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn add_import(&self, summary: &Summary) -> Result<ExperimentId, Error> {
         let id = self.new_id()?;
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -41,9 +38,6 @@ impl Store {
     }
 
     /// An import; `None` for an experiment that was measured here.
-    ///
-    /// # Errors
-    /// Where the database cannot be read.
     pub fn import(&self, id: &ExperimentId) -> Result<Option<Summary>, Error> {
         let text: Option<String> = self
             .connection()

@@ -60,9 +60,6 @@ pub struct Store {
 
 /// Where the database is unless the user says otherwise: `$XDG_DATA_HOME/weighbridge/weigh.db`,
 /// else `~/.local/share/weighbridge/weigh.db`.
-///
-/// # Errors
-/// Where neither `XDG_DATA_HOME` nor `HOME` is set.
 pub fn default_path() -> Result<PathBuf, Error> {
     let variable =
         |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

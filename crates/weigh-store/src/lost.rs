@@ -102,9 +102,6 @@ impl Store {
 
     /// Checks that the log holds all that SQLite believes to be in it. Called before each commit, which would
     /// be written behind a gap.
-    ///
-    /// # Errors
-    /// As [`Store::check_place`].
     pub(super) fn check_log(&self) -> Result<(), Error> {
         if let Some(told) = self.file.lost.get() {
             return Err(Error(told.clone()));

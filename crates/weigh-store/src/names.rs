@@ -20,9 +20,6 @@ pub struct Naming {
 const LATEST: &str = "latest";
 
 /// A name or tag that no shell, file name or `latest` gets in the way of.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn parse_name(text: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+/".contains(c);
     let is_name = (1..=64).contains(&text.len())
@@ -43,9 +40,6 @@ impl Store {
     /// The id that a user means: an id or its unambiguous beginning, a name (of several experiments of
     /// the same name the latest), `latest`, or `latest~N` for the one N before. With none given, the latest.
     /// Without a sample an experiment has no result, so it is not the latest of any.
-    ///
-    /// # Errors
-    /// Where there is none such, or more than one.
     pub fn find(&self, wanted: Option<&str>) -> Result<ExperimentId, Error> {
         let wanted = wanted.unwrap_or(LATEST);
         if wanted.is_empty() {
@@ -97,9 +91,6 @@ impl Store {
     }
 
     /// Names an experiment, and adds tags. What is not given stays.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_naming(&self, id: &ExperimentId, naming: &Naming) -> Result<(), Error> {
         if let Some(name) = &naming.name {
             self.execute("UPDATE experiment SET name = ?2 WHERE id = ?1", params![&**id, name])?;
@@ -111,17 +102,11 @@ impl Store {
     }
 
     /// Takes a tag from an experiment that may have it.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn remove_tag(&self, id: &ExperimentId, tag: &str) -> Result<(), Error> {
         self.execute("DELETE FROM tag WHERE experiment = ?1 AND tag = ?2", params![&**id, tag])
     }
 
     /// Deletes experiments with all that is stored of them: all or none.
-    ///
-    /// # Errors
-    /// Where one is still measured, or it cannot be written.
     pub fn forget(&self, ids: &[ExperimentId]) -> Result<(), Error> {
         let mut batch = String::new();
         for id in ids {
@@ -153,9 +138,6 @@ impl Store {
     /// Gives the room of deleted rows back to the disk, where that is a quarter of the file or more. It
     /// takes as much room again meanwhile; without it, later experiments use the room. Not while one is
     /// measured: it would wait for the disk and the lock.
-    ///
-    /// # Errors
-    /// Where the disk has no room for that, or another weigh uses the database.
     pub fn give_back_room(&self) -> Result<(), Error> {
         if !self.running()?.is_empty() {
             return Ok(());

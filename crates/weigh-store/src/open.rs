@@ -43,9 +43,6 @@ impl Access {
     }
 
     /// Opens the file, as this user.
-    ///
-    /// # Errors
-    /// As SQLite.
     pub fn connect(self, path: &Path, user: Option<User>) -> rusqlite::Result<Database> {
         let (read, write) = (OpenFlags::SQLITE_OPEN_READ_ONLY, OpenFlags::SQLITE_OPEN_READ_WRITE);
         match self {
@@ -90,9 +87,6 @@ impl DatabasePlace {
 
 impl Store {
     /// Opens the database, and creates it where there is none.
-    ///
-    /// # Errors
-    /// Where the file is damaged, another program's, of a newer version, or not to be written.
     pub fn open(path: &Path) -> Result<Store, Error> {
         let cannot = |error: io::Error| cannot_use(path, &error);
         let place = match DatabasePlace::of(path) {
@@ -124,9 +118,6 @@ impl Store {
     }
 
     /// Opens the database to read it; `None` if there is none. Nothing is created.
-    ///
-    /// # Errors
-    /// If the file is damaged, another program's, or of another version.
     pub fn read(path: &Path) -> Result<Option<Store>, Error> {
         let cannot = |error: io::Error| cannot_use(path, &error);
         let place = match DatabasePlace::of(path) {
@@ -167,9 +158,6 @@ fn cannot_use(path: &Path, error: &io::Error) -> Error {
 }
 
 /// Looks at a file without changing it.
-///
-/// # Errors
-/// Where it is not a database of ours.
 fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
     let path = place.written.as_path();
     let problem = |error: io::Error| cannot_use(path, &error);

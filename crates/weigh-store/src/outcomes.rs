@@ -17,9 +17,6 @@ fn derived_from(entry: &Entry) -> String {
 impl Store {
     /// Adds the kept results to these entries, where they are up to date. A table of somebody else's, with
     /// other columns, has none.
-    ///
-    /// # Errors
-    /// Where the database cannot be read.
     pub fn add_outcomes(&self, entries: &mut [Entry]) -> Result<(), Error> {
         let table = "SELECT 1 FROM sqlite_master WHERE name = 'outcome'";
         let found = self.connection().query_row(table, [], |_| Ok(())).optional();
@@ -40,9 +37,6 @@ impl Store {
     }
 
     /// Keeps the results of these entries, unless the database cannot be written.
-    ///
-    /// # Errors
-    /// Where the disk is full, or another weigh holds the database.
     pub fn keep_outcomes<'a>(
         &self,
         entries: impl IntoIterator<Item = &'a Entry>,

@@ -21,9 +21,6 @@ use weigh_model::samples::{Gatherer, Samples};
 
 impl Store {
     /// All experiments, the latest first.
-    ///
-    /// # Errors
-    /// Where the database cannot be read.
     pub fn history(&self) -> Result<Vec<Entry>, Error> {
         self.rows(
             "SELECT id, started, state, command, pid, pid_started, boot_id,
@@ -55,9 +52,6 @@ impl Store {
     }
 
     /// Returns true if a sample of this experiment is stored.
-    ///
-    /// # Errors
-    /// Where the database cannot be read.
     pub fn has_samples(&self, id: &ExperimentId) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (SELECT 1 FROM sample WHERE experiment = ?1)";
         self.connection()
@@ -70,9 +64,6 @@ impl Store {
     ///
     /// The same machine is the same host name, CPU and kernel, also after another boot. Those with a planted
     /// effect do not count: their arms are not identical.
-    ///
-    /// # Errors
-    /// Where the database cannot be read.
     pub fn calibrations(
         &self,
         machine: &Facts,
@@ -95,9 +86,6 @@ impl Store {
     }
 
     /// A whole experiment.
-    ///
-    /// # Errors
-    /// Where there is none of this id, or the database cannot be read.
     pub fn load(&self, id: &ExperimentId) -> Result<Stored, Error> {
         let mut stored = self
             .connection()

@@ -205,9 +205,6 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
 
 /// Checks that the database has only our tables and their indices. Anybody may have made the file.
 /// SQL in its views, triggers or module tables would be executed when we read from a table.
-///
-/// # Errors
-/// A sentence that names the foreign object.
 pub fn check_objects(connection: &Connection, path: &Path) -> Result<(), Error> {
     let said = |error| explain(path, &error);
     let other = "SELECT type || ' `' || name || '`' FROM sqlite_master
@@ -227,9 +224,6 @@ pub fn check_objects(connection: &Connection, path: &Path) -> Result<(), Error> 
 }
 
 /// Refuses a database of another version.
-///
-/// # Errors
-/// A sentence that says which versions, and what to do.
 pub fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     let version = version(connection).map_err(|error| explain(path, &error))?;
     check_version(version, path)

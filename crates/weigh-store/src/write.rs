@@ -36,9 +36,6 @@ impl Writer {
 
 impl Store {
     /// Stores a new experiment and gives its id.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn begin(&self, header: &Header) -> Result<ExperimentId, Error> {
         let (id, writer) = (self.new_id()?, Writer::this()?);
         self.insert(&id, header, &writer).map_err(|error| self.explain(&error))?;
@@ -113,9 +110,6 @@ impl Store {
     }
 
     /// Opens an experiment again for another session of this process, and gives its number.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn reopen(&self, id: &ExperimentId, budget_s: f64, sets: usize) -> Result<usize, Error> {
         let writer = Writer::this()?;
         self.connection()
@@ -159,9 +153,6 @@ impl Store {
     }
 
     /// Stores what one launch produced besides its operations; a later set's replaces an earlier.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn add_startup(&self, id: &ExperimentId, startup: &Startup) -> Result<(), Error> {
         self.execute(
             "INSERT OR REPLACE INTO startup VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -176,9 +167,6 @@ impl Store {
     }
 
     /// Stores that a workload gave no result.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn add_failure(&self, id: &ExperimentId, failure: &Failure) -> Result<(), Error> {
         self.execute(
             "INSERT INTO failure (experiment, work, arm, reason, load_axis, load_value)
@@ -195,9 +183,6 @@ impl Store {
     }
 
     /// Keeps how long the samples of a work are from now on.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_sample_ms(
         &self,
         id: &ExperimentId,
@@ -211,9 +196,6 @@ impl Store {
     }
 
     /// Stores what a treatment says of itself, and what it produces.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_facts(
         &self,
         id: &ExperimentId,
@@ -228,9 +210,6 @@ impl Store {
     }
 
     /// Stores what kind of baseline was measured.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_baseline_state(&self, id: &ExperimentId, state: Option<&str>) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET baseline_state = ?2 WHERE id = ?1",
@@ -239,34 +218,22 @@ impl Store {
     }
 
     /// Keeps the limit that a cost may not be shown to exceed, as a share of the rate.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_fail_above(&self, id: &ExperimentId, limit: f64) -> Result<(), Error> {
         self.execute("UPDATE experiment SET fail_above = ?2 WHERE id = ?1", params![&**id, limit])
     }
 
     /// Keeps which load points were chosen as peaks.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_peaks(&self, id: &ExperimentId, peaks: &[ChosenPeak]) -> Result<(), Error> {
         self.execute("UPDATE experiment SET peaks = ?2 WHERE id = ?1", params![&**id, json(&peaks)])
     }
 
     /// Keeps what a profiler told.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_profiles(&self, id: &ExperimentId, profiles: &[Profiled]) -> Result<(), Error> {
         let profiles = json(&profiles);
         self.execute("UPDATE experiment SET profiles = ?2 WHERE id = ?1", params![&**id, profiles])
     }
 
     /// Keeps how many pairs are planned for a row.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn add_plan(&self, id: &ExperimentId, plan: &RowPlan) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET plans = json_insert(plans, '$[#]', json(?2)) WHERE id = ?1",
@@ -275,9 +242,6 @@ impl Store {
     }
 
     /// Adds a warning.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn add_warning(&self, id: &ExperimentId, warning: &Warning) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET warnings = json_insert(warnings, '$[#]', json(?2)) WHERE id = ?1",
@@ -286,9 +250,6 @@ impl Store {
     }
 
     /// Keeps the time that the experiment has taken so far, for one that will not end in order.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn set_elapsed(&self, id: &ExperimentId, elapsed_s: f64) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET elapsed_s = ?2 WHERE id = ?1",
@@ -297,9 +258,6 @@ impl Store {
     }
 
     /// Closes the experiment.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn finish(
         &self,
         id: &ExperimentId,
@@ -347,9 +305,6 @@ impl Store {
 }
 
 /// The id of a row.
-///
-/// # Errors
-/// Where another program wrote it.
 pub(super) fn id(row: &Row<'_>) -> rusqlite::Result<ExperimentId> {
     row.get::<_, String>("id")?.try_into().map_err(|problem: String| {
         rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())

@@ -50,9 +50,6 @@ pub struct Testbed {
 
 impl Testbed {
     /// Makes one in this program ([`Testbed::role`]).
-    ///
-    /// # Errors
-    /// Where namespaces or TUN devices are not permitted here, with what would permit them.
     pub fn start(
         command: Command,
         setup: &TestbedSetup,
@@ -63,9 +60,6 @@ impl Testbed {
     }
 
     /// Makes one in a helper that is in that role, on this machine or another.
-    ///
-    /// # Errors
-    /// As [`Testbed::start`].
     pub fn over(
         mut helper: Helper,
         setup: &TestbedSetup,
@@ -89,9 +83,6 @@ impl Testbed {
     }
 
     /// Has one direction of a link be so from now on, and count from 1.
-    ///
-    /// # Errors
-    /// Where no link can be so.
     pub fn configure(
         &mut self,
         link: BlackBox,
@@ -104,9 +95,6 @@ impl Testbed {
     }
 
     /// Allows or forbids the kernels of both ends to leave segmentation and checksums to the wire.
-    ///
-    /// # Errors
-    /// If the testbed does not answer.
     pub fn set_offload(
         &mut self,
         link: BlackBox,
@@ -117,9 +105,6 @@ impl Testbed {
     }
 
     /// Has both directions count from 1, and draw from their seeds again.
-    ///
-    /// # Errors
-    /// Where it does not answer.
     pub fn reset(&mut self, link: BlackBox, interrupted: &AtomicBool) -> Result<(), TestbedError> {
         self.done(&TestbedOrder::Reset(link), interrupted)
     }
@@ -130,9 +115,6 @@ impl Testbed {
     }
 
     /// Fetches the counters of a link.
-    ///
-    /// # Errors
-    /// If the testbed does not answer.
     pub fn counters(
         &mut self,
         link: BlackBox,
@@ -145,9 +127,6 @@ impl Testbed {
     }
 
     /// Writes down what W_test's interfaces carry from now on, into this file.
-    ///
-    /// # Errors
-    /// Where packets may not be seen, or the file cannot be written.
     pub fn begin_trace(
         &mut self,
         path: &Path,
@@ -157,9 +136,6 @@ impl Testbed {
     }
 
     /// Ends that: how many packets are in the file, and how many were missed.
-    ///
-    /// # Errors
-    /// Where the file could not be written.
     pub fn end_trace(&mut self, interrupted: &AtomicBool) -> Result<(u64, u64), TestbedError> {
         match self.ask(&TestbedOrder::Trace(None), PROMPTLY, interrupted)? {
             TestbedAnswer::Traced(packets, missed) => Ok((packets, missed)),
@@ -168,9 +144,6 @@ impl Testbed {
     }
 
     /// Which packets it dropped, where that is written down ([`Impairment::logs_drops`]).
-    ///
-    /// # Errors
-    /// Where it does not answer.
     pub fn drops(
         &mut self,
         link: BlackBox,
@@ -184,9 +157,6 @@ impl Testbed {
     }
 
     /// How long datagrams take there and back, as the link is now. For the calibration, it does nothing then.
-    ///
-    /// # Errors
-    /// Where none comes back.
     pub fn round_trips(
         &mut self,
         link: BlackBox,

@@ -38,9 +38,6 @@ impl Collector {
     }
 
     /// A connection from W_test, over which records can be shipped.
-    ///
-    /// # Errors
-    /// Where nobody takes them.
     pub fn connect(&self) -> io::Result<TcpStream> {
         let connect = || {
             let namespace = File::open(&self.join.namespace)?;
@@ -58,9 +55,6 @@ impl Collector {
 }
 
 /// Takes records on W_passive from who knows this number, as long as this process lives, on these CPUs.
-///
-/// # Errors
-/// Where there can be no socket.
 pub fn collect(hosts: &Hosts, nonce: u64, directory: PathBuf, cpus: Vec<usize>) -> io::Result<()> {
     let open = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT));
     let listener = hosts.run(BlackBox::Passive.host(), open)?;

@@ -63,9 +63,6 @@ pub struct Hosts {
 impl Hosts {
     /// Makes them, with interfaces that are up. This process must have one thread, and is in a network
     /// namespace of its own from then on: it reaches nobody.
-    ///
-    /// # Errors
-    /// A sentence that says what is missing.
     pub fn make(extent: &Extent) -> Result<(Hosts, Vec<WireEnds>), String> {
         // Where there is a network, it is that of now.
         let outside = Interfaces::open().map_err(|error| error.to_string())?;
@@ -127,9 +124,6 @@ impl Hosts {
     }
 
     /// Does something where the wire's end of W_test is, which is told the name of its device.
-    ///
-    /// # Errors
-    /// As what is done.
     pub fn near_end<T: Send>(
         &self,
         link: BlackBox,
@@ -147,9 +141,6 @@ impl Hosts {
     }
 
     /// Does something in the namespace of a host.
-    ///
-    /// # Errors
-    /// As what is done.
     pub fn run<T: Send>(
         &self,
         name: HostName,
@@ -166,9 +157,6 @@ impl Hosts {
     }
 
     /// Returns the description of each host.
-    ///
-    /// # Errors
-    /// If `/proc` is missing.
     pub fn ready(&self) -> io::Result<Vec<HostReady>> {
         let pid = std::process::id();
         let path = |file: String| PathBuf::from(format!("/proc/{pid}/{file}"));

@@ -37,9 +37,6 @@ const OF_GATEWAY: [(&str, &str); 6] = [
 ];
 
 /// Gives W_test an interface for each black box, over those of this machine.
-///
-/// # Errors
-/// What this machine does not have, or does not permit.
 pub fn reach(
     test: &Namespace,
     outside: &Interfaces,
@@ -61,9 +58,6 @@ pub fn reach(
 }
 
 /// Gives a black box its interface over one of this machine, and its wire behind a gateway.
-///
-/// # Errors
-/// What this machine does not have, or does not permit.
 pub fn be_reached(
     (host, gateway): (&Namespace, &Namespace),
     outside: &Interfaces,

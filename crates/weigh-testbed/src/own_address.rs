@@ -6,9 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::ptr;
 
 /// The interface of this machine that has this address; `None` where none has.
-///
-/// # Errors
-/// As `getifaddrs(3)`.
 pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
     let mut first: *mut libc::ifaddrs = ptr::null_mut();
     // SAFETY: it is given a place for a pointer, which is freed below.
@@ -32,9 +29,6 @@ pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
 }
 
 /// The address of this machine from which packets to that one leave. Nothing is sent.
-///
-/// # Errors
-/// Where there is no way to it.
 pub fn own_address_towards(address: IpAddr) -> io::Result<IpAddr> {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -25,9 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const MOST_ROUNDS: u32 = 100_000;
 
 /// Runs the testbed on stdin and stdout until end of input.
-///
-/// # Errors
-/// Where stdin or stdout fail, or what comes is no order.
 pub fn run() -> io::Result<()> {
     let mut orders = io::stdin().lock();
     let mut line = String::new();

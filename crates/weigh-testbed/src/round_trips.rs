@@ -21,9 +21,6 @@ const FAR_PORT: u16 = 7;
 const GIVE_UP_AFTER: u32 = 4;
 
 /// Sends so many, one after the other; one that is not back after `limit` is lost.
-///
-/// # Errors
-/// Where there can be no sockets, or not one of them comes back.
 pub fn measure(
     hosts: &Hosts,
     link: BlackBox,
@@ -48,9 +45,6 @@ pub fn measure(
 }
 
 /// Measures the round trips of datagrams that another machine sends back ([`send_back`]).
-///
-/// # Errors
-/// As [`measure`].
 pub fn measure_far(
     hosts: &Hosts,
     ends: Ends,
@@ -73,9 +67,6 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
 }
 
 /// Sends back what comes to a black box from who knows this number, as long as this process lives.
-///
-/// # Errors
-/// Where there can be no socket.
 pub fn send_back(hosts: &Hosts, link: BlackBox, nonce: u64) -> io::Result<()> {
     let open = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, FAR_PORT));
     let socket = hosts.run(link.host(), open)?;

@@ -33,9 +33,6 @@ pub struct Sniffer {
 
 impl Sniffer {
     /// In the network namespace of the calling thread.
-    ///
-    /// # Errors
-    /// Where packets may not be seen, or the file cannot be written.
     pub fn start(path: &Path) -> io::Result<Sniffer> {
         let socket = open()?;
         let mut file = BufWriter::new(File::create(path)?);
@@ -49,9 +46,6 @@ impl Sniffer {
     }
 
     /// How many packets are in the file, and how many the thread missed.
-    ///
-    /// # Errors
-    /// Where the file could not be written.
     pub fn end(self) -> io::Result<(u64, u64)> {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| io::Error::other("a thread panicked"))?

@@ -19,8 +19,6 @@ pub struct Combined {
 }
 
 impl Combined {
-    /// # Errors
-    /// A sentence that says which of them exclude each other, or what is wrong with one.
     pub fn build(terms: &[Term]) -> Result<Combined, String> {
         for (index, Term { name, .. }) in terms.iter().enumerate() {
             if name == none::KIND.kind.name {

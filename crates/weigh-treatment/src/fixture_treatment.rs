@@ -18,9 +18,6 @@ use weigh_workload::executable::Executable;
 use weigh_workload::instance::Instance;
 
 /// Makes the fixture of a term: ready before anything is measured, or when a workload first needs it.
-///
-/// # Errors
-/// Where the term names no fixture, or a parameter is wrong.
 pub fn of_fixture(term: &Term, is_ready_at_first: bool) -> Result<Box<dyn Treatment>, String> {
     let found = weigh_fixture::find(&term.name);
     let kind = found.ok_or_else(|| format!("`{}` is not a fixture", term.name))?;
@@ -38,9 +35,6 @@ pub fn of_fixture(term: &Term, is_ready_at_first: bool) -> Result<Box<dyn Treatm
 /// A fixture that one workload needs in an arm, by their labels: it is made ready when that is first
 /// launched, and where it cannot be, that workload alone has no result; but before all, where the arm asks
 /// anything of its servers.
-///
-/// # Errors
-/// Where the label is that of no fixture.
 pub fn on_demand(label: &str, arm: &str) -> Result<Box<dyn Treatment>, String> {
     let mut terms = super::read_fixture(label)?;
     let [term] = terms.as_mut_slice() else {

@@ -222,9 +222,6 @@ pub trait Treatment {
 
     /// Looks whether all that it names is here: files, packages, programs, CPUs. Called before anything is
     /// changed, stored or waited for; not for what is applied in a place that does not exist yet.
-    ///
-    /// # Errors
-    /// A sentence that says what is missing.
     fn check_inputs(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -235,9 +232,6 @@ pub trait Treatment {
     }
 
     /// Looks at the host before it is changed; the sentences are shown at once.
-    ///
-    /// # Errors
-    /// Where the treatment cannot be applied here.
     fn prepare(
         &mut self,
         context: &ApplyContext,
@@ -275,26 +269,17 @@ pub trait Treatment {
     }
 
     /// Makes the surroundings of the next sample of its arm, for a new launcher.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NoInstance`]
     fn instance(&mut self) -> Result<Instance, TreatmentError> {
         Ok(Instance::default())
     }
 
     /// Called before each launch, in whichever arm.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`]
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         let _ = role;
         Ok(())
     }
 
     /// Called before a pair whose launches live at the same time.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`]
     fn begin_pair(&mut self, roles: [Role; 2]) -> Result<(), TreatmentError> {
         roles.into_iter().try_for_each(|role| self.begin_sample(role))
     }
@@ -302,18 +287,12 @@ pub trait Treatment {
     /// Queries the servers of its arm for the proof, while they still run.
     ///
     /// Called after each launch of its arm that has a result.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NoInstance`], where they do not answer.
     fn query_servers(&mut self) -> Result<(), TreatmentError> {
         Ok(())
     }
 
     /// Called after what was launched beside its arm and is exempt from it: proves that it was, as far as it
     /// is a property of processes. What changes the system reaches that too.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`]
     fn verify_exempt(&mut self, launch: &Launch) -> Result<(), TreatmentError> {
         match self.reach() {
             Reach::Processes => self.verify_sample(launch).map(drop),
@@ -323,9 +302,6 @@ pub trait Treatment {
 
     /// Called after each launch: proves that the treatment was in force if and only if it should have
     /// been. No sample counts without.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`]
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError>;
 
     /// Returns the material that its label does not name, as the content of a file.
@@ -397,9 +373,6 @@ impl<'a> Launch<'a> {
     /// Returns the observations of a step under this name, of the worker and of each member.
     ///
     /// The worker was seen when it had executed its program, and each member before and after that.
-    ///
-    /// # Errors
-    /// If the step recorded nothing about one of them.
     pub fn seen(&self, name: &str) -> Result<Vec<&str>, NotSeen> {
         let mut all = vec![self.launched.seen(name)?];
         for MemberDuring { before, after } in self.members {
@@ -467,17 +440,11 @@ impl Named {
 }
 
 /// Makes the treatment of an arm: docs/labels.md has the grammar.
-///
-/// # Errors
-/// A sentence that says what is wrong and what there is.
 pub fn parse(text: &str) -> Result<Named, String> {
     furnished(text, &[])
 }
 
 /// Makes the treatment of an arm with fixtures for all arms, which its label does not name.
-///
-/// # Errors
-/// As [`parse`], and if one of `fixtures` is not a fixture.
 pub fn furnished(text: &str, fixtures: &[String]) -> Result<Named, String> {
     let ArmLabel { places, mut treatments } = read_label(text)?;
     for fixture in fixtures {
@@ -501,9 +468,6 @@ pub fn furnished(text: &str, fixtures: &[String]) -> Result<Named, String> {
 }
 
 /// The labels of fixtures as they are stored and shown.
-///
-/// # Errors
-/// Where one of them is none.
 pub fn canonical_fixtures(texts: &[String]) -> Result<Vec<String>, String> {
     let written = |text: &String| {
         let treatments = read_fixture(text)?;
@@ -534,9 +498,6 @@ pub fn canonical(text: &str) -> Result<String, String> {
 }
 
 /// The label of an arm with one parameter of one kind in place of some.
-///
-/// # Errors
-/// As [`canonical`].
 pub fn with_parameter(
     text: &str,
     kind: &str,
@@ -551,9 +512,6 @@ pub fn with_parameter(
 }
 
 /// The label of an arm, taken apart.
-///
-/// # Errors
-/// Where the grammar is not kept, or what stands before `::` is no place.
 pub fn read_label(text: &str) -> Result<ArmLabel, String> {
     let arm = label::arm(text, is_name)?;
     let is_place = |term: &&Term| find_treatment(&term.name).is_some_and(|kind| kind.is_place);

@@ -24,9 +24,6 @@ pub trait Place {
     }
 
     /// Prepares a pair of its arm: boots a guest, connects again, draws a build.
-    ///
-    /// # Errors
-    /// If the place is gone.
     fn prepare_pair(&mut self, draw: PairDraw) -> Result<(), TreatmentError> {
         let _ = draw;
         Ok(())
@@ -42,9 +39,6 @@ impl Named {
     }
 
     /// Prepares a pair of its arm, and returns where that is launched instead of `here`.
-    ///
-    /// # Errors
-    /// As [`Place::prepare_pair`].
     pub fn place_for_pair(
         &mut self,
         here: LaunchPlace,

@@ -29,9 +29,6 @@ pub struct DefaultBaseline {
 
 impl DefaultBaseline {
     /// The baseline that all these arms share: a placebo only if it is the placebo of each of them.
-    ///
-    /// # Errors
-    /// As [`canonical`].
     pub fn of(arms: &[String]) -> Result<DefaultBaseline, String> {
         let placebos = arms.iter().map(|arm| of_arm(arm)).collect::<Result<Vec<_>, _>>()?;
         let nothing = |warning| DefaultBaseline { label: none::KIND.kind.name.into(), warning };

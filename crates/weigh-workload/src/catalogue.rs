@@ -69,9 +69,6 @@ pub enum JobFiles {
 }
 
 /// All workloads of a build, sorted by name, from its listing: one JSON object per workload and line.
-///
-/// # Errors
-/// Where the listing is not what this version expects.
 pub fn read(listing: &str) -> Result<Vec<Workload>, String> {
     listing
         .lines()

@@ -74,9 +74,6 @@ struct Death {
 impl DeathWatch {
     /// Opens the socket without listening yet; `None` where the kernel reports no deaths to this process.
     /// Call this in the launcher's first network namespace.
-    ///
-    /// # Errors
-    /// Where the socket cannot be set up for another reason.
     pub fn open() -> io::Result<Option<DeathWatch>> {
         match DeathWatch::try_open() {
             Err(error) if is_refusal(&error) => Ok(None),
@@ -99,9 +96,6 @@ impl DeathWatch {
     }
 
     /// Starts listening; `false` where the kernel reports no deaths to this process.
-    ///
-    /// # Errors
-    /// As `send(2)` and `recv(2)`.
     pub fn begin(&mut self) -> io::Result<bool> {
         self.began = Instant::now();
         self.found.clear();
@@ -112,18 +106,12 @@ impl DeathWatch {
     }
 
     /// Stops listening.
-    ///
-    /// # Errors
-    /// As [`DeathWatch::begin`].
     pub fn end(&self) -> io::Result<()> {
         self.order(DEREGISTER)
     }
 
     /// Reads the deaths reported so far, and keeps those of the worker's descendants. The worker's own death
     /// shows in its exit status. Descendants of a process that `is_left_out` do not belong to the worker.
-    ///
-    /// # Errors
-    /// As `recv(2)`.
     pub fn hear(&mut self, worker: u32, is_left_out: impl Fn(u32) -> bool) -> io::Result<()> {
         while let Some(message) = self.receive(RecvFlags::DONTWAIT)? {
             let Some(death) = Death::of(&message, self.family) else { continue };

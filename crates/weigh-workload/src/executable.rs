@@ -113,10 +113,6 @@ pub fn named_by_user() -> Option<(&'static str, OsString)> {
 
 impl Executable {
     /// Unpacks the executable into a directory: the embedded one, or the one that `WEIGH_WORKLOADS` names.
-    ///
-    /// # Errors
-    /// A sentence, where the directory cannot be written to, or does not allow execution, or the file
-    /// that is named is no build of the workloads.
     pub fn unpack(directory: &Path) -> Result<Executable, String> {
         let path = directory.join(FILE_NAME);
         if let Some((variable, file)) = named_by_user() {
@@ -142,9 +138,6 @@ impl Executable {
     }
 
     /// One that was built here from the embedded sources.
-    ///
-    /// # Errors
-    /// A sentence, where it does not run, or lists no workloads.
     pub fn built(path: PathBuf) -> Result<Executable, String> {
         let listing = list(&path, LISTING_LIMIT)
             .map_err(|error| format!("cannot execute {}: {error}", path.display()))?;
@@ -202,9 +195,6 @@ impl Executable {
 
     /// The static build beside this one, for a place whose loader does not take this one; `None` where it is
     /// the user's own.
-    ///
-    /// # Errors
-    /// As [`Executable::unpack`].
     pub fn as_static(&self) -> Result<Option<Executable>, String> {
         if self.is_static || self.foreign.is_some() {
             return Ok(self.is_static.then(|| self.clone()));
@@ -225,9 +215,6 @@ impl Executable {
     }
 
     /// All workloads that it has, sorted by name.
-    ///
-    /// # Errors
-    /// Where its listing is not what this version expects.
     pub fn workloads(&self) -> Result<Vec<Workload>, String> {
         let mut workloads = catalogue::read(&self.listing)?;
         workloads.extend(Interpreted::all().map(|one| one.listed()));

@@ -36,9 +36,6 @@ pub fn be_held() -> bool {
 }
 
 /// Waits until it has executed, or ended. What it is sent before that reaches it.
-///
-/// # Errors
-/// As `waitid(2)` and `ptrace(2)`.
 pub fn wait_until_executed(worker: Pid) -> io::Result<()> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
     loop {

@@ -32,9 +32,6 @@ impl InsideRoot {
 }
 
 /// The role. It ends as the program does; what that started or left in shared memory ends with it.
-///
-/// # Errors
-/// Where the root cannot be entered, or the program not be executed or does not succeed.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let inside = arguments.next().and_then(|text| text.into_string().ok());
     let inside: InsideRoot = inside

@@ -228,9 +228,6 @@ impl Language {
 }
 
 /// Writes the programs' texts into a directory of their own in this one.
-///
-/// # Errors
-/// Where that cannot be written.
 pub fn unpack(directory: &Path) -> io::Result<PathBuf> {
     let own = directory.join(GROUP);
     fs::create_dir_all(&own)?;

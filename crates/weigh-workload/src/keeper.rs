@@ -72,9 +72,6 @@ pub enum KeeperEnd {
 
 impl Keeper {
     /// Forks a keeper for this member. The answer to the order, whose number this is, comes when it is ready.
-    ///
-    /// # Errors
-    /// As `socketpair(2)` and `fork(2)`.
     pub fn start(setup: &Setup, id: u64, raise: StartServer, kills: Kills) -> io::Result<Keeper> {
         let (ours, its) = UnixStream::pair()?;
         // SAFETY: the launcher has one thread, so the forked child may use the heap.
@@ -370,9 +367,6 @@ fn end_with_keeper(keeper: &OwnedFd) -> io::Result<()> {
 
 /// For a process that is root: it is this user and group from now on, of no other group, and gains nothing by
 /// what it executes.
-///
-/// # Errors
-/// As `setresuid(2)`.
 pub fn become_user(id: u32) -> io::Result<()> {
     set_no_new_privs(true)?;
     // SAFETY: system calls with numbers; the process has one thread.

@@ -80,9 +80,6 @@ pub struct KillCounters {
 
 impl KillCounters {
     /// For workers with this set-up.
-    ///
-    /// # Errors
-    /// Where a file is there, but cannot be opened.
     pub fn open(setup: &Setup) -> io::Result<KillCounters> {
         let own = Hierarchies::read(Path::new("/"));
         let entered = setup.get::<ControlGroup>().map(|group| group.directories.clone());
@@ -122,9 +119,6 @@ impl KillCounters {
     }
 
     /// Reads the counts so far.
-    ///
-    /// # Errors
-    /// As `read(2)`.
     pub fn read(&self) -> io::Result<Kills> {
         let sum = |files: &[File], key: &str| files.iter().map(|file| count(file, key)).sum();
         let out_of_memory: io::Result<u64> = sum(&self.out_of_memory, "oom_kill");

@@ -50,18 +50,12 @@ impl LaunchQueue {
     }
 
     /// Answers an order.
-    ///
-    /// # Errors
-    /// As `write(2)`.
     pub fn answer(&mut self, id: u64, what: LauncherAnswer) -> io::Result<()> {
         self.lines.send(&Numbered { id, what })
     }
 
     /// The next job, with its number; until there is one, does what else is asked. `None` where the parent is
     /// gone.
-    ///
-    /// # Errors
-    /// As `read(2)`, and where a line makes no sense.
     pub fn next_job(&mut self) -> io::Result<Option<(u64, Job)>> {
         loop {
             while let Some(order) = self.lines.unread() {
@@ -86,9 +80,6 @@ impl LaunchQueue {
     }
 
     /// Does what there is to do while a job runs; `false` where the parent is gone.
-    ///
-    /// # Errors
-    /// As [`LaunchQueue::next_job`].
     pub fn attend_during_job(&mut self) -> io::Result<bool> {
         let is_there = self.attend(Some(&AT_ONCE))?;
         while let Some(order) = self.lines.unread() {
@@ -103,9 +94,6 @@ impl LaunchQueue {
     }
 
     /// Listens for deaths in this job, where it may have processes that nobody else looks at.
-    ///
-    /// # Errors
-    /// Where the kernel may tell of them, but cannot be asked.
     pub fn listen(&mut self, job: &Job) -> io::Result<()> {
         let program = job.argv.first().and_then(|program| Path::new(program).file_name());
         if program.is_some_and(|name| name != executable::FILE_NAME) {
@@ -123,9 +111,6 @@ impl LaunchQueue {
     }
 
     /// Reads the deaths reported so far, and keeps those of this worker's descendants.
-    ///
-    /// # Errors
-    /// As `recv(2)`.
     pub fn hear_of_deaths(&mut self, worker: Pid) -> io::Result<()> {
         let Some(deaths) = self.deaths.as_mut().filter(|_| self.is_listening) else {
             return Ok(());
@@ -135,9 +120,6 @@ impl LaunchQueue {
     }
 
     /// The signals of errors that killed processes of this worker, which has ended; as far as they are known.
-    ///
-    /// # Errors
-    /// As `recv(2)`, and where orphans cannot be listed.
     pub fn fatal_signals(&mut self, worker: Pid) -> io::Result<Vec<i32>> {
         self.hear_of_deaths(worker)?;
         match self.deaths.as_mut().filter(|_| self.is_listening) {

@@ -60,9 +60,6 @@ impl Pace {
     }
 
     /// Makes the steps: all that are due, then sleeps until the next tick.
-    ///
-    /// # Errors
-    /// Where the file cannot be opened.
     fn run(&self) -> io::Result<Paced> {
         let due = self.steps;
         let per_second = due as f64 / self.seconds;
@@ -91,9 +88,6 @@ impl Pace {
 }
 
 /// The load's process: file, steps and seconds are its arguments.
-///
-/// # Errors
-/// A sentence.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let arguments: Vec<OsString> = arguments.collect();
     let pace = parse(&arguments).ok_or("takes a file, a number of steps, and seconds")?;

@@ -49,9 +49,6 @@ impl Pipes {
 
     /// Waits until something happens, for `left` at most, and takes what was printed. Tells whether one of
     /// our own inputs has something to read.
-    ///
-    /// # Errors
-    /// As `poll(2)` and `read(2)`.
     pub fn wait(
         &mut self,
         inputs: &[BorrowedFd<'_>],
@@ -86,9 +83,6 @@ impl Pipes {
 
     /// Reads what the worker left when it ended. It does not wait for the end of a pipe: a program that the
     /// worker did not start may have it, as the one that holds an ssh connection does.
-    ///
-    /// # Errors
-    /// As `read(2)`.
     pub fn drain(&mut self) -> io::Result<()> {
         let mut left = waiting_bytes(self.stdout.as_ref())?;
         while left > 0 {
@@ -106,9 +100,6 @@ impl Pipes {
     }
 
     /// Returns all that the worker printed.
-    ///
-    /// # Errors
-    /// If the output cannot be compared.
     pub fn into_printed(self) -> io::Result<Printed> {
         Ok(Printed {
             bytes: self.out.printed_bytes + self.err.printed_bytes,

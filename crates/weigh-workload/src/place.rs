@@ -28,9 +28,6 @@ pub struct LaunchPlace {
 
 impl LaunchPlace {
     /// This machine as it is, with the workloads unpacked into this directory.
-    ///
-    /// # Errors
-    /// As [`Executable::unpack`].
     pub fn here(scratch: PathBuf) -> Result<LaunchPlace, String> {
         let executable = Executable::unpack(&scratch)?;
         let work_directory = scratch.clone();
@@ -44,9 +41,6 @@ impl LaunchPlace {
     }
 
     /// Starts a launcher there, and has it take its set-up.
-    ///
-    /// # Errors
-    /// As [`Launcher::start`].
     pub fn start_launcher(
         &self,
         setup: &Setup,

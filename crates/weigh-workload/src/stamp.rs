@@ -29,9 +29,6 @@ fn ns(clock: ClockId) -> u64 {
 }
 
 /// Memory of zeros that a process shares with those that it forks, for as long as it lives.
-///
-/// # Errors
-/// As `mmap(2)`.
 pub fn map_shared(length: usize) -> io::Result<*mut u8> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
@@ -45,9 +42,6 @@ pub fn map_shared(length: usize) -> io::Result<*mut u8> {
 
 impl Stamp {
     /// Maps a page for as long as this process lives.
-    ///
-    /// # Errors
-    /// As `mmap(2)`.
     pub fn map() -> io::Result<&'static Stamp> {
         let page = map_shared(size_of::<Stamp>())?;
         // SAFETY: the mapping is aligned, holds zeros, which atomic numbers may be, and is never unmapped.

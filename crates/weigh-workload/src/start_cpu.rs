@@ -55,18 +55,12 @@ impl StartCpu {
 }
 
 /// The CPUs that this process may use.
-///
-/// # Errors
-/// As `sched_getaffinity(2)`.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let allowed = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
 }
 
 /// Keeps this process to these CPUs.
-///
-/// # Errors
-/// As `sched_setaffinity(2)`.
 pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(*cpu));

@@ -40,9 +40,6 @@ pub enum StdoutSink {
 
 impl StdoutSink {
     /// Opens what there is to open.
-    ///
-    /// # Errors
-    /// As `open(2)`.
     pub fn open(wanted: &StdoutUse) -> io::Result<StdoutSink> {
         let sink = match wanted {
             StdoutUse::KeepEnd => Ok(StdoutSink::Nothing),
@@ -57,9 +54,6 @@ impl StdoutSink {
     }
 
     /// Takes what was written.
-    ///
-    /// # Errors
-    /// Where it cannot be saved, as on a full disk, or what it is held against cannot be read.
     pub fn take(&mut self, chunk: &[u8]) -> io::Result<()> {
         let taken = match self {
             StdoutSink::Nothing => Ok(()),
@@ -70,9 +64,6 @@ impl StdoutSink {
     }
 
     /// Where it differs, when all of it was taken.
-    ///
-    /// # Errors
-    /// As [`StdoutSink::take`].
     pub fn difference(self) -> io::Result<Option<OutputDifference>> {
         match self {
             StdoutSink::Comparing(comparison) => comparison.end().map_err(|error| said(&error)),

@@ -20,9 +20,6 @@ pub struct BaselineLevels {
 
 impl BaselineLevels {
     /// Measures all operations at all levels, in this unit.
-    ///
-    /// # Errors
-    /// As [`Rig::measure_audited`].
     pub fn measure(
         rig: &mut Rig,
         all: &[RuleId],

@@ -23,9 +23,6 @@ pub type ProgressFn<'a> = &'a mut dyn FnMut(&str, f64);
 pub trait CostMeter {
     /// Loads just these rules, in this order, and measures each operation: its cost, in the metric, per
     /// operation.
-    ///
-    /// # Errors
-    /// Where the kernel's rules are not as they should be, or the user gave up.
     fn measure_with(&mut self, loaded: &[RuleId]) -> Result<Vec<f64>, TreatmentError>;
 }
 
@@ -39,9 +36,6 @@ pub struct Differences {
 impl Differences {
     /// Measures `pairs` times with and without, in the order `ABBA`, so that what drifts steadily is in
     /// both alike.
-    ///
-    /// # Errors
-    /// As [`CostMeter::measure_with`].
     pub fn measure(
         meter: &mut impl CostMeter,
         without: &[RuleId],
@@ -52,9 +46,6 @@ impl Differences {
     }
 
     /// Measures the pairs with these numbers. Odd pairs begin with the rules `with`.
-    ///
-    /// # Errors
-    /// As [`CostMeter::measure_with`].
     pub fn measure_some(
         meter: &mut impl CostMeter,
         without: &[RuleId],

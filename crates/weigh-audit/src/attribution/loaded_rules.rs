@@ -26,9 +26,6 @@ pub struct LoadedRules {
 
 impl LoadedRules {
     /// With no rules to load yet, and all that is loaded now to stay.
-    ///
-    /// # Errors
-    /// Where the kernel does not list its rules.
     pub fn new(mut client: Client) -> Result<LoadedRules, TreatmentError> {
         let fixed = client.rules().map_err(needs)?;
         let status = client.status().map_err(needs)?;
@@ -52,9 +49,6 @@ impl LoadedRules {
 
     /// Has exactly these loaded, in this order. What comes behind the first difference is unloaded and
     /// loaded again: rules are added at the end.
-    ///
-    /// # Errors
-    /// Where the kernel refuses a rule that it took before, or misses one that it had.
     pub fn load(&mut self, wanted: &[RuleId]) -> Result<(), TreatmentError> {
         let same = self.loaded.iter().zip(wanted).take_while(|(a, b)| a == b).count();
         // One by one: after an error, too, it is known what is loaded.

@@ -26,9 +26,6 @@ const PAIRS: usize = 10;
 
 /// Adds what matching takes to the rules, as many as can be measured; not to those that make no records of
 /// system calls.
-///
-/// # Errors
-/// As [`Rig::records_of`].
 pub fn measure_matches(
     session: &mut RulesSession,
     rules: &mut [MeasuredRule],
@@ -63,9 +60,6 @@ pub fn measure_matches(
 }
 
 /// Measures the cost of this rule when it matches this operation.
-///
-/// # Errors
-/// As [`Rig::records_of`].
 fn measure_match(
     rig: &mut Rig,
     rule: RuleId,

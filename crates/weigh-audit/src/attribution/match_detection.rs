@@ -17,9 +17,6 @@ use weigh_treatment::audit::BASELINE_LOGINUID;
 /// The operations that each of these rules makes records of, when it is the only one loaded: more records
 /// than the rules of the host alone make. One that exempts is not tried: it makes none, and may keep those
 /// away by which the prober is known to be audited.
-///
-/// # Errors
-/// [`TreatmentError::NotInForce`] where the prober is not audited.
 pub fn detect_matches(
     rig: &mut Rig,
     rules: &[RuleId],
@@ -59,9 +56,6 @@ pub fn makes_records(rule: &Decoded) -> bool {
 
 /// A non-matching clone of each rule that matches an operation: it evaluates all that the rule does, and
 /// makes no record.
-///
-/// # Errors
-/// Where a rule has no room for one more condition, or the kernel refuses a clone.
 pub fn non_matching_clones(
     session: &mut RulesSession,
     matches: &BTreeMap<RuleId, Vec<Operation>>,

@@ -111,9 +111,6 @@ pub struct RuleMeasurements {
 impl RuleMeasurements {
     /// Unwraps the result of one more measurement. A failure goes into the report, and does not
     /// affect known results.
-    ///
-    /// # Errors
-    /// Only [`TreatmentError::Interrupted`].
     pub fn missing<T>(
         &mut self,
         what: &str,

@@ -249,9 +249,6 @@ fn prove(session: &mut RulesSession) -> Result<(), TreatmentError> {
 }
 
 /// Measures the parts that may be missing if they fail, or if the user loses patience.
-///
-/// # Errors
-/// Only [`TreatmentError::Interrupted`].
 fn finish(
     session: &mut RulesSession,
     context: &ApplyContext,

@@ -32,9 +32,6 @@ const NEAR_SHARE: f64 = 0.03;
 
 /// The rules that are least like their classes, at most as many as are confirmed besides. What was
 /// not reached within the time is taken for what its class is.
-///
-/// # Errors
-/// As [`CostMeter::measure_with`].
 pub fn screen(
     meter: &mut impl CostMeter,
     question: &Question,

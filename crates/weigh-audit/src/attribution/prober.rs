@@ -30,9 +30,6 @@ pub struct Prober {
 
 impl Prober {
     /// Starts one, which is born under the login uid that the set-up names.
-    ///
-    /// # Errors
-    /// Where the login uid cannot be set, or its directory not be used.
     pub fn start(setup: &ProberSetup, interrupted: &AtomicBool) -> Result<Prober, TreatmentError> {
         let mut helper = Helper::start(own_program::command(SUBCOMMAND)).map_err(system)?;
         helper.lines.send(setup).map_err(system)?;
@@ -45,9 +42,6 @@ impl Prober {
     }
 
     /// Nanoseconds, or instructions, of each batch.
-    ///
-    /// # Errors
-    /// Where an operation fails, or the user gave up.
     pub fn measure(
         &mut self,
         batches: &[OperationBatch],
@@ -57,9 +51,6 @@ impl Prober {
     }
 
     /// Opens the canary.
-    ///
-    /// # Errors
-    /// As [`Prober::measure`].
     pub fn open_canary(&mut self, interrupted: &AtomicBool) -> Result<(), TreatmentError> {
         self.order(&Order::Canary, 0, interrupted).map(drop)
     }
@@ -95,9 +86,6 @@ const OPERATIONS: u64 = 16;
 
 /// The system calls of one `exec`, of the parent and of the child, by number: calls of one operation on
 /// average. They are counted of a prober that does just that, as a C library adds a hundred of its own.
-///
-/// # Errors
-/// Where the prober cannot be traced.
 pub fn count_exec_calls(context: &ApplyContext) -> io::Result<BTreeMap<u64, f64>> {
     let more = calls_of_prober(context, 2 * OPERATIONS)?;
     let few = calls_of_prober(context, OPERATIONS)?;

@@ -66,9 +66,6 @@ pub enum Reply {
 }
 
 /// Runs the prober on stdin and stdout until end of input.
-///
-/// # Errors
-/// Where stdin or stdout fail.
 pub fn run() -> io::Result<()> {
     let mut requests = io::stdin().lock();
     let mut line = String::new();

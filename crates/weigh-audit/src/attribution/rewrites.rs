@@ -24,9 +24,6 @@ const SHARE: f64 = 0.06;
 const MOST: [usize; 2] = [4, 2];
 
 /// Measures the most promising proposals and adds them to what was measured; also what could not be.
-///
-/// # Errors
-/// [`TreatmentError::Interrupted`] alone.
 pub fn measure_rewrites(
     session: &mut RulesSession,
     context: &ApplyContext,

@@ -64,18 +64,12 @@ impl CostMeter for Rig<'_> {
 
 impl Rig<'_> {
     /// Reads the kernel's list back.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`]
     pub fn verify(&mut self) -> Result<(), TreatmentError> {
         self.last_verified = Instant::now();
         self.rules.verify()
     }
 
     /// How many operations make a batch, from what they take now.
-    ///
-    /// # Errors
-    /// As [`Prober::measure`].
     pub fn calibrate(&mut self) -> Result<(), TreatmentError> {
         let interrupted = self.interrupted;
         let clock = &mut self.of(CostUnit::Nanoseconds).audited;
@@ -98,9 +92,6 @@ impl Rig<'_> {
     }
 
     /// Operations by an audited prober, with what is loaded now: cost per operation.
-    ///
-    /// # Errors
-    /// As [`Prober::measure`].
     pub fn measure_audited(
         &mut self,
         operations: &[Operation],
@@ -111,9 +102,6 @@ impl Rig<'_> {
     }
 
     /// Measures an exempt prober.
-    ///
-    /// # Errors
-    /// As [`Prober::measure`].
     pub fn measure_exempt(
         &mut self,
         operations: &[Operation],
@@ -132,9 +120,6 @@ impl Rig<'_> {
 
     /// The records of what the audited prober does between two openings of the canary, and what that
     /// took by the clock.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] where the prober was not audited.
     pub fn records_of(
         &mut self,
         batches: &[OperationBatch],
@@ -158,9 +143,6 @@ impl Rig<'_> {
     }
 
     /// Checks that the exempt probers are exempt.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] if a prober is not exempt.
     pub fn prove_clean(&mut self) -> Result<(), TreatmentError> {
         for probers in [Some(&mut self.probers), self.timed.as_mut()].into_iter().flatten() {
             probers.exempt.open_canary(self.interrupted)?;

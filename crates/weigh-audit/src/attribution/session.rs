@@ -135,9 +135,6 @@ impl<'a> RulesSession<'a> {
 
     /// Loads rules of ours once, so that the journal has them as the kernel lists them; in that form they
     /// are admitted, in the order of its lists. None may be loaded already.
-    ///
-    /// # Errors
-    /// Where the kernel refuses one.
     pub fn admit(&mut self, rules: &[Rule]) -> Result<Vec<RuleId>, TreatmentError> {
         self.rig.rules.load(&[])?;
         self.snapshot.added = None;
@@ -155,9 +152,6 @@ impl<'a> RulesSession<'a> {
     }
 
     /// Admits lines that people write, and returns the outcome of each line.
-    ///
-    /// # Errors
-    /// A line does not load, `auditctl` does not run, or the journal cannot be written.
     pub fn admit_lines(
         &mut self,
         context: &ApplyContext,
@@ -185,9 +179,6 @@ impl<'a> RulesSession<'a> {
     }
 
     /// Switches auditing back and ends the sink; the guard does the rest.
-    ///
-    /// # Errors
-    /// Where the kernel does not take it.
     pub fn end(mut self) -> Result<(), TreatmentError> {
         let client = self.rig.rules.client();
         let untouched = self.snapshot.check_host(client);

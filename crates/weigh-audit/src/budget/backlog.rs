@@ -30,9 +30,6 @@ pub fn usual_burst(per_operation: &PerOperation) -> u64 {
 
 /// Searches. The settings are changed, and are the treatment's to put back; none of its own proofs
 /// may follow.
-///
-/// # Errors
-/// Where the workload fails, or auditing is not in force.
 pub fn search(
     treated: &mut Treated,
     work: &Work,
@@ -158,9 +155,6 @@ fn attempt(
 }
 
 /// Waits until no record waits.
-///
-/// # Errors
-/// Where the receiver does not take them.
 pub fn drained(treated: &mut Treated) -> Result<Status, Stop> {
     let deadline = Instant::now() + DRAIN_LIMIT;
     loop {

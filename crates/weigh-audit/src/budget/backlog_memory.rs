@@ -25,9 +25,6 @@ const STEPS: u64 = 1_000_000;
 /// Bytes of kernel memory that one queued record takes: the slope of the kernel's unreclaimable slab over
 /// the number of records in the backlog, by least squares, while a load fills it. `None` where it was never
 /// more than half full. Changes the settings, as [`super::backlog::search`] does.
-///
-/// # Errors
-/// Where the load fails, or auditing is not in force.
 pub fn bytes_per_record(treated: &mut Treated) -> Result<Option<f64>, Stop> {
     let pace = Pace { file: paced_file(treated)?, steps: STEPS, seconds: SECONDS };
     drained(treated)?;

@@ -14,9 +14,6 @@ const MOST_BYTES: u64 = 8 << 20;
 
 /// Compresses the log below the scratch directory as logrotate does, at gzip's default level. `None`
 /// where the log is somebody else's, or nothing is in it.
-///
-/// # Errors
-/// Where it cannot be read.
 pub fn compress_log(scratch: &Path) -> io::Result<Option<Compressed>> {
     let Some(log) = find_log(scratch)? else { return Ok(None) };
     let mut file = File::open(log)?;

@@ -30,9 +30,6 @@ const SECONDS: f64 = 4.0;
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// Checks that a full disk can be tried on this host.
-///
-/// # Errors
-/// Returns a sentence with the missing part or the obstacle.
 pub fn check() -> Result<(), String> {
     find_auditd().map_err(|problem| format!("--disk-full: {problem}"))?;
     let status = Client::open().and_then(|mut client| client.status());
@@ -48,9 +45,6 @@ pub fn check() -> Result<(), String> {
 }
 
 /// Tries each policy with the real auditd on a small file system.
-///
-/// # Errors
-/// Where there is no auditd, or no file system can be mounted.
 pub fn policies(
     context: ApplyContext,
     treatment: &str,

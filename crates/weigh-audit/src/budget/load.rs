@@ -22,9 +22,6 @@ const TRIAL_SECONDS: f64 = 0.1;
 const MORE_ROUNDS: usize = 2;
 
 /// Loads of as many records as the workload would make at multiples of a rate.
-///
-/// # Errors
-/// Where auditing is not in force.
 pub fn loads(
     treated: &mut Treated,
     per_operation: &PerOperation,
@@ -71,9 +68,6 @@ fn contradicting(loads: &[Load]) -> Range<usize> {
 
 /// A file whose opening is audited whatever the rules are. The rule that watches the canary watches its
 /// inode, whatever it is opened as; and what is opened under another name is no canary.
-///
-/// # Errors
-/// Where it cannot be made.
 pub fn paced_file(treated: &Treated) -> Result<PathBuf, Stop> {
     let file = treated.context().place.scratch.join("paced");
     let _ = fs::remove_file(&file); // of an earlier canary
@@ -110,9 +104,6 @@ fn load(
 
 /// Records of a step, from two launches that differ in their steps alone: what the start makes, and the
 /// sleeping, cancels out.
-///
-/// # Errors
-/// Where auditing is not in force, or the records cannot be counted.
 pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
     let file = paced_file(treated)?;
     let mut trial = |steps| -> Result<(f64, f64), Stop> {
@@ -131,9 +122,6 @@ pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
 }
 
 /// Parses the output of the load.
-///
-/// # Errors
-/// Returns the load's own message if it failed.
 pub fn read(launched: &Launched) -> Result<Paced, Stop> {
     serde_json::from_str(launched.stdout.trim())
         .map_err(|_| Stop::Failed(format!("the load failed: {}", reason(launched))))

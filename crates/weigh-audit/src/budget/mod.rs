@@ -64,9 +64,6 @@ pub struct BudgetOutcome {
 }
 
 /// Measures a budget. `announce` is told what is being done.
-///
-/// # Errors
-/// A sentence, where there is no result at all.
 pub fn execute(
     request: &BudgetRequest,
     interrupted: &Arc<AtomicBool>,

@@ -88,9 +88,6 @@ fn text_of_message(datagram: &[u8]) -> String {
 
 impl SmallDisk {
     /// Makes it below a scratch directory. This process stays in its own mount namespace.
-    ///
-    /// # Errors
-    /// A sentence that says what is not permitted here.
     pub fn mount(scratch: &Path) -> Result<SmallDisk, String> {
         let say = |what: &str, error: io::Error| {
             format!("cannot make a small file system: {what}: {error}")
@@ -118,9 +115,6 @@ impl SmallDisk {
     }
 
     /// Takes the log away, so that there is room again.
-    ///
-    /// # Errors
-    /// As `unlink(2)`.
     pub fn clear(&self) -> io::Result<()> {
         for log in self.logs()? {
             fs::remove_file(log)?;
@@ -130,9 +124,6 @@ impl SmallDisk {
     }
 
     /// The files of the log.
-    ///
-    /// # Errors
-    /// As `readdir(3)`.
     pub fn logs(&self) -> io::Result<Vec<PathBuf>> {
         let mut logs = Vec::new();
         for entry in fs::read_dir(&self.directory)? {

@@ -32,9 +32,6 @@ pub enum Subject {
 
 impl Subject {
     /// Finds the workload or command of that name.
-    ///
-    /// # Errors
-    /// Returns a sentence if the name is unknown, or is a suite of several workloads.
     pub fn resolve(&self, executable: &Executable) -> Result<Work, String> {
         match self {
             Subject::Command(argv) => {
@@ -73,9 +70,6 @@ pub fn operation(work: &Work) -> &'static str {
 }
 
 /// Launches samples with auditing proved, and tells what an operation makes.
-///
-/// # Errors
-/// Where the workload fails or the proof does.
 pub fn measure(treated: &mut Treated, work: &Work) -> Result<PerOperation, Stop> {
     let startup = match work.startup_job(treated.context().place) {
         Some(job) => {
@@ -134,9 +128,6 @@ fn job(treated: &Treated, work: &Work) -> Result<Job, Stop> {
 }
 
 /// Launches so many operations as fast as they come: in one process, of a command one run after the other.
-///
-/// # Errors
-/// Where the workload fails.
 pub fn burst(treated: &mut Treated, work: &Work, operations: u64) -> Result<(), Stop> {
     let (job, launches) = match work {
         Work::Builtin { workload, copies, .. } => {

@@ -49,9 +49,6 @@ impl<'a> Treated<'a> {
     }
 
     /// Launches a job, and proves that it was audited and nobody interfered.
-    ///
-    /// # Errors
-    /// Where that proof fails.
     pub fn launch_proved(&mut self, job: &Job) -> Result<(Launched, Evidence), Stop> {
         let Proved { launched, evidence, .. } = self.arms.launch(ARM, ARM, job)?;
         Ok((launched, evidence))
@@ -77,17 +74,11 @@ impl<'a> Treated<'a> {
     }
 
     /// Launches a job without that, for when we change the settings ourselves.
-    ///
-    /// # Errors
-    /// Where it cannot be launched.
     pub fn launch(&mut self, job: &Job) -> Result<Launched, Stop> {
         Ok(self.arms.launch_unproved(ARM, job)?)
     }
 
     /// The kernel's audit status now.
-    ///
-    /// # Errors
-    /// Where the kernel does not tell it, or auditing is off.
     pub fn status(&mut self) -> Result<Status, Stop> {
         let status = self.client.status().map_err(needs)?;
         match status.enabled {
@@ -97,9 +88,6 @@ impl<'a> Treated<'a> {
     }
 
     /// The file whose opening is audited whatever the rules are.
-    ///
-    /// # Errors
-    /// The treatment has none.
     pub fn canary(&self) -> Result<&Path, Stop> {
         let missing = || Stop::Failed("this treatment produces no audit records".into());
         self.arms.setup(ARM).get::<Canary>().map(|canary| &*canary.file).ok_or_else(missing)
@@ -110,9 +98,6 @@ impl<'a> Treated<'a> {
     }
 
     /// Takes the treatment back.
-    ///
-    /// # Errors
-    /// What is left, and how to undo it.
     pub fn take_down(self, guard: &mut Guard) -> Result<(), Stop> {
         self.arms.lower(guard).map_err(Stop::Failed)
     }

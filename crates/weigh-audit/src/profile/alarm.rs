@@ -19,9 +19,6 @@ pub struct Alarm<'a> {
 
 impl<'a> Alarm<'a> {
     /// Starts; it is due after this time, or when the flag is set.
-    ///
-    /// # Errors
-    /// Where there can be no handler of the signal, or no thread.
     pub fn start(after: Duration, interrupted: &'a AtomicBool) -> io::Result<Alarm<'a>> {
         extern "C" fn nothing(_: libc::c_int) {}
         // SAFETY: all zeros are a valid `sigaction`; the handler does nothing at all. Without SA_RESTART,

@@ -10,9 +10,6 @@ use weigh_model::profile::SyscallProfile;
 const LONGEST_FILE: u64 = 16 << 20;
 
 /// Reads a file of [`write()`], or a summary of `strace -c` or `perf trace -s`.
-///
-/// # Errors
-/// A sentence with the file, and what is wrong with it.
 pub fn read(path: &Path) -> Result<SyscallProfile, String> {
     let bytes = user_file::read(path, LONGEST_FILE)
         .map_err(|error| format!("cannot read the profile {}: {error}", path.display()))?;
@@ -20,9 +17,6 @@ pub fn read(path: &Path) -> Result<SyscallProfile, String> {
 }
 
 /// Writes it to a file.
-///
-/// # Errors
-/// A sentence with the file.
 pub fn write(profile: &SyscallProfile, path: &Path) -> Result<(), String> {
     let problem = |error: io::Error| format!("cannot write {}: {error}", path.display());
     let text = profile.json().map_err(|error| problem(error.into()))?;

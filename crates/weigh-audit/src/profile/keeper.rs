@@ -24,9 +24,6 @@ pub enum Ended {
 
 /// Forks. The child goes on with `None`, and is told by SIGTERM when its parent was killed; the parent
 /// returns when the child and all that it started have ended. For processes of a single thread.
-///
-/// # Errors
-/// As `fork(2)`.
 pub fn fork(interrupted: &AtomicBool) -> io::Result<Option<Ended>> {
     orphans::adopt()?;
     let parent = getpid();

@@ -40,17 +40,11 @@ pub(super) fn note(counts: &mut Counts, process: pid_t, status: c_int) -> io::Re
 
 /// Runs `command` to its end and counts its system calls, from just after its execution, with those
 /// of all processes and threads that it starts, for as long as they live.
-///
-/// # Errors
-/// Where it cannot be executed, or this process may not trace it.
 pub fn count(command: &mut Command) -> io::Result<Counts> {
     count_and_tell(command, |_| {})
 }
 
 /// Counts as [`count`] does, and passes on the process ID as soon as the process exists.
-///
-/// # Errors
-/// As [`count`].
 pub(super) fn count_and_tell(
     command: &mut Command,
     tell: impl FnOnce(pid_t),

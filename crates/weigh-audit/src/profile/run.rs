@@ -43,9 +43,6 @@ pub struct CommandRun {
 
 impl ProfiledCommand<'_> {
     /// Runs the command as it is, until all processes that it started have ended.
-    ///
-    /// # Errors
-    /// Where it cannot be executed.
     pub fn run(&self) -> io::Result<CommandRun> {
         self.measure(|command, tell| {
             let child = command.spawn()?;
@@ -57,9 +54,6 @@ impl ProfiledCommand<'_> {
 
     /// Runs the command until it itself has ended, and then ends what it left running, as `weigh compare`
     /// does with what is run before a launch.
-    ///
-    /// # Errors
-    /// Where it cannot be executed.
     pub fn run_alone(&self) -> io::Result<CommandRun> {
         self.measure(|command, tell| {
             let child = command.spawn()?;
@@ -72,9 +66,6 @@ impl ProfiledCommand<'_> {
     }
 
     /// Runs the command as [`Self::run`] does, and counts its system calls.
-    ///
-    /// # Errors
-    /// The command cannot be executed or traced.
     pub fn count(&self) -> io::Result<CommandRun> {
         self.measure(|command, tell| ptrace::count_and_tell(command, tell))
     }

@@ -21,9 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const EVENT_STOP: c_int = 128;
 
 /// Counts until the alarm is due, or all processes have ended.
-///
-/// # Errors
-/// Where a process is not there, or this one may not trace it.
 pub fn count(root: pid_t, alarm: &Alarm) -> io::Result<Counts> {
     let mut seized = Seized { root, tasks: BTreeSet::new(), counts: Counts::default() };
     let done = seized.attach().and_then(|()| seized.run(alarm));

@@ -13,9 +13,6 @@ use weigh_model::profile::runs::{Counts, Period};
 const LOOK_UP: Duration = Duration::from_millis(20);
 
 /// Watches a process with all that it started and starts, as they are.
-///
-/// # Errors
-/// Where it is not there.
 pub fn plain(root: i32, time: Duration, interrupted: &AtomicBool) -> io::Result<Period> {
     let (before, started) = (of_tree(root), Instant::now());
     while started.elapsed() < time && !interrupted.load(Ordering::Relaxed) {
@@ -28,9 +25,6 @@ pub fn plain(root: i32, time: Duration, interrupted: &AtomicBool) -> io::Result<
 }
 
 /// Watches processes with their system calls counted, and then lets them go.
-///
-/// # Errors
-/// The process does not exist, or may not be traced.
 pub fn counted(
     root: i32,
     time: Duration,

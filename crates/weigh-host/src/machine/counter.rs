@@ -33,9 +33,6 @@ impl Counter {
     }
 
     /// One of what the program itself executes, which more users may count.
-    ///
-    /// # Errors
-    /// As [`Counter::of_kernel`].
     pub fn of_user() -> io::Result<Counter> {
         Counter::open(EXCLUDE_KERNEL)
     }

@@ -102,9 +102,6 @@ fn read_kinds(share: &mut CpuShare, root: &Path) -> Result<(), String> {
 }
 
 /// The CPUs of a machine whose CPUs are not equally fast, by kind, the fastest first; empty where they are.
-///
-/// # Errors
-/// A phrase with the file that cannot be read.
 pub fn kinds(root: &Path) -> Result<Vec<Vec<usize>>, String> {
     let source = Source::new(root);
     let mut kinds = by_capacity(source)?;

@@ -25,9 +25,6 @@ const FILE: &str = "disks.json";
 const LONGEST_FILE: u64 = 1 << 20;
 
 /// Measures the device of a directory with a file there that is gone afterwards.
-///
-/// # Errors
-/// A sentence.
 pub fn measure(directory: &Path) -> Result<DiskSpeed, String> {
     let why = |error: io::Error| format!("{}: {error}", directory.display());
     let device = device_of(directory).map_err(why)?;
@@ -63,9 +60,6 @@ pub fn known(data_directory: &Path, directory: &Path) -> Option<DiskSpeed> {
 }
 
 /// Keeps it for reports.
-///
-/// # Errors
-/// As `open(2)` and `write(2)`.
 pub fn keep(found: &DiskSpeed, data_directory: &Path) -> io::Result<()> {
     let mut all = all(data_directory);
     all.insert(found.device.clone(), found.clone());

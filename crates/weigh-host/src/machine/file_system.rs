@@ -23,9 +23,6 @@ pub fn file_system(directory: &Path) -> String {
 
 /// How many errors ext4 has counted on the device of this directory; `None` of other file systems, and of
 /// kernels that do not count them.
-///
-/// # Errors
-/// As `stat(2)` and `read(2)`.
 pub fn ext4_errors(directory: &Path) -> io::Result<Option<u64>> {
     let device = fs::metadata(directory)?.dev();
     let link = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));

@@ -36,9 +36,6 @@ pub struct Setting {
 
 impl Setting {
     /// Reads the current value; in a list of words the word in brackets, which is in force.
-    ///
-    /// # Errors
-    /// As `read(2)`.
     pub fn read(&self) -> io::Result<String> {
         let text = fs::read_to_string(&self.file)?;
         let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
@@ -106,9 +103,6 @@ pub fn policies(root: &Path) -> Vec<String> {
 }
 
 /// The governor of every policy, as it is to be.
-///
-/// # Errors
-/// A sentence, where one of them does not know such a governor.
 pub fn governors(root: &Path, wanted: &str) -> Result<Vec<Setting>, String> {
     let source = Source::new(root);
     let of_policy = |policy: String| {

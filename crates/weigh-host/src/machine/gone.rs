@@ -15,9 +15,6 @@ pub const GROUP_FILES: [u32; 2] = [0x0027_e0eb, 0x6367_7270];
 
 /// Checks that the kernel has nothing of this path: the nearest directory above that exists is held, is of
 /// one of these kinds of file system, and does not have the next name.
-///
-/// # Errors
-/// Where something is there, or another file system, which cannot tell.
 pub fn check_gone(path: &Path, kinds: &[u32]) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     for above in path.ancestors().skip(1) {

@@ -59,9 +59,6 @@ impl Hierarchies {
     }
 
     /// Where a group can be made that has this controller.
-    ///
-    /// # Errors
-    /// A sentence that says what is missing.
     pub fn place_for(&self, controller: &str) -> Result<GroupPlace, String> {
         let version_2 = self.all.iter().find(|hierarchy| hierarchy.controllers.is_empty());
         if let Some(parent) = version_2.and_then(|found| found.passes_on(controller)) {

@@ -55,17 +55,11 @@ fn parse(stat: &str) -> Option<(&str, ProcessLife)> {
 }
 
 /// When a living process was started, in clock ticks since boot; `None` for one that has ended.
-///
-/// # Errors
-/// As [`process_life`].
 pub fn process_start(pid: u32) -> io::Result<Option<i64>> {
     Ok(process_life(pid)?.map(|life| life.start))
 }
 
 /// All processes that live now.
-///
-/// # Errors
-/// As [`process_life`], and where there is no `/proc`.
 pub fn processes() -> io::Result<Vec<(u32, ProcessLife)>> {
     let mut found = Vec::new();
     let mut has_self = false;

@@ -40,9 +40,6 @@ impl<'a> Source<'a> {
     }
 
     /// The file's text as [`Source::text`], `None` where there is no such file.
-    ///
-    /// # Errors
-    /// A phrase with the file, where it cannot be read.
     pub(super) fn text_if_any(self, file: &str) -> Result<Option<String>, String> {
         match user_file::read_text(&self.path(file), MOST_BYTES) {
             Ok(text) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),

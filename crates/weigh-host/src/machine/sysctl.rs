@@ -65,9 +65,6 @@ const EITHER_OR: [[&str; 2]; 3] = [
 ];
 
 /// The file of a setting as sysctl(8) names it: with dots, or with slashes where a part has dots itself.
-///
-/// # Errors
-/// A sentence, where it is no such name, or one that is not to be changed.
 pub fn file_of(key: &str) -> Result<String, String> {
     let path = if key.contains('/') { key.to_owned() } else { key.replace('.', "/") };
     let is_part = |part: &str| {
@@ -90,9 +87,6 @@ pub fn is_known(file: &str, was: &str) -> bool {
 }
 
 /// Checks that writing `was` to a setting restores it.
-///
-/// # Errors
-/// A sentence that says why not.
 pub fn can_be_put_back(file: &Path, was: &str) -> Result<(), String> {
     let is_plain = |c: char| c == '\t' || (' '..='~').contains(&c);
     if was.is_empty() || was.len() > 4000 || !was.chars().all(is_plain) {

@@ -58,17 +58,11 @@ pub struct Guard {
 impl Guard {
     /// Opens a journal of what `undoings` can undo, and starts the guard. Both hold the claims on what exists
     /// once per kernel.
-    ///
-    /// # Errors
-    /// Where the state directory cannot be written to, or nobody could tell later that this boot is over.
     pub fn arm(claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
         Guard::arm_below(Path::new("/"), claims, undoings)
     }
 
     /// Opens a journal and starts the guard, for settings below `root`.
-    ///
-    /// # Errors
-    /// As [`Guard::arm`].
     pub fn arm_below(root: &Path, claims: Vec<Claim>, undoings: Vec<Undoing>) -> io::Result<Guard> {
         // Before the first child is started: existing children count as those of the calling shell.
         orphans::adopt()?;
@@ -129,9 +123,6 @@ impl Guard {
     }
 
     /// Makes a private directory under `TMPDIR` that goes when the experiment does.
-    ///
-    /// # Errors
-    /// Where it cannot be created or journalled, or others could replace it.
     pub fn scratch_directory(&mut self) -> io::Result<PathBuf> {
         let cannot_create = |error: io::Error| {
             let place = std::env::temp_dir();
@@ -190,9 +181,6 @@ impl Guard {
     }
 
     /// Strikes out what was undone by other means.
-    ///
-    /// # Errors
-    /// A sentence, where the journal cannot be written.
     pub fn strike_out(&mut self, kind: &str, instance: &str) -> Result<(), String> {
         let Some(index) = self.position(kind, instance) else { return Ok(()) };
         self.journal.entries.remove(index);
@@ -232,9 +220,6 @@ impl Guard {
 /// Runs the guard process: waits for the end of stdin, then undoes the journal unless stdin held `done`.
 ///
 /// Arguments: path of the journal, root of the settings, path of the shared copy of the journal.
-///
-/// # Errors
-/// A sentence that says what is left.
 pub fn run(
     mut arguments: impl Iterator<Item = OsString>,
     undoings: &[Undoing],

@@ -93,9 +93,6 @@ impl JournalPlace<'_> {
 }
 
 /// Undoes a journal of an experiment that is dead.
-///
-/// # Errors
-/// A sentence that says what is left.
 pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
     let path = place.directory.path(place.name);
     let say = |error: io::Error| format!("{}: {error}", path.display());
@@ -138,9 +135,6 @@ pub fn undo_journal(place: &JournalPlace) -> Result<(), String> {
 }
 
 /// Undoes all entries, and removes the journal; those that cannot be undone stay.
-///
-/// # Errors
-/// A sentence for each that stays.
 pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), String> {
     let mut stopped = Ok(());
     // A reboot undoes what was changed in the kernel. What stands there now is not ours to undo.
@@ -184,9 +178,6 @@ fn is_of_another_boot(written: &str, now: io::Result<String>) -> bool {
 }
 
 /// Undoes one entry of the journal of this process.
-///
-/// # Errors
-/// A sentence that says what is left.
 pub fn undo(place: &JournalPlace, entry: &JournalEntry, pid: u32) -> Result<(), String> {
     match place.undoing(&entry.kind) {
         Some(undoing) => {

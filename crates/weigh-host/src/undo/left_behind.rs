@@ -30,9 +30,6 @@ pub struct LeftBehind {
 /// Undoes every journal that was left behind: those whose experiment no longer runs. It looks in our own
 /// state directory, and as root in those of all who have claimed something of the kernel since it booted.
 /// `root` is that of the settings.
-///
-/// # Errors
-/// Where a state directory cannot be read.
 pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> Result<LeftBehind, String> {
     let own = own_state_dir()?;
     let mut found = LeftBehind { searched: Vec::new(), restored: Vec::new() };
@@ -115,9 +112,6 @@ fn restore_one(
 
 /// Puts back what weighs that died had changed in the system below `root`, before another changes anything or
 /// takes what was changed for how the machine is; tells of it.
-///
-/// # Errors
-/// A sentence that says what is left.
 pub fn put_back_what_was_left(
     root: &Path,
     undoings: &[Undoing],
@@ -130,9 +124,6 @@ pub fn put_back_what_was_left(
 
 /// Undoes the changes of dead experiments that had these claims before us, in any state directory.
 /// The present holder of a claim knows that the last claimant is dead, with its guard.
-///
-/// # Errors
-/// A sentence that says what is left.
 pub fn put_back_what_was_claimed(
     claims: &[Claim],
     undoings: &[Undoing],

@@ -24,9 +24,6 @@ pub fn undoing() -> Undoing {
 }
 
 /// Makes it, where the administrator has none, until the guard removes it.
-///
-/// # Errors
-/// A sentence, where it cannot be journalled or made.
 pub fn forbid(guard: &mut Guard) -> Result<(), String> {
     if fs::exists(FILE).map_err(|error| format!("{FILE}: {error}"))? {
         return Ok(());

@@ -47,9 +47,6 @@ impl Refused {
 /// repeatedly gets a sentence that names the holder.
 ///
 /// Nothing is held and nothing is changed meanwhile, so a signal ends this process as it would end any other.
-///
-/// # Errors
-/// A sentence that says who holds it.
 pub fn take<T>(
     longest: Option<Duration>,
     announce: &mut dyn FnMut(&str),
@@ -97,9 +94,6 @@ pub struct Holder {
 
 impl Holder {
     /// This process.
-    ///
-    /// # Errors
-    /// As [`process_start`].
     pub fn this() -> io::Result<Holder> {
         let pid = std::process::id();
         Ok(Holder { pid, start: process_start(pid)? })

@@ -78,9 +78,6 @@ impl CurrentCommand {
     }
 
     /// The journal was written just now: from now on it has to stay the same file.
-    ///
-    /// # Errors
-    /// As `stat(2)`.
     pub fn know_journal(&self) -> io::Result<()> {
         self.known.set(Some(self.directory.identity(&self.journal)?));
         Ok(())
@@ -88,9 +85,6 @@ impl CurrentCommand {
 
     /// Checks that the guard lives and finds the journal. Without them, changes would stay when we
     /// die.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn check_undoing(&self) -> io::Result<()> {
         self.check_guard()?;
         let Some(known) = self.known.get() else { return Ok(()) };
@@ -139,9 +133,6 @@ impl CurrentCommand {
 
     /// File and mark for a command that a launcher starts; the command writes its [`NotedCommand`] there
     /// itself.
-    ///
-    /// # Errors
-    /// Where the kernel gives no random number.
     pub fn note_place(&self) -> io::Result<(PathBuf, String)> {
         Ok((self.directory.path(&self.name), mark()?))
     }

@@ -28,25 +28,16 @@ pub fn undoing() -> Undoing {
 
 /// Where private directories may be made: `TMPDIR`, where nobody else can replace what we make in it. What is
 /// unpacked there is executed.
-///
-/// # Errors
-/// With a sentence that says who could.
 pub fn place() -> io::Result<PathBuf> {
     trusted(&std::env::temp_dir())
 }
 
 /// A name that nobody can guess, for the directory of this process.
-///
-/// # Errors
-/// Where the kernel gives no random numbers.
 pub fn name(pid: u32) -> io::Result<String> {
     Ok(format!("weigh-{pid}-{:016x}", chance::number()?))
 }
 
 /// Makes it, where nothing has its name yet.
-///
-/// # Errors
-/// As `mkdir(2)`.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(directory)
 }
@@ -67,9 +58,6 @@ pub fn is_below(path: &Path, pid: u32) -> bool {
 
 /// Removes the directory that a journal of this process names, if it is one of ours, and no link in it is
 /// followed.
-///
-/// # Errors
-/// A sentence that says what is left and why.
 pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
     let path: PathBuf = serde_json::from_value(state.clone())
         .map_err(|error| format!("the journal's scratch directory is damaged: {error}"))?;

@@ -26,9 +26,6 @@ pub struct Changed {
 
 impl Changed {
     /// Changes what [`crate::machine::fix::plan`] finds below `root`, all of it or nothing.
-    ///
-    /// # Errors
-    /// A sentence, where a setting cannot be changed or another `weigh` is at it.
     pub fn apply(settings: &[Setting], root: &Path) -> Result<Changed, String> {
         let claims = vec![claim_cpus(root).map_err(Refused::without_waiting)?];
         let mut guard =
@@ -52,9 +49,6 @@ impl Changed {
 }
 
 /// Changes settings, all of them or nothing, until the guard undoes its entry for this instance of them.
-///
-/// # Errors
-/// A sentence, where one cannot be changed or journalled.
 pub fn change(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result<(), String> {
     write_down(settings, instance, guard)?;
     for setting in settings {
@@ -66,18 +60,12 @@ pub fn change(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result
 }
 
 /// Has the guard put settings back when we are gone; they are not changed yet.
-///
-/// # Errors
-/// A sentence, where they cannot be journalled.
 pub fn write_down(settings: &[Setting], instance: &str, guard: &mut Guard) -> Result<(), String> {
     let state = serde_json::to_value(settings).map_err(|error| error.to_string())?;
     guard.write_down(SETTINGS, instance, state).map_err(|error| error.to_string())
 }
 
 /// Undoes the journal's entry, the last first: of the settings that weigh changes, and nothing else.
-///
-/// # Errors
-/// A sentence for each setting that could not be put back.
 pub fn undo(state: &Value, root: &Path) -> Result<(), String> {
     let settings: Vec<Setting> = serde_json::from_value(state.clone())
         .map_err(|error| format!("the journal's settings are damaged: {error}"))?;

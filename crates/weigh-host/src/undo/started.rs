@@ -37,9 +37,6 @@ struct Started {
 }
 
 /// Has the guard end this process when we are gone.
-///
-/// # Errors
-/// A sentence, where it has ended already, or the journal cannot be written.
 pub fn write_down(guard: &mut Guard, pid: u32) -> Result<(), String> {
     let start = process_start(pid).map_err(|error| error.to_string())?;
     let start = start.ok_or_else(|| format!("process {pid} has ended already"))?;
@@ -49,18 +46,12 @@ pub fn write_down(guard: &mut Guard, pid: u32) -> Result<(), String> {
 }
 
 /// Strikes a process that was ended out of the journal.
-///
-/// # Errors
-/// A sentence, where it still lives and cannot be ended.
 pub fn forget(guard: &mut Guard, pid: u32) -> Result<(), String> {
     guard.undo(STARTED, &pid.to_string())
 }
 
 /// Ends the process of the journal's entry, where it still lives: SIGTERM, and SIGKILL if that does not
 /// help. Only one that was started with a configuration in the directory of that experiment is ended.
-///
-/// # Errors
-/// A sentence that says how to end it.
 pub fn undo(state: &Value, owner_pid: u32) -> Result<(), String> {
     const LIMITS: [(Signal, Duration); 2] =
         [(Signal::TERM, Duration::from_secs(10)), (Signal::KILL, Duration::from_secs(2))];

@@ -36,9 +36,6 @@ impl StateDir {
     /// `$XDG_STATE_HOME/weighbridge`, else `/var/lib/weighbridge` for root and
     /// `~/.local/state/weighbridge` for others; created for its owner only. Root takes the first only where
     /// nobody else can change what is in it (after `sudo -E` or `su` it may be another user's).
-    ///
-    /// # Errors
-    /// Where it cannot be created, or is not ours alone.
     pub fn open() -> io::Result<StateDir> {
         let wanted = env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty());
         let wanted = wanted.map(|home| PathBuf::from(home).join("weighbridge"));
@@ -107,17 +104,11 @@ impl StateDir {
     }
 
     /// A file to be locked; created where it is not there.
-    ///
-    /// # Errors
-    /// Where it is a link, another kind of file, or another user's.
     pub fn lock_file(&self, name: &str) -> io::Result<File> {
         lock_file(&self.directory, &self.path, name)
     }
 
     /// Reads a file.
-    ///
-    /// # Errors
-    /// If it is a link, another kind of file, another user's, or far too long.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&*self.directory, name, flags, Mode::empty())?;
@@ -131,9 +122,6 @@ impl StateDir {
     }
 
     /// Replaces a file in one step, and returns when it is on disk, with its name.
-    ///
-    /// # Errors
-    /// As `open(2)`, `write(2)`, `fsync(2)` and `rename(2)`.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = half_written(name);
         self.write(&new, bytes)?.sync_all()?;
@@ -147,9 +135,6 @@ impl StateDir {
 
     /// Replaces a file in one step, without waiting for the disk. It is for content that is useless
     /// after a reboot.
-    ///
-    /// # Errors
-    /// As `open(2)`, `write(2)` and `rename(2)`.
     pub fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = half_written(name);
         self.write(&new, bytes)?;
@@ -166,17 +151,11 @@ impl StateDir {
     }
 
     /// Removes a file.
-    ///
-    /// # Errors
-    /// As `unlink(2)`.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&*self.directory, name, AtFlags::empty())?)
     }
 
     /// Returns true if it has a file of this name, of any kind.
-    ///
-    /// # Errors
-    /// As `stat(2)`.
     pub fn has(&self, name: &str) -> io::Result<bool> {
         match statat(&*self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(false),
@@ -203,18 +182,12 @@ impl StateDir {
     }
 
     /// Which file others find by this name: its device and inode. The directory may have been moved away.
-    ///
-    /// # Errors
-    /// As `stat(2)`.
     pub fn identity(&self, name: &str) -> io::Result<(u64, u64)> {
         let found = fs::symlink_metadata(self.path(name))?;
         Ok((found.dev(), found.ino()))
     }
 
     /// The names of all journals.
-    ///
-    /// # Errors
-    /// As `readdir(3)`.
     pub fn journals(&self) -> io::Result<Vec<String>> {
         let mut names = self.names()?;
         names.retain(|name| pid_of(name).is_some());
@@ -222,9 +195,6 @@ impl StateDir {
     }
 
     /// The names of journals that were never whole: their processes made the lock, and changed nothing.
-    ///
-    /// # Errors
-    /// As `readdir(3)`.
     pub fn unfinished_journals(&self) -> io::Result<Vec<String>> {
         let names = self.names()?;
         let of_lock = |name: &String| name.strip_suffix(LOCK).map(|pid| format!("{pid}{JOURNAL}"));
@@ -268,9 +238,6 @@ fn half_written(file: &str) -> String {
 }
 
 /// A file in this directory to be locked: nothing in it is changed, and no link is followed.
-///
-/// # Errors
-/// As [`StateDir::lock_file`].
 pub(super) fn lock_file(directory: &OwnedFd, path: &Path, name: &str) -> io::Result<File> {
     let flags =
         OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -55,17 +55,11 @@ impl UserCommand {
     }
 
     /// Runs one that changes something, and takes any failure for one.
-    ///
-    /// # Errors
-    /// A sentence that says how it failed.
     pub fn change(&self, running: &CurrentCommand) -> Result<(), String> {
         self.run(CommandEffect::Changes(running))?
     }
 
     /// Runs one that undoes, and takes any failure for one.
-    ///
-    /// # Errors
-    /// A sentence that says how it failed.
     pub fn undo(&self, running: &CurrentCommand) -> Result<(), String> {
         self.run(CommandEffect::Undoes(running))?
     }
@@ -140,9 +134,6 @@ fn tail(output: File) -> String {
 }
 
 /// Has the guard run it when we are gone.
-///
-/// # Errors
-/// A sentence, where the journal cannot be written.
 pub fn write_down(undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
     let state = serde_json::to_value(undo).map_err(|error| error.to_string())?;
     let written = guard.write_down(UNDO_COMMAND, &undo.line, state);
@@ -150,9 +141,6 @@ pub fn write_down(undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
 }
 
 /// Strikes it out of the journal, once it is known that nothing is left to undo.
-///
-/// # Errors
-/// A sentence, where the journal cannot be written.
 pub fn strike_out(undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
     guard.strike_out(UNDO_COMMAND, &undo.line)
 }

@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 
 /// How often each system call was made, by such a summary; `None` where it is neither.
-///
-/// # Errors
-/// A phrase, where it is one of the two and cannot be what the tool wrote.
 pub fn parse(text: &str) -> Result<Option<BTreeMap<String, u64>>, String> {
     let lines: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect()).collect();

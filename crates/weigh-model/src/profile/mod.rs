@@ -41,9 +41,6 @@ pub struct SyscallProfile {
 
 impl SyscallProfile {
     /// Reads the document of [`SyscallProfile::json`], or a summary of `strace -c` or `perf trace -s`.
-    ///
-    /// # Errors
-    /// A phrase that says what is wrong.
     pub fn parse(bytes: &[u8]) -> Result<SyscallProfile, String> {
         const WANTED: &str = "a profile is what `weigh profile -o FILE`, `strace -c -o FILE` or \
                               `perf trace -s -o FILE` writes";
@@ -85,9 +82,6 @@ impl SyscallProfile {
     }
 
     /// The document, for a file.
-    ///
-    /// # Errors
-    /// None today.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

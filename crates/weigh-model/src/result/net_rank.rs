@@ -122,8 +122,6 @@ pub struct RankedClass {
 }
 
 impl NetRank {
-    /// # Errors
-    /// A sentence, where their scores are not of one grid.
     pub fn of(candidates: Vec<Candidate>) -> Result<NetRank, String> {
         let nets: Vec<&NetDocument> = candidates
             .iter()

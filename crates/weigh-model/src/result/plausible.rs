@@ -6,9 +6,6 @@ use crate::result::summary::{Row, Summary};
 use crate::result::versus::CommandTimes;
 
 /// Checks all numbers that a person or another program may have changed.
-///
-/// # Errors
-/// A phrase with the row and what is wrong with it.
 pub fn check(s: &Summary) -> Result<(), String> {
     // An import sets `started` later.
     if !s.started.is_empty() && !is_moment(&s.started) {

@@ -220,9 +220,6 @@ pub enum Milestone {
 }
 
 /// Serializes warnings as their sentences, as documents have them.
-///
-/// # Errors
-/// Where the serializer fails.
 pub fn as_sentences<S: Serializer>(warnings: &[Warning], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(warnings.iter().map(Warning::to_string))
 }

@@ -69,9 +69,6 @@ impl WorkName {
 
     /// Reads `pipe:copies=4`, or several, as docs/labels.md has it. What is written is kept, one copy too: it
     /// holds whatever `--copies` says.
-    ///
-    /// # Errors
-    /// A sentence, where it is no label, or the load is none that there is.
     pub fn parse(label: &str) -> Result<Vec<WorkName>, String> {
         label::workloads(label)?.iter().map(WorkName::of).collect()
     }
@@ -106,9 +103,6 @@ impl WorkName {
     }
 
     /// Parses several labels.
-    ///
-    /// # Errors
-    /// As [`WorkName::parse`].
     pub fn parse_all(labels: &[String]) -> Result<Vec<WorkName>, String> {
         let names: Vec<_> =
             labels.iter().map(|label| WorkName::parse(label)).collect::<Result<_, _>>()?;
@@ -116,9 +110,6 @@ impl WorkName {
     }
 
     /// The names that labels have, without their loads.
-    ///
-    /// # Errors
-    /// A sentence, where a load is none that there is.
     pub fn names_of(labels: &[String]) -> Result<Vec<String>, String> {
         let names = WorkName::parse_all(labels)?;
         Ok(names.into_iter().map(|name| name.name).collect())

@@ -63,9 +63,6 @@ impl Detail {
     }
 
     /// Refuses latencies of which no operations of a process that lived for `wall_ns` can be made.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn check(&self, wall_ns: u64) -> Result<(), String> {
         let Some(latencies) = &self.latencies else { return Ok(()) };
         let buckets = &latencies.buckets;
@@ -88,9 +85,6 @@ impl Detail {
     }
 
     /// Refuses looks that are not in order.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn check_watch(&self) -> Result<(), String> {
         let connections = self.watch.iter().flat_map(|watch| &watch.connections);
         let is_ordered = |looks: &[TcpLook]| looks.windows(2).all(|pair| pair[0].0 <= pair[1].0);

@@ -126,9 +126,6 @@ impl Metric {
     }
 
     /// One that a user asks for by name.
-    ///
-    /// # Errors
-    /// A sentence, where nothing can have that name.
     pub fn parse(name: &str) -> Result<Metric, String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_name) {

@@ -115,9 +115,6 @@ pub enum JobPace {
 }
 
 /// A directory for disk jobs, without links in its path: files are made there, so nobody else may change it.
-///
-/// # Errors
-/// Why it is none.
 pub fn disk_directory(path: &Path) -> Result<PathBuf, String> {
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     match path.is_dir() {
@@ -208,8 +205,6 @@ impl JobMix {
         self.tests.values().copied().chain(commands).sum()
     }
 
-    /// # Errors
-    /// A sentence, where no user would have anything to do.
     fn checked(self, file: &str) -> Result<JobMix, String> {
         if self.tests.is_empty() && self.commands.is_empty() {
             return Err(format!("{file}: the mix has no tests"));
@@ -251,18 +246,12 @@ impl JobMix {
 }
 
 /// The mixes that are built in, sorted by name.
-///
-/// # Errors
-/// Where an embedded file is broken, which the tests forbid.
 pub fn embedded() -> Result<Vec<JobMix>, String> {
     let parse = |(name, text): &(&str, &str)| parse(&format!("suites/load/{name}.toml"), text);
     EMBEDDED.iter().map(parse).collect()
 }
 
 /// Reads those of these labels that name a file, each once, and says in sentences what is doubtful in them.
-///
-/// # Errors
-/// A sentence with the file, the line, and what is wrong.
 pub fn from_files(labels: &[String]) -> Result<(Vec<MixFromFile>, Vec<String>), String> {
     let (mut files, mut doubts): (Vec<MixFromFile>, Vec<String>) = Default::default();
     let named = labels.iter().filter_map(|label| label.strip_prefix(PREFIX));

@@ -29,9 +29,6 @@ pub struct ReaimConfig {
 
 impl ReaimConfig {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// A sentence with the file, the line, and what is wrong.
     pub fn read(path: &Path) -> Result<ReaimConfig, String> {
         let text = user_file::read_text(path, LONGEST_FILE).map_err(|error| {
             format!("cannot read the configuration {}: {error}", path.display())

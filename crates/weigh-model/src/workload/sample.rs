@@ -131,9 +131,6 @@ impl OwnReading {
 
 impl Sample {
     /// The last line of a workload's output, where that is a sample.
-    ///
-    /// # Errors
-    /// A sentence, where the line is a sample but an impossible one.
     pub fn parse(output: &str) -> Option<Result<Sample, String>> {
         let line = output.lines().rev().find(|line| !line.trim().is_empty())?;
         match serde_json::from_str::<Sample>(line.trim()) {
@@ -199,9 +196,6 @@ impl Sample {
     }
 
     /// Refuses a timed part that is longer than the whole process lived.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn hold_against_wall_time(&self, wall_ns: u64) -> Result<(), String> {
         if self.elapsed_ns as f64 <= wall_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
             return Ok(());

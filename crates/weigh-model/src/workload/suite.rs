@@ -73,9 +73,6 @@ pub struct FromFile {
 }
 
 /// The suites that are built in, sorted by name.
-///
-/// # Errors
-/// Where an embedded file is broken, which the tests forbid.
 pub fn embedded() -> Result<Vec<Suite>, String> {
     EMBEDDED.iter().map(|(name, text)| parse(&format!("suites/{name}.toml"), text)).collect()
 }
@@ -90,9 +87,6 @@ pub fn gives_index(suites: &[Suite], suite: &Suite) -> bool {
 
 /// Reads those of the names that a user gave that are files; no workload or suite of ours is called so. Each
 /// once: it may change meanwhile, and what is measured is what is stored.
-///
-/// # Errors
-/// A sentence with the file, the line, and what is wrong.
 pub fn from_files(names: &[String]) -> Result<Vec<FromFile>, String> {
     let mut files: Vec<FromFile> = Vec::new();
     let is_file = |name: &&String| {

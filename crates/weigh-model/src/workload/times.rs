@@ -22,9 +22,6 @@ pub struct Times {
 
 impl Times {
     /// Refuses what no clock gives.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn check(&self) -> Result<(), String> {
         let is_ordered = self.buckets.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let is_within = self.buckets.last().is_none_or(|(low, _)| *low <= self.longest_ns);

@@ -16,9 +16,6 @@ pub struct Workfile {
 }
 
 /// Reads a workfile.
-///
-/// # Errors
-/// A sentence with the file and the line.
 pub fn parse(file: &str, text: &str) -> Result<Workfile, String> {
     let mut workfile = Workfile::default();
     for (number, line) in text.lines().enumerate() {

@@ -17,9 +17,6 @@ const OWN_FTP: &str = "FTP is served by our own server";
 impl NetSite {
     /// Starts the peers, and where anything is fetched by FTP, who serves that. No arm's treatment concerns
     /// them: `neutral` is the set-up of such processes.
-    ///
-    /// # Errors
-    /// Where one does not start.
     pub fn start_peers(
         &mut self,
         place: &LaunchPlace,

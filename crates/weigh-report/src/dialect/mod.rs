@@ -54,9 +54,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Finds the table of this name.
-///
-/// # Errors
-/// A sentence with the names of all.
 pub fn named(name: &str) -> Result<&'static Dialect, String> {
     let known = TABLES.iter().find(|table| table.name == name).copied();
     known.ok_or_else(|| format!("expected one of {}", names().collect::<Vec<_>>().join(", ")))
@@ -103,9 +100,6 @@ struct SheetLine {
 }
 
 /// The table, for a terminal.
-///
-/// # Errors
-/// A sentence, where the experiment has nothing that belongs into it.
 pub fn render(dialect: &Dialect, report: &Report) -> Result<String, String> {
     table(dialect, &Sheet::of(report)?)
 }
@@ -119,8 +113,6 @@ fn table(dialect: &Dialect, sheet: &Sheet) -> Result<String, String> {
     Ok(head + &text)
 }
 
-/// # Errors
-/// A sentence, where a line is of instructions: per thousand million of them it would be read as per second.
 fn check_clock(sheet: &Sheet) -> Result<(), String> {
     match sheet.lines.iter().find(|line| is_path_length(&line.unit)) {
         None => Ok(()),
@@ -133,9 +125,6 @@ fn check_clock(sheet: &Sheet) -> Result<(), String> {
 }
 
 /// Renders the table as a page.
-///
-/// # Errors
-/// A sentence, where the experiment has nothing that belongs into it, or the table has no page.
 pub fn page(dialect: &Dialect, report: &Report) -> Result<String, String> {
     let page = dialect.page.ok_or_else(|| {
         let with_page = TABLES.iter().filter(|table| table.page.is_some());

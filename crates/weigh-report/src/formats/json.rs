@@ -36,9 +36,6 @@ fn render(s: &Summary) -> Result<String, String> {
 /// The whole document, indented, with a newline at its end.
 ///
 /// JSON has no NaN and no infinity: where no finite number could be computed there is a `null`.
-///
-/// # Errors
-/// A sentence; none today.
 pub fn document(report: &impl Serialize) -> Result<String, String> {
     let text = serde_json::to_string_pretty(report);
     text.map(|text| text + "\n")

@@ -40,9 +40,6 @@ pub struct RunPage<'a> {
 }
 
 /// The whole page.
-///
-/// # Errors
-/// Where the template does not fit, which is our fault.
 pub fn render(page: &RunPage) -> Result<String, Error> {
     let failures = page.failures.iter().map(|failure| {
         context! {

@@ -27,9 +27,6 @@ use weigh_model::result::work_name::WorkName;
 const ALPHA: f64 = 0.05;
 
 /// Makes an experiment of files, without the id that the store gives it.
-///
-/// # Errors
-/// A sentence, where the files or labels do not fit together.
 pub fn summary(documents: Vec<(String, Document)>, labels: &Labels) -> Result<Summary, String> {
     if let Some((file, _)) = documents.iter().find(|(_, document)| document.is_experiment())
         && documents.len() > 1

@@ -46,9 +46,6 @@ pub struct ForeignFormat {
 
 impl ForeignFormat {
     /// The format of this name.
-    ///
-    /// # Errors
-    /// A sentence with the names of all.
     pub fn named(name: &str) -> Result<&'static ForeignFormat, String> {
         IMPORTS.iter().find(|known| known.name == name).copied().ok_or_else(|| {
             let names: Vec<&str> = IMPORTS.iter().map(|format| format.name).collect();
@@ -96,9 +93,6 @@ pub struct ImportError {
 pub type Problem = (Option<usize>, String);
 
 /// Reads a file of the given format, or of the one that it looks like.
-///
-/// # Errors
-/// What is wrong, with the file and the line.
 pub fn read(
     file: &str,
     bytes: &[u8],

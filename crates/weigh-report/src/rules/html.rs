@@ -20,9 +20,6 @@ const BARS: usize = 20;
 const LONGEST_NAME: usize = 72;
 
 /// The whole page.
-///
-/// # Errors
-/// A sentence, where the template does not fit.
 pub fn page(r: &RuleReport) -> Result<String, String> {
     let said = words::sentences(r);
     let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));

@@ -18,9 +18,6 @@ impl Arm {
 
     /// Launches a job in a launcher of its own, whose filter counts what it denies. `None` if no filter of
     /// the arm denies anything, or if the job needs servers, which such a launcher lacks.
-    ///
-    /// # Errors
-    /// Where the launcher fails, or somebody interrupts.
     pub fn denied_calls(
         &mut self,
         job: &Job,

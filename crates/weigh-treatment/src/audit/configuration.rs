@@ -30,9 +30,6 @@ pub struct Shared(RefCell<Weak<RefCell<Configuration>>>);
 
 impl Shared {
     /// The configuration, and what is to be said where this is the first arm that asks for it.
-    ///
-    /// # Errors
-    /// Where this host's configuration may not be changed, or another arm wants another sink.
     pub fn join(
         &self,
         context: &ApplyContext,
@@ -158,9 +155,6 @@ impl Configuration {
     }
 
     /// The login uid of the processes of the arm that is added next.
-    ///
-    /// # Errors
-    /// Where there are too many.
     pub fn next_loginuid(&self) -> Result<u32, TreatmentError> {
         treated_loginuid(self.arms.len())
     }
@@ -190,9 +184,6 @@ impl Configuration {
     }
 
     /// After a launch; asked by every arm, in their order. The first asks for all.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] with what was found.
     pub fn verify_sample(
         &mut self,
         arm: usize,
@@ -261,9 +252,6 @@ impl Configuration {
     }
 
     /// Puts everything back; for the last arm that leaves.
-    ///
-    /// # Errors
-    /// A sentence that says what is left, or what somebody else had changed since the last sample.
     pub fn restore(mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
         let untouched = match self.watch {
             Some(_) => self.snapshot.check_host(&mut self.client),

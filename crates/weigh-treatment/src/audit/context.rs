@@ -9,9 +9,6 @@ use weigh_workload::stdout_use::StdoutUse;
 
 /// How many times as long `getppid` takes in an ordinary new process as in one that a `never,task`
 /// rule exempts, in kernel instructions where the PMU counts them. The rule must be loaded.
-///
-/// # Errors
-/// Where the login uid cannot be set, or the workload fails.
 pub fn cost_of_context(context: &ApplyContext) -> Result<f64, TreatmentError> {
     const ROUNDS: usize = 9;
     let [mut exempt, mut ordinary] = [f64::INFINITY; 2];

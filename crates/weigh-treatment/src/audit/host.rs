@@ -25,9 +25,6 @@ pub enum HostAuditing {
 }
 
 /// Finds out what state this host is in; loads the rule that exempts the baseline on the way.
-///
-/// # Errors
-/// Where the rule cannot be loaded, or the login uid not set.
 pub fn look_at_host(
     context: &ApplyContext,
     guard: &mut Guard,

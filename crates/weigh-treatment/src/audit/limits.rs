@@ -34,9 +34,6 @@ pub struct Limits {
 
 impl Wanted {
     /// Reads `backlog=N` and `wait=TIME`.
-    ///
-    /// # Errors
-    /// A sentence with what was written and what is allowed.
     pub fn read(parameters: &Parameters) -> Result<Wanted, String> {
         Ok(Wanted {
             backlog: parameters.number("backlog", 1..=10_000_000)?,
@@ -72,9 +69,6 @@ fn jiffies(text: &str) -> Result<u32, String> {
 
 impl Limits {
     /// Sets them, and gives the number of changes that the kernel records.
-    ///
-    /// # Errors
-    /// As [`Client::set`].
     pub fn set(self, client: &mut Client) -> io::Result<usize> {
         client.set(AuditSetting::BacklogLimit(self.backlog))?;
         client.set(AuditSetting::BacklogWaitTime(self.wait))?;

@@ -28,9 +28,6 @@ pub struct HostRules {
 }
 
 impl HostRules {
-    /// # Errors
-    /// A sentence, where this host has nothing that could be weighed as it is. Where the kernel does
-    /// not tell, [`super::probe`] says why.
     pub fn new() -> Result<HostRules, String> {
         let look = |mut client: Client| Ok((client.status()?.enabled, client.rules()?));
         let found = Client::open().and_then(look).ok();

@@ -41,9 +41,6 @@ pub const TREATED_LOGINUID: u32 = 1_994_000_002;
 pub const LOGINUIDS: RangeInclusive<u32> = BASELINE_LOGINUID..=1_994_000_999;
 
 /// The login uid of an audited arm, by its number among these.
-///
-/// # Errors
-/// Where there are more arms than numbers.
 pub fn treated_loginuid(arm: usize) -> Result<u32, TreatmentError> {
     let loginuid = u32::try_from(arm).ok().and_then(|arm| TREATED_LOGINUID.checked_add(arm));
     loginuid.filter(|loginuid| LOGINUIDS.contains(loginuid)).ok_or_else(|| {

@@ -25,9 +25,6 @@ pub fn probe() -> Probe {
 }
 
 /// Finds the part of this host's configuration that is in the way, and gives a remedy.
-///
-/// # Errors
-/// As [`Client::status`].
 pub fn conflict(client: &mut Client) -> io::Result<Option<String>> {
     let status = client.status()?;
     let rules = client.rules()?;

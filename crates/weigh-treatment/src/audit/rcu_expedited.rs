@@ -18,9 +18,6 @@ pub const FACT: &str = "RCU grace periods are expedited during the experiment (/
     usual in every arm.";
 
 /// Puts that back, where it was changed.
-///
-/// # Errors
-/// A sentence that says what is left.
 pub fn put_back(guard: &mut Guard) -> Result<(), String> {
     guard.undo(SETTINGS, RCU_EXPEDITED)
 }

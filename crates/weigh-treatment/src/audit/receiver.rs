@@ -55,9 +55,6 @@ impl Receiver {
 
     /// Waits until an auditd of ours has done all its work up to this marker, which the kernel has sent
     /// already: the log written, the plugin's pipe read.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] where it does not come to that.
     pub fn wait_until_written(
         &mut self,
         client: &mut Client,

@@ -39,9 +39,6 @@ pub enum SinkChoice {
 
 impl SinkChoice {
     /// Reads `sink=` and `flush=`.
-    ///
-    /// # Errors
-    /// A sentence that says what they take.
     pub fn parse(parameters: &Parameters) -> Result<SinkChoice, String> {
         let flush = parameters.value("flush").map(parse_flush).transpose()?;
         let choice = match parameters.value("sink") {
@@ -66,9 +63,6 @@ impl SinkChoice {
     }
 
     /// Checks that this host can provide the receiver, before anything is changed.
-    ///
-    /// # Errors
-    /// [`TreatmentError::Unavailable`]
     pub fn check(self, daemon: Option<u32>) -> Result<(), TreatmentError> {
         match (self, daemon) {
             (SinkChoice::Usual, _) => Ok(()),
@@ -84,9 +78,6 @@ impl SinkChoice {
     }
 
     /// Starts it, where it is not our own.
-    ///
-    /// # Errors
-    /// Where auditd does not start.
     pub fn start(
         self,
         context: &ApplyContext,
@@ -116,9 +107,6 @@ impl SinkChoice {
 }
 
 /// Starts an auditd that the guard knows of, and waits until it has the records.
-///
-/// # Errors
-/// A sentence with what it said.
 pub fn start_auditd(
     configuration: AuditdConfiguration,
     guard: &mut Guard,

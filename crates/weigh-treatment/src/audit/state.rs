@@ -40,9 +40,6 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Reads the configuration.
-    ///
-    /// # Errors
-    /// Where it may not be changed.
     pub fn take(client: &mut Client) -> Result<Snapshot, TreatmentError> {
         if let Some(why) = conflict(client).map_err(needs)? {
             return Err(TreatmentError::Unavailable(why));
@@ -56,9 +53,6 @@ impl Snapshot {
     }
 
     /// Reads it from a journal.
-    ///
-    /// # Errors
-    /// Where the journal was damaged, or holds what no host can have had when we changed it.
     pub fn from_journal(state: &Value) -> Result<Snapshot, String> {
         let snapshot: Snapshot = serde_json::from_value(state.clone())
             .map_err(|error| format!("cannot read the audit journal: {error}"))?;
@@ -85,18 +79,12 @@ impl Snapshot {
     }
 
     /// Tells the guard how to undo what comes next.
-    ///
-    /// # Errors
-    /// Where the journal cannot be written.
     pub fn write_down(&self, guard: &mut Guard) -> Result<(), TreatmentError> {
         let state = serde_json::to_value(self).map_err(system)?;
         guard.write_down(KIND, INSTANCE, state).map_err(system)
     }
 
     /// Has the guard undo what was written down.
-    ///
-    /// # Errors
-    /// A sentence that says what is left.
     pub fn put_back(guard: &mut Guard) -> Result<(), TreatmentError> {
         guard.undo(KIND, INSTANCE).map_err(TreatmentError::Unavailable)
     }
@@ -131,9 +119,6 @@ impl Snapshot {
     /// Checks that loading rules changed nothing else.
     ///
     /// Every setting is as it was `before` the loading. Everything that we do not set is as it was found.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] with what was changed.
     pub fn check_loaded(&self, client: &mut Client, before: &Status) -> Result<(), TreatmentError> {
         let now = client.status().map_err(needs)?;
         self.check_changes(client, config_diff::settings(before, &now))
@@ -142,9 +127,6 @@ impl Snapshot {
     /// Checks that everything that we do not set is as it was found, even if other rules are loaded.
     ///
     /// It checks the failure mode, the rate limit, the features, and the rules of the host, in order.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] with what was changed.
     pub fn check_host(&self, client: &mut Client) -> Result<(), TreatmentError> {
         self.check_changes(client, Vec::new())
     }
@@ -194,9 +176,6 @@ impl Snapshot {
     /// Puts the configuration back: our rules go, and where auditing was switched, every setting and every
     /// rule of the host is as it was found. Rules of others that came later are not touched. A step that
     /// fails keeps none of the others from being done.
-    ///
-    /// # Errors
-    /// Sentences that say what is left.
     pub fn undo(&self) -> Result<(), String> {
         let mut client = Client::open().map_err(|error| needs(error).to_string())?;
         let mut steps = Steps::default();

@@ -54,9 +54,6 @@ pub struct Cpu {
 
 impl Stream {
     /// Starts a sink: as the receiver of the records, or as a listener beside another.
-    ///
-    /// # Errors
-    /// Where the kernel refuses it the records.
     pub fn start(
         context: &ApplyContext,
         canary: &Path,
@@ -111,9 +108,6 @@ impl Stream {
     ///
     /// It returns when everything that was queued until now has been drained and written. So no
     /// record of one sample is left for the next.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] if the records do not arrive.
     pub fn window(&mut self, client: &mut Client) -> Result<RecordCounts, TreatmentError> {
         self.number += 1;
         let marker = format!("{} {} {}", self.marker, self.number, self.treated_loginuid);

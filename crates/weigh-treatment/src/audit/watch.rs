@@ -43,9 +43,6 @@ enum OfPair {
 
 impl Watch {
     /// Creates the canary and starts draining records, or counting those that another receives.
-    ///
-    /// # Errors
-    /// Where the kernel refuses the records.
     pub fn start(context: &ApplyContext, receiver: Receiver) -> Result<Watch, TreatmentError> {
         let client = Client::open().map_err(needs)?;
         let canary = context.place.scratch.join("canary");
@@ -65,9 +62,6 @@ impl Watch {
     }
 
     /// Takes what is loaded and set now for what it has to stay, and counts processes of this login uid.
-    ///
-    /// # Errors
-    /// Where the kernel does not tell, or the records do not arrive.
     pub fn begin(&mut self, rules: Vec<Rule>, loginuid: u32) -> Result<(), TreatmentError> {
         self.rules = rules;
         self.stream.treated_loginuid = loginuid;
@@ -101,9 +95,6 @@ impl Watch {
     }
 
     /// Before a sample.
-    ///
-    /// # Errors
-    /// Where the kernel does not tell its status.
     pub fn begin_sample(&mut self) -> Result<(), TreatmentError> {
         self.status_before_sample = self.client.status().map_err(needs)?;
         self.cpu_before_sample = self.stream.cpu();
@@ -131,9 +122,6 @@ impl Watch {
     }
 
     /// After a sample.
-    ///
-    /// # Errors
-    /// [`TreatmentError::NotInForce`] with what was found.
     pub fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if self.client.status().map_err(needs)?.enabled == 0 {
             return Err(TreatmentError::NotInForce(

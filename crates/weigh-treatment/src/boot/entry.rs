@@ -36,8 +36,6 @@ pub struct BootEntry {
 }
 
 impl BootEntry {
-    /// # Errors
-    /// A sentence, where there is no such kernel, or it would be what the normal entry boots.
     pub fn of(options: &GuestOptions, normal: &NormalBoot) -> Result<BootEntry, String> {
         let has = |name: &str| normal.modules.iter().any(|module| module == name);
         let asked = [
@@ -102,9 +100,6 @@ impl BootEntry {
     }
 
     /// Checks that a worker sees this entry's boot.
-    ///
-    /// # Errors
-    /// A sentence with the difference.
     pub fn check(&self, seen: &GuestSeen, mark: &str) -> Result<(), String> {
         if of_kernel(&seen.cmdline) != self.marked(mark) {
             return Err(format!("the kernel's command line is `{}`", seen.cmdline));
@@ -141,9 +136,6 @@ impl BootEntry {
     }
 
     /// The digests of its files.
-    ///
-    /// # Errors
-    /// A sentence, where one cannot be read.
     pub fn digests(&self) -> Result<String, String> {
         let files = std::iter::once(&self.kernel.image).chain(&self.kernel.initramfs);
         let digest = |file: &PathBuf| {

@@ -120,9 +120,6 @@ fn is_ours(file: &Path) -> Result<bool, String> {
 }
 
 /// Checks that GRUB would boot this kernel.
-///
-/// # Errors
-/// A sentence that says what is missing, or in the way.
 pub fn try_out(kernel: &BootKernel, line: &str) -> Result<(), String> {
     let grub = Grub::find()?;
     let file = grub.directory.join("grub.cfg");
@@ -146,9 +143,6 @@ pub fn try_out(kernel: &BootKernel, line: &str) -> Result<(), String> {
 }
 
 /// Makes this the entry that is booted next, once.
-///
-/// # Errors
-/// As [`try_out`].
 pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
     let grub = Grub::find()?;
     let text = grub.text(kernel, line)?;
@@ -165,9 +159,6 @@ pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
 }
 
 /// Takes the entry away, and its name as the next one.
-///
-/// # Errors
-/// A sentence that names what is left.
 pub fn unload() -> Result<(), String> {
     let grub = Grub::find()?;
     if is_ours(&grub.custom())? {
@@ -190,9 +181,6 @@ pub fn unload() -> Result<(), String> {
 }
 
 /// Takes away an entry that is left over from an experiment that nobody knows any more.
-///
-/// # Errors
-/// As [`unload`].
 pub fn unload_what_is_left() -> Result<(), String> {
     // Without GRUB there is nothing of it.
     let Ok(grub) = Grub::find() else { return Ok(()) };

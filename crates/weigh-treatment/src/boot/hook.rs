@@ -71,8 +71,6 @@ fn is_possible(script: &Path) -> bool {
 }
 
 impl Hook {
-    /// # Errors
-    /// A sentence, where nothing here would start it.
     pub fn find() -> Result<Hook, String> {
         if has_systemd() {
             return Ok(Hook::Units);
@@ -133,9 +131,6 @@ impl Hook {
     }
 
     /// Puts it there, for an experiment in this database; when this returns, it is on disk.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn install(&self, database: &Path) -> Result<(), String> {
         let state = StateDir::open()
             .map_err(|error| format!("cannot open the state directory: {error}"))?;
@@ -170,9 +165,6 @@ impl Hook {
 }
 
 /// Removes all that any of them puts there.
-///
-/// # Errors
-/// A sentence that names what is left.
 pub fn remove() -> Result<(), String> {
     let state =
         StateDir::open().map_err(|error| format!("cannot open the state directory: {error}"))?;

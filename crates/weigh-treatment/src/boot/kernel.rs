@@ -17,9 +17,6 @@ pub struct BootKernel {
 
 impl BootKernel {
     /// The file of the kernel that runs.
-    ///
-    /// # Errors
-    /// A sentence, where it is in none of the usual places.
     pub fn running(release: &str) -> Result<BootKernel, String> {
         let places = [
             format!("/boot/vmlinuz-{release}"),
@@ -34,9 +31,6 @@ impl BootKernel {
     }
 
     /// One that is named.
-    ///
-    /// # Errors
-    /// A sentence, where it is none, or others than root can change it.
     pub fn named(path: &str) -> Result<BootKernel, String> {
         let image = executable(Path::new(path)).map_err(|error| error.to_string())?;
         let release = release_of(&image).map_err(|error| format!("the kernel {path}: {error}"))?;

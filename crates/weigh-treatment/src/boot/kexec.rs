@@ -13,9 +13,6 @@ const UNLOAD: libc::c_ulong = 1;
 const NO_INITRAMFS: libc::c_ulong = 4;
 
 /// Returns true if a kernel is loaded.
-///
-/// # Errors
-/// If that cannot be read, which does not mean that no kernel is loaded.
 pub fn is_loaded() -> Result<bool, String> {
     let file = Path::new("/sys/kernel/kexec_loaded");
     let found = match fs::read_to_string(file) {
@@ -29,9 +26,6 @@ pub fn is_loaded() -> Result<bool, String> {
 }
 
 /// Loads one, to be executed by the next `kexec` of the kernel.
-///
-/// # Errors
-/// A sentence that says why the kernel takes none, where that is known.
 pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
     let open = |path: &std::path::Path| {
         File::open(path).map_err(|error| format!("{}: {error}", path.display()))
@@ -74,9 +68,6 @@ fn explained(image: &std::path::Path, error: &io::Error) -> String {
 }
 
 /// Forgets the one that is loaded.
-///
-/// # Errors
-/// As `kexec_file_load(2)`.
 pub fn unload() -> Result<(), String> {
     // SAFETY: numbers, and a pointer that is not used.
     let done = unsafe { libc::syscall(libc::SYS_kexec_file_load, -1, -1, 0, c"".as_ptr(), UNLOAD) };

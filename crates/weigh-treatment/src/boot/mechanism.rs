@@ -20,9 +20,6 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Tries whether it would boot this, and leaves it at that.
-    ///
-    /// # Errors
-    /// A sentence that says what is missing, or in the way.
     pub fn try_out(self, entry: &BootEntry) -> Result<(), String> {
         match self {
             Mechanism::Kexec if kexec::is_loaded()? => {
@@ -37,9 +34,6 @@ impl Mechanism {
     }
 
     /// Makes this boot the next one, and no other after it.
-    ///
-    /// # Errors
-    /// As [`Mechanism::try_out`].
     pub fn load(self, entry: &BootEntry, mark: &str) -> Result<(), String> {
         match self {
             Mechanism::Kexec => kexec::load(&entry.kernel, &entry.marked(mark)),
@@ -48,9 +42,6 @@ impl Mechanism {
     }
 
     /// Makes the normal entry the next one again.
-    ///
-    /// # Errors
-    /// A sentence that names what is left.
     pub fn unload(self) -> Result<(), String> {
         match self {
             Mechanism::Kexec if kexec::is_loaded()? => kexec::unload(),

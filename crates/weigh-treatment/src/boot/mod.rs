@@ -34,9 +34,6 @@ pub fn are_boots(labels: &[String]) -> bool {
 }
 
 /// Returns the boot entry of an arm with this label.
-///
-/// # Errors
-/// A sentence, if the label has more than a boot, or if the kernel does not exist here.
 pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
     let arm = read_label(label)?;
     match (arm.places.as_slice(), arm.treatments.as_slice()) {
@@ -51,9 +48,6 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
 }
 
 /// Ends an experiment of boots: nothing of it is left but what is stored. Gives its id.
-///
-/// # Errors
-/// What is left, and how to remove it.
 pub fn end() -> Result<Option<ExperimentId>, String> {
     let state = BootState::read();
     // First, as it would reset a machine that stays up. A failure does not stop the rest of the clean-up.

@@ -32,9 +32,6 @@ pub enum WayDown {
 /// Checks that this process may boot the machine.
 ///
 /// It needs root with the capability to boot, and must not be in a container.
-///
-/// # Errors
-/// A sentence that says what is missing.
 pub fn may_boot() -> Result<(), String> {
     /// `CAP_SYS_BOOT`, capabilities(7).
     const SYS_BOOT: u32 = 22;
@@ -56,9 +53,6 @@ pub fn may_boot() -> Result<(), String> {
 }
 
 /// Does not return where it works.
-///
-/// # Errors
-/// A sentence, where the machine stays up.
 pub fn go_down(way: WayDown) -> Result<(), String> {
     may_boot()?;
     rustix::fs::sync();

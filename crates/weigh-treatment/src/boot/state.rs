@@ -48,8 +48,6 @@ pub struct BootState {
 }
 
 impl BootState {
-    /// # Errors
-    /// A sentence, where it is there and cannot be read.
     pub fn read() -> Result<Option<BootState>, String> {
         let directory = open()?;
         let say = |problem: String| format!("{}: {problem}", directory.path(FILE).display());
@@ -64,9 +62,6 @@ impl BootState {
     }
 
     /// When this returns, it is on disk.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn write(&self) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).expect("plain data with text keys");
         let directory = open()?;
@@ -75,8 +70,6 @@ impl BootState {
             .map_err(|error| format!("{}: {error}", directory.path(FILE).display()))
     }
 
-    /// # Errors
-    /// A sentence, where it is still there.
     pub fn remove() -> Result<(), String> {
         let path = open()?.path(FILE);
         match fs::remove_file(&path) {
@@ -107,9 +100,6 @@ impl BootState {
     }
 
     /// Returns true if the experiment is still due: `weigh restore` cancels it.
-    ///
-    /// # Errors
-    /// As [`BootState::read`].
     pub fn is_due(&self) -> Result<bool, String> {
         Ok(BootState::read()?.is_some_and(|state| state.experiment == self.experiment))
     }

@@ -32,9 +32,6 @@ pub struct PlannedGroup {
 impl PlannedGroup {
     /// A group of this name with settings as version 2 names them; a controller alone has its group without a
     /// setting.
-    ///
-    /// # Errors
-    /// A sentence, where a setting cannot be had here.
     pub fn new<'a>(
         hierarchies: &Hierarchies,
         name: &str,
@@ -98,9 +95,6 @@ impl PlannedGroup {
     }
 
     /// Reads the current content of each file.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn read(&self) -> Result<Vec<String>, String> {
         let read = |(file, _): &(PathBuf, String)| {
             let text = fs::read_to_string(file).map_err(|error| cannot("read", file, &error))?;
@@ -111,9 +105,6 @@ impl PlannedGroup {
 }
 
 /// Removes it.
-///
-/// # Errors
-/// A sentence that says what is left.
 pub fn remove(name: &str, guard: &mut Guard) -> Result<(), String> {
     guard.undo(CONTROL_GROUP, name)
 }
@@ -173,9 +164,6 @@ pub fn undoing() -> Undoing {
 
 /// Removes the groups of the journal's entry: only what has a name of that experiment, and is a control
 /// group.
-///
-/// # Errors
-/// A sentence that says what is left.
 fn undo(state: &Value, pid: u32) -> Result<(), String> {
     let directories: Vec<PathBuf> = serde_json::from_value(state.clone())
         .map_err(|error| format!("cannot read the control groups in the journal: {error}"))?;

@@ -84,9 +84,6 @@ pub enum Kvm {
 /// If that is not known for this boot of the machine, `plan` is booted with KVM. If that fails, it
 /// is booted without KVM, because the guest itself may be at fault. `directory` keeps the finding,
 /// and `announce` gets a message before each boot.
-///
-/// # Errors
-/// If the user gave up, or the guest boots neither way.
 pub fn find(
     plan: &mut BootPlan,
     directory: &Path,

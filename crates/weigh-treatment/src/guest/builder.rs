@@ -45,9 +45,6 @@ pub struct Workshop<'a> {
 
 impl<'a> Workshop<'a> {
     /// Below the directory of the state.
-    ///
-    /// # Errors
-    /// Where that cannot be written to.
     pub fn open(
         guard: &'a mut Guard,
         interrupted: &'a AtomicBool,
@@ -116,9 +113,6 @@ pub struct BuildStep<'a> {
 impl BuildStep<'_> {
     /// Runs a program in mount and process namespaces of its own, so that nothing of it outlives it; `what`
     /// is told while it takes. Gives what it printed.
-    ///
-    /// # Errors
-    /// With its last words.
     pub fn run(&self, what: &str, words: &[&str]) -> Result<String, TreatmentError> {
         let refused = |problem: String| TreatmentError::Unavailable(format!("{what}: {problem}"));
         let system = |error: io::Error| refused(error.to_string());
@@ -150,9 +144,6 @@ impl BuildStep<'_> {
     }
 
     /// Refuses to go on where the user gave up.
-    ///
-    /// # Errors
-    /// [`TreatmentError::Interrupted`]
     pub fn goes_on(&self) -> Result<(), TreatmentError> {
         match self.interrupted.load(Ordering::Relaxed) {
             true => Err(TreatmentError::Interrupted),
@@ -162,9 +153,6 @@ impl BuildStep<'_> {
 }
 
 /// Runs a program that only looks; returns its output and whether it succeeded.
-///
-/// # Errors
-/// A sentence, if it cannot be started or does not end.
 pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bool), String> {
     let say = |error: io::Error| format!("{}: {error}", program.display());
     let mut command = start::command(program, Inherited::Fixed);

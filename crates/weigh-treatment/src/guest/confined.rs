@@ -49,9 +49,6 @@ pub struct Confinement {
 }
 
 /// The role: does not return where the program was executed.
-///
-/// # Errors
-/// A sentence that says what is not permitted.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let parent = getppid().ok_or("the parent process has ended")?;
     let confinement = arguments.next().and_then(|text| text.into_string().ok());

@@ -58,9 +58,6 @@ pub struct GuestFiles {
 
 impl GuestFiles {
     /// Opens what the guest reads, and makes what it writes.
-    ///
-    /// # Errors
-    /// Where something is not there any more.
     pub fn open(plan: &BootPlan, socket: &Path, console: &Path) -> io::Result<GuestFiles> {
         let own_directory = fresh(&plan.scratch, "guest")?;
         fs::create_dir(&own_directory)?;
@@ -75,9 +72,6 @@ impl GuestFiles {
     }
 
     /// How qemu is started with them, while this lives.
-    ///
-    /// # Errors
-    /// Where its directories cannot be made.
     pub fn command(&self, qemu: &Path, plan: &BootPlan) -> io::Result<Command> {
         let inherited = [self.image.as_raw_fd(), self.console.as_raw_fd(), self.port.as_raw_fd()];
         let copied = [(&self.kernel, KERNEL), (&self.initramfs, INITRAMFS)];

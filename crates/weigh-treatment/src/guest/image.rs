@@ -46,9 +46,6 @@ pub struct Image {
 
 impl Image {
     /// The image of this root file system, or of the distribution's.
-    ///
-    /// # Errors
-    /// Where it cannot be built.
     pub fn find(
         root: Option<&str>,
         context: &ApplyContext,
@@ -80,9 +77,6 @@ impl Image {
     }
 
     /// Looks whether there is what it is built from.
-    ///
-    /// # Errors
-    /// A sentence that says what is missing.
     pub fn check(root: Option<&str>) -> Result<(), String> {
         match root {
             None => suite().map(drop),
@@ -91,9 +85,6 @@ impl Image {
     }
 
     /// Returns the identity of an image without building it; a different image has another.
-    ///
-    /// # Errors
-    /// A sentence, if the material of the image is not known.
     pub fn identity(root: Option<&str>) -> Result<String, String> {
         match root {
             None => Ok(digest_of_suite(&suite()?)),

@@ -17,9 +17,6 @@ pub struct Initramfs {
 
 impl Initramfs {
     /// Writes one for this kernel.
-    ///
-    /// # Errors
-    /// As `write(2)`.
     pub fn write(kernel: &GuestKernel, file: PathBuf) -> io::Result<Initramfs> {
         let mut archive = Cpio::new(BufWriter::new(File::create(&file)?));
         for directory in ["/dev", "/proc", "/sys", "/root", MODULES] {

@@ -36,9 +36,6 @@ const APPEARS_WITHIN: Duration = Duration::from_secs(60);
 const NOBODY_THERE: Duration = Duration::from_millis(5);
 
 /// Lives until the machine is switched off.
-///
-/// # Errors
-/// Never, where this is the first process: the machine goes down with its last words on the console.
 pub fn run() -> Result<(), String> {
     if std::process::id() != 1 {
         return Err("this subcommand runs only as the first process of a guest".into());

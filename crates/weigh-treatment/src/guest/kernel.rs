@@ -49,9 +49,6 @@ pub struct GuestKernel {
 
 impl GuestKernel {
     /// The one that is named: a path, a package, or by nothing the distribution's.
-    ///
-    /// # Errors
-    /// Where there is none, or it lacks a driver that a guest needs.
     pub fn find(
         named: Option<&str>,
         workshop: &mut Workshop,
@@ -65,9 +62,6 @@ impl GuestKernel {
     }
 
     /// Looks whether there is one to be found, without fetching it.
-    ///
-    /// # Errors
-    /// A sentence that says why there is none.
     pub fn check(named: Option<&str>) -> Result<(), String> {
         let name = named.unwrap_or(PACKAGE);
         let found = match named {
@@ -96,9 +90,6 @@ impl GuestKernel {
     }
 
     /// Returns the identity of a kernel without fetching it; a different kernel has another.
-    ///
-    /// # Errors
-    /// A sentence, if no such kernel exists.
     pub fn identity(named: Option<&str>) -> Result<String, String> {
         match named {
             Some(path) if path.contains('/') => match GuestKernel::of_file(Path::new(path)) {
@@ -154,9 +145,6 @@ fn digest_of(image_digest: &str, modules: &[(String, Vec<u8>)]) -> String {
 }
 
 /// Reads the release from an image for x86.
-///
-/// # Errors
-/// A sentence, if it is not such an image.
 pub fn release_of(image: &Path) -> Result<String, String> {
     let mut head = vec![0; 1 << 16];
     let mut file = user_file::open(image).map_err(|error| error.to_string())?;

@@ -45,9 +45,6 @@ pub struct Guest {
 
 impl Guest {
     /// Starts one, and does not wait.
-    ///
-    /// # Errors
-    /// A sentence, where there is no qemu, or it does not start.
     pub fn start(plan: &BootPlan) -> Result<Guest, TreatmentError> {
         let refused = TreatmentError::Unavailable;
         let name = |what| fresh(&plan.scratch, what).map_err(|error| refused(error.to_string()));
@@ -74,9 +71,6 @@ impl Guest {
     }
 
     /// Waits until its first process has made all ready, and tells what it found.
-    ///
-    /// # Errors
-    /// Where it ends, or does not come up, with its last words.
     pub fn arrive(
         &mut self,
         interrupted: &AtomicBool,

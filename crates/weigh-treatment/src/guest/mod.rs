@@ -52,9 +52,6 @@ pub const QEMU: &str = "qemu-system-aarch64";
 const QEMU_PACKAGE: &str = "qemu-system-arm";
 
 /// Where a program of these is.
-///
-/// # Errors
-/// A sentence with the command that installs it.
 pub fn program(name: &str) -> Result<PathBuf, String> {
     let package = PROGRAMS.iter().find(|(known, _)| *known == name).map_or(name, |known| known.1);
     trust::program::find(name)?.ok_or_else(|| {
@@ -74,9 +71,6 @@ fn fresh(directory: &Path, what: &str) -> io::Result<PathBuf> {
 }
 
 /// Looks whether what guests are made of is here, without making anything: that takes more than a minute.
-///
-/// # Errors
-/// A sentence that says what is missing, with what gets it.
 pub fn check_material(options: &GuestOptions) -> Result<(), String> {
     // What was typed comes first, as it may be wrong wherever it is run.
     GuestKernel::check(options.kernel.as_deref())?;
@@ -86,9 +80,6 @@ pub fn check_material(options: &GuestOptions) -> Result<(), String> {
 
 /// Makes all ready that it takes to boot a guest again and again, and finds out whether there is KVM where
 /// that is not known yet.
-///
-/// # Errors
-/// Where something is missing, with what gets it.
 pub fn make(
     options: &GuestOptions,
     context: &ApplyContext,

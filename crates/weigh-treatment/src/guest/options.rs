@@ -83,8 +83,6 @@ pub struct GuestOptions {
 }
 
 impl GuestOptions {
-    /// # Errors
-    /// A sentence that says what cannot be together.
     pub fn of(parameters: &Parameters) -> Result<GuestOptions, String> {
         let mut options = GuestOptions::default();
         for (key, value) in parameters.iter() {

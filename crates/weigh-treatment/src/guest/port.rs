@@ -25,9 +25,6 @@ pub const END: u8 = 0x04;
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Connects to a socket, asks for a role, and passes all on until one end has no more.
-///
-/// # Errors
-/// A sentence.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let (Some(socket), Some(role)) = (arguments.next(), arguments.next()) else {
         return Err("this subcommand takes a socket and a role".into());

@@ -42,9 +42,6 @@ pub const PERIODIC_EVERY: u32 = 5;
 pub const PERIODIC_PPM: u32 = 50_000;
 
 /// Reads a share such as `1%` or `0.5`, in millionths.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn share_ppm(text: &str) -> Result<u32, String> {
     let percent: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
     percent

@@ -33,9 +33,6 @@ pub struct Compiler {
 
 impl Compiler {
     /// By its name or path, as on a command line.
-    ///
-    /// # Errors
-    /// A sentence, where there is none, or a quote is not closed.
     pub fn named(
         name: Option<&str>,
         cflags: &str,
@@ -66,9 +63,6 @@ impl Compiler {
     }
 
     /// Returns the compiler's version line.
-    ///
-    /// # Errors
-    /// A sentence, if the compiler prints nothing.
     pub fn version(&self) -> Result<String, String> {
         let said = self.said("--version")?;
         if said.is_empty() { Err("of an unknown version".into()) } else { Ok(said) }
@@ -76,9 +70,6 @@ impl Compiler {
 
     /// SHA-256 of its file and of the programs that it starts: an update, or a plain edit of a script that is
     /// called as a compiler, may keep the version.
-    ///
-    /// # Errors
-    /// Where its file cannot be read.
     pub fn sha256(&self) -> io::Result<String> {
         let mut hash = Sha256::new();
         hash.update(fs::read(&self.file)?);
@@ -113,9 +104,6 @@ impl Compiler {
 ///
 /// The compiler loads them (`-fplugin=`), executes them in place of its parts (`-B`, `-specs=`), or
 /// links them into the workloads.
-///
-/// # Errors
-/// A sentence, if root may not execute a file, or if the flag stands for more flags.
 fn check_flag(flag: &str) -> Result<(), String> {
     // A macro is text, and so is what debug information calls a directory.
     if flag.starts_with("-D") || flag.starts_with("-f") && flag.contains("-prefix-map=") {

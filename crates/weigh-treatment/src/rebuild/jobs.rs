@@ -93,9 +93,6 @@ impl Jobs<'_> {
 
 impl Running<'_> {
     /// Returns true if the command has succeeded, false if it still runs.
-    ///
-    /// # Errors
-    /// A sentence with its output, if it failed or takes too long.
     fn ended(&mut self) -> Result<bool, String> {
         match self.heard.ended() {
             Err(error) => Err(self.problem(&error.to_string())),

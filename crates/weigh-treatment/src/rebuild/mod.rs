@@ -39,9 +39,6 @@ pub struct Link {
 
 /// Compiles and links in a directory that is there. The first order is that of the Makefile, the others are
 /// drawn from the seed.
-///
-/// # Errors
-/// What the compiler says, or why it is not executed; or that the user gave up.
 pub fn build(
     compiler: &Compiler,
     directory: &Path,

@@ -48,9 +48,6 @@ pub struct Connection {
 
 impl Connection {
     /// Connects, copies this program, and has it arrive. `socket` is a name in a private directory of here.
-    ///
-    /// # Errors
-    /// What ssh said, and what to do; or what that machine lacks; or that the user gave up.
     pub fn open(
         ssh: &Ssh,
         socket: &Path,
@@ -92,9 +89,6 @@ impl Connection {
     }
 
     /// Starts the copy of this program there, in a hidden role.
-    ///
-    /// # Errors
-    /// As [`Helper::start_elsewhere`].
     pub fn start_role(&self, role: &str) -> io::Result<Helper> {
         let line = format!("exec {}/weigh {role}", self.place.scratch.display());
         let words = self.ssh.over(&self.socket, &line);

@@ -24,9 +24,6 @@ pub struct Handshake {
 }
 
 /// Unpacks into the directory that it is told, and prints a line of JSON.
-///
-/// # Errors
-/// A sentence.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     let directory: PathBuf = arguments.next().ok_or("this subcommand takes a directory")?.into();
     writeln!(io::stdout(), "{}", arrive(&directory)?).map_err(|error| error.to_string())

@@ -32,9 +32,6 @@ pub struct Lease {
 
 impl Lease {
     /// Over this pipe.
-    ///
-    /// # Errors
-    /// Where no thread can be made.
     pub fn keep(pipe: OwnedFd) -> io::Result<Lease> {
         let (_ends, ended) = channel();
         let say = move || {
@@ -53,9 +50,6 @@ impl Lease {
 
 /// There: waits until its input ends, as that of the others does; or until its term is over, and then ends
 /// them.
-///
-/// # Errors
-/// As `poll(2)` and `read(2)`, and where the processes cannot be seen.
 pub fn run() -> io::Result<()> {
     match is_silent(io::stdin().as_fd(), &TERM)? {
         true => end_the_others(),

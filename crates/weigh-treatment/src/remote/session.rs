@@ -37,9 +37,6 @@ impl RemoteSession {
     }
 
     /// Connects for the first time.
-    ///
-    /// # Errors
-    /// What is in the way, and what to do.
     pub fn begin(&mut self, context: &ApplyContext) -> Result<(), TreatmentError> {
         if let Some(file) = &context.place.executable.foreign {
             return Err(TreatmentError::Unavailable(format!(

@@ -29,9 +29,6 @@ pub const PARAMETERS: [Parameter; 4] = [
 
 impl Ssh {
     /// Parses `USER@HOST` and, after commas, [`PARAMETERS`] and `more`. Also returns all parameters.
-    ///
-    /// # Errors
-    /// A sentence with what is wrong; `form` is how it is written.
     pub fn read(text: &str, form: &str, more: &[Parameter]) -> Result<(Ssh, Parameters), String> {
         // No name counts as a treatment here, so a `+` is part of a value.
         let arm = label::arm(&format!("ssh:{text}"), |_| false);
@@ -48,9 +45,6 @@ impl Ssh {
     }
 
     /// Returns the text with absolute paths, for a session that goes on in another directory.
-    ///
-    /// # Errors
-    /// As [`Ssh::read`].
     pub fn stored(text: &str, form: &str, more: &[Parameter]) -> Result<String, String> {
         let (ssh, mut parameters) = Ssh::read(text, form, more)?;
         for (name, file) in [("identity", &ssh.identity), ("known_hosts", &ssh.known_hosts)] {
@@ -62,9 +56,6 @@ impl Ssh {
     }
 
     /// Reads parameters that the user wrote as in `form`: `host:USER@HOST`.
-    ///
-    /// # Errors
-    /// A sentence with what is wrong.
     pub fn of(parameters: &Parameters, form: &str) -> Result<Ssh, String> {
         let mut words = parameters.iter().filter(|(_, value)| value.is_none());
         let (Some((destination, _)), None) = (words.next(), words.next()) else {
@@ -78,8 +69,6 @@ impl Ssh {
         Ok(ssh)
     }
 
-    /// # Errors
-    /// A sentence, where there is no ssh here, or that is no destination.
     pub fn to(destination: &str, form: &str) -> Result<Ssh, String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.-_:%[]".contains(c);
         if destination.is_empty()

@@ -62,9 +62,6 @@ pub struct Root {
 
 impl Roots {
     /// The root file system of this source, which is made ready where no other arm has.
-    ///
-    /// # Errors
-    /// Where it cannot be unpacked or entered here.
     pub fn raise(
         &self,
         source: &RootSource,
@@ -99,9 +96,6 @@ impl Roots {
     }
 
     /// Removes what was unpacked.
-    ///
-    /// # Errors
-    /// As `rm -r`.
     pub fn lower(&self) -> Result<(), TreatmentError> {
         for root in self.0.take() {
             drop(root.mounted.take());
@@ -269,9 +263,6 @@ fn fill(source: &RootSource, base: &Path, context: &ApplyContext) -> Result<Fill
 }
 
 /// Unpacks an archive or an image into `base`, as [`TREE`].
-///
-/// # Errors
-/// Where it cannot be unpacked here.
 pub(super) fn fill_tree(
     source: &RootSource,
     base: &Path,

@@ -79,8 +79,6 @@ struct Digested {
 }
 
 impl RootSource {
-    /// # Errors
-    /// A sentence, where there is no such thing, or root may not use it.
     pub fn look(written: &str) -> Result<RootSource, String> {
         let say = |error: &dyn std::fmt::Display| format!("rootfs:{written}: {error}");
         let file = executable(Path::new(written)).map_err(|error| match error.kind() {
@@ -133,18 +131,12 @@ impl RootSource {
     }
 
     /// Opens the file that it is.
-    ///
-    /// # Errors
-    /// As `open(2)`.
     pub fn open(&self) -> io::Result<File> {
         user_file::open(&self.file)
     }
 
     /// SHA-256 of the file. Of a directory, of the paths in it, and each file's kind, mode, owner, size and
     /// time of change: contents would take minutes.
-    ///
-    /// # Errors
-    /// A sentence, where it cannot be read.
     pub fn digest(&self) -> Result<&str, String> {
         Ok(&self.digested()?.hex)
     }
@@ -180,9 +172,6 @@ impl RootSource {
     }
 
     /// Checks that it is still as it was when it was digested.
-    ///
-    /// # Errors
-    /// A sentence, if it has changed.
     pub fn check_unchanged(&self) -> Result<(), String> {
         let began = Instant::now();
         let was = self.digested()?;
@@ -203,9 +192,6 @@ impl RootSource {
     }
 
     /// Checks that it is unchanged, if it is in use and the last check was long ago.
-    ///
-    /// # Errors
-    /// As [`RootSource::check_unchanged`].
     pub fn check_now_and_then(&self) -> Result<(), String> {
         let is_due = self
             .looked
@@ -215,9 +201,6 @@ impl RootSource {
     }
 
     /// Checks that it is unchanged, if it was in use.
-    ///
-    /// # Errors
-    /// As [`RootSource::check_unchanged`].
     pub fn check_at_the_end(&self) -> Result<(), String> {
         if self.is_in_use() { self.check_unchanged() } else { Ok(()) }
     }
@@ -239,9 +222,6 @@ impl RootSource {
     }
 
     /// Where file systems with programs of this system are mounted, beside that of the root.
-    ///
-    /// # Errors
-    /// Where the mounts cannot be read.
     pub fn programs_apart() -> io::Result<Vec<PathBuf>> {
         let mounts = mounts_below(Path::new("/"), &fs::read("/proc/self/mountinfo")?);
         Ok(mounts.into_iter().filter(|path| has_programs(path) && path.is_dir()).collect())

@@ -34,9 +34,6 @@ impl Drop for MountedImage {
 }
 
 /// Makes the image's root at `tree`.
-///
-/// # Errors
-/// Where it can be neither mounted nor unpacked here.
 pub fn bring(
     image: &Path,
     tree: &Path,

@@ -22,8 +22,6 @@ pub struct TriedRoot {
 }
 
 impl TriedRoot {
-    /// # Errors
-    /// Where it cannot be entered, or no build of the workloads runs in it.
     pub fn find_out(
         setup: &Setup,
         context: &ApplyContext,

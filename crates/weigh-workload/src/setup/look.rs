@@ -22,9 +22,6 @@ const ENV_END: usize = 51;
 
 /// A file of `/proc/PID` that is about what was executed, such as `environ`; `None` where the worker has
 /// ended before anybody could look.
-///
-/// # Errors
-/// Where it cannot be read.
 pub fn of_program(worker: u32, file: &str) -> io::Result<Option<Vec<u8>>> {
     let path = format!("/proc/{worker}/{file}");
     // The launcher goes on when the kernel closes a pipe, which is before it puts the strings in place.
@@ -40,9 +37,6 @@ pub fn of_program(worker: u32, file: &str) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Adds the command line of a worker to what is seen of it.
-///
-/// # Errors
-/// As [`of_program`].
 pub fn command_line(worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
     if let Some(found) = of_program(worker, "cmdline")? {
         seen.insert(COMMAND_LINE.into(), String::from_utf8_lossy(&found).into_owned());
@@ -64,9 +58,6 @@ pub fn is_command_line(seen: &str, executed: &[String]) -> bool {
 }
 
 /// A line of `/proc/PID/status`, also of one that has ended and was not reaped.
-///
-/// # Errors
-/// Where there is none.
 pub fn status_line(process: &str, name: &str) -> io::Result<String> {
     let path = format!("/proc/{process}/status");
     let status = fs::read_to_string(&path)?;
@@ -75,9 +66,6 @@ pub fn status_line(process: &str, name: &str) -> io::Result<String> {
 }
 
 /// How nice a process is, also one that has ended and was not reaped.
-///
-/// # Errors
-/// Where there is none.
 pub fn niceness(process: u32) -> io::Result<String> {
     stat(process, NICE)
 }

@@ -22,9 +22,6 @@ pub use kind::SetupStep;
 /// Actions of a kind of step at each moment of a launch.
 pub trait Act {
     /// Once, in the launcher, before it starts anything: whatever it starts is born with it.
-    ///
-    /// # Errors
-    /// A sentence that says what it takes.
     fn in_launcher(&self) -> Result<(), String> {
         Ok(())
     }
@@ -78,18 +75,12 @@ pub trait Act {
     }
 
     /// Records how a worker looks while it runs, to see its loader's actions.
-    ///
-    /// # Errors
-    /// As [`Act::look`].
     fn look_on(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         let _ = (worker, seen);
         Ok(())
     }
 
     /// Records how a worker was until it ended; called before the worker is reaped.
-    ///
-    /// # Errors
-    /// As [`Act::look`].
     fn look_back(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         let _ = (worker, seen);
         Ok(())
@@ -97,9 +88,6 @@ pub trait Act {
 
     /// When the worker has ended: what shows then, by name; and where something is done in a process of its
     /// own, which that was.
-    ///
-    /// # Errors
-    /// Where there can be no such process.
     fn after_worker(&self, seen: &mut BTreeMap<String, String>) -> io::Result<Option<u32>> {
         let _ = seen;
         Ok(None)

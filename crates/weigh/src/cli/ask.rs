@@ -6,9 +6,6 @@ use weigh_model::printable;
 
 /// Asks on the terminal whether to go on; without one, or with another answer than yes, it is refused with
 /// what to type.
-///
-/// # Errors
-/// A sentence, where the answer is not yes.
 pub fn ask(question: &str, flag: &str) -> Result<(), String> {
     match answer(&format!("{question}. Continue? [y/N] ")) {
         Some(true) => Ok(()),

@@ -13,9 +13,6 @@ const WHOLE_RANGE: usize = 8;
 const MANY_PER_CPU: usize = 16;
 
 /// Asks before very many copies, as an option says or the label of a workload, unless `is_meant`.
-///
-/// # Errors
-/// A sentence, where the answer is not yes.
 pub fn confirm(wanted: &[usize], workloads: &[String], is_meant: bool) -> Result<(), String> {
     match too_many(wanted, workloads) {
         Some(what) if !is_meant => ask(&what, "--yes"),
@@ -24,9 +21,6 @@ pub fn confirm(wanted: &[usize], workloads: &[String], is_meant: bool) -> Result
 }
 
 /// Refuses very many copies where nobody can be asked for them.
-///
-/// # Errors
-/// A sentence that says what takes them.
 pub fn refuse_many(workloads: &[String]) -> Result<(), String> {
     let refused =
         |what| Err(format!("{what}: `weigh run --yes` and `weigh compare --yes` take that many"));
@@ -51,9 +45,6 @@ impl Copies {
     /// Returns the numbers of copies to measure by default: one copy, as that is the cost of a
     /// workload. With an index, or as the original measures, it adds one copy per CPU, as UnixBench
     /// does. `files` are the names that are files.
-    ///
-    /// # Errors
-    /// Returns a sentence if one of our suites is broken.
     pub fn default_of(
         names: &[String],
         files: &[FromFile],
@@ -72,9 +63,6 @@ impl Copies {
     }
 
     /// `4`, `all`, `1,2,4`, `1..all`.
-    ///
-    /// # Errors
-    /// A sentence that says what it takes.
     pub fn parse(text: &str) -> Result<Copies, String> {
         let mut numbers = Vec::new();
         for item in text.split(',') {

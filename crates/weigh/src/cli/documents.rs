@@ -12,9 +12,6 @@ pub fn is_stdout(path: &Path) -> bool {
 }
 
 /// Before anything is measured: whether these files, each of an option that may be given, can be written.
-///
-/// # Errors
-/// A sentence that names the file that cannot be, or the options that both want stdout.
 pub fn check<'a>(
     files: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
 ) -> Result<(), String> {
@@ -62,9 +59,6 @@ impl Documents {
     }
 
     /// The report on the terminal, unless a document has that, and the end of it all.
-    ///
-    /// # Errors
-    /// A sentence for each document that could not be written.
     pub fn print(mut self, render: impl FnOnce() -> String) -> Result<(), String> {
         if !self.has_stdout {
             self.problems.extend(output::print(&render()).err());

@@ -58,9 +58,6 @@ impl Files {
     }
 
     /// Better now than after two minutes of measuring.
-    ///
-    /// # Errors
-    /// A sentence that names the file that cannot be written.
     pub fn check(&self) -> Result<(), String> {
         let files = self.formats.0.iter().map(|(format, path)| (format.name, Some(path.as_path())));
         documents::check(files)?;
@@ -68,9 +65,6 @@ impl Files {
     }
 
     /// Checks the same for a command whose results belong into no well-known table.
-    ///
-    /// # Errors
-    /// A sentence that says so, or names the file that cannot be written.
     pub fn check_without_table(&self) -> Result<(), String> {
         match self.dialect {
             Some(table) => Err(format!(
@@ -82,9 +76,6 @@ impl Files {
     }
 
     /// Stores a report that is one document, and writes it even if it cannot be stored, as on a full disk.
-    ///
-    /// # Errors
-    /// Sentences that say what could not be stored or written.
     pub fn keep(
         &self,
         mut report: Report,
@@ -100,9 +91,6 @@ impl Files {
     /// Writes all files, and the terminal's report unless a file goes to stdout; then says on stderr what
     /// makes the exit status an error. What cannot be written, as on a full disk, keeps nothing else from
     /// being shown.
-    ///
-    /// # Errors
-    /// Sentences that name the files that could not be written.
     pub fn write(&self, report: Report, context: &Context) -> Result<(), String> {
         let report = &self.privacy.of(report)?;
         let mut problems = Vec::new();
@@ -137,9 +125,6 @@ impl Files {
 
     /// The report on the terminal. Where it has no such table, it is shown all the same: what was measured is
     /// worth more than the form that it was wanted in.
-    ///
-    /// # Errors
-    /// A sentence, also if the report has no such table.
     fn print(&self, report: &Report, html: Option<&Path>, context: &Context) -> Result<(), String> {
         let html = html.map(|path| path.display().to_string());
         let on_screen = Screen {
@@ -165,9 +150,6 @@ impl Files {
 }
 
 /// Stores a report that is one document, and gives it its id.
-///
-/// # Errors
-/// A sentence.
 pub fn keep(
     report: &mut Report,
     (elapsed_s, state): (f64, State),

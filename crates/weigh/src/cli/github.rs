@@ -15,9 +15,6 @@ use weigh_report::formats::markdown;
 const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
 /// Where the summary goes: to the file that was given, or to that of the runner.
-///
-/// # Errors
-/// A sentence, where there is neither, or it cannot be written.
 pub fn place(given: Option<&Path>) -> Result<PathBuf, String> {
     let of_runner = || std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
     let path = given.map(PathBuf::from).or_else(|| of_runner().map(PathBuf::from)).ok_or_else(|| {
@@ -38,9 +35,6 @@ pub fn place(given: Option<&Path>) -> Result<PathBuf, String> {
 }
 
 /// Adds the report to the summary, and annotates what failed the gate or gave no result.
-///
-/// # Errors
-/// A sentence with the file.
 pub fn write(path: &Path, report: &Report) -> Result<(), String> {
     let text = (markdown::FORMAT.render)(report)?;
     let text = printable::text(&text).into_owned() + "\n";

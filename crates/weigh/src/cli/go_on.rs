@@ -44,9 +44,6 @@ pub fn settled_by_continue(option: Arg) -> Arg {
 }
 
 /// Goes on with the experiment that `id` names, with what `more` gives it.
-///
-/// # Errors
-/// A sentence, where there is none such, or it cannot be continued here.
 pub fn run(
     id: &str,
     more: impl Fn(&Request) -> More,

@@ -134,9 +134,6 @@ fn as_now(workload: &str) -> String {
 }
 
 /// Prints each of them on a line of its own.
-///
-/// # Errors
-/// A sentence, where stdout is, say, a file on a full disk.
 pub fn print(mut entries: Vec<Entry>, store: &Store) -> Result<(), String> {
     let columns = Columns::of_stdout();
     for entries in entries.chunks_mut(TOGETHER) {

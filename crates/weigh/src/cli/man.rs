@@ -32,9 +32,6 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 const EXIT_STATUS: &str = "0 done, 2 error.";
 
 /// One page, as troff.
-///
-/// # Errors
-/// A sentence; a page in memory can always be written.
 pub fn page(command: &Command) -> Result<String, String> {
     let mut text = Vec::new();
     // `weigh help` has no page: it prints the help of others.

@@ -50,17 +50,11 @@ pub struct WaitOption {
 
 impl Measuring {
     /// The seed that was given, or one that is drawn now.
-    ///
-    /// # Errors
-    /// A sentence, where the kernel gives no random numbers.
     pub fn seed(&self) -> Result<u64, String> {
         self.seed.map_or_else(chance::seed, Ok)
     }
 
     /// The seed of the experiment of this number, from 0: a given one counts up.
-    ///
-    /// # Errors
-    /// As [`Measuring::seed`].
     pub fn seed_of(&self, number: u32) -> Result<u64, String> {
         self.seed().map(|seed| seed.wrapping_add(u64::from(number)))
     }
@@ -105,9 +99,6 @@ pub struct FixtureOption {
 
 impl FixtureOption {
     /// Their labels.
-    ///
-    /// # Errors
-    /// A sentence, where one is no fixture.
     pub fn labels(&self) -> Result<Vec<String>, String> {
         treatment::canonical_fixtures(&self.fixtures)
     }

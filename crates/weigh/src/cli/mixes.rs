@@ -76,8 +76,6 @@ impl Mixes {
         Ok(files)
     }
 
-    /// # Errors
-    /// A sentence, where any of these options was given: to a command, which is no mix.
     pub fn check_of_command(&self) -> Result<(), String> {
         match self.sizes() == JobSizes::default() {
             true => Ok(()),

@@ -157,18 +157,12 @@ pub struct Context {
 
 impl Context {
     /// The database that the user chose, or the usual one, to be written; created where there is none.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn open_store(&self) -> Result<Store, String> {
         Store::open(&self.database()?).map_err(|error| error.to_string())
     }
 
     /// Opens the store for reading. Returns `None` if the usual one does not exist yet, and does not create
     /// it.
-    ///
-    /// # Errors
-    /// Returns a sentence, also if the file that the user named does not exist.
     pub fn find_store(&self) -> Result<Option<Store>, String> {
         let store = Store::read(&self.database()?).map_err(|error| error.to_string())?;
         match (&self.database, &store) {
@@ -181,17 +175,11 @@ impl Context {
     }
 
     /// Opens the store for a command that needs a stored experiment.
-    ///
-    /// # Errors
-    /// Returns a sentence, also if the store does not exist yet.
     pub fn read_store(&self) -> Result<Store, String> {
         self.find_store()?.ok_or_else(|| NO_EXPERIMENT.to_owned())
     }
 
     /// Where that is, whether or not it exists.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn database(&self) -> Result<PathBuf, String> {
         match &self.database {
             Some(path) => Ok(path.clone()),
@@ -200,9 +188,6 @@ impl Context {
     }
 
     /// The directory of the database, where reports go as well.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn data_directory(&self) -> Result<PathBuf, String> {
         Ok(self.database()?.parent().map(PathBuf::from).unwrap_or_default())
     }

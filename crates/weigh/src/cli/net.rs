@@ -200,8 +200,6 @@ fn without_spec(option: Arg) -> Arg {
     }
 }
 
-/// # Errors
-/// A sentence, where scores of this testbed would be others.
 fn check_against(path: &str, grid: &Grid, interrupted: &AtomicBool) -> Result<(), String> {
     let here = Spec::of_this_machine(grid.clone(), interrupted)?;
     let found = Spec::read(path)?.differences(&here);

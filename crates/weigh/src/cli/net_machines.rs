@@ -28,9 +28,6 @@ pub struct NetMachines {
 
 impl NetMachines {
     /// The black boxes, where they are other machines.
-    ///
-    /// # Errors
-    /// Where one is not a destination of ssh.
     pub fn far_hosts(&self) -> Result<Option<FarHosts>, String> {
         match (&self.active, &self.passive) {
             (Some(active), Some(passive)) => FarHosts::read(active, passive).map(Some),

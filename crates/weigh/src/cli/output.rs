@@ -41,17 +41,11 @@ pub fn room() -> Room {
 
 /// Prints a text, in which only weigh's own colours may be; a reader who has seen enough (`| head`) is no
 /// error.
-///
-/// # Errors
-/// A sentence, where stdout is, say, a file on a full disk.
 pub fn print(text: &str) -> Result<(), String> {
     write_out(&printable::styled(text))
 }
 
 /// Prints JSON, which keeps every character.
-///
-/// # Errors
-/// As [`print`].
 pub fn print_json(document: &str) -> Result<(), String> {
     write_out(&printable::json(document))
 }
@@ -151,9 +145,6 @@ pub fn tell_what_is_left(left: Option<&str>) -> bool {
 }
 
 /// Checks that a report can go to this file. Afterwards the file is absent if it was absent before.
-///
-/// # Errors
-/// Returns a sentence with the file.
 pub fn check_writable(path: &Path) -> Result<(), String> {
     if path.as_os_str() == "-" {
         return Ok(());
@@ -162,9 +153,6 @@ pub fn check_writable(path: &Path) -> Result<(), String> {
 }
 
 /// Writes a report as its format has to be.
-///
-/// # Errors
-/// A sentence with the file.
 pub fn write_format(format: &ReportFormat, path: &Path, text: &str) -> Result<(), String> {
     match format.is_json {
         true => write_json(path, text),
@@ -173,17 +161,11 @@ pub fn write_format(format: &ReportFormat, path: &Path, text: &str) -> Result<()
 }
 
 /// Writes a report without colours to a file, or to stdout for `-`.
-///
-/// # Errors
-/// A sentence with the file.
 pub fn write_report(path: &Path, text: &str) -> Result<(), String> {
     write_as(path, &printable::text(text))
 }
 
 /// Writes a JSON document, with every character kept.
-///
-/// # Errors
-/// Returns a sentence with the file.
 pub fn write_json(path: &Path, document: &str) -> Result<(), String> {
     write_as(path, &printable::json(document))
 }

@@ -138,9 +138,6 @@ impl Pairing {
     }
 
     /// Refuses options about pairs, which one command does not have.
-    ///
-    /// # Errors
-    /// A sentence that names the option.
     pub fn check_one_command(&self) -> Result<(), String> {
         let given = [
             ("--pairs", self.pairs.is_some()),
@@ -160,9 +157,6 @@ impl Pairing {
 
     /// Measures what is requested, or goes on with the experiment that is named; writes the reports, and
     /// gives the exit status.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn measure(
         &self,
         go_on: Option<&str>,

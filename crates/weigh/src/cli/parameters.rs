@@ -56,9 +56,6 @@ impl ParameterOptions {
 
     /// Returns the variants of this many commands, each with every combination of the values: first all
     /// commands with the first combination, as hyperfine orders them.
-    ///
-    /// # Errors
-    /// A sentence, if a parameter is wrong, no text has it, or the commands are too many.
     pub fn variants(&self, commands: usize, texts: &[&str]) -> Result<Vec<Variant>, String> {
         let parameters = self.parameters()?;
         for Parameter { name, .. } in &parameters {

@@ -212,9 +212,6 @@ impl RunArgs {
 }
 
 /// Measures this machine alone, writes the reports, and gives the exit status.
-///
-/// # Errors
-/// A sentence.
 pub fn measure(
     request: &Request,
     store: &Store,
@@ -227,9 +224,6 @@ pub fn measure(
 }
 
 /// Finishes a measured run.
-///
-/// # Errors
-/// Returns a sentence.
 pub fn end(done: &Done, store: &Store, files: &Files, context: &Context) -> Result<u8, String> {
     let is_as_before = output::tell_what_is_left(done.left.as_deref());
     let mut report = run_report::report(&done.load(store)?);

@@ -52,9 +52,6 @@ pub struct Privacy {
 
 impl Privacy {
     /// The report as it may be shown.
-    ///
-    /// # Errors
-    /// A sentence.
     pub fn of(&self, report: Report) -> Result<Report, String> {
         if self.anonymise { anonymise::report(report) } else { Ok(report) }
     }

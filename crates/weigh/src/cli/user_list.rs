@@ -13,9 +13,6 @@ pub struct UserList(pub Vec<NonZero<usize>>);
 
 impl UserList {
     /// Reads one.
-    ///
-    /// # Errors
-    /// A sentence that says what it takes.
     pub fn parse(text: &str) -> Result<UserList, String> {
         let mut users = Vec::new();
         for part in text.split(',') {

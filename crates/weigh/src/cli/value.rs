@@ -13,9 +13,6 @@ const PAUSES: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(1)..=Duration::from_secs(3600);
 
 /// `90s`, `5m`, `1h 30m`.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed: Option<jiff::SignedDuration> = text.parse().ok();
     parsed
@@ -25,9 +22,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// `100ms`, `1s`.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn sample_length(text: &str) -> Result<Duration, String> {
     let parsed: Option<jiff::SignedDuration> = text.parse().ok();
     parsed
@@ -37,9 +31,6 @@ pub fn sample_length(text: &str) -> Result<Duration, String> {
 }
 
 /// `10ms`, `1s`.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn pause(text: &str) -> Result<Duration, String> {
     let parsed: Option<jiff::SignedDuration> = text.parse().ok();
     parsed
@@ -49,9 +40,6 @@ pub fn pause(text: &str) -> Result<Duration, String> {
 }
 
 /// `500ms`, `10s`.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn period(text: &str) -> Result<Duration, String> {
     pause(text)
         .ok()
@@ -65,9 +53,6 @@ pub fn whole_ms(duration: Duration) -> u64 {
 }
 
 /// `1%` or `1`, as a fraction.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn percentage(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
     number
@@ -77,9 +62,6 @@ pub fn percentage(text: &str) -> Result<f64, String> {
 }
 
 /// A whole number that is not less than this.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn at_least(
     least: u32,
 ) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
@@ -95,9 +77,6 @@ pub fn cpus() -> usize {
 }
 
 /// `4`, or `all` for as many as there are CPUs that we may use.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn copies(text: &str) -> Result<usize, String> {
     let number = match text {
         "all" => Some(cpus()),

@@ -92,9 +92,6 @@ fn closest(suites: Vec<Suite>, measured: &BTreeSet<&str>) -> Result<Suite, Strin
 
 /// The indices of an arm's tests, with one copy each, and the final index: as UnixBench 4.1 computes it,
 /// unless a report names a different version.
-///
-/// # Errors
-/// Where the suites cannot be read, which is our fault.
 pub(super) fn index_of_4_1(sheet: &Sheet, arm: ArmId) -> Result<ArmIndex, String> {
     let of_one: Vec<&SheetLine> =
         sheet.lines.iter().filter(|line| line.name.copies() == 1).collect();

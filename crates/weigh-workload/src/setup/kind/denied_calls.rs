@@ -71,9 +71,6 @@ impl DeniedCalls {
     const SEEN: &str = "denied calls";
 
     /// The calls that were denied in a launch.
-    ///
-    /// # Errors
-    /// Why they are not known.
     pub fn found(launched: &Launched) -> Found {
         let seen = launched.seen(DeniedCalls::SEEN).map_err(|error| error.to_string())?;
         serde_json::from_str(seen).map_err(|error| error.to_string())?

@@ -24,9 +24,6 @@ impl DirectorySeen {
     pub const MOMENTS: [&str; 2] = ["directory", "directory afterwards"];
 
     /// The device and the inode that a path leads to.
-    ///
-    /// # Errors
-    /// As `stat(2)`.
     pub fn identity(directory: &Path) -> io::Result<String> {
         let status = fs::metadata(directory)?;
         Ok(format!("{}:{}", status.dev(), status.ino()))

@@ -53,9 +53,6 @@ impl Act for EnterRoot {
 
 /// A mount namespace of the calling thread's own, in which no mount is seen by others; without root in a user
 /// namespace of its own, which has this user alone.
-///
-/// # Errors
-/// A sentence that says what forbids it.
 pub fn own_mounts() -> Result<(), String> {
     if geteuid().is_root() {
         // SAFETY: it closes no file descriptors. Where the process has several threads, as `weigh` when it
@@ -166,9 +163,6 @@ fn bring_above() -> io::Result<()> {
 }
 
 /// Tries whether an overlay can lie over the host's root here; for a process that ends after that.
-///
-/// # Errors
-/// A sentence that says why not.
 pub fn try_over_host() -> Result<(), String> {
     own_mounts()?;
     let base = std::env::temp_dir();

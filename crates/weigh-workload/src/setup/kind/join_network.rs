@@ -38,9 +38,6 @@ impl JoinNetwork {
     pub const SEEN: &str = "network namespace";
 
     /// Checks by the observations that a worker was in the network namespace.
-    ///
-    /// # Errors
-    /// A sentence that says where it was.
     pub fn prove(&self, seen: &BTreeMap<String, String>) -> Result<(), String> {
         match seen.get(Self::SEEN) {
             Some(inode) if *inode == self.inode.to_string() => Ok(()),

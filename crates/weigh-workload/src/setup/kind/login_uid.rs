@@ -40,9 +40,6 @@ impl Act for LoginUid {
 }
 
 /// Takes a login uid; what is forked from now on has it from birth.
-///
-/// # Errors
-/// A sentence that says what it takes.
 pub fn set_login_uid(uid: u32) -> Result<(), String> {
     fs::write("/proc/self/loginuid", uid.to_string()).map_err(|error| {
         format!(
@@ -54,9 +51,6 @@ pub fn set_login_uid(uid: u32) -> Result<(), String> {
 
 /// Forks, and goes on in the child; the parent only waits for it and ends as it did. For processes of
 /// a single thread.
-///
-/// # Errors
-/// As `fork(2)`.
 pub fn become_a_child() -> io::Result<()> {
     let parent = getpid();
     // SAFETY: the launcher has one thread, so the forked child may use the heap.

@@ -25,9 +25,6 @@ impl Whereabouts {
     }
 
     /// Returns the whereabouts of this process.
-    ///
-    /// # Errors
-    /// If `/proc` cannot be read.
     pub fn here() -> io::Result<String> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let name = fs::read_to_string("/proc/sys/kernel/hostname")?;

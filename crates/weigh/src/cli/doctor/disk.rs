@@ -7,9 +7,6 @@ use weigh_host::machine::disk_speed;
 use weigh_model::format;
 
 /// Measures it, tells it, and keeps it for reports.
-///
-/// # Errors
-/// A sentence.
 pub fn measure(directory: &Path, is_json: bool, context: &Context) -> Result<u8, String> {
     let place = directory.display();
     output::note(&format!("Measuring the device of {place} for about five seconds."));

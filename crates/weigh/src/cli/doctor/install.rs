@@ -70,9 +70,6 @@ impl Installable {
 }
 
 /// Installs what is missing, after a question.
-///
-/// # Errors
-/// A sentence: there is no apt-get, or no root, or the answer is no.
 pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
     let Missing { names, packages, use_it } = what.missing();
     if packages.is_empty() {

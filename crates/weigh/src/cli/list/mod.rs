@@ -148,9 +148,6 @@ impl ListArgs {
 }
 
 /// All workloads, as they declare themselves.
-///
-/// # Errors
-/// A sentence, where they cannot be unpacked and asked.
 pub fn read_workloads() -> Result<Vec<Workload>, String> {
     let directory = scratch::place()
         .and_then(tempfile::tempdir_in)
