@@ -80,7 +80,6 @@ impl<'a> Unpacking<'a> {
         Unpacking { most_bytes, most_files, goes_on, keeps_owners, files: 0, bytes: 0, devices: 0 }
     }
 
-    /// One file, directory or link more.
     fn add_file(&mut self) -> Result<(), ArchiveError> {
         self.files += 1;
         if self.files > self.most_files.min(MOST_FILES) {

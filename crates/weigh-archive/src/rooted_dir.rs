@@ -120,7 +120,6 @@ impl RootedDir {
         }
     }
 
-    /// The content of a small one.
     pub fn read(&self, path: &str, most_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
         let mut bytes = Vec::new();
         self.file(path)?.take(most_bytes + 1).read_to_end(&mut bytes)?;
@@ -172,7 +171,6 @@ pub(super) fn remove(parent: BorrowedFd, name: &OsStr) -> Result<(), ArchiveErro
     }
 }
 
-/// Lists the names in a directory.
 pub(super) fn names_in(directory: BorrowedFd) -> Result<Vec<Vec<u8>>, ArchiveError> {
     let mut names = Vec::new();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

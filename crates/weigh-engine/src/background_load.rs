@@ -1,6 +1,5 @@
 //! Activity alongside a workload, as its row names it: `feel:spawn/app:db.transaction@mariadb`.
 
-/// Activity alongside the workload of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackgroundLoad {
     /// As the name of the row ends.

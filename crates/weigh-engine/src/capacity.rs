@@ -92,7 +92,6 @@ impl RateSearch {
     }
 }
 
-/// Outcome of a search.
 enum SearchFound {
     /// The highest rate within the limit, with the sample of that pass.
     Bears(f64, Box<Measured>),
@@ -224,7 +223,6 @@ fn why_not(pass: &PassFound) -> Option<String> {
     pass.problem.clone().or(wrong)
 }
 
-/// Describes the outcome of a pass.
 fn tried(rate: f64, pass: &PassFound, is_within: bool) -> String {
     let rate = format::rate(rate, "");
     let p99 = pass.p99_ns.map(|ns| format!("a p99 of {}", format::seconds(ns / 1e9)));

@@ -28,7 +28,6 @@ pub struct CommandComparison {
     pub show_output: bool,
 }
 
-/// How a command may exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedExit {
@@ -67,7 +66,6 @@ impl CommandComparison {
         words(line).map_err(|problem| format!("`{line}` is not a valid command: {problem}"))
     }
 
-    /// The arms.
     pub fn treatments(&self) -> Result<Vec<Named>, String> {
         let arms = self.argvs()?.into_iter().zip(&self.lines).zip(&self.labels);
         let named = arms.map(|((argv, line), label)| {

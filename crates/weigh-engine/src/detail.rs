@@ -33,7 +33,6 @@ pub enum Look {
     Counters,
 }
 
-/// Platform that can look more closely.
 pub trait DetailPlatform: Platform {
     /// Launches a workload once, proves that its arm's treatment was in force, and keeps what it tells.
     /// Says whether there was anything: without a PMU there are no counts.

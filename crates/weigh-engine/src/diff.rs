@@ -26,7 +26,6 @@ use weigh_verdict::pairs;
 /// Error rate of each interval.
 const ALPHA: f64 = 0.05;
 
-/// Row of one experiment.
 struct RowOfOne {
     workload: WorkName,
     treatment: String,
@@ -37,13 +36,11 @@ struct RowOfOne {
     rates: Vec<f64>,
     /// Empty for a run.
     log_ratios: Vec<f64>,
-    /// Start of the row's bets.
     start: Start,
     /// How its pairs were taken.
     scheme: Scheme,
 }
 
-/// How `after` differs from `before`.
 pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
     for stored in [before, after] {
         if stored.state == State::Failed {

@@ -14,7 +14,6 @@ use weigh_verdict::log_ratio::{bound, percent};
 const NO_SAMPLES: &str = "An import has no samples, so its rates have no interval. The interval of a changed \
                           effect comes from the intervals in the two reports, each with its own error rate.";
 
-/// How `after` differs from `before`.
 pub fn diff(before: &Summary, after: &Summary) -> Result<Diff, String> {
     for report in [before, after] {
         if report.imported.as_ref().is_some_and(|imported| imported.is_figures()) {

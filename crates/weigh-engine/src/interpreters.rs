@@ -19,7 +19,6 @@ const MOST_CHARS: usize = 300;
 /// Facts that an interpreter reports about itself, by name.
 pub type InterpreterBuild = BTreeMap<String, String>;
 
-/// The languages of these works, each once.
 pub fn languages<'a>(works: impl Iterator<Item = &'a Work>) -> Vec<&'static Language> {
     let mut found: Vec<&'static Language> = Vec::new();
     for work in works {

@@ -69,7 +69,6 @@ impl SampleLength {
         SampleLength { target_ms, sets_in_late, pilot }
     }
 
-    /// Returns the length of the next sample.
     pub fn wanted(&self) -> Length {
         let length = match self.sets_in_late {
             true => Length::settled(self.target_ms),

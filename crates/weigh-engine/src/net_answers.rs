@@ -25,7 +25,6 @@ pub fn class_metric(bytes: u32) -> String {
 pub const ACTIVITY_SLOWDOWN: &str = "activity_slowdown";
 pub const COMM_SLOWDOWN: &str = "comm_slowdown";
 
-/// Result of a cell in one sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundCell {
     pub rate: f64,

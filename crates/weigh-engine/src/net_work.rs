@@ -9,7 +9,6 @@ use weigh_net::grid::Grid;
 pub const BITS: &str = "Mb/s";
 const UNITS: &str = "units/s";
 
-/// Cells of a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetWork {
     /// As it was asked for: `net:quick`.

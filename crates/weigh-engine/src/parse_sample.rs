@@ -133,7 +133,6 @@ struct GivenResult {
     result: String,
 }
 
-/// The sample of a cell.
 pub fn cell_sample(launched: &Launched) -> Result<Sample, String> {
     if let Some(problem) = failure_of(launched, &ExpectedExit::default()) {
         return Err(problem);

@@ -40,7 +40,6 @@ pub struct PlanKind {
 /// The planner, or a sentence that says what the option takes.
 pub type Begun = Result<Box<dyn Planner>, String>;
 
-/// Begins the plan of this name.
 pub fn begin(name: &str, value: &str, run: RunStart) -> Begun {
     let kind = PLANS.iter().find(|kind| kind.name == name);
     let kind = kind.ok_or_else(|| format!("this weigh has no plan `{name}`"))?;
@@ -57,11 +56,9 @@ pub struct RunStart {
     pub now: Duration,
 }
 
-/// A workload of a run.
 pub struct RunWork {
     pub unit: RowKey,
     pub name: String,
-    /// Length of a sample.
     pub length_ms: u64,
 }
 
@@ -77,11 +74,9 @@ pub trait Planner {
     fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>);
 }
 
-/// Outcome of a sample.
 pub struct Outcome {
     /// Its readings, or why it has none.
     pub found: Result<Readings, String>,
-    /// How long it took.
     pub cost: Duration,
 }
 
@@ -99,7 +94,6 @@ pub enum Event {
     Stop(String),
 }
 
-/// A load point of a mix.
 pub struct MixPoint {
     pub unit: RowKey,
     pub name: WorkName,

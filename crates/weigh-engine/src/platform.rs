@@ -11,7 +11,6 @@ use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Outside;
 
-/// Which sample is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleSlot {
     pub unit: RowKey,
@@ -24,7 +23,6 @@ pub struct SampleSlot {
     pub position: usize,
 }
 
-/// Which pair is wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairSlot {
     pub unit: RowKey,
@@ -64,7 +62,6 @@ impl PairSlot {
     }
 }
 
-/// Results of a sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
     /// Operations per second: the primary metric, which steers the experiment.
@@ -92,7 +89,6 @@ impl Readings {
     }
 }
 
-/// Why there is no pair.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PairError {
     /// The workload failed in this sample of it; the others go on.
@@ -108,7 +104,6 @@ pub enum PairError {
     Stop(Stop),
 }
 
-/// Why there is no sample.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SampleError {
     /// This workload failed; the others go on.
@@ -204,7 +199,6 @@ pub trait Platform {
     }
 }
 
-/// Watcher of the measurements.
 pub trait Observer {
     /// A pair of this row begins.
     fn begins(&mut self, _row: usize) {}

@@ -298,7 +298,6 @@ impl Sweeps {
         Sweeps { grid, precision: PRECISION, trace: None, far_hosts: None }
     }
 
-    /// The grid as a workload.
     pub fn label(&self) -> String {
         format!("{NET}{}", self.grid.name)
     }
@@ -324,7 +323,6 @@ impl Plan {
         }
     }
 
-    /// The command that all arms run.
     pub fn command(&self) -> Option<&[String]> {
         match &self.comparison()?.compared {
             Compared::Command(argv) => Some(argv),
@@ -332,7 +330,6 @@ impl Plan {
         }
     }
 
-    /// The commands that are compared.
     pub fn contest(&self) -> Option<&CommandComparison> {
         match &self.comparison()?.compared {
             Compared::CommandComparison(contest) => Some(contest),
@@ -467,7 +464,6 @@ impl Plan {
 }
 
 impl Request {
-    /// Makes the treatments of its arms.
     pub fn treatments(&self) -> Result<Vec<Named>, String> {
         match self.plan.contest() {
             Some(contest) => contest.treatments(),

@@ -50,7 +50,6 @@ pub fn resolve(asked_for: &Selection, executable: &Executable) -> Result<Vec<Wor
     each_beside(works, &activities)
 }
 
-/// Each alone, and beside each activity.
 fn each_beside(works: Vec<Work>, activities: &[BackgroundLoad]) -> Result<Vec<Work>, String> {
     let mut all: Vec<Work> = Vec::new();
     for work in works {

@@ -67,7 +67,6 @@ impl Progress {
         (self.left_ms >= ANNOUNCED_MS).then_some(self.left_ms as f64 / 1e3)
     }
 
-    /// A sample was taken.
     pub fn took(&mut self, length_ms: u64) {
         self.samples += 1;
         self.done_ms += length_ms;

@@ -17,7 +17,6 @@ use weigh_model::samples::RowSamples;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{FromFile, Suite};
 
-/// Judges a stored run.
 pub fn report(stored: &Stored) -> RunReport {
     let suites = suite::embedded().unwrap_or_default();
     let is_classic = stored.header.is_classic;

@@ -210,7 +210,6 @@ fn cells_of(stored: &Stored) -> impl Iterator<Item = (WorkId, &Point)> {
     rows.flat_map(|((cell, _), row)| row.points.iter().map(move |point| (*cell, point)))
 }
 
-/// How many sweeps were begun.
 pub(super) fn sweeps_of(stored: &Stored) -> usize {
     cells_of(stored).map(|(_, point)| point.pair.0 + 1).max().unwrap_or(0)
 }

@@ -33,7 +33,6 @@ const MS_PER_USER: u64 = 10_000;
 /// The unit of the sample that a command prints without one.
 pub const OWN_OPERATIONS: &str = "ops/s";
 
-/// Something to launch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     Builtin {
@@ -88,7 +87,6 @@ impl UserLoad {
     /// The unit of its rate.
     pub const UNIT: &str = "jobs/min";
 
-    /// How many jobs all users do.
     pub fn all_jobs(&self) -> u64 {
         self.mix.all_jobs_per_user(self.sizes.jobs_of(&self.mix)) * self.users.get() as u64
     }
@@ -322,7 +320,6 @@ impl Work {
         }
     }
 
-    /// Why it is there, of a load.
     pub fn role(&self) -> LoadRole {
         match self {
             Work::Load(load) => load.role,
@@ -330,7 +327,6 @@ impl Work {
         }
     }
 
-    /// The users of a load.
     pub fn users(&self) -> Option<NonZero<usize>> {
         match self {
             Work::Load(load) => Some(load.users),
@@ -342,7 +338,6 @@ impl Work {
         }
     }
 
-    /// Where a command is executed.
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Work::Builtin { .. } | Work::Interpreted(_) | Work::Load(_) | Work::Net(_) => None,

@@ -16,7 +16,6 @@ pub struct WrongKind {
     pub example: String,
 }
 
-/// Wrong answers of a launch, by kind.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct WrongAnswers {
     #[serde(rename = "wrong")]

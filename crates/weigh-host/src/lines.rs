@@ -31,7 +31,6 @@ pub enum LinesError {
     Io(#[from] io::Error),
 }
 
-/// Connection that sends and receives lines.
 pub struct Lines {
     outgoing: Option<File>,
     incoming: File,

@@ -133,7 +133,6 @@ impl Helper {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

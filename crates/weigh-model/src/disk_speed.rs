@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Measured speed of one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskSpeed {
     /// Its number, `MAJOR:MINOR`.

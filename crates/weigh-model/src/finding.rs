@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -14,7 +13,6 @@ pub enum Severity {
     Good,
 }
 
-/// Finding of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Subject of the check, e.g. `CPU governor`.
@@ -35,7 +33,6 @@ impl Finding {
         Finding { name: name.into(), severity, now: now.into(), effect: effect.into(), fix: None }
     }
 
-    /// Adds the fix.
     pub fn fix(self, how: &str) -> Finding {
         Finding { fix: Some(how.into()), ..self }
     }

@@ -23,7 +23,6 @@ use crate::workload::sample::{PEAK_MEMORY, Sample};
 use crate::workload::suite::FromFile;
 use paired::multiplicity::Multiplicity;
 
-/// Kind of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExperimentKind {
@@ -129,7 +128,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// The numbers of its works.
     pub fn work_ids(&self) -> impl Iterator<Item = WorkId> + use<> {
         (0..self.works.len()).map(WorkId)
     }
@@ -226,7 +224,6 @@ pub fn planned_rows(works: impl Iterator<Item = bool>, arms: usize, peaks: &[Cho
     named * arms.saturating_sub(1) + peaks.iter().map(|peak| 1 + peak.points.len()).sum::<usize>()
 }
 
-/// A workload of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredWork {
     pub name: WorkName,
@@ -298,7 +295,6 @@ pub struct RowPlan {
     pub pairs: f64,
 }
 
-/// A stored experiment, whole.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub id: ExperimentId,
@@ -319,7 +315,6 @@ pub struct Stored {
     /// Plans of rows whose number of pairs could not be known before the first pair, once their
     /// pilot is over.
     pub plans: Vec<RowPlan>,
-    /// Profiles that a profiler reported.
     pub profiles: Vec<Profiled>,
     /// Per arm.
     pub facts: Vec<Vec<String>>,

@@ -182,7 +182,6 @@ impl RowSamples {
         self.in_rounds.as_ref().or(self.baseline.as_ref())
     }
 
-    /// Adds the next sample.
     pub fn add(&mut self, kept: Kept) {
         match &mut self.in_rounds {
             Some(totals) if kept.point.is_in_round() => totals.add(kept.totals.clone()),
@@ -213,7 +212,6 @@ pub struct Gatherer {
 }
 
 impl Gatherer {
-    /// Adds the next sample, of whatever row.
     pub fn add(&mut self, mut kept: Kept) {
         let Point { set, role, is_treated, .. } = kept.point;
         // These alternate in the rounds, so any of them follows any other.
@@ -273,7 +271,6 @@ impl Totals {
 }
 
 impl KnownCpu {
-    /// Returns the sum of both.
     #[must_use]
     pub fn with(self, other: KnownCpu) -> KnownCpu {
         KnownCpu {

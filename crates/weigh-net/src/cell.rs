@@ -130,7 +130,6 @@ impl FurtherKind {
         }
     }
 
-    /// Returns the unit of the measurement.
     pub fn unit(self) -> &'static str {
         match self {
             FurtherKind::Requests => "requests/s",
@@ -160,7 +159,6 @@ pub struct LinkSetting {
     pub drops: Option<Patterns>,
 }
 
-/// One of a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Bytes of a write, from the class.
@@ -205,7 +203,6 @@ impl Cell {
         self.component.is_none() && self.further.is_none()
     }
 
-    /// Returns the cell without its activity.
     pub fn without_activity(&self) -> Cell {
         Cell { activity: None, ..self.clone() }
     }

@@ -185,7 +185,6 @@ impl FarHost {
         Ok(())
     }
 
-    /// Describes the host in a sentence.
     pub fn fact(&self) -> String {
         let name = match self.black_box {
             BlackBox::Active => "W_active",
@@ -203,7 +202,6 @@ impl FarHost {
         )
     }
 
-    /// Checks that the host still answers.
     pub fn check(&mut self, interrupted: &AtomicBool) -> Result<(), SiteError> {
         let answer = self.testbed.counters(self.black_box, interrupted);
         answer.map(drop).map_err(|error| self.failed(error))

@@ -29,7 +29,6 @@ pub fn peer_argv(executable: &Path, socket: &Path, ftp: Option<(&str, &str)>) ->
     argv
 }
 
-/// How it is started.
 pub fn raise_peer(
     executable: &Path,
     directory: &Path,

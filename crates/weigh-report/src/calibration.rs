@@ -14,7 +14,6 @@ use weigh_model::result::scheme::Scheme;
 use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 
-/// The text.
 pub fn render(calibration: &Calibration, room: Room, colour: bool) -> String {
     let width = room.wrap;
     let mut lines = Vec::new();
@@ -191,7 +190,6 @@ fn taken(scheme: Scheme) -> &'static str {
     }
 }
 
-/// Writes whether the planted effect was found.
 fn found(planted: &PlantedExperiments) -> String {
     match planted.covered.of {
         0 => "No row with a planted effect has enough pairs for a verdict: use a longer --budget."

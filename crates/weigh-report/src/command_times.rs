@@ -42,7 +42,6 @@ pub fn commands(s: &Summary) -> &[CommandTimes] {
     s.versus.as_ref().map_or(&[], |versus| &versus.commands)
 }
 
-/// Builds the table with its title.
 pub fn table(s: &Summary) -> Option<(String, Table)> {
     let commands = commands(s);
     let fastest = commands.iter().map(CommandTimes::mean_s).reduce(f64::min)?;

@@ -16,7 +16,6 @@ pub fn json(diff: &Diff) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(diff)? + "\n")
 }
 
-/// The report.
 pub fn text(diff: &Diff, room: Room, colour: bool) -> String {
     let width = room.wrap;
     let longest_name = if room.is_file() { usize::MAX } else { LONGEST_NAME };

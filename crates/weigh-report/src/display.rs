@@ -16,7 +16,6 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
-/// The size of a terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub columns: usize,
@@ -100,7 +99,6 @@ impl<W: Write> Display<W> {
         self.write(&text);
     }
 
-    /// A line of a log.
     pub(super) fn log(&mut self, line: &str) {
         self.write(&printable::text(&format!("{line}\n")));
     }

@@ -53,7 +53,6 @@ const TEMPLATES: [(&str, &str); 17] = [
 /// A fact of more bytes is folded away: few ask for it, and it would push the others off the page.
 const LONG_FACT: usize = 90;
 
-/// The whole page.
 pub fn render(s: &Summary) -> Result<String, String> {
     let filled = fill("page.html", page(&versus::laid_out(s)));
     filled.map_err(|error| format!("the HTML report could not be written: {error}"))
@@ -228,7 +227,6 @@ fn printouts(printed: &[ProfilerText]) -> Vec<Value> {
     printed.iter().map(value).collect()
 }
 
-/// The times of commands, as a table.
 fn times_of_commands(s: &Summary) -> Option<Value> {
     let (title, times) = command_times::table(s)?;
     Some(

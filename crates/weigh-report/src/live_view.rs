@@ -26,7 +26,6 @@ impl LiveRow {
     }
 }
 
-/// Progress of a row so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowProgress {
     /// `None` before the first pair.

@@ -76,7 +76,6 @@ impl Markdown {
         Markdown(parts.join(between))
     }
 
-    /// The document that has these paragraphs.
     pub fn document(paragraphs: Vec<Markdown>) -> String {
         let paragraphs: Vec<&str> = paragraphs.iter().map(|part| part.0.trim_end()).collect();
         paragraphs.join("\n\n") + "\n"

@@ -27,7 +27,6 @@ pub fn text(rank: &NetRank, room: Room) -> String {
     text
 }
 
-/// Builds the page with the figures drawn.
 pub fn html(rank: &NetRank) -> Result<String, String> {
     let titled = tables(rank).into_iter().map(|(title, of_it)| {
         context! { title => format::label(&title), table => table(&of_it) }
@@ -136,7 +135,6 @@ fn score(of: Option<ScoreDocument>, text: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// Figures 2 and 3.
 fn charts(rank: &NetRank) -> Vec<Chart> {
     let chart = |title: &str, quantity, of: &dyn Fn(&RankedClass) -> Option<ScoreDocument>| {
         let curve = |one: &RankedMachine| Curve {

@@ -59,7 +59,6 @@ fn one(row: &Row, margin_pct: f64) -> String {
     }
 }
 
-/// The number of rows with each verdict.
 fn verdicts(rows: &[Row]) -> String {
     let count = |verdict: Verdict| {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();

@@ -17,7 +17,6 @@ const SHORTEST_BAR: usize = 8;
 /// Columns of the table before its bar, at most.
 const WIDEST_CELLS: usize = 62;
 
-/// The whole text.
 pub fn text(report: &ProfileReport, room: Room, colour: bool) -> String {
     let mut page = Page::new(room, colour);
     page.say(&sentence(&report.profile));

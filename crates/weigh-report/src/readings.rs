@@ -19,7 +19,6 @@ const MOST_NAMED: usize = 6;
 /// A row, and what its pairs say of one metric.
 type OfMetric<'a> = (&'a Row, &'a Reading);
 
-/// A metric's table.
 pub struct MetricTable {
     pub title: String,
     pub legend: &'static str,
@@ -170,7 +169,6 @@ fn no_verdict(s: &Summary, metrics: &[&Metric]) -> Option<String> {
     Some(format!("No verdict on {}{more}{few}.", named.join(", ")))
 }
 
-/// The metric in a sentence.
 fn name(metric: &Metric) -> String {
     match metric {
         Metric::CpuTime => "CPU time".into(),

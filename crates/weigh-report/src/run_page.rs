@@ -15,7 +15,6 @@ use weigh_model::result::run::RunRow;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::{COPIES, USERS};
 
-/// The whole page.
 pub fn render(report: &RunReport) -> Result<String, String> {
     let page = RunPage {
         id: &report.id,
@@ -113,7 +112,6 @@ fn answers(report: &RunReport) -> Vec<String> {
     loads.chain(report.net.iter().flat_map(net_text::sentences)).collect()
 }
 
-/// A row for each measurement.
 pub fn results(report: &RunReport) -> Table {
     use Align::{Left, Right};
     let columns = vec![

@@ -82,7 +82,6 @@ pub fn render(report: &RunReport, screen: &Screen) -> String {
     text
 }
 
-/// Formats the output of profilers.
 fn profiles(report: &RunReport, screen: &Screen) -> String {
     let Screen { room, colour, .. } = *screen;
     let most = if screen.is_verbose { usize::MAX } else { MOST_PRINTED };

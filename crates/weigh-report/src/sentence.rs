@@ -19,7 +19,6 @@ use weigh_model::format;
 use weigh_model::format::quoted;
 use weigh_model::result::summary::{AppliedTreatment, Loss, NOTHING, Row, State, Summary};
 
-/// Writes the result of the experiment.
 pub fn sentence(s: &Summary) -> String {
     sentences(s).join(" ")
 }

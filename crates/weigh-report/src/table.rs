@@ -8,7 +8,6 @@ use super::names::Names;
 use super::paint::paint;
 use weigh_model::format;
 
-/// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     Left,
@@ -159,7 +158,6 @@ impl Layout {
         self.bar.map_or(0, |(_, cells)| cells)
     }
 
-    /// The width of a whole line.
     pub fn width(&self) -> usize {
         used(&self.widths) + self.bar.map_or(0, |(_, cells)| cells + GAP)
     }

@@ -52,7 +52,6 @@ fn with_html(text: String, html: Option<&str>) -> String {
     text + &line.unwrap_or_default()
 }
 
-/// The whole report.
 pub fn render(s: &Summary, room: Room, colour: bool) -> String {
     let s = &*versus::laid_out(s);
     let mut page = Page::new(room, colour);

@@ -212,7 +212,6 @@ impl<'a> Arms<'a> {
         self.arms[arm].named.treatment.left_no_async_work(evidence)
     }
 
-    /// Returns the label of an arm's treatment.
     pub fn label(&self, arm: ArmId) -> &str {
         &self.arms[arm].named.label
     }
@@ -222,17 +221,14 @@ impl<'a> Arms<'a> {
         self.arms[arm].setup()
     }
 
-    /// Where an arm's processes are launched.
     pub fn place(&self, arm: ArmId) -> &LaunchPlace {
         self.arms[arm].place()
     }
 
-    /// Their numbers, in order.
     pub fn ids(&self) -> impl Iterator<Item = ArmId> + use<> {
         (0..self.count()).map(ArmId)
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.arms.len()
     }

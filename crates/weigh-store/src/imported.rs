@@ -8,7 +8,6 @@ use weigh_model::record::ExperimentKind;
 use weigh_model::result::summary::Summary;
 
 impl Store {
-    /// Stores an import and gives its id.
     pub fn add_import(&self, summary: &Summary) -> Result<ExperimentId, Error> {
         let id = self.new_id()?;
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

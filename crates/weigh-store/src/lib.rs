@@ -50,7 +50,6 @@ pub const NO_EXPERIMENT: &str = "there is no experiment yet: `weigh compare` mak
 /// How long a reader or writer waits for another program's turn to end.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An open database.
 pub struct Store {
     database: Database,
     path: PathBuf,
@@ -194,7 +193,6 @@ mod tests {
         }
     }
 
-    /// The id of no experiment.
     pub fn no_id() -> ExperimentId {
         "zzzzzz".to_owned().try_into().unwrap()
     }

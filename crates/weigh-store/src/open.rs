@@ -42,7 +42,6 @@ impl Access {
         }
     }
 
-    /// Opens the file, as this user.
     pub fn connect(self, path: &Path, user: Option<User>) -> rusqlite::Result<Database> {
         let (read, write) = (OpenFlags::SQLITE_OPEN_READ_ONLY, OpenFlags::SQLITE_OPEN_READ_WRITE);
         match self {

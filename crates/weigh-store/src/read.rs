@@ -85,7 +85,6 @@ impl Store {
         )
     }
 
-    /// A whole experiment.
     pub fn load(&self, id: &ExperimentId) -> Result<Stored, Error> {
         let mut stored = self
             .connection()
@@ -248,7 +247,6 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
     })
 }
 
-/// A column of JSON.
 pub(super) fn json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl rusqlite::RowIndex,

@@ -166,7 +166,6 @@ impl Store {
         )
     }
 
-    /// Stores that a workload gave no result.
     pub fn add_failure(&self, id: &ExperimentId, failure: &Failure) -> Result<(), Error> {
         self.execute(
             "INSERT INTO failure (experiment, work, arm, reason, load_axis, load_value)
@@ -209,7 +208,6 @@ impl Store {
         )
     }
 
-    /// Stores what kind of baseline was measured.
     pub fn set_baseline_state(&self, id: &ExperimentId, state: Option<&str>) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET baseline_state = ?2 WHERE id = ?1",
@@ -227,7 +225,6 @@ impl Store {
         self.execute("UPDATE experiment SET peaks = ?2 WHERE id = ?1", params![&**id, json(&peaks)])
     }
 
-    /// Keeps what a profiler told.
     pub fn set_profiles(&self, id: &ExperimentId, profiles: &[Profiled]) -> Result<(), Error> {
         let profiles = json(&profiles);
         self.execute("UPDATE experiment SET profiles = ?2 WHERE id = ?1", params![&**id, profiles])
@@ -241,7 +238,6 @@ impl Store {
         )
     }
 
-    /// Adds a warning.
     pub fn add_warning(&self, id: &ExperimentId, warning: &Warning) -> Result<(), Error> {
         self.execute(
             "UPDATE experiment SET warnings = json_insert(warnings, '$[#]', json(?2)) WHERE id = ?1",
@@ -257,7 +253,6 @@ impl Store {
         )
     }
 
-    /// Closes the experiment.
     pub fn finish(
         &self,
         id: &ExperimentId,
@@ -304,7 +299,6 @@ impl Store {
     }
 }
 
-/// The id of a row.
 pub(super) fn id(row: &Row<'_>) -> rusqlite::Result<ExperimentId> {
     row.get::<_, String>("id")?.try_into().map_err(|problem: String| {
         rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())

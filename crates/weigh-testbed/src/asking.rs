@@ -114,7 +114,6 @@ impl Testbed {
         self.helper.let_go();
     }
 
-    /// Fetches the counters of a link.
     pub fn counters(
         &mut self,
         link: BlackBox,

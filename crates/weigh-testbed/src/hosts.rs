@@ -156,7 +156,6 @@ impl Hosts {
             .ok_or_else(|| io::Error::other("the testbed lacks this host"))
     }
 
-    /// Returns the description of each host.
     pub fn ready(&self) -> io::Result<Vec<HostReady>> {
         let pid = std::process::id();
         let path = |file: String| PathBuf::from(format!("/proc/{pid}/{file}"));
@@ -171,7 +170,6 @@ impl Hosts {
         self.namespaces.iter().map(ready).collect()
     }
 
-    /// The addresses of a link.
     pub fn link(&self, with: BlackBox) -> LinkReady {
         let addresses = |via| Addresses {
             ipv4: ends(with, via, false),

@@ -96,7 +96,6 @@ pub enum BlackBox {
 impl BlackBox {
     pub const ALL: [BlackBox; 2] = [BlackBox::Active, BlackBox::Passive];
 
-    /// Its host.
     pub fn host(self) -> HostName {
         match self {
             BlackBox::Active => HostName::Active,
@@ -105,7 +104,6 @@ impl BlackBox {
     }
 }
 
-/// A direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Heading {
@@ -141,18 +139,15 @@ pub struct TestbedReady {
 }
 
 impl TestbedReady {
-    /// A host of it.
     pub fn host(&self, name: HostName) -> Option<&HostReady> {
         self.hosts.iter().find(|host| host.name == name)
     }
 
-    /// The link to a black box.
     pub fn link(&self, with: BlackBox) -> Option<&LinkReady> {
         self.links.iter().find(|link| link.with == with)
     }
 }
 
-/// A host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostReady {
     pub name: HostName,
@@ -185,7 +180,6 @@ pub struct Ends {
     pub other: IpAddr,
 }
 
-/// Request to a testbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestbedOrder {
@@ -218,7 +212,6 @@ pub enum TestbedOrder {
     },
 }
 
-/// Answer of a testbed to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestbedAnswer {

@@ -92,7 +92,6 @@ fn forward(wire: Ends) -> io::Result<Tun> {
     Ok(tun)
 }
 
-/// Brings an interface up.
 fn begin(name: &str) -> io::Result<Interfaces> {
     let interfaces = Interfaces::open()?;
     let deadline = Instant::now() + LIMIT;

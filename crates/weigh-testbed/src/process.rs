@@ -57,7 +57,6 @@ fn say(answer: &TestbedAnswer) -> io::Result<()> {
     stdout.flush()
 }
 
-/// State of a testbed process.
 struct Bed {
     /// Before the hosts: their devices go first.
     wires: BTreeMap<BlackBox, LaidWire>,

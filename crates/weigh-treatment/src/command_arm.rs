@@ -7,7 +7,6 @@ use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::command_line_seen::CommandLineSeen;
 use weigh_workload::setup::look::{COMMAND_LINE, is_command_line};
 
-/// An arm whose processes run this.
 pub struct CommandArm {
     pub argv: Vec<String>,
     /// Facts that a reader should know about it, in whole sentences.

@@ -83,7 +83,6 @@ pub use placebo::Placebo;
 pub use shared_state::SharedState;
 pub use tuned::asked_of_servers;
 
-/// A kind of treatment.
 pub struct TreatmentKind {
     pub kind: Kind,
     /// True for a place: treatments can be applied where it launches its arm.
@@ -311,7 +310,6 @@ pub trait Treatment {
         Vec::new()
     }
 
-    /// Returns the quantities of its evidence.
     fn quantities(&self) -> Vec<EvidenceQuantity> {
         Vec::new()
     }
@@ -414,7 +412,6 @@ pub fn kinds() -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().map(|treatment| &treatment.kind).chain(fixtures)
 }
 
-/// The kind of this name.
 pub fn find(name: &str) -> Option<&'static Kind> {
     kinds().find(|kind| kind.name == name)
 }

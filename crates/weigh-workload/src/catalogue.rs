@@ -10,7 +10,6 @@ pub struct Workload {
     pub summary: String,
     /// The folder that it lives in: `cpu`, `syscall`, `process`, `ipc`, `file`, …
     pub group: String,
-    /// The unit of its rate.
     pub unit: String,
     /// rate = operations × this / seconds.
     pub units_per_op: f64,
@@ -62,7 +61,6 @@ impl Workload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobFiles {
-    /// Its own.
     Own,
     /// It reads parts of one that was made for all users.
     Common,

@@ -105,7 +105,6 @@ impl DeathWatch {
         }
     }
 
-    /// Stops listening.
     pub fn end(&self) -> io::Result<()> {
         self.order(DEREGISTER)
     }

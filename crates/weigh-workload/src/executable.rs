@@ -209,7 +209,6 @@ impl Executable {
         Executable::at(path, listing, true, None).map(Some)
     }
 
-    /// Where the executable is.
     pub fn path(&self) -> &Path {
         &self.path
     }

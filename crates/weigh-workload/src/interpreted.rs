@@ -82,7 +82,6 @@ struct SmallProgram {
     arguments: Option<Vec<String>>,
 }
 
-/// A program in a language.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interpreted {
     pub language: &'static Language,
@@ -101,7 +100,6 @@ pub enum WorkAmount {
 }
 
 impl Interpreted {
-    /// All of them.
     pub fn all() -> impl Iterator<Item = Interpreted> {
         let of_language = |language: &'static Language| {
             let has = |program: &&SmallProgram| program.languages.contains(&language.name);
@@ -111,7 +109,6 @@ impl Interpreted {
         CATALOGUE.languages.iter().flat_map(of_language)
     }
 
-    /// The one of this name.
     pub fn named(name: &str) -> Option<Interpreted> {
         let name = name.strip_prefix(GROUP)?.strip_prefix(':')?;
         let (language, program) = name.split_once('.')?;
@@ -135,7 +132,6 @@ impl Interpreted {
         self.language.has_clock && self.arguments().is_none()
     }
 
-    /// The unit of its rate.
     pub fn unit(&self) -> &'static str {
         if self.times_itself() { OPERATIONS } else { WHOLE_RUNS }
     }
@@ -207,7 +203,6 @@ pub fn environment(is_here: bool) -> Vec<(String, String)> {
 }
 
 impl Language {
-    /// All of them.
     pub fn all() -> &'static [Language] {
         &CATALOGUE.languages
     }
@@ -217,7 +212,6 @@ impl Language {
         vec![interpreter.to_owned(), self.script(directory), "--describe".into()]
     }
 
-    /// The command that installs it.
     pub fn how_to_get_it(&self) -> String {
         format!("apt-get install {}", self.package)
     }

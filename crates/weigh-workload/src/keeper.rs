@@ -405,7 +405,6 @@ fn all_still(states: &[ProcessState]) -> bool {
     !states.is_empty() && states.iter().all(|state| state.is_still(states))
 }
 
-/// State of a living process.
 struct ProcessState {
     pid: String,
     parent: String,

@@ -54,7 +54,6 @@ impl Kills {
         (!all.is_empty()).then(|| all.join(", and "))
     }
 
-    /// Returns the counts since `earlier`.
     pub fn since(self, earlier: &Kills) -> Kills {
         Kills {
             out_of_memory: self.out_of_memory.saturating_sub(earlier.out_of_memory),
@@ -118,7 +117,6 @@ impl KillCounters {
         Ok(KillCounters { out_of_memory: opened(memory)?, refused: opened(pids)? })
     }
 
-    /// Reads the counts so far.
     pub fn read(&self) -> io::Result<Kills> {
         let sum = |files: &[File], key: &str| files.iter().map(|file| count(file, key)).sum();
         let out_of_memory: io::Result<u64> = sum(&self.out_of_memory, "oom_kill");

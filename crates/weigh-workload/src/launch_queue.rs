@@ -49,7 +49,6 @@ impl LaunchQueue {
         LaunchQueue { lines, setup, kills, kinds, deaths, is_listening, keepers, has_strays }
     }
 
-    /// Answers an order.
     pub fn answer(&mut self, id: u64, what: LauncherAnswer) -> io::Result<()> {
         self.lines.send(&Numbered { id, what })
     }

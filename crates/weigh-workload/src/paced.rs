@@ -21,10 +21,8 @@ const TICK: Duration = Duration::from_millis(10);
 pub struct Paced {
     /// Steps that were due within the time.
     pub due: u64,
-    /// Steps that were made.
     pub made: u64,
     pub elapsed_s: f64,
-    /// The longest single step.
     pub longest_s: f64,
 }
 

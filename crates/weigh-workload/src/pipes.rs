@@ -29,7 +29,6 @@ struct Tail {
     printed_bytes: u64,
 }
 
-/// Output of a worker.
 pub struct Printed {
     /// The last 64 KiB of each.
     pub stdout: String,

@@ -54,13 +54,11 @@ impl StartCpu {
     }
 }
 
-/// The CPUs that this process may use.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let allowed = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
 }
 
-/// Keeps this process to these CPUs.
 pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(*cpu));

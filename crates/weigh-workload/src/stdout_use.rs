@@ -53,7 +53,6 @@ impl StdoutSink {
         sink.map_err(|error| said(&error))
     }
 
-    /// Takes what was written.
     pub fn take(&mut self, chunk: &[u8]) -> io::Result<()> {
         let taken = match self {
             StdoutSink::Nothing => Ok(()),

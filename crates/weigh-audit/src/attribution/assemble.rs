@@ -18,7 +18,6 @@ use weigh_model::result::rules::{
     RuleReport, SCHEMA, Standing,
 };
 
-/// The report.
 pub fn assemble(
     command: &str,
     profile: Option<&SyscallProfile>,

@@ -75,7 +75,6 @@ impl Differences {
         }
     }
 
-    /// Adds pairs of another time.
     pub fn extend(&mut self, other: Differences) {
         if self.by_operation.is_empty() {
             *self = other;
@@ -148,7 +147,6 @@ pub fn centre_at(values: &[f64], alpha: f64) -> CostInterval {
     CostInterval { value, low, high }
 }
 
-/// A cost times a number.
 pub fn times(cost: CostInterval, factor: f64) -> CostInterval {
     let ends = [cost.low * factor, cost.high * factor];
     CostInterval {
@@ -169,7 +167,6 @@ pub fn sum(costs: impl IntoIterator<Item = CostInterval>) -> CostInterval {
     CostInterval { value, low: value - below.sqrt(), high: value + above.sqrt() }
 }
 
-/// The sum of costs by operation, weighted.
 pub fn weighted_sum(costs: &[CostInterval], weights: &[f64]) -> CostInterval {
     sum(costs.iter().zip(weights).map(|(cost, weight)| times(*cost, *weight)))
 }

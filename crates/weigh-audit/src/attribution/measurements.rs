@@ -19,7 +19,6 @@ use weigh_model::result::rules::{
 use weigh_model::result::warning::Warning;
 use weigh_treatment::TreatmentError;
 
-/// Question that attribution has to answer.
 pub struct Question {
     /// In the order of loading: by block where the order does not matter to the kernel.
     pub rules: Vec<RuleId>,
@@ -46,7 +45,6 @@ impl Question {
     }
 }
 
-/// Cost of each rule.
 #[derive(Debug)]
 pub struct Attribution {
     pub costs: RuleCosts,
@@ -126,7 +124,6 @@ impl RuleMeasurements {
         }
     }
 
-    /// The rules as they were measured.
     pub fn measured_as(&self) -> impl Iterator<Item = RuleId> {
         self.rules.iter().map(|rule| rule.measured_as)
     }
@@ -194,7 +191,6 @@ fn correction(measured: &RuleMeasurements, mix: &Mix) -> f64 {
     total(&|rule| mix.weights_for(&rule.decoded)) - total(&|_| alike.clone())
 }
 
-/// The cost and its interval, both shifted.
 fn plus(cost: CostInterval, shift: f64) -> CostInterval {
     CostInterval { value: cost.value + shift, low: cost.low + shift, high: cost.high + shift }
 }

@@ -173,7 +173,6 @@ pub fn matches_like(rule: &Decoded) -> Operation {
     like.max_by_key(|operation| *operation as usize).unwrap_or(Operation::Getppid)
 }
 
-/// The calls of one `fork`.
 pub fn fork_calls() -> Mix {
     Mix::of_calls(CALLS_OF_FORK.iter().map(|call| (*call as u64, 1.0)).collect())
 }

@@ -60,7 +60,6 @@ const MOST_RULES: usize = 2000;
 const TIME_TO_COUNT: Duration = Duration::from_secs(15);
 const TIME_BY_THE_CLOCK: Duration = Duration::from_secs(50);
 
-/// Request to weigh rules.
 pub struct RulesRequest {
     pub paths: Vec<PathBuf>,
     pub top: usize,
@@ -73,7 +72,6 @@ pub struct RulesRequest {
     pub wait: Option<Duration>,
 }
 
-/// Outcome of weighing rules.
 #[derive(Default)]
 pub struct RulesOutcome {
     /// `None` where it was ended before there was anything to tell.

@@ -50,7 +50,6 @@ impl Prober {
         self.order(&Order::Measure(batches.to_vec()), batches.len(), interrupted)
     }
 
-    /// Opens the canary.
     pub fn open_canary(&mut self, interrupted: &AtomicBool) -> Result<(), TreatmentError> {
         self.order(&Order::Canary, 0, interrupted).map(drop)
     }

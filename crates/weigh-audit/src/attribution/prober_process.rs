@@ -21,7 +21,6 @@ use super::operation::{INODE_BUCKETS, Operation};
 use weigh_host::machine::counter::Counter;
 use weigh_workload::setup::kind::login_uid::{become_a_child, set_login_uid};
 
-/// Kind of a prober.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProberSetup {
     pub loginuid: u32,
@@ -30,7 +29,6 @@ pub struct ProberSetup {
     pub directory: PathBuf,
     /// The file that it creates and removes: alone in its directory.
     pub new: PathBuf,
-    /// Program that `exec` executes.
     pub program: PathBuf,
     /// The file whose opening tells whether this process is audited.
     pub canary: PathBuf,
@@ -45,7 +43,6 @@ pub struct OperationBatch {
     pub operations: u64,
 }
 
-/// Order to a prober.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -54,11 +51,9 @@ pub enum Order {
     Canary,
 }
 
-/// Reply of a prober, as a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reply {
-    /// The process id.
     Ready(u32),
     Error(String),
     /// Nanoseconds, or instructions, of each batch.

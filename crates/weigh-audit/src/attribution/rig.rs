@@ -20,7 +20,6 @@ const BATCH: Duration = Duration::from_micros(40);
 /// The kernel's list is read back this often besides the answers of every change.
 const VERIFY_EVERY: Duration = Duration::from_millis(250);
 
-/// Unit of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostUnit {
     /// The report's.
@@ -101,7 +100,6 @@ impl Rig<'_> {
         measure_batches(&mut self.of(unit).audited, operations, &batches, interrupted)
     }
 
-    /// Measures an exempt prober.
     pub fn measure_exempt(
         &mut self,
         operations: &[Operation],

@@ -220,7 +220,6 @@ fn load_once(
     Ok((lines, ours))
 }
 
-/// Starts the probers.
 fn set_up<'a>(
     context: &ApplyContext<'a>,
     metric: CostMetric,

@@ -121,7 +121,6 @@ pub fn records_per_step(treated: &mut Treated) -> Result<f64, Stop> {
     }
 }
 
-/// Parses the output of the load.
 pub fn read(launched: &Launched) -> Result<Paced, Stop> {
     serde_json::from_str(launched.stdout.trim())
         .map_err(|_| Stop::Failed(format!("the load failed: {}", reason(launched))))

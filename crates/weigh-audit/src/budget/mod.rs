@@ -38,7 +38,6 @@ const WITH_WAITS: (&str, &str) = ("wait", "60s");
 const COUNTED_WITH_WAITS: &str = "Records per operation and the maximum rate were measured with processes \
     waiting for room in the backlog, so that no record was dropped.";
 
-/// Request for a budget.
 #[derive(Clone, Debug)]
 pub struct BudgetRequest {
     /// As it was written: `audit` with its parameters.
@@ -46,7 +45,6 @@ pub struct BudgetRequest {
     pub subject: Subject,
     /// Operations a second.
     pub rates: Vec<f64>,
-    /// Operations of a burst.
     pub burst: Option<u64>,
     pub disk_full: bool,
     /// How long to wait for another experiment on this host; not at all without.

@@ -123,7 +123,6 @@ impl SmallDisk {
         Ok(())
     }
 
-    /// The files of the log.
     pub fn logs(&self) -> io::Result<Vec<PathBuf>> {
         let mut logs = Vec::new();
         for entry in fs::read_dir(&self.directory)? {

@@ -23,7 +23,6 @@ const SAMPLE_MS: u64 = 70;
 /// A command takes what it takes, and its records are counted from its start to its end.
 const RUNS: usize = 3;
 
-/// Subject that the user named.
 #[derive(Clone, Debug)]
 pub enum Subject {
     Workload(String),
@@ -58,7 +57,6 @@ impl Subject {
     }
 }
 
-/// Returns the name of an operation.
 pub fn operation(work: &Work) -> &'static str {
     match work {
         Work::Builtin { .. } => "operation",

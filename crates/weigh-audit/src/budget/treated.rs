@@ -78,7 +78,6 @@ impl<'a> Treated<'a> {
         Ok(self.arms.launch_unproved(ARM, job)?)
     }
 
-    /// The kernel's audit status now.
     pub fn status(&mut self) -> Result<Status, Stop> {
         let status = self.client.status().map_err(needs)?;
         match status.enabled {
@@ -97,7 +96,6 @@ impl<'a> Treated<'a> {
         self.arms.treatments().flat_map(|named| named.treatment.facts()).collect()
     }
 
-    /// Takes the treatment back.
     pub fn take_down(self, guard: &mut Guard) -> Result<(), Stop> {
         self.arms.lower(guard).map_err(Stop::Failed)
     }

@@ -23,7 +23,6 @@ pub fn of_children() -> CpuTime {
     CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }
 }
 
-/// Fields of `/proc/PID/stat`.
 struct Stat {
     parent: i32,
     /// CPU time of all its threads, ended ones included, and of the children that it waited for.

@@ -16,7 +16,6 @@ pub fn read(path: &Path) -> Result<SyscallProfile, String> {
     SyscallProfile::parse(&bytes).map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-/// Writes it to a file.
 pub fn write(profile: &SyscallProfile, path: &Path) -> Result<(), String> {
     let problem = |error: io::Error| format!("cannot write {}: {error}", path.display());
     let text = profile.json().map_err(|error| problem(error.into()))?;

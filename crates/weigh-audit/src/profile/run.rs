@@ -20,7 +20,6 @@ use weigh_model::profile::runs::{Counts, Period};
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// How a command is run.
 pub struct ProfiledCommand<'a> {
     pub words: &'a [String],
     /// Ends it after this time.
@@ -31,7 +30,6 @@ pub struct ProfiledCommand<'a> {
     pub to_stderr: bool,
 }
 
-/// Outcome of a run.
 #[derive(Debug)]
 pub struct CommandRun {
     pub period: Period,

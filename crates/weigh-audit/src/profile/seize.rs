@@ -145,7 +145,6 @@ fn seize(task: pid_t) -> io::Result<bool> {
     if is_gone { Ok(false) } else { Err(error) }
 }
 
-/// The task that this one just started.
 fn started(task: pid_t, status: c_int) -> Option<pid_t> {
     let starts = [libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK, libc::PTRACE_EVENT_CLONE];
     if !starts.contains(&(status >> 16)) {

@@ -20,7 +20,6 @@ pub struct RampPlanner {
     /// Per point: number of its samples, and what the last one took.
     taken: Vec<usize>,
     costs: Vec<Option<Duration>>,
-    /// The step that is measured.
     step: RampStep,
 }
 
@@ -33,7 +32,6 @@ impl RampPlanner {
         RampPlanner { points, ramp, budget, taken, costs, step }
     }
 
-    /// The point with the highest rate.
     pub fn best(&self) -> Option<&MixPoint> {
         self.ramp.best().map(|best| &self.points[best])
     }

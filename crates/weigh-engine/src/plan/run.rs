@@ -13,7 +13,6 @@ use weigh_model::format;
 use weigh_model::ids::PairId;
 use weigh_model::result::warning::Warning;
 
-/// The samples of a run.
 pub struct RunPlanner {
     works: Vec<RunWork>,
     /// Per work.
@@ -52,7 +51,6 @@ impl RunPlanner {
         RunPlanner { works, passes, budget, due, at, progress, costs, opening, has_failed }
     }
 
-    /// Returns true if a workload has failed.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -11,11 +11,9 @@ use crate::row::RowKey;
 use crate::run_progress::Progress;
 use weigh_model::ids::{ArmId, PairId, WorkId};
 
-/// The samples of a sweep.
 pub struct SweepPlanner {
     due: VecDeque<SampleSlot>,
     progress: Progress,
-    /// The works that failed.
     pub failed: Vec<WorkId>,
 }
 

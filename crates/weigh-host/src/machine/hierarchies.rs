@@ -10,7 +10,6 @@ pub struct Hierarchies {
     all: Vec<Hierarchy>,
 }
 
-/// One hierarchy, as it is mounted.
 #[derive(Debug)]
 pub struct Hierarchy {
     /// Controllers of version 1; empty for version 2.
@@ -132,7 +131,6 @@ fn hierarchy(root: &Path, line: &str, own: &str) -> Option<Hierarchy> {
 pub mod example {
     use super::*;
 
-    /// A machine of these files.
     pub fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (file, text) in files {

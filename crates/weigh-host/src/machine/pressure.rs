@@ -38,7 +38,6 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads the counters of this machine.
     pub fn now() -> Moment {
         let at = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let at_ns = at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64;

@@ -36,7 +36,6 @@ pub const SUBCOMMAND: &str = "__guard";
 /// Time limit for the guard to undo what `weigh` could not. This may include the user's commands.
 const TRIES_FOR: Duration = Duration::from_secs(180);
 
-/// The running guard of one experiment.
 pub struct Guard {
     directory: StateDir,
     name: String,

@@ -19,7 +19,6 @@ use weigh_model::printable;
 /// The guard undoes a journal in moments; one that was stopped meanwhile, or another container's, may never.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
-/// Changes that one experiment made.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Journal {
     /// The process that made the changes.
@@ -29,7 +28,6 @@ pub struct Journal {
     pub entries: Vec<JournalEntry>,
 }
 
-/// One change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct JournalEntry {
     /// Kind of the [`Undoing`] which undoes this.

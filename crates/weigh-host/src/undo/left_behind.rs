@@ -13,7 +13,6 @@ use crate::undo::claim::{Claim, LOCKS, journals_of_claims};
 use crate::undo::journal::{JournalPlace, Undoing, undo_journal};
 use crate::undo::state_dir::{StateDir, lock_name, pid_of};
 
-/// Outcome of undoing one journal.
 pub struct Restored {
     pub journal: PathBuf,
     /// `Err` with what is left.

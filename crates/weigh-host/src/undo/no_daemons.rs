@@ -17,7 +17,6 @@ const FILE: &str = "/usr/sbin/policy-rc.d";
 /// 101: the action is forbidden by policy.
 const CONTENT: &str = "#!/bin/sh\n# Made by weigh doctor --install, which removes it.\nexit 101\n";
 
-/// How it is undone.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|_: &Value, _: &EntryOwner| undo(Path::new(FILE)));
     Undoing { kind: NO_DAEMONS, ends_with_boot: false, by_command: true, undo }

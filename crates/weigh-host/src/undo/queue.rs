@@ -93,7 +93,6 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// This process.
     pub fn this() -> io::Result<Holder> {
         let pid = std::process::id();
         Ok(Holder { pid, start: process_start(pid)? })

@@ -61,7 +61,6 @@ pub struct CurrentCommand {
 }
 
 impl CurrentCommand {
-    /// For a journal of this name.
     pub fn of(directory: &StateDir, journal: &str) -> CurrentCommand {
         CurrentCommand {
             directory: directory.clone(),

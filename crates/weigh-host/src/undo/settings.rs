@@ -13,7 +13,6 @@ use crate::undo::queue::Refused;
 /// The journal's entry for them.
 pub const SETTINGS: &str = "settings of the machine";
 
-/// How they are put back.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.root));
     Undoing { kind: SETTINGS, ends_with_boot: true, by_command: false, undo }

@@ -22,7 +22,6 @@ pub const STARTED: &str = "started process";
 /// Where every auditd writes its number.
 const AUDITD_PID_FILE: &str = "/run/auditd.pid";
 
-/// How it is ended.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.pid));
     Undoing { kind: STARTED, ends_with_boot: true, by_command: false, undo }

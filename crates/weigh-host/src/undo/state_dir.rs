@@ -93,7 +93,6 @@ impl StateDir {
         Ok(StateDir { directory: Arc::new(directory), path })
     }
 
-    /// Where it is.
     pub fn place(&self) -> &Path {
         &self.path
     }
@@ -108,7 +107,6 @@ impl StateDir {
         lock_file(&self.directory, &self.path, name)
     }
 
-    /// Reads a file.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&*self.directory, name, flags, Mode::empty())?;
@@ -150,7 +148,6 @@ impl StateDir {
         Ok(file)
     }
 
-    /// Removes a file.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&*self.directory, name, AtFlags::empty())?)
     }
@@ -213,7 +210,6 @@ impl StateDir {
     }
 }
 
-/// The name of a process's journal.
 pub fn journal_name(pid: u32) -> String {
     format!("{pid}{JOURNAL}")
 }

@@ -33,7 +33,6 @@ pub struct UserCommand {
     pub directory: PathBuf,
 }
 
-/// Effect of a command on the system.
 #[derive(Clone, Copy)]
 enum CommandEffect<'a> {
     /// It only looks.

@@ -85,7 +85,6 @@ impl Compressed {
     }
 }
 
-/// A day at a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Day {
     /// Operations a second.

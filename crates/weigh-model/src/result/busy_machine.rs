@@ -39,7 +39,6 @@ pub struct BusyMachine {
     pub device_bytes_per_job: Option<f64>,
 }
 
-/// Resource that can be saturated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {

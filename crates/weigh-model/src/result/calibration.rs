@@ -15,7 +15,6 @@ pub const SCHEMA: &str = "weighbridge/calibration/1";
 /// For how long a workload is measured, in seconds.
 pub const SPANS_S: [f64; 3] = [10.0, 60.0, 300.0];
 
-/// All calibrations of one machine together.
 #[derive(Debug, Serialize)]
 pub struct Calibration {
     pub schema: &'static str,

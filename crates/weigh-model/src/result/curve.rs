@@ -17,7 +17,6 @@ pub struct OnCurve {
     pub x_unit: String,
 }
 
-/// Quantity on the vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// Nanoseconds that an operation takes.

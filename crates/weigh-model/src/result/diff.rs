@@ -79,7 +79,6 @@ impl DiffRow {
     }
 }
 
-/// A number before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// A rate in the row's unit, or an effect in per cent.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::work_name::WorkName;
 
-/// Result of the gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// The limit, in per cent of the baseline's rate.

@@ -85,7 +85,6 @@ impl Figure {
         }
     }
 
-    /// The unit of that rate.
     pub fn rate_unit(&self) -> String {
         if self.better == Better::Less { "per s".into() } else { self.unit.clone() }
     }

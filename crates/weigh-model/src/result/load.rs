@@ -60,7 +60,6 @@ pub const LOAD_READINGS: [&str; 14] = [
 /// Readings of a sample with file I/O: bytes that its jobs moved, and bytes that the device moved.
 pub const DISK_READINGS: [&str; 2] = ["file_bytes", "device_bytes"];
 
-/// A load point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadPoint {
     pub users: usize,
@@ -132,7 +131,6 @@ pub fn percent_known<'a>(mut points: impl Iterator<Item = &'a LoadPoint>) -> u8 
     if points.all(|point| point.job_p99_ns.is_some()) { 99 } else { 90 }
 }
 
-/// Answers about one mix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadAnswers {
     #[serde(skip)]

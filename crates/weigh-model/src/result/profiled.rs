@@ -13,7 +13,6 @@ pub struct Profiled {
     pub arms: Vec<ProfiledArm>,
 }
 
-/// Report of the profiler on one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProfiledArm {
     pub arm: String,

@@ -35,7 +35,6 @@ pub enum QuantityUnit {
     Seconds,
 }
 
-/// How it is accounted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QuantityKind {

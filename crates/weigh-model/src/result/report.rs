@@ -8,22 +8,17 @@ use crate::result::rules::RuleReport;
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Summary};
 
-/// Report of an experiment, by its kind.
 #[derive(Debug)]
 pub enum Report {
     /// Arms were compared, here or by the program whose results were imported.
     Compared(Box<Summary>),
     /// One machine alone: `weigh run`, `load` and `net`.
     Run(Box<RunReport>),
-    /// `weigh rules`.
     Rules(Box<RuleReport>),
-    /// `weigh budget`.
     Budget(Box<BudgetReport>),
-    /// `weigh profile`.
     Profile(Box<ProfileReport>),
 }
 
-/// Header that every report has.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportHeader<'a> {
     /// As it is stored; `Compare` for every comparison.

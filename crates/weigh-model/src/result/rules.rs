@@ -14,7 +14,6 @@ use crate::result::warning::{Warning, as_sentences};
 /// The version of the JSON document; it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "weighbridge/rules/1";
 
-/// Metric of the costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CostMetric {
@@ -147,7 +146,6 @@ pub struct Elapsed {
     pub full: CostInterval,
 }
 
-/// A line of a rule file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LineReport {
     pub file: PathBuf,
@@ -159,7 +157,6 @@ pub struct LineReport {
     pub warnings: Vec<String>,
 }
 
-/// Outcome of a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fate {
@@ -172,7 +169,6 @@ pub enum Fate {
     Skipped(String),
 }
 
-/// Cost of a loaded rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LineCost {
     /// Cost added to each operation that the rule does not match; for operations that it matches

@@ -21,7 +21,6 @@ use crate::result::work_name::{APP, COPIES, WorkName};
 /// The version of the JSON document.
 pub const SCHEMA: &str = "weighbridge/run/2";
 
-/// Report of a run.
 #[derive(Debug, Serialize)]
 pub struct RunReport {
     pub schema: &'static str,
@@ -62,7 +61,6 @@ pub struct RunReport {
     pub series: Vec<RunSeries>,
 }
 
-/// The samples of one workload.
 #[derive(Debug)]
 pub struct RunSeries {
     pub workload: WorkName,
@@ -110,7 +108,6 @@ pub fn counts(rows: &[RunRow]) -> Vec<usize> {
     counts.into_iter().collect()
 }
 
-/// One workload.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct RunRow {
     #[serde(flatten)]

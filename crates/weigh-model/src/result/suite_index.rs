@@ -65,7 +65,6 @@ impl SuiteIndex {
         })
     }
 
-    /// In a sentence.
     pub fn sentence(&self) -> String {
         let formula = match self.formula {
             Index::GeometricMean => "geometric mean".into(),

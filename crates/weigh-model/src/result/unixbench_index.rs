@@ -20,12 +20,10 @@ impl Formula {
         }
     }
 
-    /// The index of one result.
     pub fn index(self, result: f64, baseline: f64) -> f64 {
         result / baseline * self.points
     }
 
-    /// The final index.
     pub fn score(self, indices: &[f64]) -> Option<f64> {
         match self.mean {
             _ if indices.is_empty() => None,

@@ -102,7 +102,6 @@ impl WorkName {
         }
     }
 
-    /// Parses several labels.
     pub fn parse_all(labels: &[String]) -> Result<Vec<WorkName>, String> {
         let names: Vec<_> =
             labels.iter().map(|label| WorkName::parse(label)).collect::<Result<_, _>>()?;
@@ -146,7 +145,6 @@ fn with_engine(term: &Term) -> (String, bool) {
     }
 }
 
-/// As it is.
 impl From<&str> for WorkName {
     fn from(workload: &str) -> WorkName {
         WorkName { name: workload.to_owned(), load: None }

@@ -40,7 +40,6 @@ impl Percentile {
         self.name().trim_start_matches("latency_")
     }
 
-    /// The name of the metric.
     pub fn name(self) -> &'static str {
         match self {
             Percentile::P50 => "latency_p50",

@@ -22,7 +22,6 @@ const LONGEST_FILE: u64 = 1 << 20;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/mixes.rs"));
 
-/// A mix of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobMix {

@@ -10,7 +10,6 @@ pub const COLD: &str = "@cold";
 /// of memory.
 const BEYOND_CACHE: &str = "@beyond-cache-";
 
-/// A label of a mix, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MixLabel<'a> {
     pub name: &'a str,

@@ -13,7 +13,6 @@ const LONGEST_FILE: u64 = 1 << 20;
 /// re-aim's own limit of disk directories.
 const MOST_DIRECTORIES: usize = 255;
 
-/// Values of a re-aim configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReaimConfig {
     pub file_kib: Option<u64>,
@@ -28,7 +27,6 @@ pub struct ReaimConfig {
 }
 
 impl ReaimConfig {
-    /// Reads a file.
     pub fn read(path: &Path) -> Result<ReaimConfig, String> {
         let text = user_file::read_text(path, LONGEST_FILE).map_err(|error| {
             format!("cannot read the configuration {}: {error}", path.display())

@@ -15,7 +15,6 @@ const LONGEST_FILE: u64 = 1 << 20;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
-/// A named list of workloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-/// Contents of a workfile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workfile {
     pub hits: BTreeMap<String, f64>,
@@ -15,7 +14,6 @@ pub struct Workfile {
     pub doubts: Vec<String>,
 }
 
-/// Reads a workfile.
 pub fn parse(file: &str, text: &str) -> Result<Workfile, String> {
     let mut workfile = Workfile::default();
     for (number, line) in text.lines().enumerate() {

@@ -9,7 +9,6 @@ pub fn gzipped(day: &Day) -> Option<String> {
     day.gzip_bytes.map(format::bytes)
 }
 
-/// A day's log per rate.
 pub fn days(report: &BudgetReport) -> Table {
     let columns = vec![
         ("rate", Align::Right),

@@ -12,7 +12,6 @@ use weigh_model::result::warning::Warning;
 /// The rate of the first sentence, where none was asked for.
 const USUAL_RATE: f64 = 100.0;
 
-/// The whole report.
 pub fn render(report: &BudgetReport, room: Room, colour: bool) -> String {
     let mut text = outline(report).text(room, colour);
     if !report.id.is_empty() {

@@ -53,7 +53,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TABLES.iter().map(|table| table.name)
 }
 
-/// Finds the table of this name.
 pub fn named(name: &str) -> Result<&'static Dialect, String> {
     let known = TABLES.iter().find(|table| table.name == name).copied();
     known.ok_or_else(|| format!("expected one of {}", names().collect::<Vec<_>>().join(", ")))
@@ -124,7 +123,6 @@ fn check_clock(sheet: &Sheet) -> Result<(), String> {
     }
 }
 
-/// Renders the table as a page.
 pub fn page(dialect: &Dialect, report: &Report) -> Result<String, String> {
     let page = dialect.page.ok_or_else(|| {
         let with_page = TABLES.iter().filter(|table| table.page.is_some());

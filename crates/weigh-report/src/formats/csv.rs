@@ -209,7 +209,6 @@ fn further(s: &Summary) -> Vec<&str> {
 #[derive(Clone, Debug, Default)]
 pub struct CsvCell(String);
 
-/// A line of these cells.
 pub fn line(cells: &[CsvCell]) -> String {
     let cells: Vec<&str> = cells.iter().map(|cell| cell.0.as_str()).collect();
     cells.join(",") + "\n"

@@ -31,7 +31,6 @@ pub static FORMAT: ReportFormat = ReportFormat {
     is_json: false,
 };
 
-/// The whole report in GitHub's Markdown.
 fn compared(s: &Summary) -> String {
     let s = &*versus::laid_out(s);
     let mut parts = vec![bold(&sentence::sentence(s))];
@@ -109,7 +108,6 @@ fn tables(s: &Summary) -> Vec<Markdown> {
     parts
 }
 
-/// The report of a run.
 fn run(report: &RunReport) -> String {
     let mut parts = vec![bold(&run_page::title(report))];
     parts.extend(run_page::sentences(report).iter().map(Markdown::text));
@@ -163,7 +161,6 @@ fn machine(facts: &Facts) -> Markdown {
     Markdown::of(["Machine: ".into(), Markdown::text(&described::line(facts))])
 }
 
-/// Formats the output of profilers.
 fn profiles(profiles: &[Profiled]) -> Vec<Markdown> {
     let tables = profiled::tables(profiles).into_iter();
     let tables = tables.map(|(title, table)| titled(&title, &table));
@@ -232,7 +229,6 @@ fn results(s: &Summary) -> Table {
     Table::new(columns, s.results.iter().map(cells).collect())
 }
 
-/// Notes, failures and warnings, as lists.
 fn remarks(s: &Summary) -> Vec<Markdown> {
     let several = has_several_treatments(s);
     let notes = s.results.iter().flat_map(|row| {

@@ -30,7 +30,6 @@ pub struct RunPage<'a> {
     pub tables: Vec<(String, Table)>,
     /// Behaviour of TCP in cells that did not run as usual.
     pub abnormal: &'a [Abnormal],
-    /// Output of profilers.
     pub printouts: Vec<ProfilerText>,
     pub failures: &'a [Failure],
     pub warnings: &'a [Warning],
@@ -39,7 +38,6 @@ pub struct RunPage<'a> {
     pub command: &'a str,
 }
 
-/// The whole page.
 pub fn render(page: &RunPage) -> Result<String, Error> {
     let failures = page.failures.iter().map(|failure| {
         context! {

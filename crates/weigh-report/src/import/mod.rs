@@ -45,7 +45,6 @@ pub struct ForeignFormat {
 }
 
 impl ForeignFormat {
-    /// The format of this name.
     pub fn named(name: &str) -> Result<&'static ForeignFormat, String> {
         IMPORTS.iter().find(|known| known.name == name).copied().ok_or_else(|| {
             let names: Vec<&str> = IMPORTS.iter().map(|format| format.name).collect();

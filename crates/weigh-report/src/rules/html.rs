@@ -19,7 +19,6 @@ const ROW_HEIGHT: usize = 26;
 const BARS: usize = 20;
 const LONGEST_NAME: usize = 72;
 
-/// The whole page.
 pub fn page(r: &RuleReport) -> Result<String, String> {
     let said = words::sentences(r);
     let (headline, rest) = said.split_first().map_or(("", &[][..]), |(a, b)| (a.as_str(), b));

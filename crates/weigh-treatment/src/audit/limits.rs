@@ -14,7 +14,6 @@ const DEFAULT_BACKLOG_LIMIT: u32 = 8192;
 /// Ten times its own default: the kernel takes no more.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// Limits that an arm asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Records.
@@ -33,7 +32,6 @@ pub struct Limits {
 }
 
 impl Wanted {
-    /// Reads `backlog=N` and `wait=TIME`.
     pub fn read(parameters: &Parameters) -> Result<Wanted, String> {
         Ok(Wanted {
             backlog: parameters.number("backlog", 1..=10_000_000)?,

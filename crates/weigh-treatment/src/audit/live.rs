@@ -18,7 +18,6 @@ use weigh_model::evidence::Evidence;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_workload::setup::Setup;
 
-/// The rules of the host itself.
 pub struct HostRules {
     /// As the kernel listed them when this was made.
     rules: Vec<Rule>,

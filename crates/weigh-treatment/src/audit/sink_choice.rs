@@ -21,7 +21,6 @@ pub const FLUSH: Parameter = Parameter {
          or sync",
 };
 
-/// The user's choice of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkChoice {
     /// Nothing: ourselves, or the audit daemon that this host has.
@@ -38,7 +37,6 @@ pub enum SinkChoice {
 }
 
 impl SinkChoice {
-    /// Reads `sink=` and `flush=`.
     pub fn parse(parameters: &Parameters) -> Result<SinkChoice, String> {
         let flush = parameters.value("flush").map(parse_flush).transpose()?;
         let choice = match parameters.value("sink") {

@@ -39,7 +39,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the configuration.
     pub fn take(client: &mut Client) -> Result<Snapshot, TreatmentError> {
         if let Some(why) = conflict(client).map_err(needs)? {
             return Err(TreatmentError::Unavailable(why));
@@ -52,7 +51,6 @@ impl Snapshot {
         Ok(Snapshot { status, features, rules, added: Some(Vec::new()), has_switched: false })
     }
 
-    /// Reads it from a journal.
     pub fn from_journal(state: &Value) -> Result<Snapshot, String> {
         let snapshot: Snapshot = serde_json::from_value(state.clone())
             .map_err(|error| format!("cannot read the audit journal: {error}"))?;

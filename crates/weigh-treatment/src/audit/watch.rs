@@ -94,7 +94,6 @@ impl Watch {
         }
     }
 
-    /// Before a sample.
     pub fn begin_sample(&mut self) -> Result<(), TreatmentError> {
         self.status_before_sample = self.client.status().map_err(needs)?;
         self.cpu_before_sample = self.stream.cpu();
@@ -121,7 +120,6 @@ impl Watch {
         Ok((counts, cpu))
     }
 
-    /// After a sample.
     pub fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if self.client.status().map_err(needs)?.enabled == 0 {
             return Err(TreatmentError::NotInForce(

@@ -135,7 +135,6 @@ impl BootEntry {
         }
     }
 
-    /// The digests of its files.
     pub fn digests(&self) -> Result<String, String> {
         let files = std::iter::once(&self.kernel.image).chain(&self.kernel.initramfs);
         let digest = |file: &PathBuf| {

@@ -30,7 +30,6 @@ impl BootKernel {
         BootKernel::with(&image, release)
     }
 
-    /// One that is named.
     pub fn named(path: &str) -> Result<BootKernel, String> {
         let image = executable(Path::new(path)).map_err(|error| error.to_string())?;
         let release = release_of(&image).map_err(|error| format!("the kernel {path}: {error}"))?;

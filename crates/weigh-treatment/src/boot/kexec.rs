@@ -12,7 +12,6 @@ use weigh_host::machine::gone::{SETTING_FILES, check_gone};
 const UNLOAD: libc::c_ulong = 1;
 const NO_INITRAMFS: libc::c_ulong = 4;
 
-/// Returns true if a kernel is loaded.
 pub fn is_loaded() -> Result<bool, String> {
     let file = Path::new("/sys/kernel/kexec_loaded");
     let found = match fs::read_to_string(file) {
@@ -67,7 +66,6 @@ fn explained(image: &std::path::Path, error: &io::Error) -> String {
     format!("the kernel refuses to load {} for kexec ({error}){why}", image.display())
 }
 
-/// Forgets the one that is loaded.
 pub fn unload() -> Result<(), String> {
     // SAFETY: numbers, and a pointer that is not used.
     let done = unsafe { libc::syscall(libc::SYS_kexec_file_load, -1, -1, 0, c"".as_ptr(), UNLOAD) };

@@ -23,7 +23,6 @@ use super::read_label;
 use weigh_model::ids::ExperimentId;
 use weigh_model::label::Term;
 
-/// Name of a treatment by boots.
 pub const NAME: &str = "boot";
 
 /// Returns true if arms of these labels are boots of this machine.

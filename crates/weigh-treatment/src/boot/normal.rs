@@ -23,7 +23,6 @@ pub struct NormalBoot {
 }
 
 impl NormalBoot {
-    /// Reads the boot that is running now.
     pub fn read() -> Result<NormalBoot, String> {
         let read = |path: &str| {
             let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));

@@ -104,7 +104,6 @@ impl PlannedGroup {
     }
 }
 
-/// Removes it.
 pub fn remove(name: &str, guard: &mut Guard) -> Result<(), String> {
     guard.undo(CONTROL_GROUP, name)
 }
@@ -156,7 +155,6 @@ fn in_version_1(key: &str, value: &str) -> Result<Vec<(String, String)>, String>
     }
 }
 
-/// How a group is removed.
 pub fn undoing() -> Undoing {
     let undo = Box::new(|state: &Value, owner: &EntryOwner| undo(state, owner.pid));
     Undoing { kind: CONTROL_GROUP, ends_with_boot: true, by_command: false, undo }

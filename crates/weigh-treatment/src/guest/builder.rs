@@ -103,7 +103,6 @@ impl<'a> Workshop<'a> {
     }
 }
 
-/// Means of a step of building.
 pub struct BuildStep<'a> {
     interrupted: &'a AtomicBool,
     /// For what is not kept.

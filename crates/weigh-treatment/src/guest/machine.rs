@@ -122,7 +122,6 @@ impl Guest {
         (!self.has_ended()).then_some(self)
     }
 
-    /// Returns true if the machine has ended.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.qemu.try_wait(), Ok(None))
     }

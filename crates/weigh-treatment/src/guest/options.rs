@@ -52,7 +52,6 @@ const UNSEEN: [&str; 39] = [
     "thp_shmem",
 ];
 
-/// Mode of SELinux in a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelinuxMode {
     Permissive,

@@ -90,7 +90,6 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     }
 }
 
-/// The controller whose file this is.
 fn controller_of(key: &str) -> &str {
     key.split_once('.').map_or(key, |(controller, _)| controller)
 }

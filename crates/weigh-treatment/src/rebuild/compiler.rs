@@ -62,7 +62,6 @@ impl Compiler {
         }
     }
 
-    /// Returns the compiler's version line.
     pub fn version(&self) -> Result<String, String> {
         let said = self.said("--version")?;
         if said.is_empty() { Err("of an unknown version".into()) } else { Ok(said) }

@@ -28,7 +28,6 @@ pub struct Jobs<'a> {
     pub limit: Duration,
 }
 
-/// A command that runs.
 struct Running<'a> {
     command: &'a [String],
     heard: Heard,

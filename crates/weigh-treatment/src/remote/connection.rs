@@ -129,7 +129,6 @@ impl Connection {
         self.holder.let_go();
     }
 
-    /// Returns true if the connection has ended.
     pub fn is_lost(&mut self) -> bool {
         self.holder.has_ended()
     }

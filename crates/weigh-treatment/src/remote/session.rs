@@ -36,7 +36,6 @@ impl RemoteSession {
         RemoteSession { ssh, connection: None, first: None, scratch, interrupted, connections: 0 }
     }
 
-    /// Connects for the first time.
     pub fn begin(&mut self, context: &ApplyContext) -> Result<(), TreatmentError> {
         if let Some(file) = &context.place.executable.foreign {
             return Err(TreatmentError::Unavailable(format!(

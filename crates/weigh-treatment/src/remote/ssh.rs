@@ -19,7 +19,6 @@ pub struct Ssh {
     pub known_hosts: Option<PathBuf>,
 }
 
-/// Parameters of a destination.
 pub const PARAMETERS: [Parameter; 4] = [
     Parameter { form: "DESTINATION", help: "USER@HOST, or a name from ssh's configuration" },
     Parameter { form: "port=N", help: "port of its sshd" },

@@ -229,7 +229,6 @@ struct Filled {
     mounted: Option<MountedImage>,
 }
 
-/// Makes the tree.
 fn fill(source: &RootSource, base: &Path, context: &ApplyContext) -> Result<Filled, ArchiveError> {
     let tree = base.join(TREE);
     let room = Room::of(base)?;

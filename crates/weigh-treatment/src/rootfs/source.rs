@@ -130,7 +130,6 @@ impl RootSource {
         &self.written
     }
 
-    /// Opens the file that it is.
     pub fn open(&self) -> io::Result<File> {
         user_file::open(&self.file)
     }

@@ -70,7 +70,6 @@ pub fn niceness(process: u32) -> io::Result<String> {
     stat(process, NICE)
 }
 
-/// Returns true if the process has ended.
 pub fn has_ended(process: u32) -> bool {
     match stat(process, STATE) {
         Ok(state) => matches!(state.as_str(), "Z" | "X"),

@@ -116,13 +116,11 @@ impl Setup {
         self
     }
 
-    /// Without a step of this kind.
     pub fn without<K: StepKind>(mut self) -> Setup {
         self.steps.retain(|step| K::of(step).is_none());
         self
     }
 
-    /// The step of this kind.
     pub fn get<K: StepKind>(&self) -> Option<&K> {
         self.steps.iter().find_map(K::of)
     }

@@ -20,7 +20,6 @@ mod share;
 /// Name of the check whose change during a measurement is also reported.
 const AUDITING: &str = "Auditing";
 
-/// Input of the checks.
 struct CheckInput<'a> {
     facts: &'a Facts,
     probes: &'a Probes,
@@ -29,7 +28,6 @@ struct CheckInput<'a> {
 /// A check; `None` where there is nothing to look at.
 type Check = fn(&CheckInput) -> Option<Finding>;
 
-/// All checks, in the order shown.
 const CHECKS: &[Check] = &[
     others::load,
     others::stolen_time,
@@ -74,14 +72,12 @@ const WARN: [&str; 12] = [
     "Free space",
 ];
 
-/// Does all checks.
 pub fn check(facts: &Facts, probes: &Probes) -> Vec<Finding> {
     let seen = CheckInput { facts, probes };
     let findings = CHECKS.iter().filter_map(|check| check(&seen));
     findings.chain(probes.space.iter().map(others::free_space)).collect()
 }
 
-/// The warnings among the findings.
 pub fn warnings(findings: &[Finding]) -> Vec<Warning> {
     of(findings, Severity::Warning).cloned().map(Warning::Machine).collect()
 }

@@ -57,7 +57,6 @@ fn per_op_of_all(sample: &Sample, amount: Option<u64>) -> Option<f64> {
 }
 
 impl SampleMetric {
-    /// Returns the metric of this name.
     pub fn find(name: &str) -> Option<&'static SampleMetric> {
         SAMPLE_METRICS.iter().find(|metric| metric.name == name)
     }

@@ -102,7 +102,6 @@ pub(super) fn index_of_4_1(sheet: &Sheet, arm: ArmId) -> Result<ArmIndex, String
     Ok(ArmIndex::new(sheet, &of_one, arm, &suite))
 }
 
-/// The index of one arm.
 pub(super) struct ArmIndex {
     formula: Formula,
     pub items: Vec<IndexItem>,
@@ -151,7 +150,6 @@ impl ArmIndex {
         self.formula.score(&indices)
     }
 
-    /// Returns the title of the score.
     pub(super) fn score_title(&self) -> String {
         let partial = if self.is_partial { " (partial only)" } else { "" };
         format!("{FINAL}{partial}")

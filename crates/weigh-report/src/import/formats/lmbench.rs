@@ -120,7 +120,6 @@ impl ReadFigures {
     }
 }
 
-/// One table.
 struct PrintedTable {
     title: String,
     unit: &'static str,

@@ -23,7 +23,6 @@ fn is_it(text: &str) -> bool {
     lines.peek().is_some() && lines.all(|(_, line)| event(line).is_some())
 }
 
-/// Reads the events that were counted.
 fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut figures: Vec<Figure> = Vec::new();
     for (at, line) in said(text) {

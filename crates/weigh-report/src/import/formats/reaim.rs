@@ -57,7 +57,6 @@ fn is_it(text: &str) -> bool {
             && text.lines().filter(|line| !line.trim().is_empty()).all(is_single)
 }
 
-/// Reads it.
 fn read(text: &str) -> Result<Document, Problem> {
     let mut tables: Vec<Loads> = Vec::new();
     let mut columns: Vec<&str> = Vec::new();

@@ -15,7 +15,6 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
     read: |text| read(text).map(Document::of),
 };
 
-/// Reads the log.
 fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
     let mut figures: Vec<Figure> = Vec::new();
     let mut open: Option<Test> = None;

@@ -53,7 +53,6 @@ pub fn is_own(text: &str) -> Result<(), String> {
     }
 }
 
-/// Reads it.
 fn read(text: &str) -> Result<Document, Problem> {
     is_own(text).map_err(|problem| (None, problem))?;
     let broken = |error: serde_json::Error| {

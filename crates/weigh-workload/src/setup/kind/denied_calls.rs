@@ -29,7 +29,6 @@ pub struct DeniedCalls {
     pub program: Vec<Instruction>,
 }
 
-/// A system call that a filter denied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeniedCall {
     /// `None` for a call of another ABI than the machine's own.

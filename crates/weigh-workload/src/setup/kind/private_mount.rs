@@ -37,7 +37,6 @@ const TRIED_BYTES: usize = 64 << 10;
 /// what failed since it was opened.
 static MOUNTED: OnceLock<File> = OnceLock::new();
 
-/// File system to mount, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PrivateMount {
     /// As mount(8) takes it: `ext4`.

@@ -24,7 +24,6 @@ impl Whereabouts {
         }
     }
 
-    /// Returns the whereabouts of this process.
     pub fn here() -> io::Result<String> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let name = fs::read_to_string("/proc/sys/kernel/hostname")?;
