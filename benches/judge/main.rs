@@ -155,19 +155,12 @@ fn fill(database: &Path, samples: usize) -> Result<(), String> {
         budget_s: 1e6,
         alpha: 0.05,
         margin: 0.01,
-        fixed_pairs: None,
-        multiplicity: Default::default(),
         planned_pairs: Some(500.0),
         sets: 1,
         machine: weigh_model::facts::Facts::default(),
         arms: vec!["none".into(), "seccomp".into()],
-        asked_for: Vec::new(),
-        is_classic: false,
-        suites: Vec::new(),
         works: (0..WORKLOADS).map(work).collect(),
-        pilot_chooses_scheme: false,
-        takes_old_pairs: false,
-        origin: None,
+        ..Header::default()
     };
     let id = store.begin(&header).map_err(|error| error.to_string())?;
     insert(database, &id, samples).map_err(|error| error.to_string())?;

@@ -9,58 +9,14 @@ pub const NEWEST_KERNEL: &str = "6.17";
 /// Calls that the kernel counts as opening, whatever `perm=` is asked for, by their flags.
 const OPEN: [&str; 3] = ["open", "openat", "openat2"];
 const EXECUTE: [&str; 2] = ["execve", "execveat"];
-const WRITE: [&str; 22] = [
-    "rename",
-    "mkdir",
-    "rmdir",
-    "creat",
-    "link",
-    "unlink",
-    "symlink",
-    "mknod",
-    "mkdirat",
-    "mknodat",
-    "unlinkat",
-    "renameat",
-    "linkat",
-    "symlinkat",
-    "renameat2",
-    "acct",
-    "swapon",
-    "quotactl",
-    "truncate",
-    "ftruncate",
-    "bind",
-    "fallocate",
-];
-const READ: [&str; 9] = [
-    "readlink",
-    "quotactl",
-    "listxattr",
-    "llistxattr",
-    "flistxattr",
-    "getxattr",
-    "lgetxattr",
-    "fgetxattr",
-    "readlinkat",
-];
-const ATTRIBUTES: [&str; 15] = [
-    "chmod",
-    "fchmod",
-    "chown",
-    "fchown",
-    "lchown",
-    "setxattr",
-    "lsetxattr",
-    "fsetxattr",
-    "removexattr",
-    "lremovexattr",
-    "fremovexattr",
-    "fchownat",
-    "fchmodat",
-    "link",
-    "linkat",
-];
+const WRITE: &str = "\
+    rename mkdir rmdir creat link unlink symlink mknod mkdirat mknodat unlinkat renameat linkat \
+    symlinkat renameat2 acct swapon quotactl truncate ftruncate bind fallocate";
+const READ: &str =
+    "readlink quotactl listxattr llistxattr flistxattr getxattr lgetxattr fgetxattr readlinkat";
+const ATTRIBUTES: &str = "\
+    chmod fchmod chown fchown lchown setxattr lsetxattr fsetxattr removexattr lremovexattr \
+    fremovexattr fchownat fchmodat link linkat";
 /// Newer than the tables of `auditctl` 3, which takes their numbers: the same in both ABIs.
 const QUOTACTL_FD: &str = "443";
 const FCHMODAT2: &str = "452";
@@ -80,21 +36,21 @@ pub fn calls(perm: &str, is_32_bit: bool) -> Vec<&'static str> {
         calls.extend(OPEN);
     }
     if has('w') {
-        calls.extend(WRITE);
+        calls.extend(WRITE.split(' '));
         calls.push(QUOTACTL_FD);
         if is_32_bit {
             calls.extend(["truncate64", "ftruncate64", "socketcall"]);
         }
     }
     if has('r') {
-        calls.extend(READ);
+        calls.extend(READ.split(' '));
         calls.extend([QUOTACTL_FD, GETXATTRAT, LISTXATTRAT, FILE_GETATTR]);
     }
     if has('x') {
         calls.extend(EXECUTE);
     }
     if has('a') {
-        calls.extend(ATTRIBUTES);
+        calls.extend(ATTRIBUTES.split(' '));
         calls.extend([FCHMODAT2, SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR]);
         if is_32_bit {
             calls.extend(["chown32", "fchown32", "lchown32"]);

@@ -29,7 +29,6 @@ pub struct SinkRequest {
     pub log: Option<PathBuf>,
     /// An open connection to another machine, to which records are shipped in place of a log. With neither,
     /// records are counted beside a healthy audit daemon, which writes its own log.
-    #[serde(default)]
     pub connection: Option<RawFd>,
     /// The login uid of the processes whose records count, until a marker names another.
     pub treated_loginuid: u32,

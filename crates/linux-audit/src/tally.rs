@@ -32,7 +32,6 @@ pub struct RecordCounts {
     /// How often the kernel tried to send a record here and found no room.
     pub failed_tries: u32,
     /// Records, of whomever, that another machine has written down; `None` where none are shipped.
-    #[serde(default)]
     pub shipped: Option<u64>,
 }
 

@@ -24,7 +24,6 @@ pub struct Design {
     pub multiplicity: Multiplicity,
     /// How many pairs the budget will probably allow a row, as known before the first: half of the capital
     /// bets as suits that number ([`super::betting::Start`]).
-    #[serde(default)]
     pub planned_pairs: Option<f64>,
     /// Weight of all planned claims together, 1 for each row. Rows that gave no result count among the ones
     /// compared all the same: which fail may depend on the data. At least that of those judged together.

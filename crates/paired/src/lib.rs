@@ -90,7 +90,7 @@ pub use doubt::{Doubt, Withheld};
 pub use judge::{Judgement, WeightedClaim, judge_claims, judge_rows};
 
 /// Verdict of an experiment on one workload under one treatment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The rate is lower: no effect is refuted, and the interval is below zero.
@@ -100,6 +100,7 @@ pub enum Verdict {
     /// An effect as large as the margin is refuted on both sides.
     Equivalent,
     /// None of these is shown yet, or something speaks against saying so.
+    #[default]
     Inconclusive,
 }
 

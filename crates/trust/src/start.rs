@@ -15,22 +15,9 @@ use super::path::trusted;
 use super::program::search_path;
 
 /// Variables of the caller that programs of the system get, beside `PATH`.
-const KEPT: [&str; 14] = [
-    "LANG",
-    "LC_ALL",
-    "TERM",
-    "TMPDIR",
-    "http_proxy",
-    "https_proxy",
-    "ftp_proxy",
-    "all_proxy",
-    "no_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "FTP_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-];
+const KEPT: &str = "\
+    LANG LC_ALL TERM TMPDIR http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTP_PROXY \
+    HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY";
 const LAST_STANDARD: libc::c_int = libc::STDERR_FILENO;
 
 /// Which variables a program gets.
@@ -48,7 +35,7 @@ pub enum Inherited {
 pub fn command(program: impl AsRef<OsStr>, inherited: Inherited) -> Command {
     let mut command = Command::new(program);
     if inherited == Inherited::Fixed {
-        let kept = KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+        let kept = KEPT.split(' ').filter_map(|name| Some((name, std::env::var_os(name)?)));
         let kept = kept.filter(|(name, value)| *name != "TMPDIR" || is_safe(Path::new(value)));
         command.env_clear().env("PATH", search_path()).envs(kept);
     }
@@ -127,7 +114,7 @@ mod tests {
         assert!(of(Inherited::Callers).contains(&"PERL5LIB".to_owned()));
         let fixed = of(Inherited::Fixed);
         assert!(["PATH", "LANG"].iter().all(|name| fixed.iter().any(|found| found == name)));
-        let is_kept = |name: &String| name == "PATH" || KEPT.contains(&name.as_str());
+        let is_kept = |name: &String| name == "PATH" || KEPT.split(' ').any(|kept| kept == name);
         assert!(fixed.iter().all(is_kept), "{fixed:?}");
     }
 }

@@ -8,7 +8,6 @@ use super::further_readings::ACTIVITY_RATE;
 use super::net_work::NetWork;
 use super::request::{Common, Plan, Request, Sweeps};
 use weigh_model::example::point;
-use weigh_model::facts::Facts;
 use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::summary::State;
@@ -30,19 +29,11 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
         budget_s: 60.0,
         alpha: 0.05,
         margin: 0.01,
-        fixed_pairs: None,
-        multiplicity: Default::default(),
-        planned_pairs: None,
         sets: 1,
-        machine: Facts::default(),
         arms: vec!["none".into()],
-        asked_for: Vec::new(),
-        is_classic: false,
-        suites: Vec::new(),
         works: works.into_iter().collect(),
-        pilot_chooses_scheme: false,
-        takes_old_pairs: false,
         origin: Some(origin.to_string()),
+        ..Header::default()
     };
     Stored {
         id: "k3f9qx".to_owned().try_into().unwrap(),

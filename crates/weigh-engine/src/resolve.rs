@@ -450,22 +450,11 @@ mod tests {
     fn named(name: &str) -> Workload {
         Workload {
             name: name.into(),
-            summary: String::new(),
             group: "ipc".into(),
             unit: "ops/s".into(),
             units_per_op: 1.0,
             syscalls_per_op: Some(4.0),
-            syscalls_note: None,
-            source: String::new(),
-            only_in_batches: false,
-            leaves_work: false,
-            parallel: false,
-            series: None,
-            x: None,
-            x_unit: None,
-            least_ms: None,
-            needs: None,
-            files: None,
+            ..Workload::default()
         }
     }
 

@@ -12,6 +12,7 @@ use crate::result::load::LoadPoint;
 use crate::result::load_compared::{ComparedLoad, LoadCurve};
 use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use crate::result::quantity::{Amounts, of_before};
+use crate::result::reading::Reading;
 use crate::result::run;
 use crate::result::run::{RunReport, RunRow, RunSample, RunSeries};
 use crate::result::scheme::Scheme;
@@ -23,6 +24,7 @@ use crate::result::warning::Warning;
 use crate::result::work_name::WorkName;
 use crate::role::SampleRole;
 use crate::samples::Point;
+use crate::workload::metric::{Direction, Metric};
 use paired::Verdict;
 
 /// Every system call audited, on a machine like those that people have.
@@ -32,7 +34,6 @@ pub fn audit() -> Summary {
         id: "k3f9".to_owned(),
         started: "2026-11-21T20:15:04Z".to_owned(),
         state: State::Complete,
-        failure: None,
         command: "weigh compare audit -w unixbench --seed 20261121".to_owned(),
         seed: 20_261_121,
         sessions: 1,
@@ -45,7 +46,6 @@ pub fn audit() -> Summary {
         machine: machine(),
         baseline: "none".to_owned(),
         baseline_state: Some("clean".to_owned()),
-        baseline_facts: Vec::new(),
         treatments: vec![AppliedTreatment {
             label: "audit".to_owned(),
             differences: Vec::new(),
@@ -55,14 +55,7 @@ pub fn audit() -> Summary {
             ],
             quantities: of_before(),
         }],
-        versus: None,
-        effects: Vec::new(),
-        treat: None,
-        client: None,
         results: rows(),
-        loads: Vec::new(),
-        profiles: Vec::new(),
-        times: Vec::new(),
         failures: vec![Failure {
             workload: "fsdisk".into(),
             arm: "audit".to_owned(),
@@ -74,9 +67,7 @@ pub fn audit() -> Summary {
         ]
         .map(|sentence| Warning::Sentence(sentence.into()))
         .to_vec(),
-        gate: None,
-        imported: None,
-        requested_metrics: Vec::new(),
+        ..Summary::default()
     }
 }
 
@@ -327,42 +318,28 @@ pub fn run() -> RunReport {
     let (workload, unit): (WorkName, _) = ("getppid".into(), "ops/s".to_owned());
     let row = RunRow {
         workload: workload.clone(),
-        on_curve: None,
         unit: unit.clone(),
         rate: 12e6,
         spread_pct: 0.5,
         lowest: 11.9e6,
         highest: 12.1e6,
         samples: 3,
-        index: None,
-        file_bytes_per_op: None,
-        device_bytes_per_op: None,
-        is_cached: false,
-        efficiency_pct: None,
-        copies: None,
-        readings: Vec::new(),
+        ..RunRow::default()
     };
     RunReport {
         schema: run::SCHEMA,
         id: "r7n2".to_owned(),
         started: "2026-11-21T20:15:04Z".to_owned(),
         state: State::Complete,
-        failure: None,
         command: "weigh run getppid --samples 3".to_owned(),
         machine: machine(),
         facts: vec!["Files are on ext4 of 512 MiB, new for every sample.".to_owned()],
         results: vec![row],
-        times: Vec::new(),
-        profiles: Vec::new(),
-        loads: Vec::new(),
-        net: None,
-        indices: Vec::new(),
-        is_scored: false,
-        failures: Vec::new(),
         warnings: vec![Warning::Sentence(
             "Load: the load average is 1.5 on 2 CPUs. Samples vary more.".into(),
         )],
         series: vec![RunSeries { workload, unit, samples: (1..=3).map(sample).collect() }],
+        ..RunReport::default()
     }
 }
 
@@ -445,40 +422,22 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
     let treated = baseline * (1.0 + effect_pct / 100.0);
     let measured = (0..pairs).map(|i| pair(1.3 + 3.4 * i as f64, baseline, treated, i));
     Row {
-        readings: Vec::new(),
         workload: workload.into(),
-        on_curve: None,
         treatment: "audit".to_owned(),
         metric: "rate".to_owned(),
-        scheme: None,
-        baseline_over_all: None,
         unit: unit.to_owned(),
         baseline,
         treated,
         treated_median: Some(treated),
         cost: AddedCost::of(&workload.into(), unit, baseline, effect_pct),
         effect_pct,
-        low_pct: None,
-        high_pct: None,
-        preliminary: None,
-        cost_at_most_pct: None,
         verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
-        withheld: None,
-        within_margin: false,
         precise: true,
         pairs,
-        pairs_needed: None,
-        pairs_needed_low: None,
-        pairs_needed_high: None,
-        futures: Vec::new(),
-        seconds_needed: None,
-        disturbed_pairs: 0,
-        stalls: None,
         evidence: evidence(treated, unit),
         metrics: metrics(baseline, treated),
-        notes: Vec::new(),
-        sets: Vec::new(),
         series: measured.collect(),
+        ..Row::default()
     }
 }
 
@@ -560,6 +519,25 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
         after_treated: false,
         set: SetId(0),
         is_disturbed: false,
+    }
+}
+
+/// A reading of 40 pairs: 3 % more of what less is better of.
+pub fn reading(metric: Metric, verdict: Verdict) -> Reading {
+    Reading {
+        metric,
+        unit: "ns/op".into(),
+        better: Direction::Lower,
+        baseline: 100.0,
+        treated: 103.0,
+        effect_pct: 3.0,
+        low_pct: Some(2.0),
+        high_pct: Some(4.0),
+        verdict,
+        withheld: None,
+        within_margin: false,
+        precise: false,
+        pairs: 40,
     }
 }
 

@@ -23,10 +23,11 @@ use crate::workload::sample::{PEAK_MEMORY, Sample};
 use crate::workload::suite::FromFile;
 use paired::multiplicity::Multiplicity;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExperimentKind {
     /// Pairs of two arms.
+    #[default]
     Compare,
     /// Pairs of two commands.
     Versus,
@@ -90,7 +91,7 @@ impl ExperimentKind {
 }
 
 /// Facts about an experiment that are known before it starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     pub kind: ExperimentKind,
     /// The command line that measures the same again.

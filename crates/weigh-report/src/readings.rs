@@ -227,24 +227,6 @@ mod tests {
     use super::*;
     use weigh_model::example;
 
-    fn reading(verdict: Verdict) -> Reading {
-        Reading {
-            metric: Metric::CpuTime,
-            unit: "ns/op".into(),
-            better: Direction::Lower,
-            baseline: 100.0,
-            treated: 103.0,
-            effect_pct: 3.0,
-            low_pct: Some(2.0),
-            high_pct: Some(4.0),
-            verdict,
-            withheld: None,
-            within_margin: false,
-            precise: false,
-            pairs: 40,
-        }
-    }
-
     #[test]
     fn what_the_rate_leaves_open_is_named_with_what_cpu_time_says() {
         let mut s = example::audit();
@@ -252,7 +234,7 @@ mod tests {
         let verdicts = [Verdict::Slower, Verdict::Equivalent, Verdict::Inconclusive];
         for (row, verdict) in s.results.iter_mut().zip(verdicts) {
             row.verdict = Verdict::Inconclusive;
-            row.readings = vec![reading(verdict)];
+            row.readings = vec![example::reading(Metric::CpuTime, verdict)];
         }
         let names: Vec<String> = s.results.iter().map(|row| quoted(&row.workload)).collect();
         assert_eq!(
@@ -274,10 +256,9 @@ mod tests {
     fn of_what_was_asked_for_all_verdicts_are_told_in_words_of_its_amount() {
         let mut s = example::audit();
         let jobs = |verdict| Reading {
-            metric: Metric::Named("jobs".into()),
             unit: "jobs/min".into(),
             better: Direction::Higher,
-            ..reading(verdict)
+            ..example::reading(Metric::Named("jobs".into()), verdict)
         };
         for (row, verdict) in s.results.iter_mut().zip([Verdict::Slower, Verdict::Faster]) {
             row.readings = vec![jobs(verdict)];

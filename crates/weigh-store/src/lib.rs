@@ -163,11 +163,8 @@ mod tests {
             budget_s: 60.0,
             alpha: 0.05,
             margin: 0.01,
-            fixed_pairs: None,
-            multiplicity: Default::default(),
             planned_pairs: Some(85.5),
             sets: 1,
-            machine: Default::default(),
             arms: vec!["none".into(), "none".into()],
             asked_for: vec!["stat".into()],
             is_classic: true,
@@ -188,8 +185,8 @@ mod tests {
                 }),
             }],
             pilot_chooses_scheme: true,
-            takes_old_pairs: false,
             origin: Some("{}".into()),
+            ..Header::default()
         }
     }
 

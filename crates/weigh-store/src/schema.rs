@@ -14,18 +14,8 @@ pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
 /// Versions below it were those of databases before the first release.
 const VERSION: i64 = 16;
 
-const OWN_TABLES: [&str; 10] = [
-    "experiment",
-    "arm",
-    "work",
-    "sample",
-    "startup",
-    "failure",
-    "detail",
-    "imported",
-    "tag",
-    "outcome",
-];
+const OWN_TABLES: &str =
+    "experiment arm work sample startup failure detail imported tag outcome";
 
 const TABLES: &str = "
 CREATE TABLE experiment (
@@ -210,7 +200,7 @@ pub fn check_objects(connection: &Connection, path: &Path) -> Result<(), Error> 
     let other = "SELECT type || ' `' || name || '`' FROM sqlite_master
         WHERE type NOT IN ('table', 'index') OR sql NOT LIKE 'CREATE ' || type || ' %'
             OR tbl_name NOT IN (SELECT value FROM json_each(?1)) AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
-    let tables = serde_json::json!(OWN_TABLES).to_string();
+    let tables = serde_json::json!(OWN_TABLES.split(' ').collect::<Vec<_>>()).to_string();
     let other: Option<String> =
         connection.query_row(other, [tables], |row| row.get(0)).optional().map_err(said)?;
     match other {

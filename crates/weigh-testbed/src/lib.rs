@@ -55,7 +55,6 @@ pub struct TestbedSetup {
     #[serde(default)]
     pub nonce: u64,
     /// Where W_passive keeps the audit records that are shipped to it; it takes none without.
-    #[serde(default)]
     pub collect_in: Option<PathBuf>,
 }
 

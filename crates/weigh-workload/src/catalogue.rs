@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One workload, in its own words (`workloads/workload.h`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     pub name: String,
     /// One line.
@@ -14,7 +14,6 @@ pub struct Workload {
     /// rate = operations × this / seconds.
     pub units_per_op: f64,
     /// System calls that one operation makes, where that is known.
-    #[serde(default)]
     pub syscalls_per_op: Option<f64>,
     /// Conditions that the number of system calls depends on, if it is not exact everywhere.
     pub syscalls_note: Option<String>,

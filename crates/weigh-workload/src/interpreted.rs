@@ -144,18 +144,10 @@ impl Interpreted {
             group: GROUP.into(),
             unit: self.unit().into(),
             units_per_op: 1.0,
-            syscalls_per_op: None,
-            syscalls_note: None,
             source: self.program.source.clone().unwrap_or_else(|| "weigh".into()),
             only_in_batches: true,
-            leaves_work: false,
             parallel: self.language.parallel,
-            series: None,
-            x: None,
-            x_unit: None,
-            least_ms: None,
-            needs: None,
-            files: None,
+            ..Workload::default()
         }
     }
 

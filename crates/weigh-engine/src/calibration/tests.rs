@@ -34,19 +34,11 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> Experim
         budget_s: 60.0,
         alpha: 0.05,
         margin: 0.01,
-        fixed_pairs: None,
-        multiplicity: Default::default(),
-        planned_pairs: None,
         sets: 1,
         machine: this_machine(),
         arms: vec!["none".into(), treatment.into()],
-        asked_for: Vec::new(),
-        is_classic: false,
-        suites: Vec::new(),
         works: ["stat", "pipe"].map(work).to_vec(),
-        pilot_chooses_scheme: false,
-        takes_old_pairs: false,
-        origin: None,
+        ..Header::default()
     };
     let id = store.begin(&header).unwrap();
     let mut machine = Machine::new(Noise::White, seed);

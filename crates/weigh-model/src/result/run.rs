@@ -21,7 +21,7 @@ use crate::result::work_name::{APP, COPIES, WorkName};
 /// The version of the JSON document.
 pub const SCHEMA: &str = "weighbridge/run/2";
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct RunReport {
     pub schema: &'static str,
     pub id: String,
@@ -108,7 +108,7 @@ pub fn counts(rows: &[RunRow]) -> Vec<usize> {
     counts.into_iter().collect()
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub struct RunRow {
     #[serde(flatten)]
     pub workload: WorkName,

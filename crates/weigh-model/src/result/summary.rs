@@ -39,10 +39,11 @@ pub const SCHEMA: &str = "weighbridge/experiment/2";
 pub const NOTHING: &str = "none";
 
 /// How an experiment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// Its process is still measuring.
+    #[default]
     Running,
     /// Every row has its verdict, or the budget is spent.
     Complete,
@@ -53,7 +54,7 @@ pub enum State {
 }
 
 /// One experiment, ready to be shown.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -192,7 +193,7 @@ impl Summary {
 }
 
 /// One workload under one treatment.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
     #[serde(flatten)]
     pub workload: WorkName,
@@ -233,7 +234,6 @@ pub struct Row {
     pub preliminary: Option<Preliminary>,
     /// Upper bound of the cost, with the error rate for this side alone, in per cent of the
     /// baseline's rate. Negative where it certainly gains; `None` while the pairs do not bound it.
-    #[serde(default)]
     pub cost_at_most_pct: Option<f64>,
     pub verdict: Verdict,
     /// The verdict that the interval would bear, and why it is not given; only of an inconclusive row.

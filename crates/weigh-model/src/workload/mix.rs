@@ -22,7 +22,7 @@ const LONGEST_FILE: u64 = 1 << 20;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/mixes.rs"));
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobMix {
     pub name: String,
@@ -71,29 +71,22 @@ pub struct JobSizes {
     pub file_kib: Option<u64>,
     pub pool_kib: Option<u64>,
     /// Default file size from a configuration of re-aim, where the mix does not state one.
-    #[serde(default)]
     pub usual_file_kib: Option<u64>,
-    #[serde(default)]
     pub usual_pool_kib: Option<u64>,
     /// When a user begins a job.
     #[serde(default)]
     pub pace: JobPace,
     /// Jobs are done again and again for so long, in place of each once.
-    #[serde(default)]
     pub period_ms: Option<u64>,
-    #[serde(default)]
     pub resident_mib: Option<u64>,
     /// Where disk jobs make their files, one after the other; otherwise in each user's directory.
     #[serde(default)]
     pub disk_directories: Vec<PathBuf>,
     /// Directory that `disk_src` searches in place of a tree of its own.
-    #[serde(default)]
     pub disk_tree: Option<PathBuf>,
     /// The file that jobs read parts of is so large a share of memory; how much that is, is known where it is
     /// made.
-    #[serde(default)]
     pub beyond_cache_pct: Option<f64>,
-    #[serde(default)]
     pub common_kib: Option<u64>,
     /// True if the files that jobs read are removed from the page cache first.
     #[serde(default)]
@@ -289,15 +282,11 @@ fn read(path: &Path) -> Result<(JobMix, Vec<String>), String> {
     let mix = JobMix {
         name: name.strip_prefix("workfile.").unwrap_or(&name).to_owned(),
         summary: format!("the workfile {file}"),
-        source: None,
         total: Some(total),
         file_kib,
         pool_kib,
         tests,
-        jobs: None,
-        think_ms: None,
-        resident_mib: None,
-        commands: BTreeMap::new(),
+        ..JobMix::default()
     };
     Ok((mix.checked(&file)?, doubts))
 }
@@ -349,22 +338,13 @@ mod tests {
     fn a_small_share_is_one_job_and_none_is_none() {
         let tests = [("a", 1.0), ("b", 1000.0), ("c", 0.0)].map(|(n, w)| (n.to_owned(), w));
         let tests = BTreeMap::from(tests);
-        let summary = String::new();
-        let (file_kib, pool_kib) = (Some(100), Some(1000));
-        let name = "x".into();
-        let (commands, resident_mib) = (BTreeMap::new(), None);
         let mix = JobMix {
-            name,
-            summary,
-            source: None,
-            total: None,
-            file_kib,
-            pool_kib,
+            file_kib: Some(100),
+            pool_kib: Some(1000),
             jobs: Some(7),
             think_ms: Some(20),
-            resident_mib,
             tests,
-            commands,
+            ..JobMix::default()
         };
         let asked = JobSizes { jobs: Some(3), pace: JobPace::Arriving(1), ..JobSizes::default() };
         assert_eq!((asked.jobs_of(&mix), asked.pace_of(&mix)), (3, JobPace::Arriving(1)));

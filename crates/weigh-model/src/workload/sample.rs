@@ -31,26 +31,16 @@ pub struct Sample {
     pub elapsed_ns: u64,
     /// Operations of the whole process, warm-up and calibration included: what its audit records
     /// are to be divided by.
-    #[serde(default)]
     pub total_operations: Option<f64>,
     /// Operations, converted to `unit`, per second (or per the unit's own time).
-    #[serde(default)]
     pub rate: Option<f64>,
-    #[serde(default)]
     pub unit: Option<String>,
-    #[serde(default)]
     pub syscalls_per_op: Option<f64>,
-    #[serde(default)]
     pub user_ns: Option<u64>,
-    #[serde(default)]
     pub system_ns: Option<u64>,
-    #[serde(default)]
     pub voluntary_switches: Option<u64>,
-    #[serde(default)]
     pub involuntary_switches: Option<u64>,
-    #[serde(default)]
     pub minor_faults: Option<u64>,
-    #[serde(default)]
     pub major_faults: Option<u64>,
     /// Times of equal parts of the timed part, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +52,6 @@ pub struct Sample {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration_ms: Option<f64>,
     /// From the PMU, where it was asked for and is there.
-    #[serde(default)]
     pub kernel_instructions: Option<u64>,
     /// Peak memory of the whole process, as the launcher saw it, with its block I/O below:
     /// `ru_maxrss`, `ru_inblock` and `ru_oublock` of wait4(2), in bytes.

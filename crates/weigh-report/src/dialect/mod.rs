@@ -59,6 +59,7 @@ pub fn named(name: &str) -> Result<&'static Dialect, String> {
 }
 
 /// Contents of these tables.
+#[derive(Default)]
 pub struct Sheet {
     /// ID of the experiment.
     id: String,
@@ -81,6 +82,7 @@ pub struct Sheet {
 const INSERT: &str = "insert";
 
 /// A workload or test.
+#[derive(Default)]
 struct SheetLine {
     name: WorkName,
     /// Unit of the rate; if a time was read, unit of the time.
@@ -198,11 +200,7 @@ impl Sheet {
             id: format::label(id),
             arms: vec![format::label(label)],
             lines: lines.collect(),
-            version: None,
-            head: None,
-            cumulative: None,
-            loads: Vec::new(),
-            inserts: Vec::new(),
+            ..Sheet::default()
         }
     }
 
@@ -215,12 +213,9 @@ impl Sheet {
         let mut sheet = Sheet {
             id: format::label(&s.id),
             arms: arms.iter().map(format::label).collect(),
-            lines: Vec::new(),
             version: figures.and_then(version),
             head: s.imported.as_ref().map(imported::head),
-            cumulative: None,
-            loads: Vec::new(),
-            inserts: Vec::new(),
+            ..Sheet::default()
         };
         match figures {
             Some(imported) => sheet.add_figures(imported, &arms),
@@ -308,16 +303,7 @@ impl Sheet {
 
 impl SheetLine {
     fn of(name: &WorkName, unit: &str) -> SheetLine {
-        SheetLine {
-            name: name.clone(),
-            unit: unit.into(),
-            rates: Vec::new(),
-            extremes: Vec::new(),
-            sets: Vec::new(),
-            records_per_op: None,
-            log_bytes_per_op: None,
-            baselines: Vec::new(),
-        }
+        SheetLine { name: name.clone(), unit: unit.into(), ..SheetLine::default() }
     }
 }
 

@@ -143,10 +143,8 @@ fn of_one_command(s: &Summary) -> Xml {
         name: WORK,
         started: Some(&s.started),
         cases: vec![test(WORK, &s.baseline, Vec::new())],
-        failed: 0,
-        skipped: 0,
-        errors: 0,
         said: sentence::sentence(s),
+        ..Suite::default()
     }
     .xml()
 }
@@ -172,10 +170,9 @@ fn run(report: &RunReport) -> Xml {
         name: RUN,
         started: Some(&report.started),
         cases: report.results.iter().map(measured).chain(failed).collect(),
-        failed: 0,
-        skipped: 0,
         errors: report.failures.len(),
         said: sentences.join(" "),
+        ..Suite::default()
     }
     .xml()
 }
@@ -202,12 +199,11 @@ fn of_rules(report: &RuleReport) -> Xml {
         |is_it: fn(&Fate) -> bool| report.lines.iter().filter(|line| is_it(&line.fate)).count();
     Suite {
         name: RULES,
-        started: None,
         cases: report.lines.iter().map(line).collect(),
-        failed: 0,
         skipped: count(|fate| matches!(fate, Fate::Present | Fate::Skipped(_))),
         errors: count(|fate| matches!(fate, Fate::Refused(_))),
         said: rules::outline(report).sentences.join(" "),
+        ..Suite::default()
     }
     .xml()
 }
@@ -226,16 +222,14 @@ fn of_budget(report: &BudgetReport) -> Xml {
     };
     Suite {
         name: BUDGET,
-        started: None,
         cases: report.loads.iter().map(load).collect(),
-        failed: 0,
-        skipped: 0,
-        errors: 0,
         said: budget::outline(report).sentences.join(" "),
+        ..Suite::default()
     }
     .xml()
 }
 
+#[derive(Default)]
 struct Suite<'a> {
     name: &'a str,
     started: Option<&'a str>,
@@ -354,8 +348,7 @@ mod tests {
     use super::*;
     use weigh_model::example;
     use weigh_model::result::gate::Above;
-    use weigh_model::result::reading::Reading;
-    use weigh_model::workload::metric::{Direction, Metric};
+    use weigh_model::workload::metric::Metric;
 
     #[test]
     fn a_command_without_times_is_an_error() {
@@ -399,11 +392,13 @@ mod tests {
         let reason = "name=\"execl\"><skipped message=\"not shown to cost less than 0.5 %: −15.1 %";
         assert!(text.contains(reason), "{text}");
         // A requested metric needs a verdict in each row, whether or not any sample has it.
-        s.requested_metrics = vec![Metric::Named("peak_memory".into())];
+        let requested = Metric::Named("peak_memory".into());
+        let memory = |verdict| example::reading(requested.clone(), verdict);
+        s.requested_metrics = vec![requested.clone()];
         for row in &mut s.results[1..] {
-            row.readings = vec![reading(Verdict::Equivalent)];
+            row.readings = vec![memory(Verdict::Equivalent)];
         }
-        s.results[4].readings = vec![reading(Verdict::Inconclusive)];
+        s.results[4].readings = vec![memory(Verdict::Inconclusive)];
         let text = (FORMAT.render)(&s.into()).unwrap();
         assert!(text.contains("skipped=\"3\""), "{text}");
         let open = "<skipped message=\"no verdict on peak_memory; the rate: ";
@@ -424,24 +419,6 @@ mod tests {
         assert!(text.contains("−10.0 % [−12.0, −8.00], imported without a verdict"), "{text}");
         for word in ["∞", "pair", "inconclusive"] {
             assert!(!text.contains(word), "{word}: {text}");
-        }
-    }
-
-    fn reading(verdict: Verdict) -> Reading {
-        Reading {
-            metric: Metric::Named("peak_memory".into()),
-            unit: "B".into(),
-            better: Direction::Lower,
-            baseline: 1.0,
-            treated: 1.0,
-            effect_pct: 0.0,
-            low_pct: None,
-            high_pct: None,
-            verdict,
-            withheld: None,
-            within_margin: false,
-            precise: false,
-            pairs: 4,
         }
     }
 

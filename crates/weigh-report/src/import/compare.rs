@@ -11,14 +11,11 @@ use super::{Content, Document, ImportedResults};
 use paired::estimate::median;
 use paired::unpaired::{difference, median_interval};
 use paired::{Interval, Verdict};
-use weigh_model::facts::Facts;
 use weigh_model::format;
-use weigh_model::result::cost::AddedCost;
 use weigh_model::result::imported::{Figure, FigureKey, File, Imported};
-use weigh_model::result::metrics::Metrics;
 use weigh_model::result::plausible;
 use weigh_model::result::summary::{
-    AppliedTreatment, Failure, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
+    AppliedTreatment, Failure, Row, SCHEMA, SetEffect, State, Summary,
 };
 use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
@@ -81,37 +78,14 @@ fn of_weigh(file: String, mut summary: Summary) -> Summary {
 fn empty(baseline: String, warnings: Vec<Warning>) -> Summary {
     Summary {
         schema: SCHEMA.into(),
-        id: String::new(),
-        started: String::new(),
         state: State::Complete,
-        failure: None,
-        command: String::new(),
-        seed: 0,
         sessions: 1,
-        samples: 0,
-        elapsed_s: 0.0,
-        budget_s: 0.0,
         alpha: ALPHA,
         multiplicity: "holm".into(),
         margin_pct: 1.0,
-        machine: Facts::default(),
         baseline,
-        baseline_state: None,
-        baseline_facts: Vec::new(),
-        treatments: Vec::new(),
-        versus: None,
-        effects: Vec::new(),
-        treat: None,
-        client: None,
-        results: Vec::new(),
-        loads: Vec::new(),
-        profiles: Vec::new(),
-        times: Vec::new(),
-        failures: Vec::new(),
         warnings,
-        gate: None,
-        imported: None,
-        requested_metrics: Vec::new(),
+        ..Summary::default()
     }
 }
 
@@ -217,40 +191,19 @@ fn row(figure: &Figure, base: &[Indexed], treated: &[Indexed], arm: &str) -> Res
     let Interval { low, high } = interval.unwrap_or(Interval::UNBOUNDED);
     let set = |log: &f64| SetEffect { effect_pct: percent(*log), ..SetEffect::default() };
     Ok(Row {
-        readings: Vec::new(),
         workload: figure.name(),
-        on_curve: None,
         treatment: arm.into(),
         metric: "rate".into(),
-        scheme: None,
-        baseline_over_all: None,
         unit: figure.rate_unit(),
         baseline: median(&rates[0]).unwrap_or(0.0),
         treated: median(&rates[1]).unwrap_or(0.0),
-        treated_median: None,
-        cost: AddedCost::default(),
         effect_pct: percent(sets.iter().sum::<f64>() / sets.len() as f64),
         low_pct: bound(low),
         high_pct: bound(high),
-        preliminary: None,
-        cost_at_most_pct: None,
         verdict: Verdict::Inconclusive,
-        withheld: None,
-        within_margin: false,
         precise: true,
-        pairs: 0,
-        pairs_needed: None,
-        pairs_needed_low: None,
-        pairs_needed_high: None,
-        futures: Vec::new(),
-        seconds_needed: None,
-        disturbed_pairs: 0,
-        stalls: None,
-        metrics: Metrics::default(),
-        evidence: RowEvidence::default(),
-        notes: Vec::new(),
         sets: if sets.len() > 1 { sets.iter().map(set).collect() } else { Vec::new() },
-        series: Vec::new(),
+        ..Row::default()
     })
 }
 

@@ -27,7 +27,6 @@ const INSTANCE: &str = "the kernel's";
 pub struct Snapshot {
     pub status: Status,
     /// `None` where the kernel knows none.
-    #[serde(default)]
     features: Option<Features>,
     /// In hexadecimal.
     rules: Vec<String>,

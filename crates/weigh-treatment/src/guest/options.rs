@@ -10,47 +10,13 @@ const ALWAYS: &str = "landlock,lockdown,yama";
 /// Options that an emulator that counts instructions lacks or does not see.
 ///
 /// They would change nothing, or too little.
-const UNSEEN: [&str; 39] = [
-    "mitigations",
-    "nopti",
-    "pti",
-    "kpti",
-    "nopcid",
-    "noinvpcid",
-    "nospectre_v1",
-    "nospectre_v2",
-    "nospectre_bhb",
-    "spectre_v2",
-    "spectre_v2_user",
-    "spectre_bhi",
-    "spec_store_bypass_disable",
-    "nospec_store_bypass_disable",
-    "ssbd",
-    "spec_rstack_overflow",
-    "indirect_target_selection",
-    "mds",
-    "l1tf",
-    "l1d_flush",
-    "retbleed",
-    "tsx",
-    "tsx_async_abort",
-    "mmio_stale_data",
-    "reg_file_data_sampling",
-    "gather_data_sampling",
-    "srbds",
-    "tsa",
-    "vmscape",
-    "nosmt",
-    "kvm.nx_huge_pages",
-    "hugepages",
-    "hugepagesz",
-    "default_hugepagesz",
-    "transparent_hugepage",
-    "transparent_hugepage_shmem",
-    "transparent_hugepage_tmpfs",
-    "thp_anon",
-    "thp_shmem",
-];
+const UNSEEN: &str = "\
+    mitigations nopti pti kpti nopcid noinvpcid nospectre_v1 nospectre_v2 nospectre_bhb \
+    spectre_v2 spectre_v2_user spectre_bhi spec_store_bypass_disable nospec_store_bypass_disable \
+    ssbd spec_rstack_overflow indirect_target_selection mds l1tf l1d_flush retbleed tsx \
+    tsx_async_abort mmio_stale_data reg_file_data_sampling gather_data_sampling srbds tsa \
+    vmscape nosmt kvm.nx_huge_pages hugepages hugepagesz default_hugepagesz transparent_hugepage \
+    transparent_hugepage_shmem transparent_hugepage_tmpfs thp_anon thp_shmem";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelinuxMode {
@@ -127,7 +93,7 @@ impl GuestOptions {
         let name = |word: &&str| {
             // To the kernel both are one.
             let name = word.split('=').next().unwrap_or_default().replace('-', "_");
-            UNSEEN.contains(&&*name) || name.ends_with("mitigation")
+            UNSEEN.split(' ').any(|unseen| unseen == name) || name.ends_with("mitigation")
         };
         self.words().find(name).map(|word| {
             format!(

@@ -97,7 +97,6 @@ struct Builds(RefCell<BTreeMap<Vec<u8>, Rc<Built>>>);
 #[derive(Deserialize)]
 struct Maker {
     workload: String,
-    #[serde(default)]
     build: Option<String>,
 }
 

@@ -92,7 +92,6 @@ struct Planting {
 struct Proof {
     operations: u64,
     planted_operations: u64,
-    #[serde(default)]
     copies: Option<u64>,
 }
 

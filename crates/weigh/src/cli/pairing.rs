@@ -275,8 +275,6 @@ fn exit_code(summary: &Summary) -> u8 {
 mod tests {
     use super::*;
     use weigh_model::example;
-    use weigh_model::result::reading::Reading;
-    use weigh_model::workload::metric::Direction;
 
     #[test]
     fn a_requested_metric_that_no_row_has_is_named_with_the_exit_status() {
@@ -288,21 +286,7 @@ mod tests {
             [format!("--metric jobs: {who} has no `jobs`, {why}")]
         };
         assert_eq!(not_reported(&s), said("every row"));
-        let jobs = Reading {
-            metric: Metric::Named("jobs".into()),
-            unit: "jobs/min".into(),
-            better: Direction::Higher,
-            baseline: 100.0,
-            treated: 103.0,
-            effect_pct: 3.0,
-            low_pct: Some(2.0),
-            high_pct: Some(4.0),
-            verdict: Verdict::Faster,
-            withheld: None,
-            within_margin: false,
-            precise: true,
-            pairs: 40,
-        };
+        let jobs = example::reading(Metric::Named("jobs".into()), Verdict::Faster);
         s.results.iter_mut().skip(2).for_each(|row| row.readings.push(jobs.clone()));
         assert_eq!(not_reported(&s), said(&format!("2 of {} rows", s.results.len())));
         s.results[0].readings.push(jobs.clone());

@@ -25,11 +25,9 @@ struct HyperfineExport {
 struct TimedCommand {
     command: String,
     /// Seconds; absent in exports of versions before 1.0.
-    #[serde(default)]
     times: Option<Vec<f64>>,
     mean: f64,
     /// Exit code of each run; `None` for a run that a signal ended. Absent in older exports.
-    #[serde(default)]
     exit_codes: Option<Vec<Option<i32>>>,
     /// Codes besides 0 that `weigh versus --expect-exit` or `-i` allowed; hyperfine writes none.
     #[serde(default)]

@@ -118,17 +118,11 @@ mod tests {
             unit: "ops/s".into(),
             units_per_op: 1.0,
             syscalls_per_op: Some(0.0078),
-            syscalls_note: None,
             source: "lmbench".into(),
-            only_in_batches: false,
-            leaves_work: false,
-            parallel: false,
             series: series.map(String::from),
             x: series.map(|_| x),
             x_unit: series.map(|_| "bytes".into()),
-            least_ms: None,
-            needs: None,
-            files: None,
+            ..Workload::default()
         }
     }
 
