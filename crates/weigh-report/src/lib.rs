@@ -139,4 +139,38 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn no_text_becomes_markup_and_no_number_is_none_in_any_format() {
+        let reports: [Report; 3] = [
+            example::hostile().into(),
+            rules::sample::hostile().into(),
+            budget::sample::hostile().into(),
+        ];
+        for (report, format) in reports.iter().flat_map(|one| FORMATS.iter().map(move |f| (one, f)))
+        {
+            let text = (format.render)(report).expect("there is such a form");
+            let bad: &[&str] = match format.name {
+                "html" => &["<script", "<i>", "<b>\u{fffd}", "NaN", "inf ", "inf\"", "inf%"],
+                "junit" => &["<script", "<i>"],
+                "json" | "csv" => &["NaN", "inf"],
+                _ => &[],
+            };
+            for bad in bad.iter().chain(&["\u{1b}"]) {
+                assert!(!text.contains(bad), "{} has {bad:?}: {text}", format.name);
+            }
+            assert!(!text.is_empty(), "{}", format.name);
+        }
+    }
+
+    #[test]
+    fn no_page_needs_the_network() {
+        let html = FORMATS.iter().find(|format| format.name == "html").expect("a form");
+        for report in [Report::from(example::two_sets()), rules::sample::nginx().into()] {
+            let text = (html.render)(&report).expect("the template renders");
+            for outside in ["http:", "https:", "url(", "@import", " src=", "<link"] {
+                assert!(!text.contains(outside), "{outside} is on the page");
+            }
+        }
+    }
 }
