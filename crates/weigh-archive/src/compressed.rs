@@ -23,7 +23,6 @@ const SQUASHFS: &[u8] = b"hsqs";
 const BY_PROGRAM: [(&[u8], &str); 3] =
     [(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2")];
 
-/// Returns true if the file is a squashfs image.
 pub fn is_squashfs(file: &File) -> io::Result<bool> {
     Ok(begins(file)?.starts_with(SQUASHFS))
 }

@@ -113,7 +113,6 @@ impl Course {
     }
 }
 
-/// Describes the outcome of a pass in a line.
 fn line(name: &WorkName, number: usize, passes: usize, pass: &PassFound) -> String {
     let rate = match (pass.good_rate, &pass.problem) {
         (Some(rate), _) => format!("{} good answers/s", format::rate(rate, "")),

@@ -552,7 +552,6 @@ impl Session<'_> {
         self.profile(host, best.as_slice(), progress_sink)
     }
 
-    /// Returns the load points among these works.
     pub(super) fn load_points(&self, works: &[WorkId], treated_arm: ArmId) -> Vec<MixPoint> {
         let point = |&at: &WorkId| {
             let (unit, work) = (self.unit(at, treated_arm), &self.works[at]);

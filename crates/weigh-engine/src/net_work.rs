@@ -27,7 +27,6 @@ pub enum NetPart {
 }
 
 impl NetWork {
-    /// A work for each cell of a grid.
     pub fn cells_of(label: &str, grid: &Grid) -> Vec<NetWork> {
         let cell = |(number, cell): (usize, Cell)| NetWork {
             label: label.to_owned(),

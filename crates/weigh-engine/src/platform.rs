@@ -200,7 +200,6 @@ pub trait Platform {
 }
 
 pub trait Observer {
-    /// A pair of this row begins.
     fn begins(&mut self, _row: usize) {}
     /// A pair was measured; `judgement` is of this row by itself, or `None` after a failure.
     fn pair(&mut self, row: usize, state: &RowState, elapsed: Duration);

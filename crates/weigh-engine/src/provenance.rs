@@ -70,7 +70,6 @@ impl Provenance {
         Provenance { request: request.clone(), directory: directory.to_owned(), contents }
     }
 
-    /// As it was stored.
     pub fn of(stored: &Stored) -> Result<Provenance, String> {
         match stored.header.kind {
             ExperimentKind::Compare | ExperimentKind::Versus => {}

@@ -101,7 +101,6 @@ pub enum Plan {
     Net(Sweeps),
 }
 
-/// Arms that are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     pub compared: Compared,
@@ -419,7 +418,6 @@ impl Plan {
         self.comparison().map_or(Interleave::Never, |comparison| comparison.interleave)
     }
 
-    /// Returns true if a pair may be interleaved.
     pub fn may_interleave(&self) -> bool {
         self.interleave() != Interleave::Never
     }
@@ -558,7 +556,6 @@ impl Request {
         self.plan.further_metrics().iter().any(|metric| matches!(metric, Metric::Latency(_)))
     }
 
-    /// Returns true if the rows of this work take old pairs.
     pub fn takes_old_pairs_of(&self, work: &super::work::Work) -> bool {
         self.plan.comparison().is_some_and(|comparison| comparison.takes_old_pairs)
             && work.has_length()

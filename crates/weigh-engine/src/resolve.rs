@@ -182,7 +182,6 @@ fn can_be_had(service: &'static Service) -> bool {
 /// The most users of a mix whose peak is sought.
 const MOST_SOUGHT: usize = 1 << 14;
 
-/// A work for each cell of a grid.
 pub fn cells_of(label: &str, grid: &Grid, executable: &Executable) -> Result<Vec<Work>, String> {
     check_activities(grid, &executable.workloads()?)?;
     let cells = NetWork::cells_of(label, grid);
@@ -244,7 +243,6 @@ fn loads(
     Ok(users.into_iter().map(|users| load(users, LoadRole::Named)).collect())
 }
 
-/// A work for each load point of a ramp.
 pub fn load_points(
     ramp: &LoadRamp,
     surroundings: Surroundings,

@@ -117,7 +117,6 @@ fn indices_of(
     of_own.chain(suites.iter().filter_map(|suite| SuiteIndex::new(suite, count, rate))).collect()
 }
 
-/// Sets each row's index in a suite.
 fn add_index(rows: &mut [RunRow], suite: &Suite, count: usize) {
     for item in items(suite, |name| rate(rows, name, count)) {
         let row = rows.iter_mut().find(|row| row.is_of(&item.workload, count));

@@ -8,7 +8,6 @@ use weigh_model::result::times::TimesRow;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::samples::{PooledTimes, Totals, Waits};
 
-/// Returns the times of every work of a run.
 pub fn of_run(stored: &Stored) -> Vec<TimesRow> {
     let cpus = stored.header.machine.cpus_online;
     let of_work = |(work, about): (usize, &StoredWork)| {

@@ -124,7 +124,6 @@ impl Work {
     /// Ours to give up on a command, which may well run for hours.
     pub const COMMAND_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 
-    /// Returns the name of the work in rows.
     pub fn name(&self) -> WorkName {
         match self {
             Work::Builtin { workload, copies, server, beside, .. } => {

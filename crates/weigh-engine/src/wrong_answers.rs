@@ -6,7 +6,6 @@ use serde::Deserialize;
 use weigh_model::format;
 use weigh_model::printable;
 
-/// One kind of them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct WrongKind {
     pub kind: String,

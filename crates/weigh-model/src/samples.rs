@@ -232,7 +232,6 @@ pub struct Kept {
     pub copy_rates: Vec<f64>,
     /// `None` where nothing else is judged.
     pub further: Option<Vec<(Metric, MetricValue)>>,
-    /// Totals of this one launch.
     pub totals: Totals,
 }
 

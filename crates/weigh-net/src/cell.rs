@@ -198,7 +198,6 @@ impl Cell {
         format!("{}, {} bytes", self.name(), self.bytes)
     }
 
-    /// Returns true if the cell is the activity alone.
     pub fn is_activity_alone(&self) -> bool {
         self.component.is_none() && self.further.is_none()
     }

@@ -20,7 +20,6 @@ const SEGMENT_BYTES: u64 = 1448;
 /// Number of sweeps in which each cell without a score has one turn.
 pub const FURTHER_TURNS: usize = 3;
 const LEAST_FURTHER_MS: u64 = 100;
-/// Approximate time to start a cell.
 pub const CELL_START: Duration = Duration::from_millis(60);
 /// Each pattern of drops has its turn so often in a cell.
 const LEAST_TURNS: u64 = 2;

@@ -39,7 +39,6 @@ impl GridLink {
         })
     }
 
-    /// Returns true if the cell's traffic goes over a wire.
     pub fn is_over_wire(link: Option<&GridLink>, cell: &Cell) -> bool {
         GridLink::via(link, cell) == Via::Wire
     }

@@ -53,7 +53,6 @@ pub struct Losses {
 
 /// Three hosts, and the peers on two of them. All of it is gone when this is.
 pub struct NetSite {
-    /// Testbed on this machine.
     testbed: Testbed,
     /// The black boxes, where they are other machines.
     far: Vec<FarHost>,

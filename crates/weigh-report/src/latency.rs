@@ -80,7 +80,6 @@ pub const DRIVERS: &str = "CPU time of the load driver";
 pub const OF_DRIVERS: &str =
     "Driver's share of the CPU time of users and driver, baseline → treated";
 
-/// Builds the table of the driver's share in each load.
 pub fn drivers_table(s: &Summary) -> Option<Table> {
     let percent = |from: f64, to: f64| format!("{from:.1} → {to:.1} %");
     let share = |metrics: &Metrics| used(metrics, |used| used.driver_cpu_pct, percent);

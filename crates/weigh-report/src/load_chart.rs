@@ -64,7 +64,6 @@ fn of_load(load: &ComparedLoad, baseline: &str, width: usize, colour: bool) -> V
     text
 }
 
-/// Returns the mark for this number of users.
 fn mark(load: &ComparedLoad, users: usize) -> String {
     let is_peak = |curve: &LoadCurve| curve.peak_users == users;
     let may_be = |curve: &LoadCurve| !is_peak(curve) && curve.peak_as_good.contains(&users);

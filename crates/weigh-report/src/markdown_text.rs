@@ -38,7 +38,6 @@ impl Markdown {
         Markdown(without_block(written))
     }
 
-    /// A cell of a table.
     pub fn cell(text: &str) -> Markdown {
         let mut written = String::new();
         escape_into(&mut written, &format::label(text));
@@ -70,7 +69,6 @@ impl Markdown {
         Markdown::joined(parts, "")
     }
 
-    /// With this between them.
     pub fn joined(parts: impl IntoIterator<Item = Markdown>, between: &'static str) -> Markdown {
         let parts: Vec<String> = parts.into_iter().map(|part| part.0).collect();
         Markdown(parts.join(between))

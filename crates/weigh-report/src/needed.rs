@@ -91,7 +91,6 @@ fn together(rows: &[&Row]) -> Option<Vec<Future>> {
     Some((0..count).map(sum).collect())
 }
 
-/// The range of a time.
 fn time(futures: &[Future]) -> String {
     let mut sorted: Vec<f64> = futures.iter().map(|future| future.seconds).collect();
     sorted.sort_by(f64::total_cmp);

@@ -11,7 +11,6 @@ const MOST_SYMBOLS: usize = 15;
 /// So many lines of what was printed are on a small screen.
 pub const MOST_PRINTED: usize = 20;
 
-/// A text with its title.
 pub struct ProfilerText {
     pub title: String,
     pub lines: Vec<String>,

@@ -142,7 +142,6 @@ fn ending(report: &RunReport, screen: &Screen) -> String {
     text
 }
 
-/// Writes which run it is, and on which machine.
 fn context(report: &RunReport, room: Room) -> Vec<String> {
     let all = report.series.iter().map(|series| series.samples.len()).sum();
     let shown: usize = report.results.iter().map(|row| row.samples).sum();
@@ -290,7 +289,6 @@ fn compare_copies(report: &RunReport, room: Room, colour: bool) -> String {
     )
 }
 
-/// A paragraph of its own.
 fn paragraph(text: &str, room: Room) -> String {
     wrap(&format::label(text), room.wrap, 0)
         .into_iter()

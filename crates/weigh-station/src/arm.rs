@@ -202,7 +202,6 @@ impl Arm {
         self.raised.as_ref().map_or(&self.setup, |raised| &raised.setup)
     }
 
-    /// Where its processes are launched.
     pub fn place(&self) -> &LaunchPlace {
         self.raised.as_ref().map_or(&self.place, |raised| &raised.place)
     }

@@ -70,7 +70,6 @@ impl WhoIsTreated {
     }
 }
 
-/// An exempt client that waits for work.
 pub struct ExemptClient {
     launcher: Launcher,
     place: LaunchPlace,

@@ -118,7 +118,6 @@ pub enum Via {
     Lan,
 }
 
-/// Description of a testbed that is ready.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TestbedReady {
     pub pid: u32,

@@ -430,7 +430,6 @@ pub struct Named {
 }
 
 impl Named {
-    /// The kinds of the treatments that it combines.
     pub fn treatment_kinds(&self) -> impl Iterator<Item = &'static TreatmentKind> {
         self.kinds.iter().filter_map(|kind| find_treatment(kind.name))
     }

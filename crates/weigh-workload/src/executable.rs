@@ -221,7 +221,6 @@ impl Executable {
         Ok(workloads)
     }
 
-    /// Returns the executable with another interpreter for a language.
     pub fn with_interpreter(mut self, language: &str, program: &str) -> Executable {
         self.interpreters.insert(language.to_owned(), program.to_owned());
         self

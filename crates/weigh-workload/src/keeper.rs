@@ -395,7 +395,6 @@ pub fn connect_at_once(socket: &Path) -> io::Result<OwnedFd> {
     Ok(ours)
 }
 
-/// Returns the states of all descendants of this process.
 fn states() -> Vec<ProcessState> {
     descendants().filter_map(ProcessState::of).collect()
 }

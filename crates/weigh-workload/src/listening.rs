@@ -30,7 +30,6 @@ pub fn listening_inode(pid: u32, at: SocketAddrV4) -> Option<String> {
     })
 }
 
-/// Returns true if a process has this socket.
 pub fn has_socket(pid: u32, inode: &str) -> bool {
     let wanted = format!("socket:[{inode}]");
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();

@@ -98,7 +98,6 @@ impl Pipes {
         drain(&mut self.stdout, &mut self.out, |chunk| self.sink.take(chunk))
     }
 
-    /// Returns all that the worker printed.
     pub fn into_printed(self) -> io::Result<Printed> {
         Ok(Printed {
             bytes: self.out.printed_bytes + self.err.printed_bytes,

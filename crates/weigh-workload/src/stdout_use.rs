@@ -39,7 +39,6 @@ pub enum StdoutSink {
 }
 
 impl StdoutSink {
-    /// Opens what there is to open.
     pub fn open(wanted: &StdoutUse) -> io::Result<StdoutSink> {
         let sink = match wanted {
             StdoutUse::KeepEnd => Ok(StdoutSink::Nothing),

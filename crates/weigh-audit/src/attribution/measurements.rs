@@ -31,7 +31,6 @@ pub struct Question {
 }
 
 impl Question {
-    /// The rules without this one.
     pub fn without(&self, rule: RuleId) -> Vec<RuleId> {
         self.rules.iter().copied().filter(|other| *other != rule).collect()
     }
@@ -66,7 +65,6 @@ impl Attribution {
     }
 }
 
-/// A rule of the files, and what was measured of it.
 pub struct MeasuredRule {
     /// As the files have it.
     pub rule: Rule,

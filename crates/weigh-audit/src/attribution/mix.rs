@@ -59,7 +59,6 @@ impl Mix {
         self.calls.iter().map(|(_, share)| share).sum()
     }
 
-    /// Builds the mix of a program.
     pub fn of_profile(profile: &SyscallProfile) -> Mix {
         let all = profile.calls.values().sum::<u64>().max(1) as f64;
         let calls = profile.calls.iter().map(|(name, count)| (name.clone(), *count as f64 / all));

@@ -55,7 +55,6 @@ pub fn family(pid: u32) -> Vec<u32> {
     family
 }
 
-/// The thread of the kernel that has this name.
 pub fn kernel_thread(name: &str) -> Option<u32> {
     const KTHREADD: u32 = 2;
     processes().find(|&pid| {

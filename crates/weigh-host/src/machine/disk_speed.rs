@@ -59,7 +59,6 @@ pub fn known(data_directory: &Path, directory: &Path) -> Option<DiskSpeed> {
     all(data_directory).remove(&device_of(directory).ok()?)
 }
 
-/// Keeps it for reports.
 pub fn keep(found: &DiskSpeed, data_directory: &Path) -> io::Result<()> {
     let mut all = all(data_directory);
     all.insert(found.device.clone(), found.clone());

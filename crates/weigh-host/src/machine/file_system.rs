@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Returns the name of the file system, for the report.
 pub fn file_system(directory: &Path) -> String {
     let kind = rustix::fs::statfs(directory).map(|stat| stat.f_type).unwrap_or(0);
     let name = match kind {

@@ -15,7 +15,6 @@ pub struct Probes {
     pub audit: Option<AuditProbe>,
     /// True if new processes carry an audit context; `None` where that cannot be seen.
     pub audit_contexts: Option<bool>,
-    /// Correction of the kernel's clock.
     pub clock_correction: Option<ClockCorrection>,
     /// Packages without which no virtual machine of ours can be booted; the caller fills that in too.
     pub guests_lack: Option<Vec<&'static str>>,

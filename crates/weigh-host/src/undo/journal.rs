@@ -72,7 +72,6 @@ pub struct EntryOwner<'a> {
 /// Where a journal is, and what its entries may be about: whatever they say, nothing else is touched.
 pub struct JournalPlace<'a> {
     pub directory: &'a StateDir,
-    /// Name of the journal.
     pub name: &'a str,
     /// As [`EntryOwner::root`].
     pub root: &'a Path,

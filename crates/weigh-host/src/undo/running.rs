@@ -52,7 +52,6 @@ const LEAVE_IT: u8 = b'n';
 /// Where the command that runs is kept: for this journal.
 pub struct CurrentCommand {
     directory: StateDir,
-    /// Name of the journal.
     journal: String,
     name: String,
     guard: Option<Pid>,
@@ -71,7 +70,6 @@ impl CurrentCommand {
         }
     }
 
-    /// Sets the guard: this child of ours.
     pub fn guarded_by(self, guard: &Child) -> CurrentCommand {
         CurrentCommand { guard: Some(Pid::from_child(guard)), ..self }
     }

@@ -16,7 +16,6 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// CPU time used since an earlier reading.
     pub fn since(self, earlier: CpuTime) -> CpuTime {
         CpuTime {
             user: self.user.saturating_sub(earlier.user),

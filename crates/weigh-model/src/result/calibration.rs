@@ -53,7 +53,6 @@ pub struct These {
     pub warnings: Vec<Warning>,
 }
 
-/// One workload in all calibrations.
 #[derive(Debug, Serialize)]
 pub struct WorkloadNoise {
     #[serde(flatten)]
@@ -82,7 +81,6 @@ impl Calibration {
     }
 }
 
-/// Experiments with the same planted effect.
 #[derive(Debug, Serialize)]
 pub struct PlantedExperiments {
     /// How much more work one arm did than it reported.
@@ -112,7 +110,6 @@ pub struct PeriodicExperiments {
     pub denied: Share,
 }
 
-/// One workload in all of them.
 #[derive(Debug, Serialize)]
 pub struct PlantedWorkload {
     #[serde(flatten)]

@@ -41,7 +41,6 @@ pub struct NetAnswers {
     pub abnormal: Vec<Abnormal>,
 }
 
-/// One class of applications.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetClass {
     pub name: String,

@@ -175,7 +175,6 @@ impl Summary {
         self.versus.is_some() && self.treatments.is_empty()
     }
 
-    /// Returns the judged row for the peak of a mix.
     pub fn peak_row(&self, load: &ComparedLoad) -> Option<&Row> {
         let is_its = |row: &&Row| {
             row.workload.name == load.mix

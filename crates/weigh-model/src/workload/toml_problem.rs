@@ -25,7 +25,6 @@ pub fn sentence(file: &str, text: &str, error: &toml::de::Error) -> String {
     format!("{file}:{line}: {message}")
 }
 
-/// The line in which the byte with this index is.
 pub fn line_at(text: &str, index: usize) -> usize {
     text[..index].matches('\n').count() + 1
 }

@@ -70,7 +70,6 @@ pub fn loads(report: &BudgetReport) -> Table {
     Table::new(columns, report.loads.iter().map(row).collect())
 }
 
-/// Builds the table of how backlog limits handle the burst.
 pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
     let columns = vec![
         ("backlog limit", Align::Right),
@@ -107,7 +106,6 @@ pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
     Table::new(columns, rows)
 }
 
-/// Builds the table of results on a full disk.
 pub fn policies(outcomes: &[DiskFull]) -> Table {
     let columns = vec![
         ("policy", Align::Left),

@@ -190,7 +190,6 @@ struct WhoIsAsked<'a> {
     clients: usize,
 }
 
-/// State of the table at the start.
 #[derive(Clone, Copy, PartialEq)]
 enum TableState {
     Full(u32),

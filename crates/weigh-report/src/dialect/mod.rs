@@ -44,7 +44,6 @@ pub struct Dialect {
     pub is_of_time: bool,
     /// Renders the table for a terminal, or says what the experiment lacks.
     pub render: Render,
-    /// Renders it as a page.
     pub page: Option<Render>,
 }
 
@@ -61,7 +60,6 @@ pub fn named(name: &str) -> Result<&'static Dialect, String> {
 /// Contents of these tables.
 #[derive(Default)]
 pub struct Sheet {
-    /// ID of the experiment.
     id: String,
     /// The baseline first; of a run, its only arm.
     arms: Vec<String>,

@@ -12,7 +12,6 @@ use weigh_model::result::net_cells::Abnormal;
 use weigh_model::result::summary::Failure;
 use weigh_model::result::warning::Warning;
 
-/// Contents of the page.
 pub struct RunPage<'a> {
     pub id: &'a str,
     pub started: &'a str,

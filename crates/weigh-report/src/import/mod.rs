@@ -68,7 +68,6 @@ pub enum Content {
     Experiment(Box<Summary>),
 }
 
-/// The figures of one result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportedResults {
     /// Whose format, e.g. `UnixBench 4.1.0`.
@@ -130,7 +129,6 @@ impl Document {
     }
 }
 
-/// The format that a text looks like.
 fn detect(text: &str) -> Result<&'static ForeignFormat, String> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if first.is_empty() {

@@ -86,7 +86,6 @@ pub fn alike(r: &RuleReport) -> Vec<RuleRow<'_>> {
     sorted(rows)
 }
 
-/// Returns the rows with a row for each rule.
 pub fn one_by_one(r: &RuleReport) -> Vec<RuleRow<'_>> {
     sorted(loaded(r).map(|(_, line, cost)| RuleRow(vec![(line, cost)])).collect())
 }

@@ -190,7 +190,6 @@ pub fn short_unit(metric: CostMetric) -> &'static str {
     }
 }
 
-/// Returns the unit of costs, for a sentence.
 pub fn unit(metric: CostMetric) -> &'static str {
     match metric {
         CostMetric::Instructions => "kernel instructions",

@@ -20,7 +20,6 @@ pub enum HostAuditing {
     /// Auditing is off, but new processes still carry a context, which makes `getppid` this many
     /// times as long.
     Residual { ratio: f64 },
-    /// Auditing is on.
     Audited,
 }
 

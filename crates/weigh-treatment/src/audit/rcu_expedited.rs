@@ -17,7 +17,6 @@ pub const FACT: &str = "RCU grace periods are expedited during the experiment (/
     so that deleting rules is fast; calls that wait for a grace period, such as membarrier, are faster than \
     usual in every arm.";
 
-/// Puts that back, where it was changed.
 pub fn put_back(guard: &mut Guard) -> Result<(), String> {
     guard.undo(SETTINGS, RCU_EXPEDITED)
 }

@@ -203,7 +203,6 @@ fn ship(
 }
 
 impl Cpu {
-    /// Returns the CPU time since an earlier reading.
     pub fn since(self, earlier: Cpu) -> Cpu {
         let grew = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Cpu {

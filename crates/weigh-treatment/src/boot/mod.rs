@@ -32,7 +32,6 @@ pub fn are_boots(labels: &[String]) -> bool {
     arms.into_iter().any(|arm| arm.places.iter().chain(&arm.treatments).any(is_boot))
 }
 
-/// Returns the boot entry of an arm with this label.
 pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
     let arm = read_label(label)?;
     match (arm.places.as_slice(), arm.treatments.as_slice()) {

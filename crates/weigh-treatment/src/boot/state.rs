@@ -43,7 +43,6 @@ pub struct BootState {
     pub boots: usize,
     /// How often the boot that is due came up otherwise.
     pub failures: usize,
-    /// The boot in which this was written.
     pub boot_id: String,
 }
 

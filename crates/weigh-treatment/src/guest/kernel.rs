@@ -209,7 +209,6 @@ fn of_package(name: &str, workshop: &mut Workshop) -> Result<PathBuf, TreatmentE
     })
 }
 
-/// The package that a user names.
 fn package(name: &str) -> Result<KernelPackage, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(is_plain) {
@@ -292,7 +291,6 @@ fn shown(name: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&printed).into_owned())
 }
 
-/// All modules of a kernel.
 struct Modules {
     files: BTreeMap<String, PathBuf>,
     built_in: BTreeSet<String>,

@@ -135,7 +135,6 @@ impl Guest {
         let _ = kill_process(Pid::from_child(&self.qemu), Signal::CONT);
     }
 
-    /// Where its processes are launched.
     pub fn place(&self, arrival: &Handshake, plan: &BootPlan) -> LaunchPlace {
         let socket = self.socket.display().to_string();
         let words = ["/proc/self/exe", port::SUBCOMMAND, &socket, port::LAUNCHER];

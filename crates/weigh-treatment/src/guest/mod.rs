@@ -51,7 +51,6 @@ pub const QEMU: &str = "qemu-system-aarch64";
 #[cfg(not(target_arch = "x86_64"))]
 const QEMU_PACKAGE: &str = "qemu-system-arm";
 
-/// Where a program of these is.
 pub fn program(name: &str) -> Result<PathBuf, String> {
     let package = PROGRAMS.iter().find(|(known, _)| *known == name).map_or(name, |known| known.1);
     trust::program::find(name)?.ok_or_else(|| {

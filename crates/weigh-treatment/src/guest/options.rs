@@ -33,7 +33,6 @@ pub fn selinux_state(enforces: Option<bool>) -> &'static str {
     }
 }
 
-/// Options that the user asks of a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuestOptions {
     pub selinux: Option<SelinuxMode>,

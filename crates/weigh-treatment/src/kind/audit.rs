@@ -101,7 +101,6 @@ struct Auditing {
     rules: Option<(RuleSet, PathBuf)>,
     wanted: Wanted,
     sink: SinkChoice,
-    /// Outcome of each line of the rule file.
     lines: Vec<RuleLine>,
     shared: Option<Rc<RefCell<Configuration>>>,
     /// The number under which the configuration knows this arm, and the login uid of its processes.

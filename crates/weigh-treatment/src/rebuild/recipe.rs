@@ -53,7 +53,6 @@ fn mark_object(link: usize) -> String {
     format!("{OBJECTS}/mark-{link}.o")
 }
 
-/// The file that a command makes.
 pub fn output(command: &[String]) -> Option<&str> {
     let option = command.iter().position(|word| word == "-o")?;
     Some(command.get(option + 1)?)

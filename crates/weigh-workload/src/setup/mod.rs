@@ -101,7 +101,6 @@ pub struct Setup {
     steps: Vec<SetupStep>,
 }
 
-/// A kind of step, by its type.
 pub trait StepKind: Sized {
     /// The step, where it is of this kind.
     fn of(step: &SetupStep) -> Option<&Self>;

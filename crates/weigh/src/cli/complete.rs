@@ -241,7 +241,6 @@ fn names(kinds: &[&Kind], begun: &str) -> Vec<CompletionCandidate> {
     candidates
 }
 
-/// Completes the last of several parameters.
 fn parameters(known: &[Parameter], written: &str) -> Vec<CompletionCandidate> {
     let (earlier, last) = written.split_at(written.rfind(',').map_or(0, |comma| comma + 1));
     let mut candidates = Vec::new();
@@ -281,7 +280,6 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// Completes the last word of a line.
     fn completed(line: &str) -> Vec<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let nowhere = Arc::new(PathBuf::from("/nonexistent/weigh.db"));

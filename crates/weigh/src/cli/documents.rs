@@ -6,7 +6,6 @@ use std::path::Path;
 
 use super::output;
 
-/// Returns true if the path stands for stdout.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

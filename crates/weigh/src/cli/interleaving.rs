@@ -30,7 +30,6 @@ pub struct Interleaving {
 }
 
 impl Interleaving {
-    /// As a request has it.
     pub fn requested(&self) -> request::Interleave {
         match self.interleave {
             Interleave::Auto => request::Interleave::PilotChooses,

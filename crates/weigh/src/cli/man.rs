@@ -31,7 +31,6 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 /// Exit statuses of commands without a list of their own.
 const EXIT_STATUS: &str = "0 done, 2 error.";
 
-/// One page, as troff.
 pub fn page(command: &Command) -> Result<String, String> {
     let mut text = Vec::new();
     // `weigh help` has no page: it prints the help of others.

@@ -28,7 +28,6 @@ struct Seen {
     root: AtomicU64,
 }
 
-/// Which root a worker has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RootSeen {}
 

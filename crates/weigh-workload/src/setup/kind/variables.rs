@@ -18,7 +18,6 @@ impl Variables {
     /// ended before anybody could look.
     pub const SEEN: &str = "environment";
 
-    /// Returns the value of a variable in an environment that was seen.
     pub fn value<'a>(seen: &'a str, name: &str) -> Option<&'a str> {
         seen.split('\0').find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
     }
