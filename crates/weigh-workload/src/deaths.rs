@@ -16,6 +16,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
+use weigh_host::machine::stat::Stat;
 use weigh_host::orphans::OF_ERRORS;
 
 /// The kernel answers within the call.
@@ -264,7 +265,8 @@ impl Death {
                 return Some(false);
             }
             let told = Some(self.parent).filter(|parent| pid == self.pid && *parent > 0);
-            pid = parent_of(pid).or(told)?;
+            // Also of one that is still to be reaped.
+            pid = Stat::of(pid).ok().and_then(|stat| stat.parent()).or(told)?;
         }
         None
     }
@@ -278,13 +280,6 @@ fn is_refusal(error: &io::Error) -> bool {
     let refusals = [EACCES, EAFNOSUPPORT, EINVAL, EOPNOTSUPP, EPERM, EPROTONOSUPPORT];
     error.kind() == io::ErrorKind::NotFound
         || error.raw_os_error().is_some_and(|code| refusals.contains(&code))
-}
-
-/// Also of one that is still to be reaped. A program may have any name.
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Reads the kernel's acknowledgement of a request.

@@ -34,6 +34,7 @@ use super::setup::Setup;
 use trust::start;
 use weigh_host::lines::Lines;
 use weigh_host::machine::process::process_start;
+use weigh_host::machine::stat::Stat;
 use weigh_host::orphans::{descendants, descendants_of, end_all_but, wait_until};
 use weigh_host::own_program::be_signalled_as_usual;
 use weigh_host::said;
@@ -405,19 +406,16 @@ fn all_still(states: &[ProcessState]) -> bool {
 }
 
 struct ProcessState {
-    pid: String,
-    parent: String,
+    pid: u32,
+    parent: u32,
     state: String,
 }
 
 impl ProcessState {
     fn of(pid: Pid) -> Option<ProcessState> {
-        let pid = pid.as_raw_nonzero().to_string();
-        // A program may have any name.
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned);
-        Some(ProcessState { pid, state: fields.next()?, parent: fields.next()? })
+        let pid = pid.as_raw_nonzero().get().cast_unsigned();
+        let stat = Stat::of(pid).ok()?;
+        Some(ProcessState { pid, parent: stat.parent()?, state: stat.state().to_owned() })
     }
 
     /// Stopped, or ended and not yet reaped.

@@ -1,8 +1,10 @@
 //! Memory and open files that processes hold, including files that were deleted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+
+use super::stat::family;
 
 /// Memory and files that some processes hold together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +23,7 @@ impl ProcessFootprint {
     pub fn by(roots: &[u32]) -> ProcessFootprint {
         let mut held = ProcessFootprint::default();
         let mut files = BTreeSet::new();
-        for pid in with_descendants(roots) {
+        for pid in family(roots, None) {
             held.processes += 1;
             held.memory_bytes += memory_bytes(pid);
             let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -36,29 +38,6 @@ impl ProcessFootprint {
         }
         held
     }
-}
-
-fn with_descendants(roots: &[u32]) -> BTreeSet<u32> {
-    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let names = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    for pid in pids {
-        if let Some(parent) = parent_of(pid) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
-    let (mut found, mut next) = (BTreeSet::new(), roots.to_vec());
-    while let Some(pid) = next.pop() {
-        if found.insert(pid) {
-            next.extend(children.get(&pid).into_iter().flatten());
-        }
-    }
-    found
-}
-
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Proportional, where the kernel tells that.

@@ -20,6 +20,7 @@ pub mod pressure;
 pub mod probes;
 pub mod process;
 mod source;
+pub mod stat;
 mod surroundings;
 pub mod sysctl;
 

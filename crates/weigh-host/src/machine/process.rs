@@ -5,6 +5,8 @@ use std::io;
 
 use rustix::process::{Pid, test_kill_process};
 
+use super::stat::Stat;
+
 /// A living process, as `/proc/PID/stat` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessLife {
@@ -19,15 +21,14 @@ pub struct ProcessLife {
 /// # Errors
 /// Where it cannot be seen whether it lives, as without `/proc`: that is no end.
 pub fn process_life(pid: u32) -> io::Result<Option<ProcessLife>> {
-    let file = format!("/proc/{pid}/stat");
-    let cannot = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
-    let stat = match fs::read(&file) {
+    let cannot =
+        |error: io::Error| io::Error::new(error.kind(), format!("/proc/{pid}/stat: {error}"));
+    let stat = match Stat::of(pid) {
         Ok(stat) => stat,
         Err(_) if has_no_process(pid) => return Ok(None),
         Err(error) => return Err(cannot(error)),
     };
-    let stat = String::from_utf8_lossy(&stat);
-    match parse(&stat) {
+    match life(&stat) {
         Some(("Z" | "X", _)) => Ok(None),
         Some((_, life)) => Ok(Some(life)),
         None => Err(cannot(io::ErrorKind::InvalidData.into())),
@@ -40,14 +41,10 @@ fn has_no_process(pid: u32) -> bool {
     pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
 
-/// The name is in parentheses and may hold anything, so fields are counted from behind it: the state is the
-/// first, the start the twentieth (proc(5)).
-fn parse(stat: &str) -> Option<(&str, ProcessLife)> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let group: i64 = fields.next()?.parse().ok()?;
-    let start = fields.nth(16)?.parse().ok()?;
+/// The state, and the life if it is one.
+fn life(stat: &Stat) -> Option<(&str, ProcessLife)> {
+    let (state, parent) = (stat.field(3)?, stat.parent()?);
+    let (group, start): (i64, i64) = (stat.number(5)?, stat.number(22)?);
     // One that is being taken down has no group any more (do_task_stat() in fs/proc/array.c).
     let state = if group < 0 { "X" } else { state };
     let group = u32::try_from(group.max(0)).ok()?;
@@ -101,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_hold_anything_and_a_cut_line_is_no_life() {
+    fn what_is_being_taken_down_or_cut_is_no_life() {
         let rest = "S 4 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 8154 9 9";
-        let life = ProcessLife { parent: 4, group: 7, start: 8154 };
-        assert_eq!(parse(&format!("12 (a) Z b) {rest}")), Some(("S", life)));
-        let taken_down = rest.replacen(" 7 7 ", " -1 -1 ", 1);
-        assert_eq!(parse(&format!("12 (a) {taken_down}")).map(|(state, _)| state), Some("X"));
-        assert_eq!(parse("12 (a) S 4 7"), None);
+        let whole = ProcessLife { parent: 4, group: 7, start: 8154 };
+        assert_eq!(life(&Stat::parse(&format!("12 (a) Z b) {rest}"))), Some(("S", whole)));
+        let taken_down = Stat::parse(&format!("12 (a) {}", rest.replacen(" 7 7 ", " -1 -1 ", 1)));
+        assert_eq!(life(&taken_down).map(|(state, _)| state), Some("X"));
+        assert_eq!(life(&Stat::parse("12 (a) S 4 7")), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::TreatmentError;
 use linux_audit::auditd::Auditd;
 use linux_audit::netlink::Client;
 use weigh_host::machine::cpu_time;
+use weigh_host::machine::stat::family;
 use weigh_testbed::Collector;
 
 /// Beyond [`Receiver::Own`], our own process only listens and counts.
@@ -88,7 +89,7 @@ impl Receiver {
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        let family = cpu_time::family(auditd.pid());
+        let family = family(&[auditd.pid()], None);
         let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid)).sum::<u64>();
         // A dispatcher and a plugin that wait for each other rest in turns, so a look is not enough.
         loop {

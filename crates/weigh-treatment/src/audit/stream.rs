@@ -19,6 +19,7 @@ use linux_audit::tally::RecordCounts;
 use trust::start;
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::machine::cpu_time;
+use weigh_host::machine::stat::family;
 use weigh_host::own_program;
 use weigh_host::own_program::Helper;
 use weigh_testbed::Collector;
@@ -87,7 +88,7 @@ impl Stream {
             Err(LinesError::Interrupted) => return Err(TreatmentError::Interrupted),
             Err(other) => return Err(system(other)),
         }
-        let processes = receiver.pid(sink.pid()).map(cpu_time::family).unwrap_or_default();
+        let processes = receiver.pid(sink.pid()).map(|pid| family(&[pid], None)).unwrap_or_default();
         let kauditd = cpu_time::kernel_thread(KERNEL_THREAD);
         let interrupted = Arc::clone(context.interrupted);
         let treated_loginuid = TREATED_LOGINUID;

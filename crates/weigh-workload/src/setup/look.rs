@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use weigh_host::machine::stat::Stat;
 use weigh_host::orphans::wait_until;
 
 /// The kernel is done with an execution within moments of what the launcher waits for.
@@ -79,11 +80,8 @@ pub fn has_ended(process: u32) -> bool {
 }
 
 fn stat(process: u32, field: usize) -> io::Result<String> {
-    let text = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name is in parentheses and may hold anything.
-    let behind = text.rsplit_once(')').map_or("", |(_, behind)| behind);
-    let found = behind.split_whitespace().nth(field - STATE);
-    found.map(str::to_owned).ok_or_else(|| io::Error::other("a line of `stat` is too short"))
+    let found = Stat::of(process)?.field(field).map(str::to_owned);
+    found.ok_or_else(|| io::Error::other("a line of `stat` is too short"))
 }
 
 #[cfg(test)]
