@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::screen::{Room, first_sentence};
-use crate::table::{Align, Table};
+use crate::table::{Table, columns};
 use crate::text::{emphasise, wrap};
 use paired::binomial::{FalseAlarms, Share};
 use weigh_model::format;
@@ -156,17 +156,10 @@ fn judged(tally: &FalseAlarms, alpha: f64) -> String {
 }
 
 fn table(workloads: &[WorkloadNoise]) -> Table {
-    let columns = vec![
-        ("workload", Align::Left),
-        ("scheme", Align::Left),
-        ("noise", Align::Right),
-        ("time per pair", Align::Right),
-        ("detected, 10 s", Align::Right),
-        ("1 min", Align::Right),
-        ("5 min", Align::Right),
-        ("pairs", Align::Right),
-        ("false alarms", Align::Right),
-    ];
+    let columns = columns(
+        "workload|scheme|>noise|>time per pair|>detected, 10 s|>1 min|>5 min|>pairs|\
+         >false alarms",
+    );
     let rows = workloads
         .iter()
         .map(|row| {
@@ -229,14 +222,7 @@ fn periodic(periodic: &PeriodicExperiments) -> String {
 }
 
 fn planted_table(planted: &PlantedExperiments) -> Table {
-    let columns = vec![
-        ("planted effect", Align::Left),
-        ("covered", Align::Right),
-        ("exact 95 %", Align::Right),
-        ("found", Align::Right),
-        ("exact 95 %", Align::Right),
-        ("pairs", Align::Right),
-    ];
+    let columns = columns("planted effect|>covered|>exact 95 %|>found|>exact 95 %|>pairs");
     let cells = |name: String, covered: &Share, found: &Share, pairs: String| {
         let mut cells = vec![name];
         cells.extend([covered, found].iter().flat_map(|share| [of(share), range(share)]));

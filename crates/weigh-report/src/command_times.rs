@@ -1,6 +1,6 @@
 //! Times of commands, as people who time commands want them: mean, spread, median, CPU time and extremes.
 
-use super::table::{Align, Table};
+use super::table::{Table, columns};
 use weigh_model::format;
 use weigh_model::result::summary::{State, Summary};
 use weigh_model::result::versus::CommandTimes;
@@ -61,16 +61,7 @@ pub fn table(s: &Summary) -> Option<(String, Table)> {
             format::integer(times.times_s.len() as u64),
         ]
     };
-    let columns = vec![
-        ("command", Align::Left),
-        ("mean", Align::Right),
-        ("±", Align::Right),
-        ("median", Align::Right),
-        ("user", Align::Right),
-        ("system", Align::Right),
-        ("min … max", Align::Right),
-        ("runs", Align::Right),
-    ];
+    let columns = columns("command|>mean|>±|>median|>user|>system|>min … max|>runs");
     let title = format!("Times in {}", unit.name);
     Some((title, Table::new(columns, commands.iter().map(cells).collect())))
 }

@@ -1,6 +1,6 @@
 //! The table of a full factorial design: what each factor does, and what they do together.
 
-use super::table::{Align, Table};
+use super::table::{Table, columns};
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::format::quoted;
@@ -95,14 +95,7 @@ pub fn table(s: &Summary) -> Option<Table> {
             format::integer(effect.rounds as u64),
         ]
     });
-    let columns = vec![
-        ("workload", Align::Left),
-        ("factor", Align::Left),
-        ("effect", Align::Right),
-        ("interval", Align::Left),
-        ("verdict", Align::Left),
-        ("rounds", Align::Right),
-    ];
+    let columns = columns("workload|factor|>effect|interval|verdict|>rounds");
     Some(Table::new(columns, cells.collect()))
 }
 

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 
 use super::html::{chart, fill, parts, table};
 use super::screen::Room;
-use super::table::{Align, Table};
+use super::table::{Align, Table, columns};
 use super::text::wrap;
 use weigh_model::format;
 use weigh_model::result::curve::{Chart, Curve, CurvePoint, Quantity};
@@ -62,18 +62,10 @@ fn tables(rank: &NetRank) -> Vec<(String, Table)> {
 }
 
 fn final_ranking(rank: &NetRank) -> Table {
-    use Align::{Left, Right};
-    let columns = vec![
-        ("rank", Left),
-        ("machine", Left),
-        ("BTU, Mb/s", Right),
-        ("penalty of host, %", Right),
-        ("of network, %", Right),
-        ("index", Right),
-        ("price", Right),
-        ("Mb/s per 1000", Right),
-        ("processor", Left),
-    ];
+    let columns = columns(
+        "rank|machine|>BTU, Mb/s|>penalty of host, %|>of network, %|>index|>price|\
+         >Mb/s per 1000|processor",
+    );
     let row = |one: &RankedMachine| {
         vec![
             ranks(one),

@@ -4,7 +4,7 @@ use super::curve_text::bar;
 use super::outline::{Outline, OutlineTable};
 use super::page::Page;
 use super::screen::Room;
-use super::table::{Align, Table};
+use super::table::{Table, columns};
 use weigh_model::format;
 use weigh_model::profile::SyscallProfile;
 use weigh_model::profile::runs::{CountedTimes, ProfileReport};
@@ -112,15 +112,7 @@ fn calls(profile: &SyscallProfile, width: usize) -> Table {
         .map(|(name, calls)| row(name, calls, bar(calls as f64 / most, room)))
         .collect();
     rows.push(row("all", total, String::new()));
-    let [left, right] = [Align::Left, Align::Right];
-    let columns = vec![
-        ("system call", left),
-        ("calls", right),
-        ("per CPU s", right),
-        ("share", right),
-        ("", left),
-    ];
-    Table::new(columns, rows)
+    Table::new(columns("system call|>calls|>per CPU s|>share|"), rows)
 }
 
 fn times(report: &ProfileReport) -> Table {
@@ -131,11 +123,8 @@ fn times(report: &ProfileReport) -> Table {
     let SyscallProfile { elapsed_s, user_s, system_s, .. } = report.profile;
     let plain = [elapsed_s, user_s, system_s].map(Option::unwrap_or_default);
     let CountedTimes { elapsed_s, user_s, system_s } = report.counted;
-    let [left, right] = [Align::Left, Align::Right];
-    Table::new(
-        vec![("", left), ("elapsed", right), ("user", right), ("system", right)],
-        vec![row("not counted", plain), row("counted", [elapsed_s, user_s, system_s])],
-    )
+    let rows = vec![row("not counted", plain), row("counted", [elapsed_s, user_s, system_s])];
+    Table::new(columns("|>elapsed|>user|>system"), rows)
 }
 
 /// Writes the effect of counting on the program, and the consequence.

@@ -5,7 +5,7 @@ use crate::html::run::{self, RunPage};
 use crate::load_text;
 use crate::net_text;
 use crate::profiled;
-use crate::table::{Align, Table};
+use crate::table::{Table, columns};
 use crate::times;
 use weigh_model::format;
 use weigh_model::result::curve::{Chart, x_text};
@@ -113,22 +113,10 @@ fn answers(report: &RunReport) -> Vec<String> {
 }
 
 pub fn results(report: &RunReport) -> Table {
-    use Align::{Left, Right};
-    let columns = vec![
-        ("workload", Left),
-        ("at", Right),
-        ("rate", Right),
-        ("unit", Left),
-        ("time per operation", Right),
-        ("spread", Right),
-        ("lowest", Right),
-        ("highest", Right),
-        ("samples", Right),
-        ("device/files", Right),
-        ("driver", Right),
-        ("efficiency", Right),
-        ("index", Right),
-    ];
+    let columns = columns(
+        "workload|>at|>rate|unit|>time per operation|>spread|>lowest|>highest|>samples|\
+         >device/files|>driver|>efficiency|>index",
+    );
     Table::new(columns, report.results.iter().map(cells).collect())
 }
 
@@ -175,12 +163,6 @@ pub fn copies(report: &RunReport) -> Option<Table> {
             format!("{} %", format::unsigned(copies.variation_pct)),
         ])
     });
-    let columns = vec![
-        ("workload", Align::Left),
-        ("slowest", Align::Right),
-        ("fastest", Align::Right),
-        ("unit", Align::Left),
-        ("variation", Align::Right),
-    ];
+    let columns = columns("workload|>slowest|>fastest|unit|>variation");
     Some(Table::new(columns, rows.collect())).filter(|table| !table.rows.is_empty())
 }

@@ -11,7 +11,7 @@ use crate::net_text;
 use crate::paint::{BOLD, FAINT, paint};
 use crate::profiled::{self, MOST_PRINTED, ProfilerText};
 use crate::screen::{Room, Screen, first_sentence};
-use crate::table::{Align, Table};
+use crate::table::{Table, columns};
 use crate::text::{brief_line, wrap};
 use crate::times;
 use weigh_model::described;
@@ -188,19 +188,10 @@ fn table_of_copies(
 
 /// The rows that are points of no curve. What comes last goes first where the terminal is narrow.
 fn table(rows: &[&RunRow], room: Room, colour: bool) -> String {
-    use Align::{Left, Right};
-    let columns = vec![
-        ("workload", Left),
-        ("rate", Right),
-        ("unit", Left),
-        ("index", Right),
-        ("device/files", Right),
-        ("driver", Right),
-        ("efficiency", Right),
-        ("spread", Right),
-        ("samples", Right),
-        ("lowest to highest", Right),
-    ];
+    let columns = columns(
+        "workload|>rate|unit|>index|>device/files|>driver|>efficiency|>spread|>samples|\
+         >lowest to highest",
+    );
     lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), room, colour)
 }
 

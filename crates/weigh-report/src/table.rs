@@ -21,6 +21,15 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// Columns of titles with a bar between them; `>` before a title leans it to the right.
+pub fn columns(titles: &str) -> Vec<(&str, Align)> {
+    let column = |title| match str::strip_prefix(title, '>') {
+        Some(right) => (right, Align::Right),
+        None => (title, Align::Left),
+    };
+    titles.split('|').map(column).collect()
+}
+
 /// Between two columns of text.
 const GAP: usize = 2;
 /// Names are cut to this before a column goes.

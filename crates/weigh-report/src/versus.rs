@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::command_times;
 use super::needed;
-use super::table::{Align, Table};
+use super::table::{Table, columns};
 use paired::Verdict;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
@@ -190,13 +190,7 @@ pub fn table(s: &Summary) -> Option<Table> {
             verdict,
         ]
     };
-    let columns = vec![
-        ("command", Align::Left),
-        ("time", Align::Right),
-        ("times", Align::Right),
-        ("interval", Align::Left),
-        ("verdict", Align::Left),
-    ];
+    let columns = columns("command|>time|>times|interval|verdict");
     Some(Table::new(columns, versus.ranking.iter().map(cells).collect()))
 }
 

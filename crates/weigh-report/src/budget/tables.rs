@@ -1,6 +1,6 @@
 //! The tables of a budget.
 
-use crate::table::{Align, Table};
+use crate::table::{Table, columns};
 use weigh_model::format;
 use weigh_model::result::budget::{Backlog, BudgetReport, Day, DiskFull, KeptUp, Load};
 
@@ -10,13 +10,7 @@ pub fn gzipped(day: &Day) -> Option<String> {
 }
 
 pub fn days(report: &BudgetReport) -> Table {
-    let columns = vec![
-        ("rate", Align::Right),
-        ("", Align::Left),
-        ("log", Align::Right),
-        ("MiB/day", Align::Right),
-        ("gzipped", Align::Right),
-    ];
+    let columns = columns(">rate||>log|>MiB/day|>gzipped");
     let rows = report.days.iter().map(|day| {
         let remark = match (day.is_full_speed, day.multiple == 1.0) {
             (true, _) => "maximum rate".to_owned(),
@@ -36,17 +30,7 @@ pub fn days(report: &BudgetReport) -> Table {
 
 /// Builds the table of results at several times the rate.
 pub fn loads(report: &BudgetReport) -> Table {
-    let columns = vec![
-        ("rate", Align::Right),
-        ("", Align::Left),
-        ("due", Align::Right),
-        ("made", Align::Right),
-        ("kept up", Align::Left),
-        ("lost", Align::Right),
-        ("waited", Align::Right),
-        ("receiver CPU", Align::Right),
-        ("kauditd CPU", Align::Right),
-    ];
+    let columns = columns(">rate||>due|>made|kept up|>lost|>waited|>receiver CPU|>kauditd CPU");
     let share =
         |share: Option<f64>| share.map(|s| format!("{:.0} %", s * 100.0)).unwrap_or_default();
     let row = |load: &Load| {
@@ -71,14 +55,7 @@ pub fn loads(report: &BudgetReport) -> Table {
 }
 
 pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
-    let columns = vec![
-        ("backlog limit", Align::Right),
-        ("", Align::Left),
-        ("lost", Align::Left),
-        ("waited", Align::Right),
-        ("lost despite waiting", Align::Right),
-        ("memory", Align::Right),
-    ];
+    let columns = columns(">backlog limit||lost|>waited|>lost despite waiting|>memory");
     let memory = |limit: u32| {
         bytes_per_record.map_or_else(String::new, |bytes| format::bytes(bytes * f64::from(limit)))
     };
@@ -107,17 +84,10 @@ pub fn limits(backlog: &Backlog, bytes_per_record: Option<f64>) -> Table {
 }
 
 pub fn policies(outcomes: &[DiskFull]) -> Table {
-    let columns = vec![
-        ("policy", Align::Left),
-        ("workload", Align::Left),
-        ("opened", Align::Right),
-        ("in the log", Align::Right),
-        ("lost", Align::Right),
-        ("still waiting", Align::Right),
-        ("waited", Align::Right),
-        ("longest call", Align::Right),
-        ("auditd", Align::Left),
-    ];
+    let columns = columns(
+        "policy|workload|>opened|>in the log|>lost|>still waiting|>waited|>longest call|\
+         auditd",
+    );
     let row = |outcome: &DiskFull| {
         vec![
             outcome.action.clone(),

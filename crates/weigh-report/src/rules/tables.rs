@@ -1,7 +1,7 @@
 //! The other tables of a rule report: sums, operations, kinds, and lines with a remark.
 
 use super::words;
-use crate::table::{Align, Table};
+use crate::table::{Table, columns};
 use weigh_model::format;
 use weigh_model::format::number;
 use weigh_model::result::rules::{
@@ -36,14 +36,8 @@ pub fn sums(r: &RuleReport) -> Table {
             String::new(),
         ]);
     }
-    let [left, right] = [Align::Left, Align::Right];
-    let columns = vec![
-        ("", left),
-        (words::short_unit(r.metric), right),
-        (words::interval_title(r), left),
-        ("", left),
-    ];
-    Table::new(columns, rows)
+    let (unit, interval) = (words::short_unit(r.metric), words::interval_title(r));
+    Table::new(columns(&format!("|>{unit}|{interval}|")), rows)
 }
 
 /// Builds the table of each operation's cost in the metric: without auditing, with one rule, and
@@ -55,9 +49,7 @@ pub fn operations(r: &RuleReport) -> Table {
         row.push(format::rare(operation.weight));
         row
     });
-    let mut columns = LEVELS.to_vec();
-    columns.extend([("calls/op", Align::Right), ("weight", Align::Right)]);
-    Table::new(columns, rows.collect())
+    Table::new(columns(&format!("{LEVELS}|>calls/op|>weight")), rows.collect())
 }
 
 /// Builds the table of each operation's clock time; `None` if the metric is clock time.
@@ -71,17 +63,10 @@ pub fn elapsed(r: &RuleReport) -> Option<Table> {
         })
         .collect();
     let rows = rows.filter(|rows| !rows.is_empty())?;
-    Some(Table::new(LEVELS.to_vec(), rows))
+    Some(Table::new(columns(LEVELS), rows))
 }
 
-const LEVELS: [(&str, Align); 6] = [
-    ("operation", Align::Left),
-    ("no auditing", Align::Right),
-    ("one rule", Align::Right),
-    ("all rules", Align::Right),
-    ("95 %", Align::Left),
-    ("", Align::Right),
-];
+const LEVELS: &str = "operation|>no auditing|>one rule|>all rules|95 %|>";
 
 fn levels(operation: &OperationCosts, [clean, armed, full]: [CostInterval; 3]) -> Vec<String> {
     let times = words::times(clean, full).map(|times| format!("×{times}"));
@@ -104,15 +89,8 @@ pub fn classes(r: &RuleReport) -> Table {
             words::interval(class.per_syscall),
         ]
     });
-    let [left, right] = [Align::Left, Align::Right];
-    let columns = vec![
-        ("kind of rule", left),
-        ("rules", right),
-        ("share", right),
-        ("per call", right),
-        (words::interval_title(r), left),
-    ];
-    Table::new(columns, rows.collect())
+    let titles = format!("kind of rule|>rules|>share|>per call|{}", words::interval_title(r));
+    Table::new(columns(&titles), rows.collect())
 }
 
 /// Lines that were not loaded, with the reason.
