@@ -73,32 +73,15 @@ mod tests {
     #[test]
     fn the_order_is_that_of_ls() {
         let directory = tempfile::tempdir().unwrap();
-        let names = [
-            "10-base.rules",
-            "9-x.rules",
-            "a.rules",
-            "a-b.rules",
-            "a10.rules",
-            "a9.rules",
-            "a09.rules",
-            "a~.rules",
-            "B.rules",
-            "30-ospp-v42-1.rules",
-            "30-ospp-v42.rules",
-            "30-ospp-v42-10.rules",
-            "1.2.rules",
-            "1.10.rules",
-            "x_y.rules",
-            "xy.rules",
-            "007.rules",
-            "07.rules",
-        ];
+        let names = "10-base 9-x a a-b a10 a9 a09 a~ B 30-ospp-v42-1 30-ospp-v42 30-ospp-v42-10 1.2 1.10 \
+            x_y xy 007 07";
+        let names: Vec<String> = names.split(' ').map(|name| format!("{name}.rules")).collect();
         names.iter().for_each(|name| std::fs::write(directory.path().join(name), "").unwrap());
         let listed =
             Command::new("ls").arg("-1v").arg(directory.path()).env("LC_ALL", "C").output();
         let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
-        let mut sorted = names;
+        let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
         sorted.sort_by(|a, b| compare(a.as_bytes(), b.as_bytes()));
-        assert_eq!(sorted.to_vec(), listed.lines().collect::<Vec<_>>());
+        assert_eq!(sorted, listed.lines().collect::<Vec<_>>());
     }
 }

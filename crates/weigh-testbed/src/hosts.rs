@@ -25,27 +25,12 @@ use weigh_workload::setup::kind::join_network::JoinNetwork;
 const SETTINGS: [(&str, &str); 2] =
     [("ipv4/tcp_no_metrics_save", "1"), ("ipv4/tcp_orphan_retries", "1")];
 /// Further settings that a result may depend on, and that are reported with it.
-const TOLD: [&str; 19] = [
-    "core/rmem_max",
-    "core/somaxconn",
-    "core/wmem_max",
-    "ipv4/tcp_allowed_congestion_control",
-    "ipv4/tcp_available_congestion_control",
-    "ipv4/tcp_congestion_control",
-    "ipv4/tcp_early_retrans",
-    "ipv4/tcp_ecn",
-    "ipv4/tcp_min_rtt_wlen",
-    "ipv4/tcp_moderate_rcvbuf",
-    "ipv4/tcp_no_metrics_save",
-    "ipv4/tcp_orphan_retries",
-    "ipv4/tcp_recovery",
-    "ipv4/tcp_rmem",
-    "ipv4/tcp_sack",
-    "ipv4/tcp_slow_start_after_idle",
-    "ipv4/tcp_timestamps",
-    "ipv4/tcp_window_scaling",
-    "ipv4/tcp_wmem",
-];
+const TOLD: &str = "\
+    core/rmem_max core/somaxconn core/wmem_max ipv4/tcp_allowed_congestion_control \
+    ipv4/tcp_available_congestion_control ipv4/tcp_congestion_control ipv4/tcp_early_retrans \
+    ipv4/tcp_ecn ipv4/tcp_min_rtt_wlen ipv4/tcp_moderate_rcvbuf ipv4/tcp_no_metrics_save \
+    ipv4/tcp_orphan_retries ipv4/tcp_recovery ipv4/tcp_rmem ipv4/tcp_sack \
+    ipv4/tcp_slow_start_after_idle ipv4/tcp_timestamps ipv4/tcp_window_scaling ipv4/tcp_wmem";
 
 /// The devices of a wire: that of W_test, and that of the black box.
 pub type WireEnds = (BlackBox, [Tun; 2]);
@@ -247,7 +232,7 @@ fn settings() -> BTreeMap<String, String> {
         let words: Vec<&str> = value.split_whitespace().collect();
         Some((format!("net.{}", name.replace('/', ".")), words.join(" ")))
     };
-    TOLD.into_iter().filter_map(read).collect()
+    TOLD.split(' ').filter_map(read).collect()
 }
 
 fn sysctl(name: &str) -> String {

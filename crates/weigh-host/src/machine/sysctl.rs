@@ -12,49 +12,36 @@ const ACTS: &str = "writing to it has an immediate effect that cannot be undone"
 const MORE: &str = "it also changes other settings or addresses, and weigh would not restore them";
 const NAMES: &str = "it is the name of this machine for other machines";
 
-/// Refused settings, by path below the directory; a `*` is the rest of a name.
-const REFUSED: [(&str, &str); 41] = [
-    ("fs/binfmt_misc", RUNS),
-    ("kernel/core_pattern", RUNS),
-    ("kernel/hotplug", RUNS),
-    ("kernel/modprobe", RUNS),
-    ("kernel/poweroff_cmd", RUNS),
-    ("kernel/usermodehelper", RUNS),
-    ("fs/file-max", STOPS),
-    ("kernel/cad_pid", STOPS),
-    ("kernel/ctrl-alt-del", STOPS),
-    ("kernel/hardlockup_panic", STOPS),
-    ("kernel/hung_task_panic", STOPS),
-    ("kernel/oops_limit", STOPS),
-    ("kernel/panic*", STOPS),
-    ("kernel/pid_max", STOPS),
-    ("kernel/softlockup_panic", STOPS),
-    ("kernel/sysrq", STOPS),
-    ("kernel/threads-max", STOPS),
-    ("kernel/unknown_nmi_panic", STOPS),
-    ("kernel/warn_limit", STOPS),
-    ("vm/panic_on_oom", STOPS),
-    ("kernel/kexec*", STAYS),
-    ("kernel/modules_disabled", STAYS),
-    ("kernel/tainted", STAYS),
-    ("kernel/unprivileged_bpf_disabled", STAYS),
-    ("kernel/yama/ptrace_scope", STAYS),
-    ("kernel/ns_last_pid", ACTS),
-    ("kernel/random", ACTS),
-    ("kernel/shm_rmid_forced", ACTS),
-    ("net/ipv4/route/flush", ACTS),
-    ("net/ipv6/route/flush", ACTS),
-    ("vm/compact_memory", ACTS),
-    ("vm/drop_caches", ACTS),
-    ("vm/stat_refresh", ACTS),
-    ("net/ipv4/ip_forward", MORE),
-    ("net/ipv4/conf/*/forwarding", MORE),
-    ("net/ipv6/conf/*/addr_gen_mode", MORE),
-    ("net/ipv6/conf/*/disable_ipv6", MORE),
-    ("net/ipv6/conf/*/forwarding", MORE),
-    ("net/ipv6/conf/*/mtu", MORE),
-    ("kernel/domainname", NAMES),
-    ("kernel/hostname", NAMES),
+/// Refused settings by reason, as paths below the directory; a `*` is the rest of a name.
+const REFUSED: [(&str, &str); 6] = [
+    (
+        RUNS,
+        "fs/binfmt_misc kernel/core_pattern kernel/hotplug kernel/modprobe kernel/poweroff_cmd \
+         kernel/usermodehelper",
+    ),
+    (
+        STOPS,
+        "fs/file-max kernel/cad_pid kernel/ctrl-alt-del kernel/hardlockup_panic \
+         kernel/hung_task_panic kernel/oops_limit kernel/panic* kernel/pid_max \
+         kernel/softlockup_panic kernel/sysrq kernel/threads-max kernel/unknown_nmi_panic \
+         kernel/warn_limit vm/panic_on_oom",
+    ),
+    (
+        STAYS,
+        "kernel/kexec* kernel/modules_disabled kernel/tainted kernel/unprivileged_bpf_disabled \
+         kernel/yama/ptrace_scope",
+    ),
+    (
+        ACTS,
+        "kernel/ns_last_pid kernel/random kernel/shm_rmid_forced net/ipv4/route/flush \
+         net/ipv6/route/flush vm/compact_memory vm/drop_caches vm/stat_refresh",
+    ),
+    (
+        MORE,
+        "net/ipv4/ip_forward net/ipv4/conf/*/forwarding net/ipv6/conf/*/addr_gen_mode \
+         net/ipv6/conf/*/disable_ipv6 net/ipv6/conf/*/forwarding net/ipv6/conf/*/mtu",
+    ),
+    (NAMES, "kernel/domainname kernel/hostname"),
 ];
 
 /// Pairs of settings of which one is in force; the other is 0, and writing 0 back has no effect.
@@ -74,8 +61,9 @@ pub fn file_of(key: &str) -> Result<String, String> {
     if !path.contains('/') || !path.split('/').all(is_part) {
         return Err(format!("`{key}` is not the name of a setting, such as vm.swappiness"));
     }
-    match REFUSED.iter().find(|(pattern, _)| is_of(&path, pattern)) {
-        Some((_, why)) => Err(format!("weigh does not change {key}: {why}")),
+    let is_refused = |patterns: &str| patterns.split(' ').any(|pattern| is_of(&path, pattern));
+    match REFUSED.iter().find(|(_, patterns)| is_refused(patterns)) {
+        Some((why, _)) => Err(format!("weigh does not change {key}: {why}")),
         None => Ok(format!("{DIRECTORY}/{path}")),
     }
 }

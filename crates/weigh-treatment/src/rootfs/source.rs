@@ -23,29 +23,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Paths of a root directory that hold programs and libraries. Other paths may belong to users; older
 /// distributions give `usr/local` to a group.
-const EXECUTED: [&str; 21] = [
-    "bin",
-    "sbin",
-    "lib",
-    "lib32",
-    "lib64",
-    "libx32",
-    "usr/bin",
-    "usr/sbin",
-    "usr/lib",
-    "usr/lib32",
-    "usr/lib64",
-    "usr/libx32",
-    "usr/libexec",
-    "opt",
-    "nix",
-    "gnu",
-    "etc/alternatives",
-    "etc/ld.so.cache",
-    "etc/ld.so.preload",
-    "etc/ld-musl-x86_64.path",
-    "etc/ld-musl-aarch64.path",
-];
+const EXECUTED: &str = "\
+    bin sbin lib lib32 lib64 libx32 usr/bin usr/sbin usr/lib usr/lib32 usr/lib64 usr/libx32 \
+    usr/libexec opt nix gnu etc/alternatives etc/ld.so.cache etc/ld.so.preload \
+    etc/ld-musl-x86_64.path etc/ld-musl-aarch64.path";
 
 /// In what form it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +92,7 @@ impl RootSource {
             }
         };
         match form {
-            RootForm::Directory => executable_tree(&file, &EXECUTED),
+            RootForm::Directory => executable_tree(&file, &EXECUTED.split(' ').collect::<Vec<_>>()),
             RootForm::ImageDirectory => executable_tree(&file, &[""]),
             _ => Ok(()),
         }

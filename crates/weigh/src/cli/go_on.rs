@@ -22,22 +22,13 @@ pub struct ContinueOption {
 }
 
 /// Options that a later session may set differently, besides the places of its report.
-const OF_LATER_SESSION: [&str; 9] = [
-    "go_on",
-    "budget",
-    "precision",
-    "fail_above",
-    "inconclusive_ok",
-    "name",
-    "tags",
-    "wait",
-    "yes",
-];
+const OF_LATER_SESSION: &str =
+    "go_on budget precision fail_above inconclusive_ok name tags wait yes";
 
 /// Excludes an option from `--continue` if the first session settled it.
 pub fn settled_by_continue(option: Arg) -> Arg {
     let is_of_output = option.get_help_heading() == Some(OUTPUT);
-    match is_of_output || OF_LATER_SESSION.contains(&option.get_id().as_str()) {
+    match is_of_output || OF_LATER_SESSION.split(' ').any(|id| option.get_id() == id) {
         true => option,
         false => option.conflicts_with("go_on"),
     }
