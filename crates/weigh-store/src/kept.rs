@@ -1,48 +1,26 @@
 //! Parts of a stored sample that memory keeps.
 
 use weigh_model::disturbance::Disturbance;
-use weigh_model::evidence::Evidence;
-use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
-use weigh_model::result::scheme::Scheme;
-use weigh_model::role::SampleRole;
+use weigh_model::record::Measured;
 use weigh_model::samples::{CustomReadingMean, Kept, Point, PooledTimes, Totals, Usage, Waits};
 use weigh_model::workload::metric::Metric;
-use weigh_model::workload::sample::Sample;
-
-/// The columns of a sample that are not JSON, as `record::Measured` has them.
-pub(super) struct SampleKey {
-    pub work: WorkId,
-    pub arm: ArmId,
-    pub treated_arm: ArmId,
-    pub role: SampleRole,
-    pub scheme: Scheme,
-    pub set: SetId,
-    pub pair: PairId,
-    pub position: usize,
-    pub started_s: f64,
-}
 
 /// Reduces a sample to the parts that memory keeps, including all `judged` metrics; the rate and
 /// CPU time are always kept. Unit and evidence may leave out what earlier samples of the same row
 /// and arm have shown.
-pub(super) fn keep(
-    key: &SampleKey,
-    sample: Sample,
-    disturbance: Option<Disturbance>,
-    evidence: Evidence,
-    judged: &[Metric],
-) -> Kept {
+pub(super) fn keep(measured: Measured, judged: &[Metric]) -> Kept {
+    let Measured { sample, disturbance, evidence, .. } = measured;
     // Of a million samples each byte is a megabyte, and shares are held against round limits.
     let share = |of: fn(Disturbance) -> Option<f64>| Some(of(disturbance?)? as f32);
     let point = Point {
-        is_treated: !key.arm.is_baseline(),
-        is_first: key.position == 0,
-        role: key.role,
-        scheme: key.scheme,
+        is_treated: !measured.arm.is_baseline(),
+        is_first: measured.position == 0,
+        role: measured.role,
+        scheme: measured.scheme,
         after_treated: false,
-        set: key.set,
-        pair: key.pair,
-        started_s: key.started_s,
+        set: measured.set,
+        pair: measured.pair,
+        started_s: measured.started_s,
         operations: sample.operations,
         elapsed_s: sample.elapsed_ns as f64 / 1e9,
         rate: sample.rate(),
@@ -74,23 +52,12 @@ pub(super) fn keep(
         times: sample.times.into_iter().map(PooledTimes::named).collect(),
         evidence,
     };
-    let row = (key.work, key.treated_arm);
+    let row = (measured.work, measured.treated_arm);
     Kept { row, point, further, copy_rates: sample.copy_rates, totals }
 }
 
 /// Reduces a new measurement to the parts of a sample that memory keeps.
 #[cfg(any(test, feature = "example"))]
-pub fn keep_measured(measured: weigh_model::record::Measured) -> Kept {
-    let key = SampleKey {
-        work: measured.work,
-        arm: measured.arm,
-        treated_arm: measured.treated_arm,
-        role: measured.role,
-        scheme: measured.scheme,
-        set: measured.set,
-        pair: measured.pair,
-        position: measured.position,
-        started_s: measured.started_s,
-    };
-    keep(&key, measured.sample, measured.disturbance, measured.evidence, &[])
+pub fn keep_measured(measured: Measured) -> Kept {
+    keep(measured, &[])
 }

@@ -14,9 +14,10 @@ use serde::de::{DeserializeSeed, IntoDeserializer};
 
 use super::database::Database;
 use super::evidence_column::ReadEvidence;
-use super::kept::{SampleKey, keep};
+use super::kept::keep;
 use super::{Error, Store};
 use weigh_model::ids::{ArmId, ExperimentId, PairId, RowId, SetId, WorkId};
+use weigh_model::record::Measured;
 use weigh_model::samples::Kept;
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Sample;
@@ -146,27 +147,33 @@ fn kept(
     judged: &[Metric],
     known: &mut BTreeMap<(RowId, ArmId), Known>,
 ) -> rusqlite::Result<Kept> {
-    let place = SampleKey {
-        work: row.get(0).map(WorkId)?,
-        arm: row.get(1).map(ArmId)?,
-        treated_arm: row.get(2).map(ArmId)?,
+    let (work, arm, treated_arm) =
+        (row.get(0).map(WorkId)?, row.get(1).map(ArmId)?, row.get(2).map(ArmId)?);
+    let known = known.entry(((work, treated_arm), arm)).or_default();
+    let mut sample: Sample = parse(row, 9, PhantomData)?;
+    sample.unit = sample.unit.take_if(|_| !known.has_unit);
+    known.has_unit |= sample.unit.is_some();
+    let measured = Measured {
+        work,
+        arm,
+        treated_arm,
         role: word(row, 3)?,
         scheme: word(row, 4)?,
         set: row.get(5).map(SetId)?,
         pair: row.get(6).map(PairId)?,
         position: row.get(7)?,
         started_s: row.get(8)?,
+        // Nothing that is kept depends on these two.
+        padding_bytes: 0,
+        cpu: None,
+        sample,
+        evidence: parse(row, 11, ReadEvidence { known: &mut known.evidence })?,
+        disturbance: match row.get_ref(10)? {
+            ValueRef::Null => None,
+            _ => Some(parse(row, 10, PhantomData)?),
+        },
     };
-    let known = known.entry(((place.work, place.treated_arm), place.arm)).or_default();
-    let mut sample: Sample = parse(row, 9, PhantomData)?;
-    sample.unit = sample.unit.take_if(|_| !known.has_unit);
-    known.has_unit |= sample.unit.is_some();
-    let disturbance = match row.get_ref(10)? {
-        ValueRef::Null => None,
-        _ => Some(parse(row, 10, PhantomData)?),
-    };
-    let evidence = parse(row, 11, ReadEvidence { known: &mut known.evidence })?;
-    Ok(keep(&place, sample, disturbance, evidence, judged))
+    Ok(keep(measured, judged))
 }
 
 /// A column with the name of a variant.

@@ -108,46 +108,28 @@ impl GuestFiles {
             .map(|(file, number)| set(file.as_raw_fd(), number));
         let port = format!("socket,id=port,server=on,wait=off,fd={}", self.port.as_raw_fd());
         let [kernel, initramfs] = [kernel, initramfs].map(|path| path.display().to_string());
-        let fixed = [
-            "-nodefaults",
-            "-no-user-config",
-            "-no-reboot",
-            "-sandbox",
-            SANDBOX,
-            "-display",
-            "none",
-            "-M",
-            MACHINE,
-            "-smp",
-            "1",
-            "-m",
-            &memory,
-            "-kernel",
-            &kernel,
-            "-initrd",
-            &initramfs,
-            "-append",
-            &plan.command_line,
-            "-add-fd",
-            &image,
-            "-add-fd",
-            &console,
-            "-drive",
-            "if=none,id=root,format=raw,snapshot=on,file=/dev/fdset/1",
-            "-device",
-            "virtio-blk-pci,drive=root",
-            "-chardev",
-            &port,
-            "-device",
-            "virtio-serial-pci",
-            "-device",
-            "virtserialport,chardev=port,name=weigh",
-            "-chardev",
-            "file,id=console,path=/dev/fdset/2",
-            "-serial",
-            "chardev:console",
+        let flags = ["-nodefaults", "-no-user-config", "-no-reboot"];
+        let options = [
+            ["-sandbox", SANDBOX],
+            ["-display", "none"],
+            ["-M", MACHINE],
+            ["-smp", "1"],
+            ["-m", &memory],
+            ["-kernel", &kernel],
+            ["-initrd", &initramfs],
+            ["-append", &plan.command_line],
+            ["-add-fd", &image],
+            ["-add-fd", &console],
+            ["-drive", "if=none,id=root,format=raw,snapshot=on,file=/dev/fdset/1"],
+            ["-device", "virtio-blk-pci,drive=root"],
+            ["-chardev", &port],
+            ["-device", "virtio-serial-pci"],
+            ["-device", "virtserialport,chardev=port,name=weigh"],
+            ["-chardev", "file,id=console,path=/dev/fdset/2"],
+            ["-serial", "chardev:console"],
         ];
         let accel = plan.accel.words().iter();
-        fixed.iter().chain(accel).map(|word| (*word).to_owned()).collect()
+        let words = flags.iter().chain(options.as_flattened()).chain(accel);
+        words.map(|word| (*word).to_owned()).collect()
     }
 }
