@@ -14,8 +14,7 @@ pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Weig");
 /// Versions below it were those of databases before the first release.
 const VERSION: i64 = 16;
 
-const OWN_TABLES: &str =
-    "experiment arm work sample startup failure detail imported tag outcome";
+const OWN_TABLES: &str = "experiment arm work sample startup failure detail imported tag outcome";
 
 const TABLES: &str = "
 CREATE TABLE experiment (

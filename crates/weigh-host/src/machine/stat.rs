@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn fields_are_found_behind_any_name() {
-        let stat = Stat::parse("7 (a) b 1 (c) S 2 7 7 0 -1 4194560 5 6 2 62 100 3 46 18 20 0 1 0 8");
+        let stat =
+            Stat::parse("7 (a) b 1 (c) S 2 7 7 0 -1 4194560 5 6 2 62 100 3 46 18 20 0 1 0 8");
         assert_eq!((stat.state(), stat.parent()), ("S", Some(2)));
         assert_eq!((stat.number(14), stat.number(15)), (Some(100), Some(3)));
         assert_eq!((stat.number::<i64>(22), stat.field(23), stat.field(1)), (Some(8), None, None));

@@ -19,7 +19,9 @@ pub enum HostAuditing {
     Clean,
     /// Auditing is off, but new processes still carry a context, which makes `getppid` this many
     /// times as long.
-    Residual { ratio: f64 },
+    Residual {
+        ratio: f64,
+    },
     Audited,
 }
 

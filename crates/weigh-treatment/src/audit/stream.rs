@@ -88,7 +88,8 @@ impl Stream {
             Err(LinesError::Interrupted) => return Err(TreatmentError::Interrupted),
             Err(other) => return Err(system(other)),
         }
-        let processes = receiver.pid(sink.pid()).map(|pid| family(&[pid], None)).unwrap_or_default();
+        let processes =
+            receiver.pid(sink.pid()).map(|pid| family(&[pid], None)).unwrap_or_default();
         let kauditd = cpu_time::kernel_thread(KERNEL_THREAD);
         let interrupted = Arc::clone(context.interrupted);
         let treated_loginuid = TREATED_LOGINUID;

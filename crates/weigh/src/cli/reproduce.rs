@@ -300,7 +300,8 @@ mod tests {
         let mut words = vec!["weigh".to_owned(), (*name).to_owned()];
         for (option, values) in options {
             // Those that may stand several times do.
-            let repeated = "workload tag rate metric fixture beside command-name expect-exit parameter-list";
+            let repeated =
+                "workload tag rate metric fixture beside command-name expect-exit parameter-list";
             let is_repeated = repeated.split(' ').any(|repeated| repeated == option);
             let times = if is_repeated { 3 } else { 1 };
             if !chance.random_bool(0.25) {
