@@ -103,7 +103,8 @@ fn compare(options: &Options) -> Result<(), String> {
 
 /// How often each was said of what depends on chance.
 fn claims(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> Table {
-    let head = ["the second", "tool", "slower", "faster", "no difference", "undecided", "seconds"];
+    let head =
+        ["second command", "tool", "slower", "faster", "no difference", "undecided", "seconds"];
     let mut rows = Vec::new();
     for (pair, answers) in pairs.iter().zip(answers).filter(|(pair, _)| !pair.is_certain) {
         for (tool, answers) in tools.iter().zip(answers) {
@@ -123,7 +124,7 @@ fn claims(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> Ta
         }
     }
     Table {
-        title: "What they say of the second command".into(),
+        title: "Answers about the second command".into(),
         head: head.map(str::to_owned).to_vec(),
         rows,
     }
@@ -140,8 +141,8 @@ fn certain(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> T
         }
     }
     Table {
-        title: "Where there is nothing to compare".into(),
-        head: ["the second", "tool", "says", "seconds"].map(str::to_owned).to_vec(),
+        title: "Commands that cannot be compared".into(),
+        head: ["second command", "tool", "answer", "seconds"].map(str::to_owned).to_vec(),
         rows,
     }
 }

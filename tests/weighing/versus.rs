@@ -219,15 +219,16 @@ fn all_of_the_output_is_compared() {
     let json = home.json();
     assert_eq!(json["results"].as_array().unwrap().len(), 1, "{json:#}");
     assert_eq!(row_of(&json, &same)["pairs"], 8);
-    let like = format!("in the first launch of `{base}`");
+    let of_first = format!("the first launch of `{base}`");
     let says = |command: &str, what: String| {
         assert_eq!(failure_of(&json, command), what, "{command}");
     };
-    says(&first, format!("line 1 of its output is `b`, but `a` {like}"));
-    says(&last, format!("line 2 of its output is `z`, but `1` {like}"));
-    says(&shorter, format!("its output ends before line 100001, unlike {like}"));
-    let longer = "its output continues with line 100002, `100001`, unlike";
-    says("echo a; seq 100001", format!("{longer} {like}"));
+    says(&first, format!("line 1 of its output is `b`, but `a` in {of_first}"));
+    says(&last, format!("line 2 of its output is `z`, but `1` in {of_first}"));
+    let ends = "its output ends before line 100001, but the output of";
+    says(&shorter, format!("{ends} {of_first} does not"));
+    let longer = "its output has a line 100002, `100001`, which the output of";
+    says("echo a; seq 100001", format!("{longer} {of_first} lacks"));
     // One that writes something else later cannot be held against itself.
     home.file("kept", "a\n");
     let changes = "cat kept; echo b > kept";

@@ -96,9 +96,11 @@ impl CommandComparison {
         let line = found.line;
         let first = format!("the first launch of `{}`", self.labels[0]);
         Some(match (&found.expected, &found.found) {
-            (_, None) => format!("its output ends before line {line}, unlike in {first}"),
+            (_, None) => {
+                format!("its output ends before line {line}, but the output of {first} does not")
+            }
             (None, Some(more)) => {
-                format!("its output continues with line {line}, `{more}`, unlike in {first}")
+                format!("its output has a line {line}, `{more}`, which the output of {first} lacks")
             }
             (Some(expected), Some(found)) if expected == found => {
                 format!(
@@ -179,8 +181,12 @@ mod tests {
         };
         let told = said(Some("a"), Some("b"));
         assert_eq!(told, "line 3 of its output is `b`, but `a` in the first launch of `old`");
-        assert!(said(Some("a"), None).starts_with("its output ends before line 3, unlike in the"));
-        assert!(said(None, Some("b")).starts_with("its output continues with line 3, `b`, unlike"));
+        let shorter =
+            "its output ends before line 3, but the output of the first launch of `old` does not";
+        assert_eq!(said(Some("a"), None), shorter);
+        let longer =
+            "its output has a line 3, `b`, which the output of the first launch of `old` lacks";
+        assert_eq!(said(None, Some("b")), longer);
         assert!(
             said(Some("a"), Some("a"))
                 .contains("line 3 of its output, `a`, has a different line ending")
