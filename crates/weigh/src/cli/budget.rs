@@ -45,7 +45,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// a burst, and shows what happens at 2, 5 and 10 times your rate. docs/guide-budget.md explains the numbers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
-#[command(mut_arg("csv", |csv| csv_of(csv, "operation rate")))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "value of --rate")))]
 pub struct BudgetArgs {
     /// Treatment `audit` with its parameters, such as audit:rules=my.rules (`weigh list treatments audit`).
     /// `audit` alone audits every system call
@@ -62,8 +62,8 @@ pub struct BudgetArgs {
     /// shown for 2, 5 and 10 times each rate [default: 1, 10, 100, 1000]
     #[arg(long = "rate", value_name = "N", value_parser = rate)]
     rates: Vec<f64>,
-    /// Burst whose records the backlog must hold, in operations [default: as many as 100 ms at full speed
-    /// hold, or as make 100000 records, whichever is fewer]
+    /// Number of operations in a burst whose records the backlog must hold [default: as many as 100 ms at
+    /// full speed hold, or as make 100000 records, whichever is fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     burst: Option<u64>,
     /// Also fill a small file system of 8 MiB, once with each of auditd's disk_full_action IGNORE, SYSLOG,

@@ -34,9 +34,9 @@ use weigh_treatment::placebo::DefaultBaseline;
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 
 /// Help of `--budget`, whose default depends on what is compared.
-const BUDGET_HELP: &str = "Stop measuring after this time. Rows may then have no verdict yet. A time that is \
-                           too short for a pair of each row is refused [default: 2m; 10m with net:GRID, 15m \
-                           with vm, 2h with boot; at least 8s per row, 16s with a server]";
+const BUDGET_HELP: &str = "Stop after this time, by default 2m or more. Rows may then have no verdict yet. A \
+                           time that is too short for a pair of each row is refused [default: 2m; 10m with \
+                           net:GRID, 15m with vm, 2h with boot; at least 8s per row, 16s with a server]";
 const IN_ALL_ARMS: &str = ". All arms run in it; to measure a fixture, name it as a treatment";
 const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";
 
@@ -103,13 +103,13 @@ const USAGE: &str = "weigh compare [OPTIONS] [TREATMENT]...
 #[command(mut_arg("interleave", |interleave| interleave.conflicts_with("command")))]
 #[command(mut_args(settled_by_continue))]
 pub struct CompareArgs {
-    /// Treatments to measure, such as audit:rules=my.rules. Each is NAME or NAME:PARAMETER=VALUE,…
+    /// Treatments, such as audit:rules=my.rules, by default audit. Each is NAME or NAME:PARAMETER=VALUE,…
     /// (docs/labels.md) [default: audit; seccomp if auditing cannot be changed here]
     #[arg(value_name = "TREATMENT")]
     treatments: Vec<String>,
     #[command(flatten)]
     wanted: WorkloadOption,
-    /// Treatment to compare with, such as fs:xfs [default: none. For build, cgroup and rootfs it is their
+    /// Treatment to compare with, such as audit [default: none. For build, cgroup and rootfs it is their
     /// placebo: the same procedure without the effect (docs/before-a-sample.md)]
     #[arg(long, value_name = "TREATMENT")]
     base: Option<String>,
@@ -142,8 +142,9 @@ pub struct CompareArgs {
     no_detail: bool,
     #[command(flatten)]
     later: ContinueOption,
-    /// Copies of each workload at once. Each is pinned to a CPU; `all` runs one per CPU that weigh may use
-    /// (docs/doctor.md). For workloads that send requests to a server, it is the number of clients
+    /// Copies, or clients, of each workload at once. Each copy is pinned to a CPU; `all` runs one per CPU
+    /// that weigh may use (docs/doctor.md). For workloads that send requests to a server, it is the number of
+    /// clients
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
     #[arg(value_parser = value::copies, conflicts_with = "command")]
     copies: usize,
@@ -157,7 +158,7 @@ pub struct CompareArgs {
     /// How to reboot this machine for each pair, for treatments boot:… only (docs/boot.md) [default: kexec]
     #[arg(long, value_enum, hide_short_help = true)]
     reboot_by: Option<Mechanism>,
-    /// Command to measure instead, such as `-- make -j2`. It is measured from its start to its
+    /// Command to measure instead of workloads, such as `-- make -j2`. It is measured from its start to its
     /// end. Put options of weigh before `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,

@@ -13,7 +13,7 @@ pub const AROUND: &str = "Around a command";
 #[derive(Debug, Args)]
 #[command(next_help_heading = AROUND)]
 pub struct HookArgs {
-    /// Shell line before the first run, as 'make config'. With --sets it runs once for each set.
+    /// Shell line before the first run, such as 'make config'. With --sets it runs once for each set.
     /// It is not timed. If it fails, there is no result
     #[arg(long, value_name = "LINE", requires = "command")]
     setup: Option<String>,

@@ -33,7 +33,7 @@ const QUICK_JOBS: f64 = 60.0;
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh load                          find the peak of the mix `shared`
+  weigh load                          find the peak throughput of `shared`
   weigh load compute --budget 1m
   weigh load fserver --to crossover --budget 20m
   weigh load shared --users 1,2,4,8,16,100..500:100
@@ -80,8 +80,9 @@ pub struct LoadArgs {
     #[arg(long, value_name = "LIST", value_parser = UserList::parse)]
     #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
-    /// Stop adding users at 500, or at a goal. The goals are `peak`, `crossover` (10 jobs a minute per user),
-    /// `quick` (60) and `classic` (1); any number of users can replace 500 (docs/load.md) [default: peak]
+    /// Stop adding users at GOAL, such as peak or 500. The goals are `peak` (the throughput no longer grows),
+    /// `crossover` (10 jobs a minute per user), `quick` (60), `classic` (1), or a number of users
+    /// (docs/load.md) [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
     /// Users to add per step, such as 10. `adaptive` uses re-aim's steps. With this option weigh stops adding
@@ -89,7 +90,7 @@ pub struct LoadArgs {
     /// users]
     #[arg(long, value_name = "N", value_parser = Increment::parse)]
     increment: Option<Increment>,
-    /// Minimum number of samples of each load point
+    /// Minimum number of samples per number of users
     #[arg(long, value_name = "N", default_value_t = Ramp::TO_CHOOSE as u8)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=26))]
     #[arg(help_heading = MEASURING)]
@@ -98,7 +99,7 @@ pub struct LoadArgs {
     mixes: Mixes,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the peak's interval is at most ±PERCENT
+    /// Stop when the peak throughput is known to ±PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]
     precision: f64,

@@ -126,7 +126,7 @@ impl WorkloadOption {
 /// Options for the surroundings of workloads: other work, and another machine.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
-    /// Add rows measured while WORKLOAD runs alongside. WORKLOAD may also be a mix or an application. One
+    /// Also measure while this other workload is running. It may also be a mix or an application. One
     /// copy per CPU that weigh may use; NAME:copies=N sets the number: `--beside dc:copies=4` runs four
     /// copies of `dc`. May be repeated
     #[arg(long, value_name = "WORKLOAD")]

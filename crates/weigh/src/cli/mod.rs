@@ -78,7 +78,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo weigh compare audit          what does auditing all system calls cost?
   sudo weigh compare audit:rules=my.rules -w unixbench --budget 6m
-                                    what do my audit rules cost?
+                                    what do my rules cost? (time limit: 6 min)
   weigh compare seccomp --prepare 'make clean' -- make -j2
                                     what does a seccomp filter cost my build?
   weigh versus 'old --x' 'new --x'  which of these commands is faster?

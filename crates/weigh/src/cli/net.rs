@@ -28,7 +28,8 @@ use weigh_net::spec::Spec;
 const EXAMPLES: &str = "\
 Examples:
   weigh net
-      Show the BTU and both penalties, after six to seven minutes.
+      Show how fast programs get data while this host is busy (BTU), and how
+      much the work and the transfers slow each other. Takes 6 to 7 minutes.
   weigh net --grid today --budget 4h
       Use longer transfers, and delays up to 100 ms.
   weigh net --grid 1996 --budget 8h
@@ -60,7 +61,7 @@ const USAGE: &str = "weigh net [OPTIONS]
        weigh net [OPTIONS] --continue <ID>
        weigh net rank [OPTIONS] <ID>...";
 
-/// Measure how much load slows the network of this host, and how much traffic slows the load
+/// Measure the network speed while this host is busy, and how much traffic slows the host
 ///
 /// Builds three hosts as network namespaces on this machine: the host under test (W_test) and two peers.
 /// W_active takes part in every transfer; W_passive joins in those with two connections. No traffic leaves
@@ -78,22 +79,22 @@ const USAGE: &str = "weigh net [OPTIONS]
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE, args_conflicts_with_subcommands = true)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).default_value(BUDGET)))]
-#[command(mut_arg("csv", |csv| csv_of(csv, "sample (one cell in one sweep)")))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "measured transfer")))]
 #[command(mut_arg("timeout", |timeout| timeout.help(TIMEOUT_HELP)))]
 #[command(mut_arg("go_on", |go_on| go_on.help(CONTINUE_HELP)))]
 #[command(mut_args(settled_by_continue), mut_args(without_spec))]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Grid: quick, btu-quick, today, 1996, or a file such as ./my.toml. It lists the cells to measure, and
-    /// for how long (docs/net.md has a table)
+    /// List of transfers: quick, btu-quick, today, 1996, or a file such as ./my.toml. Such a grid lists the
+    /// cells to measure, and for how long (docs/net.md has a table)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
-    /// Write the grid and this testbed's properties to FILE. Measure nothing. With FILE, others can repeat
+    /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat
     /// the experiment (--from-spec). `-` is stdout
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// Measure the grid of a FILE that --spec wrote. Report the differences between the two testbeds
+    /// Measure the grid in a FILE that --spec wrote. Report the differences between the two testbeds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "beside", "active"])]
     from_spec: Option<String>,
     /// Keep the host busy with this workload. It replaces the activities of the grid. May be repeated
@@ -101,7 +102,7 @@ pub struct NetArgs {
     beside: Vec<String>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the BTU's interval is at most ±PERCENT [default: 5%; with --continue the value of the stored
+    /// Stop when the BTU is known to ±PERCENT [default: 5%; with --continue the value of the stored
     /// experiment]
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]

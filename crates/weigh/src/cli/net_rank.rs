@@ -27,10 +27,10 @@ Examples:
 
 Exit status: 0 done, 2 error.";
 
-/// Rank machines by their BTU (bits to the user), with intervals and ties
+/// Rank machines by their network speed while busy (BTU: bits to the user)
 ///
-/// Also shows penalties, UnixBench's index (--index) and the price that you give (--price), as in Table 1 and
-/// Figures 2 and 3 of Maly, Gupta and Mynam (1996). All results must come from the same grid.
+/// Shows intervals and ties, penalties, UnixBench's index (--index) and the price that you give (--price), as
+/// in Table 1 and Figures 2 and 3 of Maly, Gupta and Mynam (1996). All results must come from the same grid.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RankArgs {

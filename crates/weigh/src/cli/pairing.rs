@@ -58,7 +58,7 @@ pub struct Pairing {
     #[arg(help = metric_help())]
     #[arg(help_heading = MEASURING)]
     pub metrics: Vec<Metric>,
-    /// Exit with 1 if a row costs more than PERCENT. Status 1: a row is shown to cost more, with 95 %
+    /// Exit with 1 if a treatment costs more than PERCENT. Status 1: a row is shown to cost more, with 95 %
     /// confidence over all rows together. Status 0: every row has a verdict and is shown to cost less.
     /// Otherwise status 3
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]

@@ -18,7 +18,7 @@ use weigh_report::display::Display;
 const EXAMPLES: &str = "\
 Examples:
   sudo weigh rules my.rules                     what does each rule cost?
-  sudo weigh rules /etc/audit/rules.d --top 50  the files of augenrules
+  sudo weigh rules /etc/audit/rules.d --top 50  show up to 50 rules
   sudo weigh rules my.rules --budget 5m         narrower intervals
   sudo weigh rules my.rules --json rules.json --html rules.html
   sudo weigh show latest                        the stored result again
@@ -40,8 +40,7 @@ pub struct RulesArgs {
     /// Rule files, or directories with `*.rules` files, such as /etc/audit/rules.d
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
-    /// Measure this many of the most expensive rules again, to confirm their cost, and show the same number
-    /// of rows (similar rules share a row)
+    /// Show the N most expensive rules, each confirmed by a second measurement. Similar rules share a row
     #[arg(
         long,
         value_name = "N",

@@ -86,9 +86,9 @@ pub struct RunArgs {
     /// Length of the timed part of a sample, such as 100ms [default: 70ms; 2s with --capacity]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
-    /// Test endurance: send requests for TIME. All requests go to one server; the test takes a time such as
-    /// 2h, divided into passes. Wrong answers and hangs are counted; they do not end the test. For workloads
-    /// that send requests to a server
+    /// Test a server's endurance: send requests for TIME. All requests go to one server; the test takes a
+    /// time such as 2h, divided into passes. Wrong answers and hangs are counted; they do not end the test.
+    /// For workloads that send requests to a server
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
           conflicts_with_all = ["sample", "classic"])]
     lasting: Option<Duration>,
@@ -96,7 +96,7 @@ pub struct RunArgs {
     /// most 10m]
     #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting", hide_short_help = true)]
     pass: Option<Duration>,
-    /// Test capacity: find the highest rate for a p99. With p99=50ms, that is the highest request rate at
+    /// Find a server's highest rate for a p99 answer time. With p99=50ms, that is the highest request rate at
     /// which 99 % of the answers arrive within 50 ms. For workloads that send requests to a server.
     ///
     /// Requests start at random moments, whether or not earlier answers have come (open loop). weigh

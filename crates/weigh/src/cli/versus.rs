@@ -51,14 +51,19 @@ rate instead.
 Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 3 inconclusive (no verdict, or --fail-above undecided), 130 interrupted.";
 
-const BUDGET_HELP: &str = "Stop measuring after this time. Commands may then have no verdict yet [default: \
-                           2m; at least 8s for each command after the first]";
+const BUDGET_HELP: &str = "Stop after this time, by default 2m or more. Commands may then have no verdict \
+                           yet [default: 2m; at least 8s for each command after the first]";
 
 /// Limit of an experiment with `--runs`, which ends when all runs are made.
 const ALL_RUNS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const MARGIN_HELP: &str =
     "Rates within PERCENT are equivalent. The rate of a command is its runs per second";
+
+const FAIL_ABOVE_HELP: &str = "Exit with 1 if a command is over PERCENT slower. Compares rates, in runs per \
+                               second. Status 1: a command is shown to be slower by more, with 95 % \
+                               confidence over all commands together. Status 0: every command has a verdict \
+                               and is shown not to be slower by more. Otherwise status 3";
 
 const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
        weigh versus [OPTIONS] '<COMMAND>'
@@ -76,6 +81,7 @@ const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "24h")))]
 #[command(mut_arg("margin", |margin| margin.help(MARGIN_HELP)))]
+#[command(mut_arg("fail_above", |fail_above| fail_above.help(FAIL_ABOVE_HELP)))]
 #[command(mut_arg("csv", |csv| csv_of(csv, "pair")))]
 #[command(mut_arg("pairs", |pairs| pairs.hide_short_help(true)))]
 #[command(mut_arg("metrics", |metrics| metrics.hide_short_help(true)))]
@@ -95,8 +101,8 @@ pub struct VersusArgs {
     /// Run the commands without a shell, like --shell none
     #[arg(short = 'N', long, conflicts_with = "shell")]
     no_shell: bool,
-    /// Name of the first command in the reports. Repeat the option to name the next ones [default: the
-    /// command]
+    /// Name of a command in the reports, once per command. The first -n names the first command, the second
+    /// -n the second command, and so on [default: the command]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     command_names: Vec<String>,
     /// Exit statuses that count as success, such as 0,1. A command with another exit status has no result
@@ -118,9 +124,10 @@ pub struct VersusArgs {
     /// Run each command once before the first pair, and show the last 64 KiB of its output
     #[arg(long, hide_short_help = true)]
     show_output: bool,
-    /// Run N pairs for each later command, such as 10. With three commands, the first runs 2 × N times; one
-    /// command alone runs N times. --budget may end them earlier. Judge once, at the end; a verdict needs at
-    /// least 8 [default: as many as the verdict needs; 20 for one command]
+    /// Run exactly N pairs per comparison, such as -r 10. With three commands there are two comparisons, so
+    /// the first command runs 2 × N times; one command alone runs N times. --budget may end them earlier.
+    /// Judge once, at the end; a verdict needs at least 8 [default: as many as the verdict needs; 20 for one
+    /// command]
     #[arg(short, long, value_name = "N", conflicts_with_all = ["pairs", "fdr", "sets"], requires = "command")]
     #[arg(value_parser = value::at_least(1))]
     runs: Option<u32>,
