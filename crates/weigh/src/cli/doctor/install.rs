@@ -91,7 +91,7 @@ pub fn install(what: Installable, is_sure: bool) -> Result<u8, String> {
     }
     if !is_sure {
         ask::ask(
-            &format!("This installs {listed} with apt-get, and starts none of them"),
+            &format!("This installs {listed} with apt-get, without starting their services"),
             "--yes",
         )?;
     }
