@@ -151,11 +151,12 @@ fn auditd_ends_with_us_whatever_ends_us() {
         home.wait_for_samples(1, &mut running);
         assert_ne!(audit.status().pid, 0);
         running.kill();
-        running.finish();
-        let all_gone = wait_until(Duration::from_secs(15), || home.processes().is_empty());
+        let all_gone = wait_until(Duration::from_secs(15), || {
+            running.has_ended() && home.processes().is_empty()
+        });
         assert!(all_gone, "still running: {:#?}", home.describe_processes());
         audit.assert_restored();
-        assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+        assert_eq!(home.leftovers(), Vec::<PathBuf>::new(), "{}", running.said());
     }
 }
 

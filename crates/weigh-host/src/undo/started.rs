@@ -49,36 +49,85 @@ pub fn forget(guard: &mut Guard, pid: u32) -> Result<(), String> {
     guard.undo(STARTED, &pid.to_string())
 }
 
-/// Ends the process of the journal's entry, where it still lives: SIGTERM, and SIGKILL if that does not
-/// help. Only one that was started with a configuration in the directory of that experiment is ended.
+/// Ends the process of the journal's entry, where it still lives. Only one that was started with a
+/// configuration in the directory of that experiment is ended.
+///
+/// # Errors
+/// A sentence that says how to end it.
 pub fn undo(state: &Value, owner_pid: u32) -> Result<(), String> {
-    const LIMITS: [(Signal, Duration); 2] =
-        [(Signal::TERM, Duration::from_secs(10)), (Signal::KILL, Duration::from_secs(2))];
-    let Started { pid, start } = serde_json::from_value(state.clone())
+    let started: Started = serde_json::from_value(state.clone())
         .map_err(|error| format!("the journal's process is damaged: {error}"))?;
-    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
-    // One that cannot be seen has not ended.
-    let cannot = |error: io::Error| format!("cannot see whether process {pid} has ended: {error}");
-    let is_alive =
-        || -> Result<bool, String> { Ok(process_start(pid).map_err(cannot)? == Some(start)) };
-    // Its command line is gone as soon as it is ending by itself.
-    if is_alive()? && !is_of_experiment(pid, owner_pid).map_err(cannot)? && is_alive()? {
-        return Err(format!("process {pid} was not started by weigh, so it is left running"));
+    if started.is_alive()? {
+        let command_line = command_line(started.pid).map_err(|error| started.unseen(&error))?;
+        started.end(StartedBy::of(&command_line, owner_pid))?;
     }
-    for (signal, limit) in LIMITS {
-        if is_alive()? {
-            let _ = kill_process(process, signal);
-            // It may have been stopped.
-            let _ = kill_process(process, Signal::CONT);
-        }
-        let deadline = Instant::now() + limit;
-        while is_alive()? && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
+    remove_pid_file(Path::new(AUDITD_PID_FILE), started.pid)
+}
+
+/// Whoever started a process, by its command line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum StartedBy {
+    /// The experiment: with a configuration in its private directory.
+    Us,
+    Others,
+    /// Unknown: a process that is ending has no command line any more, as its memory goes first. It may take
+    /// its time until it has ended, and ours begins to when we are gone (`PR_SET_PDEATHSIG`).
+    Unknown,
+}
+
+impl StartedBy {
+    fn of(command_line: &[u8], owner_pid: u32) -> StartedBy {
+        let words: Vec<&[u8]> = command_line.split(|&byte| byte == 0).collect();
+        let is_ours = words.windows(2).any(|pair| {
+            let path = Path::new(OsStr::from_bytes(pair[1]));
+            pair[0] == b"-c" && scratch::is_below(path, owner_pid)
+        });
+        match is_ours {
+            true => StartedBy::Us,
+            false if command_line.is_empty() => StartedBy::Unknown,
+            false => StartedBy::Others,
         }
     }
-    match is_alive()? {
-        true => Err(format!("process {pid} does not end; run `kill -9 {pid}`")),
-        false => remove_pid_file(Path::new(AUDITD_PID_FILE), pid),
+}
+
+impl Started {
+    fn is_alive(self) -> Result<bool, String> {
+        let start = process_start(self.pid).map_err(|error| self.unseen(&error))?;
+        Ok(start == Some(self.start))
+    }
+
+    /// One that cannot be seen has not ended.
+    fn unseen(self, error: &io::Error) -> String {
+        format!("cannot see whether process {} has ended: {error}", self.pid)
+    }
+
+    /// Waits until it has ended. One of ours gets SIGTERM, and SIGKILL if that does not help.
+    fn end(self, started_by: StartedBy) -> Result<(), String> {
+        const LIMITS: [(Signal, Duration); 2] =
+            [(Signal::TERM, Duration::from_secs(10)), (Signal::KILL, Duration::from_secs(2))];
+        let pid = self.pid;
+        if started_by == StartedBy::Others && self.is_alive()? {
+            return Err(format!("process {pid} was not started by weigh, so it is left running"));
+        }
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        for (signal, limit) in LIMITS {
+            let deadline = Instant::now() + limit;
+            if let Some(process) = process
+                && started_by == StartedBy::Us
+                && self.is_alive()?
+            {
+                let _ = kill_process(process, signal);
+                // It may have been stopped.
+                let _ = kill_process(process, Signal::CONT);
+            }
+            while self.is_alive()? && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        match self.is_alive()? {
+            true => Err(format!("process {pid} does not end; run `kill -9 {pid}`")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -93,17 +142,12 @@ fn remove_pid_file(file: &Path, pid: u32) -> Result<(), String> {
     }
 }
 
-/// Returns true if the process was started with a configuration in the private directory of this
-/// `weigh`.
-fn is_of_experiment(pid: u32, owner_pid: u32) -> io::Result<bool> {
-    let command_line = match fs::read(format!("/proc/{pid}/cmdline")) {
-        Err(_) if process_start(pid)?.is_none() => return Ok(false),
-        other => other?,
-    };
-    let words: Vec<&[u8]> = command_line.split(|&byte| byte == 0).collect();
-    Ok(words.windows(2).any(|pair| {
-        pair[0] == b"-c" && scratch::is_below(Path::new(OsStr::from_bytes(pair[1])), owner_pid)
-    }))
+/// The words of a process, each with a zero behind it; none of one that is ending.
+fn command_line(pid: u32) -> io::Result<Vec<u8>> {
+    match fs::read(format!("/proc/{pid}/cmdline")) {
+        Err(_) if process_start(pid)?.is_none() => Ok(Vec::new()),
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +182,21 @@ mod tests {
         assert!(!child.wait().unwrap().success());
         undo(&own, 7).unwrap();
         assert!(undo(&Value::Null, 7).unwrap_err().contains("damaged"));
+    }
+
+    /// Its guard and auditd learn at the same time that `weigh` was killed.
+    #[test]
+    fn one_that_is_ending_by_itself_is_waited_for() {
+        let own = b"auditd\0-n\0-c\0/tmp/weigh-7-0123456789abcdef/auditd-x\0";
+        assert_eq!(StartedBy::of(own, 7), StartedBy::Us);
+        assert_eq!(StartedBy::of(own, 8), StartedBy::Others);
+        assert_eq!(StartedBy::of(b"", 7), StartedBy::Unknown);
+        let mut child = Command::new("sh").args(["-c", "sleep 0.3; exit 7"]).spawn().unwrap();
+        let start = process_start(child.id()).unwrap().unwrap();
+        let started = Started { pid: child.id(), start };
+        assert!(started.end(StartedBy::Others).unwrap_err().contains("not started by weigh"));
+        started.end(StartedBy::Unknown).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(7), "it gets no signal");
     }
 
     #[test]
