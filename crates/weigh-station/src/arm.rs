@@ -202,6 +202,12 @@ impl Arm {
         self.raised.as_ref().map_or(&self.setup, |raised| &raised.setup)
     }
 
+    /// Without its instance, and without the CPUs of servers and clients.
+    pub fn setup_of_treatment(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Where its processes are launched.
     pub fn place(&self) -> &LaunchPlace {
         self.raised.as_ref().map_or(&self.place, |raised| &raised.place)
     }

@@ -221,6 +221,12 @@ impl<'a> Arms<'a> {
         self.arms[arm].setup()
     }
 
+    /// The part of [`Arms::setup`] that is the arm's treatment.
+    pub fn setup_of_treatment(&self, arm: ArmId) -> &Setup {
+        self.arms[arm].setup_of_treatment()
+    }
+
+    /// Where an arm's processes are launched.
     pub fn place(&self, arm: ArmId) -> &LaunchPlace {
         self.arms[arm].place()
     }

@@ -12,17 +12,23 @@ impl Arms<'_> {
     /// is how far the workload may go.
     ///
     /// The worker may go anywhere if a treatment of the pair says on which CPUs it runs: that is its effect.
-    /// It is not kept to one CPU if other processes of its arm run beside it, which are not kept there.
+    /// The shares of servers and clients are none. It is not kept to one CPU if other processes of its arm run
+    /// beside it, which are not kept there.
     pub fn start(&self, own: ArmId, other: ArmId, chance: u64, wanted: Range) -> StartCpu {
-        let [own_cpus, others_cpus] = [own, other].map(|arm| cpus_of(self.setup(arm)));
-        let is_free = own_cpus.is_empty() && others_cpus.is_empty();
-        let are_alone = !self.has_members(own) && !self.has_members(other);
-        let then = match wanted {
-            _ if !is_free => Range::All,
-            Range::ThatCpu if !are_alone => Range::ThatKind,
-            wanted => wanted,
-        };
+        let arms = [own, other];
+        let [own_cpus, others_cpus] = arms.map(|arm| cpus_of(self.setup(arm)));
+        let is_free = arms.iter().all(|arm| cpus_of(self.setup_of_treatment(*arm)).is_empty());
+        let are_alone = !arms.iter().any(|arm| self.has_members(*arm));
+        let then = range(wanted, is_free, are_alone);
         StartCpu { chance, among: common(own_cpus, others_cpus), then }
+    }
+}
+
+fn range(wanted: Range, is_free: bool, are_alone: bool) -> Range {
+    match wanted {
+        _ if !is_free => Range::All,
+        Range::ThatCpu if !are_alone => Range::ThatKind,
+        wanted => wanted,
     }
 }
 
@@ -54,6 +60,16 @@ mod tests {
             (vec![1, 2], vec![1, 2])
         });
         assert_eq!((common(&[0], &[1]), common(&[1], &[0])), (vec![0], vec![1]));
+    }
+
+    #[test]
+    fn only_a_treatment_that_chooses_cpus_lets_a_worker_go_to_all_of_them() {
+        let of = |is_free, are_alone| {
+            [Range::ThatCpu, Range::ThatKind, Range::All].map(|one| range(one, is_free, are_alone))
+        };
+        assert_eq!(of(false, true), [Range::All; 3]);
+        assert_eq!(of(true, true), [Range::ThatCpu, Range::ThatKind, Range::All]);
+        assert_eq!(of(true, false), [Range::ThatKind, Range::ThatKind, Range::All]);
     }
 
     #[test]

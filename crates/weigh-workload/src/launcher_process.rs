@@ -220,13 +220,12 @@ impl Beginning {
         let Some(start) = &job.start else { return Ok(None) };
         let allowed = allowed_cpus()?;
         let Some(cpu) = start.choose(&allowed) else { return Ok(None) };
-        let own = setup.get::<AllowedCpus>().map(|step| step.cpus.clone());
-        let own = own.filter(|cpus| !cpus.is_empty());
-        let then = match (start.then, own, kinds) {
-            (Range::ThatCpu, ..) => None,
-            (_, Some(own), _) => Some(own),
-            (Range::ThatKind, None, Err(problem)) => return Err(io::Error::other(problem.clone())),
-            (_, None, kinds) => Some(start.range(cpu, &allowed, kinds.as_deref().unwrap_or(&[]))),
+        let own = setup.get::<AllowedCpus>().map(|step| &step.cpus);
+        let open = own.filter(|cpus| !cpus.is_empty()).unwrap_or(&allowed);
+        let then = match (start.then, kinds) {
+            (Range::ThatCpu, _) => None,
+            (Range::ThatKind, Err(problem)) => return Err(io::Error::other(problem.clone())),
+            (_, kinds) => Some(start.range(cpu, open, kinds.as_deref().unwrap_or(&[]))),
         };
         Ok(Some(Beginning { cpu, then }))
     }
@@ -411,11 +410,11 @@ fn end_everything(worker: Pid, desk: &LaunchQueue) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::start_cpu::StartCpu;
     use crate::stdout_use::StdoutUse;
 
-    #[test]
-    fn only_a_program_that_is_missing_itself_is_to_be_installed() {
-        let job = |if_missing: Option<&str>| Job {
+    fn job(if_missing: Option<&str>) -> Job {
+        Job {
             argv: vec!["lua".into(), "fib.lua".into()],
             environment: Vec::new(),
             directory: "/".into(),
@@ -423,7 +422,28 @@ mod tests {
             stdout: StdoutUse::KeepEnd,
             start: None,
             if_missing: if_missing.map(Into::into),
+        }
+    }
+
+    /// As the clients of a server have CPUs of their own, of which some may be slower.
+    #[test]
+    fn a_worker_with_cpus_of_its_own_stays_on_those_of_one_kind() {
+        let (here, elsewhere) = (allowed_cpus().unwrap()[0], 100_000);
+        let setup = Setup::default().with(AllowedCpus { cpus: vec![here, elsewhere] });
+        let kinds = Ok(vec![vec![here], vec![elsewhere]]);
+        let range = |then, kinds| {
+            let start = Some(StartCpu { chance: 0, among: vec![here], then });
+            let beginning = Beginning::of(&Job { start, ..job(None) }, &setup, kinds);
+            beginning.map(|beginning| beginning.unwrap().then)
         };
+        assert_eq!(range(Range::ThatKind, &kinds).unwrap(), Some(vec![here]));
+        assert_eq!(range(Range::All, &kinds).unwrap(), Some(vec![here, elsewhere]));
+        assert_eq!(range(Range::ThatCpu, &kinds).unwrap(), None);
+        assert!(range(Range::ThatKind, &Err("unreadable".into())).is_err());
+    }
+
+    #[test]
+    fn only_a_program_that_is_missing_itself_is_to_be_installed() {
         let said = |job: &Job, executed: &[&str], error: i32| {
             let executed: Vec<String> = executed.iter().copied().map(Into::into).collect();
             cannot_run(job, &executed, &io::Error::from_raw_os_error(error), " in a place")

@@ -56,8 +56,8 @@ pub(super) fn kinds(seen: &CheckInput) -> Option<Finding> {
     let now =
         format!("{} of different speed: {}", format::plural(kinds.len(), "kind"), kinds.join("; "));
     let effect = "The speed of a process depends on its CPU. Weigh runs both samples of a pair on one \
-        randomly chosen kind. Exceptions: `--copies`, loads, and treatments that choose CPUs use every \
-        allowed CPU, of any kind.";
+        randomly chosen kind. Exceptions: `--copies`, loads, servers, and treatments that choose CPUs use \
+        every allowed CPU, of any kind.";
     let fix = format!("Bind the experiment to one kind: `taskset -c {fastest} weigh compare …`.");
     Some(Finding::new("CPU kinds", Warning, now, effect).fix(&fix))
 }
