@@ -365,4 +365,7 @@ pub struct Entry {
     pub treatments: Vec<String>,
     pub workloads: Vec<String>,
     pub samples: usize,
+    /// How often it was begun or continued.
+    #[serde(skip)]
+    pub sessions: usize,
 }

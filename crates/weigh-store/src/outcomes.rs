@@ -9,9 +9,11 @@ use super::open::Access;
 use super::{Error, Store};
 use weigh_model::record::Entry;
 
-/// Facts that the words depend on: another version may judge differently, and an experiment can be continued.
+/// Facts that the words depend on: another version may judge differently, and an experiment can be continued,
+/// be it by failures alone.
 fn derived_from(entry: &Entry) -> String {
-    format!("{} {:?} {}", env!("CARGO_PKG_VERSION"), entry.state, entry.samples)
+    let Entry { state, samples, sessions, .. } = entry;
+    format!("{} {state:?} {samples} {sessions}", env!("CARGO_PKG_VERSION"))
 }
 
 impl Store {
@@ -57,5 +59,34 @@ impl Store {
             transaction.commit()
         };
         keep().map_err(|error| self.explain(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::header;
+    use weigh_model::result::summary::{Failure, State};
+
+    #[test]
+    fn what_was_continued_has_no_result_until_it_is_derived_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("weigh.db")).unwrap();
+        let id = store.begin(&header()).unwrap();
+        store.finish(&id, State::Complete, None).unwrap();
+        let kept = || {
+            let mut entries = store.history().unwrap();
+            store.add_outcomes(&mut entries).unwrap();
+            entries.remove(0)
+        };
+        let derived = Entry { result: Some("equivalent".into()), ..kept() };
+        store.keep_outcomes([&derived]).unwrap();
+        assert_eq!(kept(), derived);
+        store.reopen(&id, 90.0, 1).unwrap();
+        let [workload, arm, reason] = ["stat:copies=4", "none", "it broke"].map(String::from);
+        let failure = Failure { workload: workload.as_str().into(), arm, reason };
+        store.add_failure(&id, &failure).unwrap();
+        store.finish(&id, State::Complete, None).unwrap();
+        assert_eq!(kept().result, None);
     }
 }

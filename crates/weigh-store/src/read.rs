@@ -30,7 +30,7 @@ impl Store {
                 (SELECT json_group_array(json_object('workload', name, 'load',
                         json(iif(load_axis IS NULL, NULL,
                             json_object('axis', load_axis, 'value', load_value)))))
-                    FROM work WHERE work.experiment = experiment.id)
+                    FROM work WHERE work.experiment = experiment.id), sessions
              FROM experiment ORDER BY started DESC, rowid DESC",
             [],
             |row| {
@@ -46,6 +46,7 @@ impl Store {
                     tags: json(row, 10)?,
                     treatments: json(row, 11)?,
                     workloads: json::<Vec<WorkName>>(row, 12)?.iter().map(WorkName::to_string).collect(),
+                    sessions: row.get(13)?,
                 })
             },
         )

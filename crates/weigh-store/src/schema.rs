@@ -139,7 +139,7 @@ CREATE TABLE imported (                -- what was not measured here
 const OUTCOMES: &str = "
 CREATE TABLE IF NOT EXISTS outcome (
     experiment TEXT PRIMARY KEY REFERENCES experiment,
-    derived_from TEXT NOT NULL,        -- version of weigh, state and number of samples
+    derived_from TEXT NOT NULL,        -- version of weigh, state, numbers of samples and sessions
     words TEXT NOT NULL
 ) STRICT;
 ";

@@ -253,6 +253,7 @@ mod tests {
             treatments: Vec::new(),
             workloads: Vec::new(),
             samples: 0,
+            sessions: 1,
         }
     }
 
