@@ -203,17 +203,14 @@ fn forbidding_affinity() -> Setup {
     Setup::default().with(SeccompFilter { program: vec![LOAD_NUMBER, is_it, EPERM, ALLOW] })
 }
 
-/// Denies calls: one with an error, one by killing.
-fn denying() -> DeniedCalls {
-    let is_it = |call: libc::c_long| (0x15, 0, 1, u32::try_from(call).unwrap());
-    let program = vec![
-        (0x20, 0, 0, 0),
-        is_it(libc::SYS_getsid),
-        (0x06, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EACCES as u32),
-        is_it(libc::SYS_chroot),
-        (0x06, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
-        (0x06, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
+/// A filter with these answers to calls.
+fn denying(answers: &[(libc::c_long, u32)]) -> DeniedCalls {
+    let deny = |&(call, answer): &(libc::c_long, u32)| {
+        [(0x15, 0, 1, u32::try_from(call).unwrap()), (0x06, 0, 0, answer)]
+    };
+    let mut program = vec![(0x20, 0, 0, 0)];
+    program.extend(answers.iter().flat_map(deny));
+    program.push((0x06, 0, 0, libc::SECCOMP_RET_ALLOW));
     DeniedCalls { program }
 }
 
@@ -238,8 +235,13 @@ fn denied_calls_get_the_answer_of_the_filter_and_are_counted() {
     let bench = Bench::new();
     fs::write(bench.path("calls.py"), CALLS).unwrap();
     let (getsid, chroot) = (libc::SYS_getsid as u32, libc::SYS_chroot as u32);
+    let denying = denying(&[
+        (libc::SYS_getsid, libc::SECCOMP_RET_ERRNO | libc::EACCES as u32),
+        (libc::SYS_chroot, libc::SECCOMP_RET_KILL_PROCESS),
+    ]);
     let run = |arguments: &str| {
-        let mut launcher = launcher(&Setup::default().with(denying()).with(AllowedCpus::default()));
+        let setup = Setup::default().with(denying.clone()).with(AllowedCpus::default());
+        let mut launcher = launcher(&setup);
         let line =
             format!("exec python3 {} {getsid} {arguments}", bench.path("calls.py").display());
         let launched = launcher.run(&bench.job(&line), &NEVER).unwrap();
@@ -259,6 +261,45 @@ fn denied_calls_get_the_answer_of_the_filter_and_are_counted() {
         DeniedCall { number: Some(chroot), action: libc::SECCOMP_RET_KILL_PROCESS, times: 1 };
     assert!(found.contains(&killing) && !said.contains("reached"), "{found:?} {said}");
     bench.assert_nothing_is_left("the launcher ended");
+}
+
+const SIGNALLED: &str = r#"
+import ctypes, os, signal, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+if sys.argv[2] == "handled":
+    signal.signal(signal.SIGSYS, lambda *_: None)
+if sys.argv[2] == "ignored":
+    signal.signal(signal.SIGSYS, signal.SIG_IGN)
+if sys.argv[2] == "threads":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+print(libc.syscall(int(sys.argv[1])), ctypes.get_errno(), flush=True)
+"#;
+
+/// What the kernel alone can do is unknown, rather than done in a different way.
+#[test]
+fn a_signal_or_a_large_error_is_that_of_the_filter_or_the_calls_are_unknown() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    fs::write(bench.path("signalled.py"), SIGNALLED).unwrap();
+    let getsid = libc::SYS_getsid;
+    let run = |answer: u32, how: &str| {
+        let setup = Setup::default().with(denying(&[(getsid, answer)]));
+        let line = format!("exec python3 {} {getsid} {how}", bench.path("signalled.py").display());
+        let launched = launcher(&setup).run(&bench.job(&line), &NEVER).unwrap();
+        (DeniedCalls::found(&launched), launched.stdout)
+    };
+    let found = |action| Ok(vec![DeniedCall { number: Some(getsid as u32), action, times: 1 }]);
+    let large = libc::SECCOMP_RET_ERRNO | 5000;
+    assert_eq!(run(large, "plain"), (found(large), "-1 4095\n".into()));
+    let (trap, kill) = (libc::SECCOMP_RET_TRAP, libc::SECCOMP_RET_KILL_THREAD);
+    for (answer, how) in [(trap, "plain"), (trap, "ignored"), (kill, "plain")] {
+        assert_eq!(run(answer, how), (found(answer), String::new()), "{how}");
+    }
+    for (answer, how) in [(trap, "handled"), (kill, "threads")] {
+        let (found, said) = run(answer, how);
+        assert!(found.unwrap_err().contains("only the kernel can do either"), "{how}");
+        assert_eq!(said, "", "{how}");
+    }
 }
 
 /// As one has it that holds ssh connections for others, or systemd for systemd-run.

@@ -80,6 +80,13 @@ pub fn denies(action: u32) -> bool {
     )
 }
 
+/// The error that a call with a `SECCOMP_RET_ERRNO` action gets: what a filter asks for, up to the largest
+/// error that the kernel knows.
+pub fn errno(action: u32) -> i32 {
+    const MAX_ERRNO: u32 = 4095; // include/linux/err.h
+    (action & libc::SECCOMP_RET_DATA).min(MAX_ERRNO) as i32
+}
+
 /// Returns true if the filter denies any call.
 pub fn can_deny(program: &[Instruction]) -> bool {
     program.iter().any(|&(code, _, _, action)| code == RETURN && denies(action))
@@ -127,6 +134,11 @@ mod tests {
         assert_eq!(action(&announcing, &denied), libc::SECCOMP_RET_USER_NOTIF);
         assert_eq!(allowed.map(|call| action(&announcing, &call)), [ALLOW; 2]);
         assert!(can_deny(&FILTER) && !can_deny(&[(RETURN, 0, 0, libc::SECCOMP_RET_LOG)]));
+    }
+
+    #[test]
+    fn the_kernel_has_no_larger_error_than_4095() {
+        assert_eq!([EPERM, EPERM + 5000].map(errno), [1, 4095]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use syscalls::Sysno;
 
 use weigh_model::format;
+use weigh_workload::seccomp_program;
 use weigh_workload::setup::kind::denied_calls::DeniedCall;
 
 /// More names than this are a list that nobody reads.
@@ -38,7 +39,7 @@ fn one(call: &DeniedCall) -> String {
 /// The answer that the program gets instead of the call.
 fn answer(action: u32) -> String {
     match action & libc::SECCOMP_RET_ACTION_FULL {
-        libc::SECCOMP_RET_ERRNO => match (action & libc::SECCOMP_RET_DATA) as i32 {
+        libc::SECCOMP_RET_ERRNO => match seccomp_program::errno(action) {
             libc::EPERM => "EPERM".into(),
             libc::ENOSYS => "ENOSYS".into(),
             libc::EACCES => "EACCES".into(),
@@ -48,6 +49,7 @@ fn answer(action: u32) -> String {
         },
         libc::SECCOMP_RET_TRACE => "ENOSYS".into(),
         libc::SECCOMP_RET_TRAP => "SIGSYS".into(),
+        libc::SECCOMP_RET_KILL_THREAD => "kills the thread".into(),
         _ => "kills the process".into(),
     }
 }
@@ -84,6 +86,14 @@ mod tests {
              without it), calls of a foreign ABI (kills the process)"
         );
         assert_eq!(in_words(&[]), None);
+    }
+
+    #[test]
+    fn the_answer_is_that_of_the_kernel() {
+        let large = libc::SECCOMP_RET_ERRNO | 5000;
+        assert_eq!(answer(large), "error 4095");
+        let killing = [libc::SECCOMP_RET_KILL_THREAD, libc::SECCOMP_RET_KILL_PROCESS].map(answer);
+        assert_eq!(killing, ["kills the thread", "kills the process"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::launcher::Launched;
 use crate::seccomp_program::{self, Call, Instruction, NATIVE_ARCHITECTURE};
-use crate::setup::Act;
+use crate::setup::{Act, look};
 use crate::stamp::map_shared;
 
 /// The filter as it is measured.
@@ -45,6 +45,8 @@ pub type Found = Result<Vec<DeniedCall>, String>;
 const CALLS: usize = 1024;
 /// Index of the last entry, which counts the calls of all other ABIs.
 const OF_OTHERS: usize = CALLS;
+/// In place of an error number: the supervisor cannot answer as the filter would.
+const BEYOND_US: i32 = -1;
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Memory that launcher, supervisor and worker share.
@@ -53,7 +55,7 @@ struct Table {
     listener: AtomicI32,
     /// True if the supervisor answers from now on.
     is_answered: AtomicBool,
-    /// Why the supervisor could not do its work.
+    /// Why the supervisor could not do its work: an error number, or [`BEYOND_US`].
     problem: AtomicI32,
     calls: [Counted; CALLS + 1],
 }
@@ -161,15 +163,15 @@ impl DeniedCalls {
         let action = seccomp_program::action(&self.program, &call);
         table.count(&call, action);
         let error = match action & libc::SECCOMP_RET_ACTION_FULL {
-            libc::SECCOMP_RET_ERRNO => -((action & libc::SECCOMP_RET_DATA) as i32),
+            libc::SECCOMP_RET_ERRNO => -seccomp_program::errno(action),
             // A process without a tracer gets the same answer.
             libc::SECCOMP_RET_TRACE => -libc::ENOSYS,
-            libc::SECCOMP_RET_TRAP => {
-                send(asked.pid, Signal::SYS);
-                -libc::ENOSYS
-            }
-            _ => {
-                send(asked.pid, Signal::KILL);
+            action => {
+                // All of it, as the filter does, also if it blocks or ignores SIGSYS.
+                if !ends_process(action, asked.pid)? {
+                    table.problem.store(BEYOND_US, Ordering::Release);
+                }
+                end(asked.pid);
                 return Ok(());
             }
         };
@@ -230,6 +232,11 @@ impl Table {
     fn found(&self) -> Found {
         match self.problem.load(Ordering::Acquire) {
             0 => {}
+            BEYOND_US => {
+                return Err("it handles the SIGSYS of the filter, or the filter kills one of its threads: only \
+                            the kernel can do either"
+                    .into());
+            }
             problem => return Err(io::Error::from_raw_os_error(problem).to_string()),
         }
         let denied = |(number, entry): (usize, &Counted)| DeniedCall {
@@ -259,10 +266,24 @@ fn has_input(of: &OwnedFd, time: Option<&Timespec>) -> io::Result<bool> {
     Ok(poll(&mut [PollFd::new(of, PollFlags::IN)], time)? > 0)
 }
 
-/// Sends a signal to a process; one that is gone needs none.
-fn send(pid: u32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
-        let _ = kill_process(pid, signal);
+/// Returns true if this action, which kills or raises SIGSYS, ends the whole process of a thread. A SIGSYS
+/// with the facts of the call reaches a handler from the kernel alone.
+fn ends_process(action: u32, thread: u32) -> io::Result<bool> {
+    Ok(match action {
+        libc::SECCOMP_RET_TRAP => {
+            let caught = look::status_line(&thread.to_string(), "SigCgt")?;
+            let caught = u64::from_str_radix(&caught, 16).map_err(io::Error::other)?;
+            caught & 1 << (libc::SIGSYS - 1) == 0
+        }
+        libc::SECCOMP_RET_KILL_THREAD => look::status_line(&thread.to_string(), "Threads")? == "1",
+        _ => true,
+    })
+}
+
+/// Kills the process of a thread; one that is gone needs nothing.
+fn end(thread: u32) {
+    if let Some(pid) = Pid::from_raw(thread.cast_signed()) {
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 
