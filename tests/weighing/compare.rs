@@ -209,6 +209,28 @@ fn a_profile_under_which_no_program_begins_is_named_by_its_call() {
     outcome.assert_says(&["the filter denied `execve` (EPERM)"]);
 }
 
+/// A command may do more than print: it runs as often as was asked for, also where it fails.
+#[test]
+fn a_command_is_not_run_once_more_to_find_its_denied_calls() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let profile = r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+        {"names": ["rseq"], "action": "SCMP_ACT_ERRNO"}]}"#;
+    home.file("odd.json", profile);
+    let runs = |line: &str| {
+        home.file("runs", "");
+        let options = ["compare", "seccomp:profile=odd.json", "--pairs", "8", "--warmup", "1"];
+        let line = format!("echo run >>runs; {line}");
+        let outcome =
+            home.run(&[&options[..], &["--inconclusive-ok", "--", "sh", "-c", &line]].concat());
+        (outcome.code, fs::read_to_string(home.path("runs")).unwrap().lines().count())
+    };
+    assert_eq!(runs("true"), (Some(0), 2 * (8 + 1)));
+    // It fails in the warm-up of the first arm, or in that of the treated one.
+    assert_eq!(runs("false"), (Some(2), 1));
+    assert_eq!(runs("! grep -q 'Seccomp:.*2' /proc/self/status"), (Some(2), 2));
+}
+
 #[test]
 fn several_treatments_are_held_against_one_baseline() {
     let _turn = Turn::share();

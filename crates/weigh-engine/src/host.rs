@@ -175,17 +175,19 @@ impl<'a> Host<'a> {
             for arm in self.arms.ids().filter(|arm| !has_failed(work, *arm)) {
                 let (name, number) = (self.site.works[work].name(), work.0 * arms + arm.0 + 1);
                 progress_sink.took(&Taken::Trial { work: name, number, of });
+                // First, so that nothing is launched again that has failed or hung.
+                let denied = self.find_denied_calls(work, arm)?;
                 let job = self.site.works[work].startup_job(self.arms.place(arm));
                 let tried = match &job {
                     Some(job) => self.start_once(work, arm, job),
                     None => self.warm_up(work, arm),
                 };
                 match tried.map_err(|error| self.settle(error)) {
-                    Ok(()) => drop(self.find_denied_calls(work, arm)?),
+                    Ok(()) => {}
                     Err(SampleError::Stop(stop)) => return Err(stop),
                     Err(SampleError::Lost(reason)) => return Err(Stop::Failed(reason)),
                     Err(SampleError::Workload(mut reason)) => {
-                        if let Some(calls) = self.find_denied_calls(work, arm)? {
+                        if let Some(calls) = denied {
                             reason += &format!("; the filter denied {calls}");
                         }
                         self.keep_failure(work, arm, &reason)?;

@@ -368,6 +368,9 @@ impl<'a> Arms<'a> {
     }
 
     /// Launches a job once to find the calls that the filter of an arm denies. The launch gives no sample.
+    ///
+    /// # Errors
+    /// Where somebody interrupts.
     pub fn denied_calls(&mut self, arm: ArmId, job: &Job) -> Result<Option<Found>, ArmsError> {
         self.arms[arm].denied_calls(job, self.context.interrupted)
     }

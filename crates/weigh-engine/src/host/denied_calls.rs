@@ -2,20 +2,22 @@
 //! make a program faster, and nothing else in a report would say why.
 
 use super::Host;
+use super::hooks::into_stop;
 use crate::length::SampleLength;
-use crate::platform::{SampleError, Stop};
+use crate::platform::Stop;
 use crate::work::Work;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::{ArmId, WorkId};
 use weigh_treatment::seccomp::denied;
 use weigh_workload::launcher::Job;
 
-/// A workload makes each of its calls within this time. A command of the user's is never cut short.
+/// A workload makes each of its calls within this time.
 const LONGEST_MS: u64 = 2000;
 
 impl Host<'_> {
     /// Finds them for a work in an arm, by one more launch that is not measured, and keeps them. Returns the
-    /// calls in words if there are any.
+    /// calls in words if there are any. A command of the user's is not launched for this: whatever it does
+    /// beside its output would be done once more than was asked for.
     ///
     /// # Errors
     /// Where the experiment cannot go on.
@@ -24,16 +26,15 @@ impl Host<'_> {
         work: WorkId,
         arm: ArmId,
     ) -> Result<Option<String>, Stop> {
-        if arm.is_baseline() || !self.arms.has_denying_filter(arm) {
+        let is_users =
+            matches!(self.site.works[work], Work::Command { .. } | Work::CommandComparison { .. });
+        if arm.is_baseline() || is_users || !self.arms.has_denying_filter(arm) {
             return Ok(None);
         }
+        self.arms.need(arm, &self.site.works[work].needs());
         let Some(job) = self.job_of_all_calls(work, arm) else { return Ok(None) };
-        let job = match self.prepare(arm).and_then(|()| self.limited_to_calls(work, &job)) {
-            Ok(job) => job,
-            Err(SampleError::Stop(stop)) => return Err(stop),
-            // The first sample reports it.
-            Err(SampleError::Workload(_) | SampleError::Lost(_)) => return Ok(None),
-        };
+        let job = self.limited(&job).map_err(into_stop)?;
+        let job = Job { timeout_ms: job.timeout_ms.min(LONGEST_MS), ..job };
         let mut evidence = Evidence::default();
         let words = match self.arms.denied_calls(arm, &job)? {
             None => None,
@@ -54,14 +55,5 @@ impl Host<'_> {
         let (work, place) = (&self.site.works[work], self.arms.place(arm));
         let length = SampleLength::new(None, false).wanted();
         work.startup_job(place).or_else(|| work.job(arm, place, length, 0).ok())
-    }
-
-    /// With the limits of a sample; a workload of ours goes on for as long as it may.
-    fn limited_to_calls(&self, work: WorkId, job: &Job) -> Result<Job, SampleError> {
-        let work = &self.site.works[work];
-        let is_users = matches!(work, Work::Command { .. } | Work::CommandComparison { .. });
-        let job = self.limited(job)?;
-        let timeout_ms = if is_users { job.timeout_ms } else { job.timeout_ms.min(LONGEST_MS) };
-        Ok(Job { timeout_ms, ..job })
     }
 }

@@ -149,7 +149,7 @@ fn reason(stop: Stop) -> String {
     }
 }
 
-fn into_stop(error: SampleError) -> Stop {
+pub(super) fn into_stop(error: SampleError) -> Stop {
     match error {
         SampleError::Stop(stop) => stop,
         SampleError::Workload(problem) | SampleError::Lost(problem) => Stop::Failed(problem),

@@ -18,13 +18,23 @@ impl Arm {
 
     /// Launches a job in a launcher of its own, whose filter counts what it denies. `None` if no filter of
     /// the arm denies anything, or if the job needs servers, which such a launcher lacks.
+    ///
+    /// # Errors
+    /// Where somebody interrupts. If the launcher fails, the calls are unknown.
     pub fn denied_calls(
         &mut self,
         job: &Job,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Option<Found>, ArmsError> {
-        let Some(program) = self.denying_filter() else { return Ok(None) };
-        if !self.needs.is_empty() || self.has_members() {
+        let Some(program) = self.denying_filter().filter(|_| self.needs.is_empty()) else {
+            return Ok(None);
+        };
+        let is_here = self.place().is_here();
+        // The next launch says why it cannot be raised.
+        if is_here && !self.is_raised() && self.renew(interrupted).is_err() {
+            return Ok(None);
+        }
+        if self.has_members() {
             return Ok(None);
         }
         let place = self.place().clone();
@@ -34,7 +44,7 @@ impl Arm {
         let counting = DeniedCalls { program };
         let setup = self.setup().clone().without::<SeccompFilter>().with(counting.clone());
         // A guest has room for one launcher.
-        if !place.is_here() {
+        if !is_here {
             self.lower();
         }
         let started = place.start_launcher(&setup, interrupted);
@@ -45,7 +55,8 @@ impl Arm {
                 Some(call) => Ok(vec![call]),
                 None => Err(reason),
             },
-            Err(error) => return Err(self.of_place(error.into())),
+            Err(LauncherError::Broken(reason)) => Err(reason),
+            Err(LauncherError::Interrupted) => return Err(LauncherError::Interrupted.into()),
         };
         Ok(Some(found))
     }
