@@ -19,7 +19,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use rustix::process::geteuid;
 
 use crate::undo::queue::{Holder, Refused};
-use crate::undo::state_dir::{StateDir, lock_file, pid_of};
+use crate::undo::state_dir::{StateDir, lock_file, lock_name, pid_of};
 use trust::path::{create_private, trusted};
 
 /// Claim of every treatment that changes auditing.
@@ -68,7 +68,7 @@ impl Claim {
             Some(_) => Ok(None),
         };
         let cannot = |error| Refused::Failed(format!("cannot lock {resource}: {error}"));
-        Err(Refused::Busy(in_use(resource, journal.map_err(cannot)?)))
+        Err(Refused::Busy(in_use(resource, journal.map_err(cannot)?.as_deref())))
     }
 
     /// Where the journal was of whoever had this claim before us.
@@ -157,12 +157,20 @@ pub fn claim_cpus(root: &Path) -> Result<Claim, Refused> {
     Claim { files: vec![directory.into()], names_journal: None }.locked(CPUS)
 }
 
-/// Says who uses a thing, which is whose journal this is: a `weigh`, or its guard where that is dead.
-fn in_use(resource: &str, journal: Option<PathBuf>) -> String {
-    let name = journal.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-    let shown = name.and_then(pid_of).and_then(|pid| Holder::of_pid(pid).shown());
+/// Says who uses a thing, if this is its journal.
+fn in_use(resource: &str, journal: Option<&Path>) -> String {
+    let shown = journal.and_then(owner_of).and_then(Holder::shown);
     let who = shown.map_or(String::new(), |shown| format!(": {shown}"));
     format!("another experiment on this host is using {resource}{who}")
+}
+
+/// The `weigh` of a journal, as the lock beside it says. `None` where that does not say it: the number in the
+/// journal's name alone may be another process's by now, or another container's.
+fn owner_of(journal: &Path) -> Option<Holder> {
+    let name = journal.file_name()?.to_str().filter(|name| pid_of(name).is_some())?;
+    let written =
+        StateDir::at(journal.parent()?).and_then(|directory| directory.read(&lock_name(name)));
+    Holder::read(&String::from_utf8_lossy(&written.ok()?))
 }
 
 /// Two experiments at once would measure each other, and undo each other's changes. The file says who holds
@@ -183,7 +191,7 @@ pub fn only_one_at_a_time() -> Result<File, Refused> {
     }
     let holder = Holder::this().map_err(cannot)?;
     // A disk that takes no name takes no journal either, and whoever opens that says so.
-    let _ = lock.set_len(0).and_then(|()| lock.write_all_at(holder.written().as_bytes(), 0));
+    let _ = holder.write_into(&lock);
     Ok(lock)
 }
 
@@ -264,6 +272,25 @@ mod tests {
         assert_eq!(journals_in(home.path()).unwrap(), [PathBuf::from("/b/8.journal")]);
         assert_eq!(journals_in(&home.path().join("absent")).unwrap(), [""; 0].map(PathBuf::from));
         assert!(journals_in(&home.path().join("one.lock/x")).is_err(), "that is no directory");
+    }
+
+    #[test]
+    fn a_claim_is_of_the_process_that_wrote_the_lock_and_not_of_any_with_its_number() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = StateDir::at(home.path()).unwrap();
+        let name = format!("{}.journal", std::process::id());
+        let journal = directory.path(&name);
+        let nobody = "another experiment on this host is using a switch";
+        let said = || in_use("a switch", Some(&journal));
+        assert_eq!(said(), nobody, "there is no lock");
+        let lock = directory.lock_file(&lock_name(&name)).unwrap();
+        assert_eq!(said(), nobody, "of an older weigh");
+        Holder::this().unwrap().write_into(&lock).unwrap();
+        let numbered = format!("` (process {}, for ", std::process::id());
+        assert!(said().starts_with(&format!("{nobody}: `")) && said().contains(&numbered));
+        lock.set_len(0).unwrap();
+        lock.write_all_at(format!("{} 1\n", std::process::id()).as_bytes(), 0).unwrap();
+        assert_eq!(said(), nobody, "its number has come again");
     }
 
     /// The lock goes when its last holder does: a guard outlives its `weigh`.

@@ -24,6 +24,7 @@ use crate::undo::claim::Claim;
 use crate::undo::journal::{
     Journal, JournalEntry, JournalPlace, Undoing, undo, undo_all, undo_journal, write,
 };
+use crate::undo::queue::Holder;
 use crate::undo::running::CurrentCommand;
 use crate::undo::scratch;
 use crate::undo::scratch::SCRATCH;
@@ -75,6 +76,8 @@ impl Guard {
             let _ = directory.remove_journal(&name);
             error
         };
+        // Whoever finds a claim taken reads there whose it is. A disk that takes no name takes no journal.
+        let _ = Holder::this().map_err(nothing_to_undo)?.write_into(&lock);
         let place = JournalPlace { directory: &directory, name: &name, root, undoings: &undoings };
         write(&place, &journal).map_err(nothing_to_undo)?;
         let path = directory.path(&name);

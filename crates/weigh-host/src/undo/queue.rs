@@ -1,8 +1,9 @@
 //! Waiting for a lock that another experiment holds, and who that is: whoever is refused wants to know whom
 //! to wait for, or to stop.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -88,33 +89,30 @@ pub fn take<T>(
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Holder {
     pid: u32,
-    /// As [`process_start`]; `None` where the file does not say it.
-    start: Option<i64>,
+    /// As [`process_start`]: numbers come again.
+    start: i64,
 }
 
 impl Holder {
     pub fn this() -> io::Result<Holder> {
         let pid = std::process::id();
-        Ok(Holder { pid, start: process_start(pid)? })
+        let start = process_start(pid)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Holder { pid, start })
     }
 
-    /// A process of which only the number is known.
-    pub fn of_pid(pid: u32) -> Holder {
-        Holder { pid, start: None }
+    /// Names it in the file of a lock.
+    ///
+    /// # Errors
+    /// As `ftruncate(2)` and `pwrite(2)`.
+    pub fn write_into(self, lock: &File) -> io::Result<()> {
+        lock.set_len(0)?;
+        lock.write_all_at(format!("{} {}\n", self.pid, self.start).as_bytes(), 0)
     }
 
-    pub fn written(self) -> String {
-        match self.start {
-            Some(start) => format!("{} {start}\n", self.pid),
-            None => format!("{}\n", self.pid),
-        }
-    }
-
-    /// Reads what [`Holder::written`] wrote; `None` of anything else.
+    /// Reads what [`Holder::write_into`] wrote; `None` of anything else.
     pub fn read(text: &str) -> Option<Holder> {
         let mut words = text.split_whitespace();
-        let pid = words.next()?.parse().ok()?;
-        let start = words.next().map(str::parse).transpose().ok()?;
+        let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         words.next().is_none().then_some(Holder { pid, start })
     }
 
@@ -122,8 +120,7 @@ impl Holder {
     /// if no such process can be seen here, as in another container.
     pub fn shown(self) -> Option<String> {
         let Holder { pid, start } = self;
-        let now = process_start(pid).ok()??;
-        if start.is_some_and(|start| start != now) {
+        if process_start(pid).ok()? != Some(start) {
             return None;
         }
         let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
@@ -132,7 +129,7 @@ impl Holder {
         let of_weigh = words.trim_end_matches('\0').split('\0').take_while(|word| *word != "--");
         let line = command_line(of_weigh);
         let command = format::shorten(&format::label(&line), MOST_CHARS);
-        let age_s = seconds_since_boot() - now as f64 / clock_ticks_per_second() as f64;
+        let age_s = seconds_since_boot() - start as f64 / clock_ticks_per_second() as f64;
         let age = format::seconds(age_s.max(0.0));
         Some(format!("`{}` (process {pid}, for {age})", command.replace('`', "'")))
     }
@@ -150,16 +147,18 @@ mod tests {
     #[test]
     fn a_holder_is_read_as_it_was_written_and_named() {
         let this = Holder::this().unwrap();
-        assert_eq!(Holder::read(&this.written()), Some(this));
+        let lock = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&lock, "a longer text, of whoever had it before").unwrap();
+        this.write_into(lock.as_file()).unwrap();
+        assert_eq!(Holder::read(&fs::read_to_string(&lock).unwrap()), Some(this));
         let pid = std::process::id();
         let shown = this.shown().unwrap();
         let numbered = format!("` (process {pid}, for ");
         assert!(shown.starts_with('`') && shown.contains(&numbered), "{shown}");
-        assert!(Holder::of_pid(pid).shown().is_some());
         // The number is of another process by now.
-        let another = Holder { start: this.start.map(|start| start - 1), ..this };
+        let another = Holder { start: this.start - 1, ..this };
         assert_eq!(another.shown(), None);
-        for wrong in ["", "\n", "x", "7 x", "7 8 9", "/var/lib/weighbridge/7.journal"] {
+        for wrong in ["", "\n", "x", "7", "7 x", "7 8 9", "/var/lib/weighbridge/7.journal"] {
             assert_eq!(Holder::read(wrong), None, "{wrong:?}");
         }
     }
