@@ -260,10 +260,11 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     let said =
         ["another experiment is running on this host: `", who.as_str(), "Use --wait to queue"];
     home.run("compare none -w getppid --pairs 8 --no-detail").assert_error(&said);
-    // What is wrong with the input is told first.
-    let typo = home.run("compare none -w getpid");
+    // What is wrong with the input is told before the wait. To be refused takes no unpacked workloads.
+    let typo = home.run("compare none -w getpid --wait");
     typo.assert_error(&["no workload or suite `getpid`"]);
     assert!(!typo.stderr.contains("another experiment"), "{typo:#?}");
+    home.run("compare none -w getpid").assert_error(&said[..1]);
     let waited = home.run("compare none -w getppid --wait=1s");
     waited.assert_error(&[
         "Waiting up to 1 s longer, because another experiment",

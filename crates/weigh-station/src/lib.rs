@@ -46,7 +46,7 @@ use weigh_workload::setup::Setup;
 
 /// Until it is closed, this process alone measures for this user, and holds what it claimed.
 pub struct Station {
-    _alone: File,
+    _alone: Option<File>,
     pub guard: Guard,
     pub place: LaunchPlace,
     /// True if this station claimed the right to switch auditing.
@@ -55,18 +55,32 @@ pub struct Station {
     audit: Cell<Option<AuditSeen>>,
 }
 
-/// Locks that one station at a time holds.
+/// A lock that one station at a time holds.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// The lock of this user's experiments.
+    Alone,
+    Claim(&'static str),
+}
+
+#[derive(Default)]
 struct Locks {
-    alone: File,
+    alone: Option<File>,
     claims: Vec<Claim>,
 }
 
 impl Locks {
     /// Takes all, or none.
-    fn take(occupied: &BTreeSet<&'static str>) -> Result<Locks, Refused> {
-        let alone = only_one_at_a_time()?;
-        let claims = occupied.iter().map(|what| claim(what)).collect::<Result<_, _>>()?;
-        Ok(Locks { alone, claims })
+    fn take(wanted: &mut [Wanted]) -> Result<Locks, Refused> {
+        let mut locks = Locks::default();
+        queue::take_all(wanted, |one| {
+            match one {
+                Wanted::Alone => locks.alone = Some(only_one_at_a_time()?),
+                Wanted::Claim(what) => locks.claims.push(claim(what)?),
+            }
+            Ok(())
+        })?;
+        Ok(locks)
     }
 }
 
@@ -74,8 +88,8 @@ impl Station {
     /// Opens a station, with claims on the things in `occupied`, which exist once per kernel. If another
     /// experiment holds one, waits up to `wait`. `announce` gets the restored changes and the holder's name.
     ///
-    /// `check` finds errors in the request, given the workloads. If the station is busy, `check` runs before
-    /// waiting; otherwise the caller checks.
+    /// `check` finds errors in the request, given the workloads. It runs before waiting; otherwise the caller
+    /// checks. Without `wait` nothing is unpacked for it, as that would disturb the experiment that measures.
     ///
     /// # Errors
     /// A sentence; nothing was changed, or all of it is put back.
@@ -88,12 +102,16 @@ impl Station {
         put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
         let occupied: BTreeSet<&str> = occupied.into_iter().collect();
         let has_audit = occupied.contains(AUDIT);
-        let locks = match Locks::take(&occupied) {
+        let claims = occupied.into_iter().map(Wanted::Claim);
+        let mut wanted: Vec<Wanted> = std::iter::once(Wanted::Alone).chain(claims).collect();
+        let locks = match Locks::take(&mut wanted) {
             Ok(locks) => locks,
             Err(Refused::Failed(problem)) => return Err(problem),
             Err(Refused::Busy(_)) => {
-                with_workloads(check)?;
-                let locks = queue::take(wait, announce, || Locks::take(&occupied))?;
+                if wait.is_some() {
+                    with_workloads(check)?;
+                }
+                let locks = queue::take(wait, announce, || Locks::take(&mut wanted))?;
                 // Whoever had them may have been killed meanwhile, with its guard.
                 put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
                 locks

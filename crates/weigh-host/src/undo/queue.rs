@@ -85,6 +85,24 @@ pub fn take<T>(
     }
 }
 
+/// Takes several locks, one after the other, until one is refused. The next attempt begins with that one: so
+/// while a process waits for it, it holds no other, which would keep a third process out.
+///
+/// # Errors
+/// As `take`; what was taken before is the caller's to drop.
+pub fn take_all<T: Copy>(
+    wanted: &mut [T],
+    mut take: impl FnMut(T) -> Result<(), Refused>,
+) -> Result<(), Refused> {
+    for at in 0..wanted.len() {
+        if let Err(refused) = take(wanted[at]) {
+            wanted[..=at].rotate_right(1);
+            return Err(refused);
+        }
+    }
+    Ok(())
+}
+
 /// A process that holds a lock, as it is written into the lock's file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Holder {
@@ -180,6 +198,24 @@ mod tests {
         let long = Some(Duration::from_secs(3600));
         assert_eq!(take::<()>(long, &mut announce, failed), Err("no".into()));
         assert_eq!(told, [""; 0]);
+    }
+
+    #[test]
+    fn who_waits_for_one_of_several_locks_touches_no_other() {
+        let mut wanted = ["a", "b", "c"];
+        let mut attempt = |held: &str| {
+            let mut asked = Vec::new();
+            let taken = take_all(&mut wanted, |one| {
+                asked.push(one);
+                if one == held { busy() } else { Ok(()) }
+            });
+            (taken.is_ok(), asked.concat())
+        };
+        assert_eq!(attempt("c"), (false, "abc".into()));
+        assert_eq!(attempt("c"), (false, "c".into()));
+        assert_eq!(attempt("a"), (false, "ca".into()));
+        assert_eq!(attempt("a"), (false, "a".into()));
+        assert_eq!(attempt(""), (true, "acb".into()));
     }
 
     #[test]
