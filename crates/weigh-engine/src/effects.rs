@@ -13,7 +13,9 @@ use paired::judge::Judgement;
 use paired::{Verdict, Withheld};
 use weigh_model::ids::WorkId;
 use weigh_model::result::factorial::{Effect, Factorial};
+use weigh_model::result::scheme::Scheme;
 use weigh_treatment as treatment;
+use weigh_verdict::schedule::{Schedule, SchemePilot};
 
 /// The design that the arms of these labels are, if they are one.
 pub fn factorial(arms: &[String]) -> Option<Factorial> {
@@ -110,6 +112,40 @@ pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a J
     }
 }
 
+/// The rows whose pairs are taken as this one's, those that failed left out: all arms of its workload, if that
+/// has effects, or itself.
+pub fn partners(rows: &[RowState], row: usize) -> Vec<usize> {
+    let work = rows[row].unit.work;
+    let has_effects = rows.iter().any(|row| row.unit.work == work && !row.effects.is_empty());
+    let mut partners = if has_effects { of_work(rows, work) } else { vec![row] };
+    partners.retain(|row| rows[*row].failure.is_none());
+    partners
+}
+
+/// Chooses the scheme after the pilot of a row. Partners choose when the pilots of all are over.
+pub fn end_pilot(rows: &mut [RowState], row: usize, design: &Design) {
+    if rows[row].ended_pilot().is_none() {
+        return;
+    }
+    let partners = partners(rows, row);
+    // In an earlier session some may have had a pair after it.
+    let is_chosen = |row: &usize| rows[*row].schedule == Schedule::Chosen(Scheme::Interleaved);
+    let scheme = match partners.iter().any(is_chosen) {
+        true => Scheme::Interleaved,
+        false => {
+            let pilots: Option<Vec<&SchemePilot>> =
+                partners.iter().map(|row| rows[*row].ended_pilot()).collect();
+            let Some(pilots) = pilots else { return };
+            SchemePilot::choose(&pilots)
+        }
+    };
+    for row in partners {
+        if rows[row].ended_pilot().is_some() {
+            rows[row].settle(scheme, design);
+        }
+    }
+}
+
 /// Extends the chosen rows so that each workload with effects has all its arms or none.
 pub fn in_step(rows: &[RowState], chosen: Vec<usize>) -> Vec<usize> {
     let has_effects =
@@ -130,12 +166,16 @@ mod tests {
 
     use super::super::engine::{fresh_rows, run_set};
     use super::super::order::Coins;
-    use super::super::plan::simulated::{Simulated, unit};
-    use super::super::platform::{Observer, SampleSlot};
+    use super::super::plan::simulated::{Nobody, Simulated, unit};
+    use super::super::platform::{
+        Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+    };
+    use super::super::row::RowKey;
     use super::*;
     use needs::repetitions;
     use paired::simulated::{Machine, Noise};
     use weigh_model::ids::{ArmId, SetId};
+    use weigh_model::role::SampleRole;
 
     const SAMPLE: Duration = Duration::from_millis(20);
 
@@ -223,6 +263,95 @@ mod tests {
             let allowed = often / 20 + often / 6;
             assert!(alarms <= allowed, "{noise:?}: {alarms} of {often}");
             assert!(misses.iter().all(|missed| *missed <= allowed), "{noise:?}: {misses:?}");
+        }
+    }
+
+    /// A machine on which one arm cannot be interleaved, as its first pair shows or its first interleaved one.
+    struct OneCannot<F> {
+        machine: Simulated<F>,
+        arm: ArmId,
+        by_first_pair: bool,
+        taken: Vec<PairSlot>,
+        left: Vec<ArmId>,
+    }
+
+    impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for OneCannot<F> {
+        fn elapsed(&self) -> Duration {
+            self.machine.elapsed()
+        }
+
+        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+            self.machine.sample(slot)
+        }
+
+        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+            self.taken.push(*slot);
+            let mut readings = self.machine.pair(slot)?;
+            if slot.scheme == Scheme::Interleaved && slot.unit.treated_arm == self.arm {
+                readings[1].outside.as_mut().expect("it has a reading").tasks = 2;
+            }
+            Ok(readings)
+        }
+
+        fn why_not_interleaved(&self, unit: &RowKey) -> Option<String> {
+            let is_it = self.by_first_pair && unit.treated_arm == self.arm;
+            is_it.then(|| "its operations are long".into())
+        }
+
+        fn left_interleaving(&mut self, unit: &RowKey, _: &str) -> Result<(), Stop> {
+            self.left.push(unit.treated_arm);
+            Ok(())
+        }
+
+        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
+            self.machine.failed(slot, reason)
+        }
+    }
+
+    #[test]
+    fn where_one_arm_cannot_be_interleaved_all_change_in_step_and_have_their_verdicts() {
+        let design = Design::default();
+        let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
+        let open = Schedule::Open(SchemePilot::default());
+        for (by_first_pair, arm) in [true, false].into_iter().flat_map(|by| [(by, 1), (by, 3)]) {
+            let (mut noise, of_arms) = (Machine::new(Noise::White, 7), [0.0, -0.2, 0.1, -0.4]);
+            let rate = |slot: &SampleSlot| Ok((noise.sample() + of_arms[slot.arm]).exp());
+            let machine = Simulated { lasts: SAMPLE, ..Simulated::new(rate) };
+            let (taken, left) = (Vec::new(), Vec::new());
+            let mut platform = OneCannot { machine, arm: ArmId(arm), by_first_pair, taken, left };
+            let units = [1, 2, 3].map(|arm| unit(0, arm));
+            let rows = fresh_rows(&units, &design).into_iter();
+            let mut rows: Vec<RowState> = rows.map(|row| row.on(open.clone(), &design)).collect();
+            attach(&mut rows, &labels, &design);
+            let coins = Coins::new(7, SetId(0), 0);
+            let deadline = |_: &[RowState]| SAMPLE * 6 * 200;
+            let (rows, result) =
+                run_set(rows, &design, coins, SetId(0), &deadline, &mut platform, &mut Nobody);
+            result.expect("nothing stops a simulated machine");
+            let what = format!("arm {arm}, by its first pair: {by_first_pair}");
+            platform.left.sort_unstable();
+            assert_eq!(platform.left, [1, 2, 3].map(ArmId), "{what}");
+            let has_left = |row: &&RowState| row.schedule.main() == Scheme::Sequential;
+            assert_eq!(rows.iter().filter(has_left).count(), 3, "{what}");
+            let verdicts = rows.iter().map(|row| row.judgement.verdict);
+            let expected = [Verdict::Slower, Verdict::Faster, Verdict::Slower];
+            assert_eq!(verdicts.collect::<Vec<_>>(), expected, "{what}");
+            let effects = rows[2].effects.iter().map(|claim| claim.judgement.verdict);
+            assert_eq!(effects.collect::<Vec<_>>(), [Verdict::Slower; 3], "{what}");
+            let judged: Vec<ArmId> = (platform.taken.iter())
+                .filter(|pair| pair.scheme == Scheme::Sequential)
+                .filter(|pair| by_first_pair || pair.role == SampleRole::Compared)
+                .map(|pair| pair.unit.treated_arm)
+                .collect();
+            for round in judged.chunks_exact(3) {
+                let mut arms = round.to_vec();
+                arms.sort_unstable();
+                assert_eq!(arms, [1, 2, 3].map(ArmId), "{what}");
+            }
+            for row in rows.iter().filter(|_| by_first_pair) {
+                let of_row = judged.iter().filter(|arm| **arm == row.unit.treated_arm).count();
+                assert_eq!(row.betting.pairs(), of_row, "{what}: the first pair counts");
+            }
         }
     }
 

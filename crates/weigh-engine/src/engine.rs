@@ -6,16 +6,17 @@ use std::time::Duration;
 use super::effects;
 use super::next_rows::{time_left, worth_measuring};
 use super::order::Coins;
-use super::platform::{Observer, PairError, PairSlot, Platform, Readings, SampleSlot, Stop};
+use super::platform::{Observer, PairError, PairSlot, Platform, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::estimate::deviation;
 use paired::judge::MIN_PAIRS;
-use weigh_model::ids::SetId;
+use weigh_model::ids::{PairId, SetId, WorkId};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::warning::Warning;
 use weigh_model::role::SampleRole;
+use weigh_verdict::schedule::Schedule;
 
 /// Measures one set: rounds of one pair for every row that is worth it, until all are done or the
 /// deadline comes, which may depend on what the rows have taken. The rows may have pairs already. Returns
@@ -31,6 +32,11 @@ pub fn run_set(
 ) -> (Vec<RowState>, Result<(), Stop>) {
     let mut judged_pairs = 0;
     let mut after_treated = false;
+    if let Err(stop) = (0..rows.len())
+        .try_for_each(|row| change_together(&mut rows, row, design, platform).map(drop))
+    {
+        return (rows, Err(stop));
+    }
     loop {
         let end = deadline(&rows);
         let left = end.saturating_sub(platform.elapsed());
@@ -39,10 +45,11 @@ pub fn run_set(
         if is_due(pairs, judged_pairs) || (chosen.is_empty() && pairs > judged_pairs) {
             judged_pairs = pairs;
             effects::judge(&mut rows, design);
-            let mut open = rows.iter_mut();
-            if let Err(stop) =
-                open.try_for_each(|row| leave_where_not_believed(row, design, platform))
-            {
+            let left = (0..rows.len()).try_for_each(|row| {
+                leave_where_not_believed(&mut rows[row], design, platform)?;
+                change_together(&mut rows, row, design, platform).map(drop)
+            });
+            if let Err(stop) = left {
                 return (rows, Err(stop));
             }
             let left = end.saturating_sub(platform.elapsed());
@@ -53,10 +60,13 @@ pub fn run_set(
             return (rows, Ok(()));
         }
         coins.shuffle(&mut chosen, |row| rows[row].unit.treated_arm);
+        // Works of which no arm has a pair any more in this round, as another begins anew.
+        let mut out_of_step: Vec<WorkId> = Vec::new();
         for row in chosen {
             let state = &mut rows[row];
             let left = end.saturating_sub(platform.elapsed());
-            if state.failure.is_some() || !state.can_begin_pair(left) {
+            let is_open = state.failure.is_none() && !out_of_step.contains(&state.unit.work);
+            if !is_open || !state.can_begin_pair(left) {
                 continue;
             }
             // Only the first pair of a row is begun whatever it takes.
@@ -68,7 +78,14 @@ pub fn run_set(
             let baseline_first = coins.baseline_first();
             let measured =
                 measure_pair(state, (set, baseline_first), &mut after_treated, design, platform)
-                    .and_then(|()| plan_after_pilot(&mut rows, row, end, design, platform));
+                    .and_then(|()| change_together(&mut rows, row, design, platform))
+                    .and_then(|have_changed| {
+                        // The first pair of a pilot is sequential, and counts in each arm.
+                        if have_changed && rows[row].next_pair > PairId(1) {
+                            out_of_step.push(rows[row].unit.work);
+                        }
+                        plan_after_pilot(&mut rows, row, end, design, platform)
+                    });
             if let Err(stop) = measured {
                 effects::judge(&mut rows, design);
                 return (rows, Err(stop));
@@ -176,19 +193,26 @@ fn measure_pair(
     let log_ratio = (treated.rate / baseline.rate).ln();
     let spent = platform.elapsed() - started;
     leave_where_impossible(row, design, platform)?;
-    let counts = row.schedule.main() == scheme && !is_old;
-    if counts && let Err(error) = count(row, [&baseline, &treated], (log_ratio, turn)) {
+    // A row that leaves at a pair of its pilot is judged by the pairs after that.
+    let is_of_left_pilot =
+        role == SampleRole::Pilot && matches!(row.schedule, Schedule::Chosen(Scheme::Sequential));
+    let counts = row.schedule.main() == scheme && !is_old && !is_of_left_pilot;
+    if counts && let Err(error) = row.count([&baseline, &treated], (log_ratio, turn)) {
         let of_treated = slots.into_iter().find(|slot| !slot.arm.is_baseline()).unwrap_or(slots[1]);
         platform.failed(&of_treated, &error)?;
         row.failure = Some(error);
     }
+    let outside = [baseline.outside, treated.outside];
+    if !counts && role == SampleRole::Pilot {
+        row.keep_first([baseline, treated], (log_ratio, turn));
+    }
     match is_old {
         true => row.add_old_pair(log_ratio),
-        false => row.spend(scheme, log_ratio, spent, design),
+        false => row.spend(scheme, log_ratio, spent),
     }
     if scheme == Scheme::Interleaved {
         // What a process does not tell counts as unknown, not as nothing.
-        let told = [baseline.outside, treated.outside].map(Option::unwrap_or_default);
+        let told = outside.map(Option::unwrap_or_default);
         row.outside.add(told.map(Some));
         leave_where_not_believed(row, design, platform)?;
     }
@@ -245,36 +269,42 @@ fn leave_where_not_believed(
     Ok(())
 }
 
-/// Adds a pair to what the row is judged by.
-fn count(
-    row: &mut RowState,
-    [baseline, treated]: [&Readings; 2],
-    (log_ratio, turn): (f64, Turn),
-) -> Result<(), String> {
-    let counted = row.betting.push_turn(log_ratio, turn);
-    for further in &mut row.further {
-        let [baseline, treated] = [baseline, treated].map(|of_arm| of_arm.log_of(&further.metric));
-        if let Some((baseline, treated)) = baseline.zip(treated) {
-            // What is no number is no evidence, and the rate may be one all the same.
-            let _ = further.betting.push_turn(treated - baseline, turn);
-        }
-        if row.betting.pairs() == MIN_PAIRS {
-            further.is_absent = further.betting.pairs() == 0;
+/// Why a row leaves for the sake of others.
+const IN_STEP: &str =
+    "another arm of the factorial design changed, and its effects need the same pairs of all arms";
+
+/// Ends the pilot of a row where it is over. Arms that go in step choose together, and where one leaves
+/// interleaved pairs, all do. Returns true if others have left with this row.
+fn change_together(
+    rows: &mut [RowState],
+    row: usize,
+    design: &Design,
+    platform: &mut impl Platform,
+) -> Result<bool, Stop> {
+    effects::end_pilot(rows, row, design);
+    if rows[row].failure.is_some() || rows[row].schedule.main() == Scheme::Interleaved {
+        return Ok(false);
+    }
+    let mut have_left = false;
+    for other in effects::partners(rows, row) {
+        if rows[other].leave_interleaving(design) {
+            have_left = true;
+            platform.left_interleaving(&rows[other].unit, IN_STEP)?;
         }
     }
-    counted.map_err(|error| error.to_string())
+    Ok(have_left)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::plan::simulated::{Nobody, unit};
-    use super::super::platform::SampleError;
+    use super::super::platform::{Readings, SampleError};
     use super::*;
     use paired::Verdict;
-    use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
+    use weigh_model::ids::ArmId;
     use weigh_verdict::outside::OutsideUse;
     use weigh_verdict::prior_row::PriorRow;
-    use weigh_verdict::schedule::{Schedule, SchemePilot};
+    use weigh_verdict::schedule::SchemePilot;
 
     /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
     struct Fake {

@@ -129,6 +129,7 @@ impl PriorSessions {
         let is_open = |row: &(&RowId, &PriorRow)| !self.failed.contains(row.0);
         let mut rows: Vec<RowState> = self.rows.iter().filter(is_open).map(row).collect();
         effects::attach(&mut rows, &request.common.arms, design);
+        (0..rows.len()).for_each(|row| effects::end_pilot(&mut rows, row, design));
         effects::judge(&mut rows, design);
         rows.len() + self.failed.len() >= planned && rows.iter().all(|row| row.is_done(design))
     }

@@ -521,21 +521,14 @@ impl Request {
     /// Keeps the choice of a scheme only if something can be interleaved.
     ///
     /// Nothing is interleaved if the number of pairs is fixed, or if each operation is timed, which takes
-    /// longer than a slice with its clock. If effects are made of pairs of several rows, no row may choose
-    /// for itself: all are interleaved if every arm can be and no treatment makes records, otherwise none.
-    pub fn with_choice_of_scheme(mut self, can_interleave: bool, makes_records: bool) -> Request {
-        let is_factorial = effects::factorial(&self.common.arms).is_some();
+    /// longer than a slice with its clock.
+    pub fn with_choice_of_scheme(mut self, can_interleave: bool) -> Request {
         let can_interleave = can_interleave && !self.wants_latencies();
         if let Plan::Compare(comparison) = &mut self.plan
             && comparison.interleave == Interleave::PilotChooses
+            && (!can_interleave || comparison.design.fixed_pairs.is_some())
         {
-            comparison.interleave = match can_interleave && comparison.design.fixed_pairs.is_none()
-            {
-                false => Interleave::Never,
-                true if is_factorial && makes_records => Interleave::Never,
-                true if is_factorial => Interleave::WherePossible,
-                true => Interleave::PilotChooses,
-            };
+            comparison.interleave = Interleave::Never;
         }
         self
     }
@@ -673,19 +666,20 @@ mod tests {
     }
 
     #[test]
-    fn a_factorial_design_is_interleaved_where_all_its_arms_can_be() {
+    fn rows_choose_their_scheme_where_something_can_be_interleaved() {
         let chosen = |arms: &[&str], can_interleave, fixed_pairs| {
             let design = Design { fixed_pairs, ..Design::default() };
             let interleave = Interleave::PilotChooses;
             let plan = Plan::Compare(Comparison { design, interleave, ..Comparison::default() });
             let arms = arms.iter().map(|arm| (*arm).to_owned()).collect();
             let request = Request { common: Common { arms, ..Common::default() }, plan };
-            request.with_choice_of_scheme(can_interleave, false).plan.interleave()
+            request.with_choice_of_scheme(can_interleave).plan.interleave()
         };
         let factorial = ["none", "seccomp", "env:A=1", "seccomp+env:A=1"];
-        assert_eq!(chosen(&factorial, true, None), Interleave::WherePossible);
-        assert_eq!(chosen(&factorial[..2], true, None), Interleave::PilotChooses);
-        assert_eq!(chosen(&factorial, false, None), Interleave::Never);
-        assert_eq!(chosen(&factorial, true, Some(8)), Interleave::Never);
+        for arms in [&factorial[..], &factorial[..2]] {
+            assert_eq!(chosen(arms, true, None), Interleave::PilotChooses);
+            assert_eq!(chosen(arms, false, None), Interleave::Never);
+            assert_eq!(chosen(arms, true, Some(8)), Interleave::Never);
+        }
     }
 }

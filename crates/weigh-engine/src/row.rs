@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use super::platform::Readings;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
+use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
@@ -19,7 +21,7 @@ use weigh_verdict::interleaved::{self, Claims};
 use weigh_verdict::late::{self, AGE, Late};
 use weigh_verdict::outside::OutsideUse;
 use weigh_verdict::prior_row::PriorRow;
-use weigh_verdict::schedule::{PILOT_PAIRS, Schedule, plan};
+use weigh_verdict::schedule::{PILOT_PAIRS, Schedule, SchemePilot, plan};
 
 /// One of so many sequential pairs is clean: the coins of this pair and of the one before decide that. Clean
 /// pairs have to confirm a favourable verdict.
@@ -89,6 +91,8 @@ pub struct RowState {
     /// left turns because of it.
     pub(super) outside: OutsideUse,
     pub(super) late: Late,
+    /// The first pair of its pilot, which is sequential, with its log-ratio.
+    first_pair: Option<([Readings; 2], (f64, Turn))>,
     /// True if claims about the row must hold for old processes too.
     needs_old_pair: bool,
     /// n*, where it was known after the pilot alone.
@@ -124,6 +128,7 @@ impl RowState {
             limit: None,
             outside: OutsideUse::default(),
             late: Late::default(),
+            first_pair: None,
             needs_old_pair: false,
             planned: None,
             spent: Duration::ZERO,
@@ -193,7 +198,6 @@ impl RowState {
                 .expect("what is stored was checked to be finite")
                 .with_turns(past.turns.clone());
         }
-        row.choose_scheme(design);
         row
     }
 
@@ -233,6 +237,8 @@ impl RowState {
             further.betting = Betting::new(fresh);
             further.judgement = judge_rows([&further.betting], design).remove(0);
         }
+        let factorial = self.effects.first().map(|claim| claim.factorial.clone());
+        factorial.iter().for_each(|factorial| self.claim_effects(factorial, design));
     }
 
     fn start(&self, design: &Design) -> Start {
@@ -274,7 +280,7 @@ impl RowState {
     }
 
     /// Goes on with sequential pairs, as interleaved ones cannot be believed. Returns false where it has no
-    /// choice. Before the first interleaved pair nothing is staked on those yet.
+    /// choice. Before the first interleaved pair nothing is staked on those yet, and the first pair counts.
     pub(super) fn leave_interleaving(&mut self, design: &Design) -> bool {
         let sequential = match &self.schedule {
             Schedule::Open(_) if self.betting.pairs() == 0 => Schedule::Fixed(Scheme::Sequential),
@@ -284,7 +290,44 @@ impl RowState {
             Schedule::Fixed(_) | Schedule::Chosen(Scheme::Sequential) => return false,
         };
         self.judge_by(sequential, design);
+        let first_pair = self.first_pair.take();
+        if matches!(self.schedule, Schedule::Fixed(_))
+            && let Some(([baseline, treated], evidence)) = first_pair
+        {
+            self.count([&baseline, &treated], evidence).expect("its log-ratio is finite");
+        }
         true
+    }
+
+    /// Adds a pair to what the row is judged by.
+    ///
+    /// # Errors
+    /// Where its log-ratio is no finite number.
+    pub(super) fn count(
+        &mut self,
+        [baseline, treated]: [&Readings; 2],
+        (log_ratio, turn): (f64, Turn),
+    ) -> Result<(), String> {
+        let counted = self.betting.push_turn(log_ratio, turn);
+        for further in &mut self.further {
+            let [baseline, treated] =
+                [baseline, treated].map(|of_arm| of_arm.log_of(&further.metric));
+            if let Some((baseline, treated)) = baseline.zip(treated) {
+                // What is no number is no evidence, and the rate may be one all the same.
+                let _ = further.betting.push_turn(treated - baseline, turn);
+            }
+            if self.betting.pairs() == MIN_PAIRS {
+                further.is_absent = further.betting.pairs() == 0;
+            }
+        }
+        counted.map_err(|error| error.to_string())
+    }
+
+    /// Keeps the pair by which a pilot begins, as long as it may still count.
+    pub(super) fn keep_first(&mut self, readings: [Readings; 2], evidence: (f64, Turn)) {
+        if self.measured == 0 && evidence.0.is_finite() {
+            self.first_pair = Some((readings, evidence));
+        }
     }
 
     /// Why its interleaved pairs cannot be believed, where that is known by now.
@@ -348,28 +391,26 @@ impl RowState {
         }
     }
 
-    /// Adds what a pair took; the pilot's last one chooses.
-    pub(super) fn spend(
-        &mut self,
-        scheme: Scheme,
-        log_ratio: f64,
-        spent: Duration,
-        design: &Design,
-    ) {
+    /// Adds what a pair took.
+    pub(super) fn spend(&mut self, scheme: Scheme, log_ratio: f64, spent: Duration) {
         self.spent += spent;
         self.measured += 1;
         if let Schedule::Open(pilot) = &mut self.schedule {
             pilot.add(scheme, log_ratio, spent);
         }
-        self.choose_scheme(design);
     }
 
-    fn choose_scheme(&mut self, design: &Design) {
-        let Schedule::Open(pilot) = &self.schedule else { return };
-        if self.next_pair.0 < PILOT_PAIRS {
-            return;
+    /// Its pilot, if that is over and nothing was chosen yet.
+    pub(super) fn ended_pilot(&self) -> Option<&SchemePilot> {
+        match &self.schedule {
+            Schedule::Open(pilot) if self.next_pair.0 >= PILOT_PAIRS => Some(pilot),
+            _ => None,
         }
-        match pilot.choose() {
+    }
+
+    /// Takes the pairs after its pilot in this scheme.
+    pub(super) fn settle(&mut self, scheme: Scheme, design: &Design) {
+        match scheme {
             Scheme::Interleaved => self.schedule = Schedule::Chosen(Scheme::Interleaved),
             Scheme::Sequential => self.judge_by(Schedule::Chosen(Scheme::Sequential), design),
         }

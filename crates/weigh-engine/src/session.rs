@@ -412,9 +412,8 @@ fn begin(
 ) -> Result<Begun, String> {
     let start_ms = start_ms(sets_in_late(treatments.iter()));
     let WhatIsMeasured { directory, works } = place;
-    let makes_records = treatments.iter().any(|named| !named.treatment.quantities().is_empty());
     let request = request
-        .with_choice_of_scheme(can_interleave(treatments, works, station), makes_records)
+        .with_choice_of_scheme(can_interleave(treatments, works, station))
         .with_old_pairs_where_they_tell();
     let executable = &station.place.executable;
     let (machine, warnings) = station.look(store.directory());

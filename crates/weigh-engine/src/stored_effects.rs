@@ -29,11 +29,10 @@ pub fn claimed(
     let mut all = Vec::new();
     for work in stored.header.work_ids() {
         let of_work = of_work(measurements, work);
-        let Some(first) = of_work.first().filter(|_| of_work.len() == stored.header.arms.len() - 1)
-        else {
-            continue;
-        };
-        let row = &measurements[*first];
+        let is_whole = of_work.len() == stored.header.arms.len() - 1;
+        // While it was measured, the row of the last arm had the claims.
+        let Some(last) = of_work.last().filter(|_| is_whole) else { continue };
+        let row = &measurements[*last];
         // Rounds have no pilot of their own.
         let start = Start { plan: plan(stored.header.planned_pairs, None), ..row.start };
         let series: Vec<&[f64]> = of_work.iter().map(|row| bettings[*row].values()).collect();

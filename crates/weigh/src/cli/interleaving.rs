@@ -8,11 +8,11 @@ use weigh_engine::request;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Interleave {
     /// Where possible. A row changes to sequential pairs if a check rejects its interleaved pairs, or if
-    /// sequential pairs need at most a quarter of the time for the same precision
+    /// sequential pairs need at most a quarter of the time for the same precision. With --factorial, all arms
+    /// of a workload change together
     Auto,
     /// Where possible, and never change: a row whose interleaved pairs are rejected gets no verdict. Also
-    /// with --pairs and latencies. Warn about rows that cannot be interleaved. Default with --factorial if
-    /// every arm can be interleaved and makes no audit records
+    /// with --pairs and latencies. Warn about rows that cannot be interleaved
     On,
     /// Never: the samples of a pair run one after the other (sequential pairs)
     Off,
