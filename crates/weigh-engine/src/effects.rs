@@ -112,8 +112,8 @@ pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a J
     }
 }
 
-/// The rows whose pairs are taken as this one's, those that failed left out: all arms of its workload, if that
-/// has effects, or itself.
+/// The rows whose pairs are taken as this one's, but for those that failed: all arms of its workload, if
+/// that has effects, or itself.
 pub fn partners(rows: &[RowState], row: usize) -> Vec<usize> {
     let work = rows[row].unit.work;
     let has_effects = rows.iter().any(|row| row.unit.work == work && !row.effects.is_empty());
@@ -266,7 +266,8 @@ mod tests {
         }
     }
 
-    /// A machine on which one arm cannot be interleaved, as its first pair shows or its first interleaved one.
+    /// A machine on which one arm cannot be interleaved, as its first pair shows or its first interleaved
+    /// one.
     struct OneCannot<F> {
         machine: Simulated<F>,
         arm: ArmId,

@@ -12,8 +12,8 @@ impl Arms<'_> {
     /// is how far the workload may go.
     ///
     /// The worker may go anywhere if a treatment of the pair says on which CPUs it runs: that is its effect.
-    /// The shares of servers and clients are none. It is not kept to one CPU if other processes of its arm run
-    /// beside it, which are not kept there.
+    /// The shares of servers and clients are none. It is not kept to one CPU if other processes of its arm
+    /// run beside it, which are not kept there.
     pub fn start(&self, own: ArmId, other: ArmId, chance: u64, wanted: Range) -> StartCpu {
         let arms = [own, other];
         let [own_cpus, others_cpus] = arms.map(|arm| cpus_of(self.setup(arm)));

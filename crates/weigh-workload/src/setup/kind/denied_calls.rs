@@ -233,9 +233,9 @@ impl Table {
         match self.problem.load(Ordering::Acquire) {
             0 => {}
             BEYOND_US => {
-                return Err("it handles the SIGSYS of the filter, or the filter kills one of its threads: only \
-                            the kernel can do either"
-                    .into());
+                let why = "it handles the SIGSYS of the filter, or the filter kills one of its threads: \
+                           only the kernel can do either";
+                return Err(why.into());
             }
             problem => return Err(io::Error::from_raw_os_error(problem).to_string()),
         }
