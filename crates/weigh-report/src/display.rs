@@ -87,6 +87,11 @@ impl<W: Write> Display<W> {
         is_terminal || !is_first
     }
 
+    /// Makes a terminal show what comes next, however short a time ago it was redrawn.
+    pub(super) fn make_due(&mut self) {
+        self.last = None;
+    }
+
     /// Puts these lines, which fit the terminal, in the place of those that are on it.
     pub(super) fn redraw(&mut self, lines: &[String]) {
         let mut text = if self.drawn == 0 { HIDE_CURSOR.to_owned() } else { self.home() };

@@ -1,7 +1,7 @@
 //! The view while measuring: every row's interval as it shrinks, and the time left.
 //!
-//! On a terminal it redraws itself in place; elsewhere it writes a line when a row has its verdict
-//! and now and then one of progress.
+//! On a terminal it redraws itself in place, now and then and when a row has its verdict. Elsewhere it
+//! writes a line when a row has its verdict, and now and then one of progress.
 
 use std::io::{Stderr, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,10 +112,15 @@ impl<W: Write> Shown<W> {
         // A verdict may be taken back and come again while a row is still measured: said once is enough.
         let news = progress.stage != Stage::Measuring && row.said.as_ref() != Some(&progress.stage);
         row.progress = progress;
-        if news && self.display.size().is_none() {
+        if news {
             row.said = Some(row.progress.stage.clone());
-            let line = frame::verdict_line(row, self.view.elapsed, self.view.margin_pct);
-            self.display.log(&line);
+            match self.display.size() {
+                Some(_) => self.display.make_due(),
+                None => {
+                    let line = frame::verdict_line(row, self.view.elapsed, self.view.margin_pct);
+                    self.display.log(&line);
+                }
+            }
         }
         self.show();
     }
@@ -195,6 +200,18 @@ mod tests {
             live.update(4, RowProgress::default());
         });
         assert_eq!(text, "[800 ms] w3 under audit: −6.10 % [−9.70, −3.50], slower, 8 pairs\n");
+    }
+
+    #[test]
+    fn a_terminal_shows_a_verdict_at_once() {
+        let mut out = Vec::new();
+        let display = Display::new(&mut out, || Some(Size { columns: 100, rows: 20 }));
+        let mut live = Live::on(display, rows(1), 1.0, Duration::from_secs(60), false);
+        live.update(0, RowProgress { pairs: 7, ..RowProgress::default() });
+        live.update(0, slower());
+        drop(live);
+        let text = String::from_utf8(out).expect("a view is text");
+        assert!(text.contains("−6.10 %"), "it waited for the next redraw: {text}");
     }
 
     #[test]

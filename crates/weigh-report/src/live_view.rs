@@ -13,7 +13,7 @@ pub struct LiveRow {
     pub treatment: String,
     pub unit: String,
     pub progress: RowProgress,
-    /// Stage of the row that was last written to a log.
+    /// Stage of the row that was last told at once.
     pub(super) said: Option<Stage>,
 }
 
