@@ -456,14 +456,17 @@ fn begin(
         takes_old_pairs: comparison.is_some_and(|plan| plan.takes_old_pairs),
         origin: Some(to_json(&origin)),
     };
-    let id = store.begin(&header).map_err(|error| error.to_string())?;
-    store.set_naming(&id, &common.naming).map_err(|error| error.to_string())?;
-    if let Some(limit) = plan.comparison().and_then(|comparison| comparison.fail_above) {
-        store.set_fail_above(&id, limit).map_err(|error| error.to_string())?;
-    }
-    for warning in common.warnings.iter().chain(&warnings) {
-        store.add_warning(&id, warning).map_err(|error| error.to_string())?;
-    }
+    let begun = store.in_one_commit(|| {
+        let id = store.begin(&header)?;
+        store.set_naming(&id, &common.naming)?;
+        if let Some(limit) = comparison.and_then(|comparison| comparison.fail_above) {
+            store.set_fail_above(&id, limit)?;
+        }
+        let mut all = common.warnings.iter().chain(&warnings);
+        all.try_for_each(|warning| store.add_warning(&id, warning))?;
+        Ok(id)
+    });
+    let id = begun.map_err(|error: weigh_store::Error| error.to_string())?;
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let earlier = PriorSessions::none(plan.sets());
     Ok(Begun { id, request, start_scales, planned_pairs, earlier, origin })
@@ -514,10 +517,11 @@ fn resume(
         progress_sink.announce(&format!("Changed since the experiment began: {difference}."));
     }
     warnings.extend(differences.into_iter().map(|what| Warning::MachineDiffers { what }));
-    for warning in warnings {
-        let warning = warning.in_session(session);
-        store.add_warning(&stored.id, &warning).map_err(|error| error.to_string())?;
-    }
+    let warned = store.in_one_commit(|| {
+        let mut all = warnings.into_iter().map(|warning| warning.in_session(session));
+        all.try_for_each(|warning| store.add_warning(&stored.id, &warning))
+    });
+    warned.map_err(|error: weigh_store::Error| error.to_string())?;
     let start_scales = header.works.iter().map(|work| work.start_scale).collect();
     let planned_pairs = header.planned_pairs;
     if let Plan::Compare(comparison) = &mut request.plan {

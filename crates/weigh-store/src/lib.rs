@@ -243,6 +243,27 @@ mod tests {
     }
 
     #[test]
+    fn one_commit_has_all_of_it_or_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        let other = Store::open(&path).unwrap();
+        let pair = |last: Result<(), Error>| {
+            store.in_one_commit(|| {
+                store.add_sample(&id, &measured(0, 0))?;
+                store.in_one_commit(|| store.add_sample(&id, &measured(0, 1)))?;
+                assert!(!other.has_samples(&id)?, "it is committed before its end");
+                last
+            })
+        };
+        assert_eq!(pair(Err(Error("no".into()))).unwrap_err().to_string(), "no");
+        assert!(!store.has_samples(&id).unwrap());
+        pair(Ok(())).unwrap();
+        assert_eq!(other.load(&id).unwrap().samples, samples([(0, 0), (0, 1)]));
+    }
+
+    #[test]
     fn where_the_load_varies_it_is_a_curve() {
         let place = |names: &[&str]| -> Vec<Option<f64>> {
             let own = |name: &str| StoredWork {

@@ -258,6 +258,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_committed_as_the_database_is_lost_is_in_the_copy_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weigh.db");
+        let store = Store::open(&path).unwrap();
+        let id = store.begin(&header()).unwrap();
+        let pair = store.in_one_commit(|| {
+            store.add_sample(&id, &measured(0, 0))?;
+            fs::remove_file(&path).unwrap();
+            store.add_sample(&id, &measured(0, 1))
+        });
+        let problem = pair.unwrap_err().to_string();
+        let [copy] = &copies(directory.path())[..] else { panic!("{problem}") };
+        let samples = Store::open(copy).unwrap().load(&id).unwrap().samples;
+        assert_eq!(samples.values().map(|row| row.points.len()).sum::<usize>(), 2);
+    }
+
+    #[test]
     fn another_file_of_that_name_is_not_the_database() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("weigh.db");

@@ -1,7 +1,7 @@
 //! Writing an experiment, sample by sample.
 
 use rusqlite::types::Type;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::{Error, Store};
 use weigh_host::chance;
@@ -37,15 +37,43 @@ impl Writer {
 impl Store {
     /// Stores a new experiment and gives its id.
     pub fn begin(&self, header: &Header) -> Result<ExperimentId, Error> {
-        let (id, writer) = (self.new_id()?, Writer::this()?);
-        self.insert(&id, header, &writer).map_err(|error| self.explain(&error))?;
-        Ok(id)
+        let writer = Writer::this()?;
+        self.in_one_commit(|| {
+            let id = self.new_id()?;
+            self.insert(&id, header, &writer).map_err(|error| self.explain(&error))?;
+            Ok(id)
+        })
+    }
+
+    /// Stores all that `write` does in one commit, or nothing of it: each commit waits for the disk. If this
+    /// is called within `write` again, the outer call commits.
+    ///
+    /// # Errors
+    /// That of `write`, or where it cannot be committed.
+    pub fn in_one_commit<T, E: From<Error>>(
+        &self,
+        write: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let connection = self.connection();
+        if !connection.is_autocommit() {
+            return write();
+        }
+        self.check_log()?;
+        // Whoever reads first and writes later may find that another program wrote in between.
+        let begun = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate);
+        let transaction = begun.map_err(|error| self.explain(&error))?;
+        let written = write()?;
+        // A full disk has ended it already: then `written` has the error.
+        if !connection.is_autocommit() {
+            transaction.commit().map_err(|error| self.explain(&error))?;
+        }
+        self.check_place()?;
+        Ok(written)
     }
 
     fn insert(&self, id: &ExperimentId, header: &Header, writer: &Writer) -> rusqlite::Result<()> {
         let connection = self.connection();
-        let transaction = connection.unchecked_transaction()?;
-        transaction.execute(
+        connection.execute(
             "INSERT INTO experiment (id, kind, started, state, command, seed, budget_s, alpha, margin,
                 fixed_pairs, multiplicity, planned_pairs, sets, machine, suites, origin, warnings, pid,
                 pid_started, boot_id, metrics, asked_for, classic, takes_old_pairs,
@@ -79,13 +107,13 @@ impl Store {
             ],
         )?;
         for (number, label) in header.arms.iter().enumerate() {
-            transaction.execute(
+            connection.execute(
                 "INSERT INTO arm VALUES (?1, ?2, ?3, '[]', '[]')",
                 params![&**id, number, label],
             )?;
         }
         for (number, work) in header.works.iter().enumerate() {
-            transaction.execute(
+            connection.execute(
                 "INSERT INTO work (experiment, number, name, unit, syscalls_per_op, start_scale, sample_ms,
                     series, x, x_unit, load_axis, load_value, interleaved_scale)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
@@ -106,7 +134,7 @@ impl Store {
                 ],
             )?;
         }
-        transaction.commit()
+        Ok(())
     }
 
     /// Opens an experiment again for another session of this process, and gives its number.
@@ -270,12 +298,13 @@ impl Store {
         sql: &str,
         parameters: impl rusqlite::Params,
     ) -> Result<(), Error> {
-        self.check_log()?;
-        self.connection()
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute(parameters))
-            .map_err(|error| self.explain(&error))?;
-        self.check_place()
+        self.in_one_commit(|| {
+            self.connection()
+                .prepare_cached(sql)
+                .and_then(|mut statement| statement.execute(parameters))
+                .map(drop)
+                .map_err(|error| self.explain(&error))
+        })
     }
 
     pub(super) fn new_id(&self) -> Result<ExperimentId, Error> {

@@ -13,13 +13,15 @@ impl Host<'_> {
     /// Where that cannot be stored.
     pub fn store_facts(&self) -> Result<(), Stop> {
         let MeasureConfig { store, id, .. } = &self.site;
-        for (arm, named) in self.arms.ids().zip(self.arms.treatments()) {
-            let facts = self.facts(arm);
-            store.set_facts(id, arm, &facts, &named.treatment.quantities())?;
-        }
-        let state = (self.arms.ids().zip(self.arms.treatments()))
-            .find_map(|(arm, named)| named.treatment.state(arm.is_baseline()));
-        Ok(store.set_baseline_state(id, state)?)
+        store.in_one_commit(|| {
+            for (arm, named) in self.arms.ids().zip(self.arms.treatments()) {
+                let facts = self.facts(arm);
+                store.set_facts(id, arm, &facts, &named.treatment.quantities())?;
+            }
+            let state = (self.arms.ids().zip(self.arms.treatments()))
+                .find_map(|(arm, named)| named.treatment.state(arm.is_baseline()));
+            Ok(store.set_baseline_state(id, state)?)
+        })
     }
 
     /// Tells what the treatments could not do as asked, and keeps it as warnings.

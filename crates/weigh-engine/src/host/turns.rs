@@ -138,13 +138,20 @@ impl Host<'_> {
         })?;
         add_readings(slots, &mut samples, log_ratio);
         let mut readings = [Readings::default(), Readings::default()];
-        for (position, sample) in samples.into_iter().enumerate() {
+        let store = self.site.store;
+        let mut samples = samples.into_iter().enumerate();
+        let mut keep = |(position, sample): (usize, Sample)| {
             let launched = launched[position].take().expect("it was read");
             let padding_bytes = prepared[position].1;
             let kept =
                 self.prove_and_keep(&slots[position], started_s, padding_bytes, (launched, sample));
             readings[position] = kept.map_err(|error| (position, error))?;
-        }
+            Ok::<_, Failed>(())
+        };
+        // Both wait for the disk once. If the second one is not proved, the first is stored all the same.
+        let kept =
+            store.in_one_commit(|| Ok::<_, weigh_store::Error>(samples.try_for_each(&mut keep)));
+        kept.map_err(|error| (1, SampleError::Stop(error.into())))??;
         Ok(readings)
     }
 
