@@ -3,15 +3,17 @@
 //! whoever starts programs of others can end all that they started, without being root.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::process::Child;
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, set_child_subreaper, waitid,
-    waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open,
+    set_child_subreaper, waitid, waitpid,
 };
 
 /// Time limit for a killed process to end. It ends within moments, unless it waits for a disk or a
@@ -114,6 +116,28 @@ pub fn wait_until(deadline: Instant, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Waits until a child has ended, and reaps it; `false` where it has not by then.
+pub fn wait_for(child: &mut Child, deadline: Instant) -> bool {
+    // One that was reaped already has no number any more.
+    if matches!(child.try_wait(), Ok(None)) {
+        wait_for_news(child, &[], deadline.saturating_duration_since(Instant::now()));
+    }
+    wait_until(deadline, || !matches!(child.try_wait(), Ok(None)))
+}
+
+/// Waits until a child that was not reaped has ended, or there is something to read, or so long. May return
+/// sooner: a kernel before Linux 5.3 tells of no end, so there it waits a millisecond.
+pub fn wait_for_news(child: &Child, inputs: &[&File], time: Duration) {
+    const LOOK_AGAIN: Duration = Duration::from_millis(1);
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
+    let time = if pidfd.is_some() { time } else { time.min(LOOK_AGAIN) };
+    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+    let inputs = inputs.iter().map(|input| PollFd::new(*input, PollFlags::IN));
+    let ends = pidfd.iter().map(|end| PollFd::new(end, PollFlags::IN));
+    // What is wrong with any of them, the next look finds.
+    let _ = poll(&mut inputs.chain(ends).collect::<Vec<_>>(), Some(&time));
+}
+
 /// All that descend from this process now.
 pub fn descendants() -> impl Iterator<Item = Pid> {
     below("self").into_iter()
@@ -159,4 +183,20 @@ fn children_of(process: &str) -> io::Result<Vec<Pid>> {
         found.extend(text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_child_is_waited_for_until_it_ends_and_no_longer_than_the_deadline() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        assert!(!wait_for(&mut child, Instant::now() + Duration::from_millis(20)));
+        child.kill().unwrap();
+        assert!(wait_for(&mut child, Instant::now() + LIMIT));
+        assert!(wait_for(&mut child, Instant::now()), "it was reaped, and its number is another's");
+    }
 }

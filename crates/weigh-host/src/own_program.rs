@@ -11,7 +11,6 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::lines::Lines;
 use crate::orphans;
-use crate::orphans::wait_until;
 use crate::said::{KEPT_BYTES, Keep, Said};
 use trust::start::{self, Inherited};
 
@@ -75,7 +74,7 @@ fn see_off_since(ended: Instant, child: &mut Child) {
     for (signal, begins) in [(Signal::CONT, ended), (Signal::KILL, Instant::now())] {
         // The group, as some helpers fork once more.
         let _ = kill_process_group(pid, signal);
-        if wait_until(begins + GRACE, || !matches!(child.try_wait(), Ok(None))) {
+        if orphans::wait_for(child, begins + GRACE) {
             break;
         }
     }

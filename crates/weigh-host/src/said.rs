@@ -17,7 +17,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::orphans;
-use crate::orphans::wait_until;
 use trust::program::end_with_us;
 use weigh_model::printable;
 
@@ -25,6 +24,8 @@ use weigh_model::printable;
 pub const KEPT_BYTES: usize = 64 << 10;
 /// Making and mounting file systems may wait for a slow disk; what takes longer hangs.
 const ENDS_WITHIN: Duration = Duration::from_secs(300);
+/// Whoever waits for a program looks this often whether to go on.
+const LOOK_UP: Duration = Duration::from_millis(20);
 /// As much of what another machine says as makes a sentence.
 const WORDS_CHARS: usize = 400;
 
@@ -221,16 +222,22 @@ impl Heard {
         limit: Duration,
         mut goes_on: impl FnMut(&mut Heard) -> bool,
     ) -> io::Result<ExitStatus> {
-        let mut ended = Ok(None);
-        wait_until(Instant::now() + limit, || {
-            ended = self.ended();
-            if matches!(ended, Ok(None)) && !goes_on(self) {
-                ended = Err(io::ErrorKind::Interrupted.into());
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(status);
             }
-            !matches!(ended, Ok(None))
-        });
-        let late = || format!("it took more than {} s", limit.as_secs());
-        ended?.ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, late()))
+            if !goes_on(self) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            if Instant::now() > deadline {
+                let late = format!("it took more than {} s", limit.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, late));
+            }
+            let pipes = [Some(&self.stdout), self.stderr.as_ref()].into_iter().flatten();
+            let pipes: Vec<&File> = pipes.filter_map(|said| said.pipe.as_ref()).collect();
+            orphans::wait_for_news(&self.child, &pipes, LOOK_UP);
+        }
     }
 
     /// Waits for its end, and gives what was kept.
@@ -253,8 +260,7 @@ impl Drop for Heard {
         if !self.has_ended {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             // One that waits for a disk that does not answer ends when that does.
-            let child = &mut self.child;
-            wait_until(Instant::now() + orphans::LIMIT, || !matches!(child.try_wait(), Ok(None)));
+            orphans::wait_for(&mut self.child, Instant::now() + orphans::LIMIT);
         }
         orphans::forget(self.child.id());
     }
@@ -276,6 +282,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::orphans::wait_until;
 
     fn kept(keep: Keep, said: &[u8]) -> (String, bool) {
         let (mut heard, writer) = Said::pipe(keep).unwrap();
