@@ -87,6 +87,8 @@ struct Raised {
     client: Option<ExemptClient>,
     place: LaunchPlace,
     setup: Setup,
+    /// True if the instance has set-up steps of its own.
+    has_steps: bool,
     environment: Vec<(String, String)>,
     /// As they were when they were started.
     members: Vec<MemberSeen>,
@@ -239,6 +241,16 @@ impl Arm {
     /// # Errors
     /// Where something does not start; then nothing of it is left.
     pub fn renew(&mut self, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
+        self.begin_renewal(interrupted)?;
+        self.settle(interrupted)
+    }
+
+    /// As [`Arm::renew`], but a launcher without members may still take its set-up: [`Arm::settle`] waits for
+    /// that.
+    ///
+    /// # Errors
+    /// As [`Arm::renew`].
+    pub fn begin_renewal(&mut self, interrupted: &Arc<AtomicBool>) -> Result<(), ArmsError> {
         let mut tries_left = TRIES_FOR_A_PORT;
         loop {
             self.lower();
@@ -249,6 +261,32 @@ impl Arm {
             if started.is_ok() || tries_left == 0 || !members.iter().any(StartServer::is_kept_out) {
                 return started;
             }
+        }
+    }
+
+    /// Waits until the launcher has taken its set-up.
+    ///
+    /// # Errors
+    /// As [`Arm::renew`].
+    pub fn settle(&mut self, interrupted: &AtomicBool) -> Result<(), ArmsError> {
+        let Some(raised) = &mut self.raised else { return Ok(()) };
+        let has_steps = raised.has_steps;
+        let settled = raised.launcher.settle(interrupted);
+        settled.map_err(|error| self.of_launcher(error, has_steps)).inspect_err(|_| self.lower())
+    }
+
+    /// What an arm without an instance can do is refused because of the instance.
+    fn of_launcher(&self, error: LauncherError, has_steps: bool) -> ArmsError {
+        match error {
+            LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
+            other => self.of_place(other.into()),
+        }
+    }
+
+    /// Has the launcher end without a wait for its end, where it has no members.
+    pub fn let_go(&mut self) {
+        if let Some(raised) = self.raised.as_mut().filter(|raised| raised.members.is_empty()) {
+            raised.launcher.let_go();
         }
     }
 
@@ -271,11 +309,12 @@ impl Arm {
         }
         let mut place = self.place.clone();
         place.work_directory = work_directory.unwrap_or(place.work_directory);
-        // What one without an instance can do is refused because of the instance.
-        let launcher = place.start_launcher(&setup, interrupted).map_err(|error| match error {
-            LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),
-            other => self.of_place(other.into()),
-        })?;
+        let begun = place.begin_launcher(&setup);
+        let mut launcher = begun.map_err(|error| self.of_launcher(error, has_steps))?;
+        if !members.is_empty() {
+            let settled = launcher.settle(interrupted);
+            settled.map_err(|error| self.of_launcher(error, has_steps))?;
+        }
         let (mut client, mut of_members) = (None, None);
         match self.exempt.treated {
             WhoIsTreated::Server if has_servers => client = Some(self.client(interrupted)?),
@@ -290,6 +329,7 @@ impl Arm {
             client,
             place,
             setup,
+            has_steps,
             environment,
             members: Vec::new(),
             asked: Vec::new(),

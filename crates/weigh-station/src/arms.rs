@@ -389,6 +389,28 @@ impl<'a> Arms<'a> {
         self.arms[arm].renew(self.context.interrupted)
     }
 
+    /// As [`Arms::renew`], for the arms of a pair: their launchers are started in this order, one right after
+    /// the other, and take their set-ups at the same time.
+    ///
+    /// # Errors
+    /// As [`Arms::renew`]; then none of them has a launcher.
+    pub fn renew_all(&mut self, arms: &[ArmId], draw: PairDraw) -> Result<(), ArmsError> {
+        // Servers of both arms would be started on a machine that is busy with the others.
+        if arms.iter().any(|arm| self.has_members(*arm)) {
+            return arms.iter().try_for_each(|arm| self.renew(*arm, draw));
+        }
+        arms.iter().for_each(|arm| self.arms[*arm].let_go());
+        arms.iter().for_each(|arm| self.arms[*arm].lower());
+        let interrupted = self.context.interrupted;
+        let begun = arms.iter().try_for_each(|arm| {
+            self.arms[*arm].set_place(draw)?;
+            self.arms[*arm].begin_renewal(interrupted)
+        });
+        let renewed = begun
+            .and_then(|()| arms.iter().try_for_each(|arm| self.arms[*arm].settle(interrupted)));
+        renewed.inspect_err(|_| arms.iter().for_each(|arm| self.arms[*arm].lower()))
+    }
+
     /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
     pub fn lower(self, guard: &mut Guard) -> Result<(), String> {
         let lowered = self.arms.into_iter().map(|mut arm| {

@@ -233,6 +233,8 @@ pub struct Launcher {
     helper: Helper,
     /// The number of the last order.
     last: u64,
+    /// True if it has taken its set-up.
+    is_set_up: bool,
 }
 
 impl Launcher {
@@ -257,9 +259,32 @@ impl Launcher {
         setup: &Setup,
         interrupted: &AtomicBool,
     ) -> Result<Launcher, LauncherError> {
-        let mut launcher = Launcher { helper, last: 0 };
-        launcher.ask(LauncherOrder::SetUp(setup.clone()), Duration::ZERO, interrupted)?;
+        let mut launcher = Launcher::begun(helper, setup)?;
+        launcher.settle(interrupted)?;
         Ok(launcher)
+    }
+
+    /// As [`Launcher::over`], but without waiting until it has taken its set-up: [`Launcher::settle`] does.
+    ///
+    /// # Errors
+    /// Where the process is gone.
+    pub fn begun(helper: Helper, setup: &Setup) -> Result<Launcher, LauncherError> {
+        let mut launcher = Launcher { helper, last: 0, is_set_up: false };
+        launcher.tell(LauncherOrder::SetUp(setup.clone()))?;
+        Ok(launcher)
+    }
+
+    /// Waits until it has taken its set-up.
+    ///
+    /// # Errors
+    /// As [`Launcher::start`].
+    pub fn settle(&mut self, interrupted: &AtomicBool) -> Result<(), LauncherError> {
+        if !self.is_set_up {
+            let answer = self.answer(Instant::now() + PROMPTLY, interrupted)?;
+            answer.ok_or(LinesError::TimedOut)?;
+            self.is_set_up = true;
+        }
+        Ok(())
     }
 
     /// Runs one job to its end, which the job's timeout bounds.

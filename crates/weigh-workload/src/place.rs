@@ -46,6 +46,16 @@ impl LaunchPlace {
         setup: &Setup,
         interrupted: &AtomicBool,
     ) -> Result<Launcher, LauncherError> {
+        let mut launcher = self.begin_launcher(setup)?;
+        launcher.settle(interrupted)?;
+        Ok(launcher)
+    }
+
+    /// Starts a launcher there, without waiting until it has taken its set-up.
+    ///
+    /// # Errors
+    /// As [`Launcher::begun`].
+    pub fn begin_launcher(&self, setup: &Setup) -> Result<Launcher, LauncherError> {
         let setup = match setup.get::<EnterRoot>() {
             Some(root) => &setup.clone().with(root.clone().sharing(&self.work_directory)),
             None => setup,
@@ -58,6 +68,6 @@ impl LaunchPlace {
                 Helper::start_elsewhere(command)
             }
         };
-        Launcher::over(helper?, setup, interrupted)
+        Launcher::begun(helper?, setup)
     }
 }

@@ -17,14 +17,12 @@ impl Host<'_> {
         let set = if slot.role == SampleRole::Search { SetId(usize::MAX) } else { slot.set };
         let draw = PairDraw { chance, round: (set, slot.pair) };
         let needs = self.site.works[slot.unit.work].needs();
-        for arm in order_of_launchers(slot) {
-            self.arms.need(arm, &needs);
-            self.arms.renew(arm, draw).map_err(|error| match error {
-                ArmsError::Launcher(error) => SampleError::Stop(error.into()),
-                other => other.into(),
-            })?;
-        }
-        Ok(())
+        let arms = order_of_launchers(slot);
+        arms.iter().for_each(|arm| self.arms.need(*arm, &needs));
+        self.arms.renew_all(&arms, draw).map_err(|error| match error {
+            ArmsError::Launcher(error) => SampleError::Stop(error.into()),
+            other => other.into(),
+        })
     }
 
     /// Where the worker of a sample begins; `None` for one of a run, which has no pairs.
