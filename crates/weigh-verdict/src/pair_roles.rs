@@ -104,6 +104,7 @@ fn log_ratio([first, second]: [&Point; 2]) -> f64 {
 mod tests {
     use super::*;
     use weigh_model::example::point;
+    use weigh_model::ids::PairId;
 
     /// Pairs numbered from 0, and then from 0 in the next set: `p` is a sequential pair of a pilot, `t` is
     /// interleaved, `s` is sequential.
@@ -140,7 +141,9 @@ mod tests {
 
     /// Returns the letters of a row that has turned to `then` after its pilot.
     fn with_pilot(then: &str) -> String {
-        "pttttttt".repeat(PILOT_PAIRS / 8) + then
+        let open = Schedule::Open(SchemePilot::default());
+        let letter = |pair| if open.next(PairId(pair)).0 == SampleRole::Pilot { 'p' } else { 't' };
+        (0..PILOT_PAIRS).map(letter).collect::<String>() + then
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! Where the pairs of a row can be interleaved, they are from the first ones on. In its pilot every eighth
 //! pair is sequential: the first one finds out what cannot be interleaved, and all four tell what such pairs
-//! would be worth. A row leaves interleaved pairs where they cannot be believed (`outside.rs`,
-//! `interleaved.rs`), or, when the pilot is over, where sequential ones are four times as good by variance ×
-//! time. It is judged by those that come after.
+//! would be worth. The second one comes after eleven interleaved pairs, as eight to ten decide a large
+//! effect. A row leaves interleaved pairs where they cannot be believed (`outside.rs`, `interleaved.rs`), or,
+//! when the pilot is over, where sequential ones are four times as good by variance × time. It is judged by
+//! those that come after.
 //!
 //! That choice depends on what the pairs have shown. It costs no promise, as a part of the capital was put
 //! aside for it: a gambler who bets 0.95 on the interleaved pairs, and if he leaves them the other 0.05 on
@@ -20,7 +21,7 @@ use weigh_model::role::SampleRole;
 
 /// After so many pairs the scheme is chosen; four of them were sequential.
 pub const PILOT_PAIRS: usize = 32;
-/// Pairs of a pilot per sequential pair; the first one is sequential.
+/// Pairs of a pilot per sequential pair.
 const SEQUENTIAL_EVERY: usize = 8;
 /// Factor by which sequential pairs must be better for a row to switch to them.
 const CLEARLY_BETTER: f64 = 4.0;
@@ -61,9 +62,7 @@ impl Schedule {
     pub fn next(&self, pair: PairId) -> (SampleRole, Scheme) {
         match self {
             Schedule::Fixed(scheme) | Schedule::Chosen(scheme) => (SampleRole::Compared, *scheme),
-            Schedule::Open(_) if pair.0.is_multiple_of(SEQUENTIAL_EVERY) => {
-                (SampleRole::Pilot, Scheme::Sequential)
-            }
+            Schedule::Open(_) if is_control(pair) => (SampleRole::Pilot, Scheme::Sequential),
             Schedule::Open(_) => (SampleRole::Compared, Scheme::Interleaved),
         }
     }
@@ -115,6 +114,11 @@ impl Schedule {
             }
         }
     }
+}
+
+/// Returns true if this pair of a pilot is sequential.
+fn is_control(pair: PairId) -> bool {
+    pair.0 == 0 || pair.0 > SEQUENTIAL_EVERY && pair.0 % SEQUENTIAL_EVERY == SEQUENTIAL_EVERY / 2
 }
 
 /// Combines the known numbers of a row's pairs: from before the first pair, or else from after the
@@ -214,11 +218,10 @@ mod tests {
         assert_eq!(interleaved(&Schedule::Chosen(Scheme::Interleaved), 0..80), 80);
         assert_eq!(interleaved(&Schedule::Chosen(Scheme::Sequential), 0..80), 0);
         assert_eq!(interleaved(&Schedule::Fixed(Scheme::Interleaved), 0..80), 80);
-        assert_eq!(
-            open.next(PairId(0)),
-            (SampleRole::Pilot, Scheme::Sequential),
-            "it tells whether turns work"
-        );
+        let is_pilot = |pair: &usize| open.next(PairId(*pair)).0 == SampleRole::Pilot;
+        let controls: Vec<usize> = (0..PILOT_PAIRS).filter(is_pilot).collect();
+        assert_eq!(controls, [0, 12, 20, 28], "eight to ten interleaved pairs may decide");
+        assert_eq!(open.next(PairId(12)), (SampleRole::Pilot, Scheme::Sequential));
     }
 
     #[test]
