@@ -1,10 +1,12 @@
-//! Parts that several benchmarks use: two programs in turns, tables, the machine, the launcher's role.
+//! Parts that several benchmarks use: two programs in turns, tables, the machine, the launcher's role, a
+//! command of known length.
 
 pub mod duel;
 pub mod end;
 pub mod hogs;
 pub mod machine;
 pub mod role;
+pub mod spin;
 pub mod table;
 
 use std::path::{Path, PathBuf};
