@@ -120,6 +120,7 @@ fn on_cpu_time(series: &[Pair]) -> Option<String> {
 fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(Loss { noun, count, pct }) = evidence.loss(quantities) {
+        let count = format::integer(count);
         notes.push(match pct {
             Some(pct) => format!(
                 "cheaper because at least {} % of the {noun} were dropped: {count} were counted as lost",
@@ -146,6 +147,7 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
 mod tests {
     use super::*;
     use paired::carry_over::Turn;
+    use weigh_model::example;
     use weigh_model::ids::SetId;
 
     /// Sixty pairs, whose second sample is faster by about `second`, and slower by `after_treated` if it or
@@ -179,6 +181,19 @@ mod tests {
         let previous = on_carry_over(row(0.0, 0.02));
         assert!(previous.len() == 1 && previous[0].starts_with("carry-over"), "{previous:?}");
         assert!(previous[0].contains("+2.") || previous[0].contains("+1."), "{previous:?}");
+    }
+
+    #[test]
+    fn dropped_records_are_counted_as_in_the_result() {
+        let experiment = example::audit();
+        let row = &experiment.results[4];
+        let notes = on_evidence(&row.evidence, experiment.quantities(row));
+        assert_eq!(
+            notes,
+            [
+                "cheaper because at least 0.43 % of the records were dropped: 16,910 were counted as lost"
+            ]
+        );
     }
 
     #[test]
