@@ -84,7 +84,7 @@ fn measure_blocks(
         let mut below: Vec<RuleId> = Vec::new();
         for step in 0..blocks.len() {
             let done = (pass * blocks.len() + step) as f64 / (passes * blocks.len()) as f64;
-            progress("rules by class", 0.1 + 0.4 * done);
+            progress("rules by kind", 0.1 + 0.4 * done);
             let block = if forward { step } else { blocks.len() - 1 - step };
             let mut with = below.clone();
             with.extend(&blocks[block]);
