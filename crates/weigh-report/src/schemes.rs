@@ -11,6 +11,7 @@ const MOST_NAMED: usize = 6;
 pub fn sentence(s: &Summary) -> Option<String> {
     let of = |scheme| rows_of(s, scheme).collect::<Vec<&Row>>();
     let [interleaved, sequential] = [of(Scheme::Interleaved), of(Scheme::Sequential)];
+    let has_several = s.results.iter().any(|row| row.treatment != s.results[0].treatment);
     Some(match (&interleaved[..], &sequential[..]) {
         ([], []) if !is_switched_off(s) => return None,
         ([_, ..], []) => {
@@ -19,8 +20,8 @@ pub fn sentence(s: &Summary) -> Option<String> {
         ([], _) => "Method: one sample ran after the other (sequential pairs).".into(),
         _ => format!(
             "Method: interleaved pairs on one CPU for {}; sequential pairs for {}.",
-            named(&interleaved),
-            named(&sequential)
+            named(&interleaved, has_several),
+            named(&sequential, has_several)
         ),
     })
 }
@@ -34,10 +35,9 @@ fn rows_of(s: &Summary, scheme: Scheme) -> impl Iterator<Item = &Row> {
     s.results.iter().filter(move |row| row.scheme == Some(scheme))
 }
 
-/// `a`, `b` and 3 more.
-fn named(rows: &[&Row]) -> String {
-    let several = rows.iter().any(|row| row.treatment != rows[0].treatment);
-    let name = |row: &&Row| match several {
+/// `a`, `b` and 3 more; with their treatments if the experiment has several.
+fn named(rows: &[&Row], has_several: bool) -> String {
+    let name = |row: &&Row| match has_several {
         true => format!("{} under {}", quoted(&row.workload), quoted(&row.treatment)),
         false => quoted(&row.workload),
     };
@@ -83,5 +83,23 @@ mod tests {
             "{said}"
         );
         assert!(said.contains(" and 5 more."), "{said}");
+    }
+
+    #[test]
+    fn a_workload_with_both_schemes_is_named_with_its_treatments() {
+        let mut s = example::audit();
+        s.results.truncate(2);
+        s.results[0].scheme = Some(Scheme::Interleaved);
+        s.results[1].scheme = Some(Scheme::Sequential);
+        s.results[1].workload = s.results[0].workload.clone();
+        s.results[1].treatment = "seccomp".into();
+        let workload = quoted(&s.results[0].workload);
+        assert_eq!(
+            sentence(&s).unwrap(),
+            format!(
+                "Method: interleaved pairs on one CPU for {workload} under `audit`; sequential pairs for \
+                 {workload} under `seccomp`."
+            )
+        );
     }
 }
