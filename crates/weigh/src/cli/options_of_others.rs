@@ -12,9 +12,11 @@ const COPIES: &[&str] = &["--copies", "--clients"];
 const VERDICTS: &[&str] =
     &["--base", "--factorial", "--margin", "--metric", "--fail-above", "--fdr"];
 const PARAMETERS: &[&str] = &["--parameter-list", "-L", "--parameter-scan", "-P"];
+/// The formats of `weigh export`.
+const FORMATS: &[&str] = &["--json", "--csv", "--markdown", "--junit", "--html"];
 
 /// A command, options that it lacks, and what it has instead.
-const INSTEAD: [(&str, &[&str], &str); 17] = [
+const INSTEAD: [(&str, &[&str], &str); 18] = [
     ("run", WORKLOADS, "name workloads without an option, as in `weigh run stat`"),
     ("run", HOW_MANY, "--samples N sets the number of samples, and --budget TIME limits the time"),
     ("run", VERDICTS, "it measures one system without a verdict; `weigh compare` compares two"),
@@ -40,6 +42,7 @@ const INSTEAD: [(&str, &[&str], &str); 17] = [
     ("versus", &["--base"], "write that command first, because the first one is the baseline"),
     ("versus", HOW_MANY, "--runs N sets the number of runs, and --budget TIME limits the time"),
     ("show", &["--budget"], "`weigh compare --continue ID --budget TIME` measures more pairs"),
+    ("show", FORMATS, "`weigh export ID` writes other formats, as in `weigh export latest --json`"),
 ];
 
 /// Explains the error of a command line if another command of `cli` has such an option.
@@ -101,6 +104,8 @@ mod tests {
         assert!(said.starts_with("`weigh run` has no --pairs: --samples N"), "{said}");
         let said = told(&["weigh", "run", "-w", "stat"]).unwrap();
         assert!(said.starts_with("`weigh run` has no -w: name workloads without"), "{said}");
+        let said = told(&["weigh", "show", "latest", "--json"]).unwrap();
+        assert!(said.starts_with("`weigh show` has no --json: `weigh export ID` writes"), "{said}");
         let said = told(&["weigh", "history", "--margin=1%"]).unwrap();
         let wanted = "`weigh history` has no --margin, an option of `weigh compare`, `weigh versus`; `weigh \
                       history --help` lists its own";
@@ -119,8 +124,9 @@ mod tests {
             let named = instead.split(|c: char| c.is_whitespace() || c == ',');
             let named = named.filter(|word| word.starts_with("--") && word.len() > 2);
             for option in named {
-                let is_of_compare = instead.contains("`weigh compare --continue");
-                assert!(own(option) || is_of_compare, "{command} has no {option}");
+                let is_of_another = ["`weigh compare --continue", "`weigh export latest"];
+                let is_of_another = is_of_another.iter().any(|command| instead.contains(command));
+                assert!(own(option) || is_of_another, "{command} has no {option}");
             }
         }
     }
