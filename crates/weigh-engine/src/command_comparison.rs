@@ -63,7 +63,14 @@ impl CommandComparison {
         if !self.shell.is_empty() {
             return Ok(self.shell.iter().cloned().chain([line.to_owned()]).collect());
         }
-        words(line).map_err(|problem| format!("`{line}` is not a valid command: {problem}"))
+        let words =
+            words(line).map_err(|problem| format!("`{line}` is not a valid command: {problem}"))?;
+        match words.iter().find(|word| is_operator(line, word)) {
+            Some(operator) => {
+                Err(format!("`{operator}` in `{line}` needs a shell: leave out --no-shell (-N)"))
+            }
+            None => Ok(words),
+        }
     }
 
     pub fn treatments(&self) -> Result<Vec<Named>, String> {
@@ -132,6 +139,12 @@ pub fn distinct(labels: Vec<String>) -> Vec<String> {
     distinct
 }
 
+/// Returns true if a shell would take this word of the line as an operator: it is one, and not quoted.
+fn is_operator(line: &str, word: &str) -> bool {
+    const OPERATORS: [&str; 9] = ["|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1"];
+    OPERATORS.contains(&word) && line.split_whitespace().any(|written| written == word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +169,11 @@ mod tests {
         assert_eq!(argvs(&["bash", "-c"], "a | b").unwrap(), [["bash", "-c", "a | b"]]);
         assert_eq!(argvs(&[], "a 'b c' \"d\"").unwrap(), [["a", "b c", "d"]]);
         assert!(argvs(&[], "a 'b").unwrap_err().contains("`a 'b` is not a valid command: a quote"));
+        for (line, operator) in [("a | b", "|"), ("a && b", "&&"), ("a >f 2>&1", "2>&1")] {
+            let said = format!("`{operator}` in `{line}` needs a shell: leave out --no-shell (-N)");
+            assert_eq!(argvs(&[], line).unwrap_err(), said);
+        }
+        assert_eq!(argvs(&[], "grep '|' f").unwrap(), [["grep", "|", "f"]], "quoted");
         assert!(argvs(&["sh", "-c"], " ").unwrap_err().contains("empty"));
     }
 
