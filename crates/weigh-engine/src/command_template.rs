@@ -2,12 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use super::work::Work;
 use trust::allowed::executable_or_absent;
+use trust::start::{self, Inherited};
+use weigh_host::said::{self, Heard, Keep};
+use weigh_model::shell::command_line;
 use weigh_treatment::Named;
 use weigh_workload::interpreted::Language;
 use weigh_workload::setup::kind::filled_command::FilledCommand;
+
+/// An interpreter that takes longer to start is measured all the same.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+/// `ok`, or the end of a complaint.
+const ANSWER_BYTES: usize = 200;
 
 /// Every `{NAME}` of the command that one arm fills, all do, and no arm fills another.
 pub fn check_filled(command: &[String], treatments: &[Named]) -> Result<(), String> {
@@ -66,8 +76,32 @@ fn check_executable(named: &Named) -> Result<(), String> {
     for (name, value) in values(named).iter().filter(|(_, value)| is_here && value.contains('/')) {
         executable_or_absent(Path::new(value))
             .map_err(|error| format!("with:{name}={value}: {error}"))?;
+        if let Some(language) = Language::all().iter().find(|one| one.name == *name) {
+            check_language(language, value)?;
+        }
     }
     Ok(())
+}
+
+/// Checks that a program executes the shortest text of this language, before all workloads fail one by one.
+///
+/// A program that cannot be started or takes longer fails when it is measured.
+fn check_language(language: &Language, program: &str) -> Result<(), String> {
+    let mut tried = start::command(program, Inherited::Callers);
+    tried.args(&language.startup).stdin(Stdio::null());
+    let kept = [Keep::First(ANSWER_BYTES), Keep::Last(ANSWER_BYTES)];
+    match Heard::start(tried, kept).and_then(|tried| tried.output(ANSWERS_WITHIN)) {
+        Ok(output) if output.stdout.trim_ascii() != b"ok" => {
+            let words = [program].into_iter().chain(language.startup.iter().map(String::as_str));
+            Err(format!(
+                "with:{name}={program}: it is no interpreter of {name}: `{}` does not print `ok`: {}",
+                command_line(words),
+                said::words(&output.stderr),
+                name = language.name,
+            ))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 fn filled_by(named: &Named) -> BTreeSet<String> {
@@ -119,6 +153,19 @@ mod tests {
         assert_eq!(check(), Ok(()));
         std::os::unix::fs::chown(&file, Some(1002), None).unwrap();
         assert!(check().unwrap_err().contains("belongs to another user (uid 1002)"));
+    }
+
+    #[test]
+    fn a_program_that_is_no_interpreter_is_refused_before_its_workloads() {
+        let check = |program: &str| {
+            let treatments = [parse(&format!("with:sh={program}")).unwrap()];
+            let works = [Work::Interpreted(Interpreted::named("interp:sh.fib").unwrap())];
+            check_interpreters(&works, &treatments)
+        };
+        assert_eq!(check("/bin/sh"), Ok(()));
+        assert_eq!(check("/no/such/sh"), Ok(()), "programs::check_programs reports it");
+        let said = check("/bin/false").unwrap_err();
+        assert!(said.contains("`/bin/false -c 'echo ok'` does not print `ok`"), "{said}");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub struct Language {
     #[serde(default)]
     pub parallel: bool,
     /// The arguments with which it prints `ok` and ends.
-    startup: Vec<String>,
+    pub startup: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
