@@ -96,9 +96,9 @@ fn options_that_make_no_sense_are_refused() {
         ("--budget", "soon", "such as 90s"),
         ("--budget", "0s", "such as 90s"),
         ("--budget", "-5m", "such as 90s"),
-        ("--margin", "0", "between 0 and 100"),
-        ("--margin", "100%", "between 0 and 100"),
-        ("--margin", "NaN", "between 0 and 100"),
+        ("--margin", "0", "above 0 and below 100"),
+        ("--margin", "100%", "above 0 and below 100"),
+        ("--margin", "NaN", "above 0 and below 100"),
         ("--fail-above", "much", "such as 1%"),
         ("--pairs", "1", "--pairs"),
         ("--pairs", "99999999999", "--pairs"),
@@ -107,6 +107,8 @@ fn options_that_make_no_sense_are_refused() {
     ] {
         home.run(&["compare", "none", &format!("{option}={value}")]).assert_error(&[said]);
     }
+    home.run("history -n 0").assert_error(&["takes a whole number, 1 or more"]);
+    home.run("tag latest").assert_error(&["--name <NAME>", "--untag <TAG>"]);
     home.run("compare none -w stat -- true").assert_error(&["not both"]);
     home.run("run --samples 1").assert_error(&["--samples"]);
     home.run("export x").assert_error(&["--json"]);

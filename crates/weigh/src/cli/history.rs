@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::{SignedDuration, Timestamp, civil, tz::TimeZone};
 use serde_json::json;
 
-use super::{Context, output};
+use super::{Context, output, value};
 use weigh_engine::report;
 use weigh_model::format;
 use weigh_model::record::{Entry, ExperimentKind};
@@ -48,8 +48,8 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
     /// Show at most this many experiments [default: all]
-    #[arg(short = 'n', long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(short = 'n', long, value_name = "N", value_parser = value::at_least(1))]
+    limit: Option<u32>,
     /// Print the list as JSON
     #[arg(long)]
     json: bool,
@@ -92,7 +92,8 @@ impl HistoryArgs {
         };
         let is_empty = all.is_empty();
         let entries = all.into_iter().filter(|entry| self.wants(entry));
-        let mut entries: Vec<Entry> = entries.take(self.limit.unwrap_or(usize::MAX)).collect();
+        let mut entries: Vec<Entry> =
+            entries.take(self.limit.map_or(usize::MAX, |limit| limit as usize)).collect();
         if let Some(store) = &store {
             store.add_outcomes(&mut entries).map_err(|error| error.to_string())?;
         }

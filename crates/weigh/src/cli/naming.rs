@@ -1,6 +1,6 @@
 //! `--name` and `--tag` of the commands that measure, and `weigh tag`.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::{Context, history};
 use weigh_store::names::{Naming, parse_name};
@@ -35,6 +35,7 @@ Examples:
 /// Name or tag a stored experiment
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true).args(["name", "tags", "untag"]))]
 pub struct TagArgs {
     /// Experiment: its id or the beginning of it, a name, or latest
     id: String,

@@ -58,7 +58,7 @@ pub fn percentage(text: &str) -> Result<f64, String> {
     number
         .filter(|percent| *percent > 0.0 && *percent < 100.0)
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "takes a percentage between 0 and 100, such as 1% or 0.5%".into())
+        .ok_or_else(|| "takes a percentage above 0 and below 100, such as 1% or 0.5%".into())
 }
 
 /// A whole number that is not less than this.
