@@ -36,6 +36,17 @@ fn run_apart(home: &Home, arguments: &[&str]) -> Outcome {
     home.start(command).finish()
 }
 
+#[test]
+fn a_machine_without_proc_is_an_error_that_says_so() {
+    let Some(home) = home_with_theirs(&[]) else { return };
+    for arguments in [&["run", "getppid"][..], &["doctor"]] {
+        let mut command = home.command("unshare");
+        command.args(["--mount", "sh", "-c", "umount -l /proc && exec \"$0\" \"$@\""]);
+        command.arg(program()).args(arguments);
+        home.start(command).finish().assert_error(&["mount -t proc proc /proc"]);
+    }
+}
+
 /// Runs `weigh` as a child of a program of root's that is called `sudo`, for this user.
 fn run_by_sudo(home: &Home, uid: u32, arguments: &[&str]) -> Outcome {
     let sudo = home.path("bin/sudo");

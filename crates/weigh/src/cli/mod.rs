@@ -1,7 +1,7 @@
 //! The command line: one file per command. Help, man pages and completions come from these types.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -226,6 +226,12 @@ fn parse(
 /// Runs a command and turns its outcome into an exit status.
 fn run(cli: Cli, again: ReproduceCommand) -> ExitCode {
     let context = Context { database: cli.database, color: cli.color, again };
+    // Packages are built in places without /proc.
+    let is_text = matches!(cli.command, Command::Completions(_) | Command::Man(_));
+    if !is_text && !Path::new("/proc/self/stat").exists() {
+        output::problem("/proc is not mounted, but weigh needs it: mount -t proc proc /proc");
+        return ExitCode::from(ERROR);
+    }
     let result = match cli.command {
         Command::Compare(command) => command.run(&context),
         Command::Versus(command) => command.run(&context),
