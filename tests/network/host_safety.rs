@@ -116,6 +116,18 @@ fn root_works_in_no_temporary_directory_that_others_can_change() {
 }
 
 #[test]
+fn a_database_that_may_not_be_read_is_refused_with_the_reason() {
+    let Some(home) = home_with_theirs(&[]) else { return };
+    let database = home.file("roots.db", "not for others");
+    fs::set_permissions(&database, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::copy(program(), home.path("weigh")).unwrap();
+    let mut history = home.command(home.path("weigh"));
+    as_nobody(history.args(["history", "--database"]).arg(database));
+    let said = ["cannot read the database", "Permission denied; choose a different file"];
+    home.start(history).finish().assert_error(&said);
+}
+
+#[test]
 fn what_root_stores_in_a_users_home_is_his() {
     let Some(home) = home_with_theirs(&["data"]) else { return };
     let _turn = Turn::share();

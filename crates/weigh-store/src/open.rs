@@ -169,6 +169,15 @@ fn recognise(place: &DatabasePlace) -> Result<Found, Error> {
         Ok(metadata) if metadata.len() == 0 => return Ok(Found::Nothing),
         Ok(_) => {}
     }
+    // SQLite does not say why it cannot open a file.
+    if let Err(error) = fs::File::open(&place.path)
+        && error.kind() == io::ErrorKind::PermissionDenied
+    {
+        return Err(Error(format!(
+            "cannot read the database {}: {error}; choose a different file with --database FILE",
+            path.display()
+        )));
+    }
     check_beside(&place.path)?;
     let said = |error| explain(path, &error);
     let access = reader(place).map_err(said)?;
