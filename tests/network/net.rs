@@ -252,7 +252,8 @@ bytes = 65536
     let two_classes = two_classes();
     let (head, _) = two_classes.split_once("[[class]]").unwrap();
     home.file("link.toml", [head, link].concat());
-    home.succeed("net --grid ./link.toml --spec spec.toml");
+    let wrote = home.succeed("net --grid ./link.toml --spec spec.toml");
+    assert!(wrote.stderr.contains("`weigh net --from-spec spec.toml` measures"), "{wrote:#?}");
     let outcome = home.succeed("net --from-spec ./spec.toml --precision 99%");
     outcome.assert_says(&["This testbed is as ./spec.toml has it", "grid small ("]);
     let json = home.json();

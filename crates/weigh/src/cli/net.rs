@@ -1,6 +1,6 @@
 //! `weigh net`: what does the network give a program while the machine is busy?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -134,7 +134,14 @@ impl NetArgs {
             output::check_writable(path)?;
             let interrupted = listen_for_signals()?;
             let spec = Spec::of_this_machine(self.grid()?, &interrupted)?;
-            return output::write_report(path, &spec.text()).map(|()| 0);
+            output::write_report(path, &spec.text())?;
+            if path != Path::new("-") {
+                output::note(&format!(
+                    "Wrote {path}; `weigh net --from-spec {path}` measures the same grid elsewhere.",
+                    path = path.display()
+                ));
+            }
+            return Ok(0);
         }
         let store = context.open_store()?;
         if let Some(id) = &self.later.go_on {
