@@ -121,7 +121,9 @@ fn saturation(answers: &LoadAnswers) -> Option<String> {
         return None;
     }
     let with = |one: &Saturated| {
-        format!("{} with {}", name(one.resource), format::plural(one.users, "user"))
+        let users = format::plural(one.users, "user");
+        let by = if one.resource == Resource::Cpu { by_others(answers, one.users) } else { None };
+        format!("{} with {users}{}", name(one.resource), by.unwrap_or_default())
     };
     let found: Vec<String> = answers.saturated.iter().map(with).collect();
     let is_spared =
@@ -134,6 +136,14 @@ fn saturation(answers: &LoadAnswers) -> Option<String> {
         [one, other] => format!("Saturated first: {found}. Still free: {one} and {other}."),
         _ => "Nothing is saturated: the CPUs, memory and the disk are still free.".into(),
     })
+}
+
+/// Says so if other processes used more CPU time than the users at this point.
+fn by_others(answers: &LoadAnswers, users: usize) -> Option<String> {
+    let point = answers.points.iter().find(|point| point.users == users)?;
+    let (own, all) = (point.cpu_pct?, point.machine.cpu_busy_pct?);
+    (all - own > own)
+        .then(|| format!(" (mostly other processes: the users got {own:.0} % of the CPU time)"))
 }
 
 fn knee(answers: &LoadAnswers) -> Option<String> {
@@ -301,6 +311,14 @@ mod tests {
             said(&found),
             "Saturated first: the CPUs with 2 users. Still free: memory and the disk."
         );
+        found.points[1].cpu_pct = Some(7.0);
+        found.points[1].machine.cpu_busy_pct = Some(100.0);
+        assert_eq!(
+            said(&found),
+            "Saturated first: the CPUs with 2 users (mostly other processes: the users got 7 % of the CPU \
+             time). Still free: memory and the disk."
+        );
+        found.points[1].cpu_pct = Some(97.0);
         found.saturated.push(Saturated { resource: Resource::Disk, users: 4 });
         assert_eq!(
             said(&found),
