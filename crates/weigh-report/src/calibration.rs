@@ -24,8 +24,11 @@ pub fn render(calibration: &Calibration, room: Room, colour: bool) -> String {
         lines.extend(wrap(&sentence, width, 0));
     }
     lines.push(String::new());
-    lines.extend(table(&calibration.workloads).to_lines(room.cut));
-    lines.push(String::new());
+    let is_known = !calibration.workloads.is_empty();
+    if is_known {
+        lines.extend(table(&calibration.workloads).to_lines(room.cut));
+        lines.push(String::new());
+    }
     if let Some(planted) = planted {
         lines.extend(planted_table(planted).to_lines(room.cut));
         lines.push(String::new());
@@ -47,7 +50,8 @@ pub fn render(calibration: &Calibration, room: Room, colour: bool) -> String {
             calibration.hostname, calibration.cpu_model, calibration.kernel
         ),
     ];
-    for note in notes.into_iter().chain(warnings(&calibration.these.warnings, room)) {
+    let notes = notes.into_iter().filter(|_| is_known);
+    for note in notes.chain(warnings(&calibration.these.warnings, room)) {
         lines.extend(wrap(&note, width, 0));
     }
     lines.extend(wrap(&stored(calibration), width, 0));
@@ -371,6 +375,16 @@ mod tests {
         let end = "\nWarning: The machine differs: 2 CPUs.\n\
                    Stored as abcdef, k3f9qx: `weigh show -v ID` shows an experiment.\n";
         assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn without_a_row_there_is_no_table_to_explain() {
+        let calibration = Calibration { workloads: Vec::new(), ..calibration(0, 0) };
+        let text = render(&calibration, Room::terminal(100), false);
+        assert!(text.starts_with("Too few pairs to show what this machine can detect"), "{text}");
+        for absent in ["\n\n\n", "scheme:", "From now on", "All calibrations"] {
+            assert!(!text.contains(absent), "`{absent}` is in {text}");
+        }
     }
 
     #[test]
