@@ -21,6 +21,8 @@ fn names_that_do_not_exist_are_named_with_what_is_near() {
         "did you mean `audit`?",
         "weigh list",
     ]);
+    home.run("compare none getppid").assert_error(&["not a treatment: use -w getppid"]);
+    home.run("compare unixbench").assert_error(&["not a treatment: use -w unixbench"]);
     home.run("compare none --base nix").assert_error(&["unknown treatment `nix`"]);
     home.run("show").assert_error(&["no experiment yet"]);
     home.run("show nosuch").assert_error(&["no experiment `nosuch`", "weigh history"]);

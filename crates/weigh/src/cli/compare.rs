@@ -9,6 +9,7 @@ use super::formats::csv_of;
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
 use super::interleaving::{Interleave, Interleaving};
+use super::list;
 use super::measuring::{BesideOptions, FixtureOption, WorkloadOption, also, defaults_to};
 use super::mixes::Mixes;
 use super::net;
@@ -217,6 +218,7 @@ impl CompareArgs {
                         leave it out"
                 .into());
         }
+        self.treatments.iter().try_for_each(|label| check_no_workload(label))?;
         let request = || self.request(&context.again);
         self.pairing.measure(self.later.go_on.as_deref(), request, &self.files, context)
     }
@@ -316,6 +318,18 @@ impl CompareArgs {
             ..pairing.comparison()
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })
+    }
+}
+
+/// Refuses a workload or suite in the place of a treatment. Whatever else is wrong is reported later.
+fn check_no_workload(label: &str) -> Result<(), String> {
+    if label.contains([':', '+']) || treatment::parse(label).is_ok() {
+        return Ok(());
+    }
+    let is_suite = suite::embedded()?.iter().any(|suite| suite.name == label);
+    match is_suite || list::read_workloads()?.iter().any(|one| one.name == label) {
+        true => Err(format!("`{label}` is a workload or suite, not a treatment: use -w {label}")),
+        false => Ok(()),
     }
 }
 
