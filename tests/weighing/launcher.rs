@@ -181,7 +181,7 @@ fn a_worker_begins_on_the_cpu_that_was_drawn_and_stays_there_or_gets_its_own_bac
         for (number, then) in
             [(0, Range::ThatCpu), (1, Range::ThatCpu), (0, Range::ThatKind), (1, Range::All)]
         {
-            let start = StartCpu { chance: number, among: own.to_vec(), then };
+            let start = StartCpu { chance: number, among: own.to_vec(), then, gate: None };
             let drawn = start.choose(&allowed).unwrap();
             let job = Job { start: Some(start), ..bench.job("cat /proc/self/status; sleep 0.01") };
             let launched = launcher.run(&job, &NEVER).unwrap();

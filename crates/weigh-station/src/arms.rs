@@ -306,8 +306,11 @@ impl<'a> Arms<'a> {
     }
 
     /// Launches a job in each of two arms that live at the same time, each to be proved afterwards; in the
-    /// order of `arms`. Where one fails, the other may be missing: it is ended if it does not end by
-    /// itself.
+    /// order of `arms`. Where one fails, the other may be missing: if it takes turns with the failed one, it
+    /// is ended if it does not end by itself. Commands that met at a gate do not wait for each other.
+    ///
+    /// # Errors
+    /// Of the launch at that position.
     pub fn launch_both(
         &mut self,
         arms: [ArmId; 2],
@@ -328,6 +331,8 @@ impl<'a> Arms<'a> {
         }
         let mut launched = [None, None];
         let mut give_up = None;
+        let has_gate = |job: &Job| job.start.as_ref().is_some_and(|start| start.gate.is_some());
+        let take_turns = !jobs.iter().any(has_gate);
         // Each launcher ends what lasts longer than it may; one that was stopped does not.
         let longest_ms = jobs.iter().map(|job| job.timeout_ms).max().unwrap_or_default();
         let deadline = Instant::now() + Duration::from_millis(longest_ms) + PROMPTLY;
@@ -349,7 +354,7 @@ impl<'a> Arms<'a> {
                 let error = LauncherError::from(LinesError::TimedOut).into();
                 return Err(LaunchOfPairError { position, error });
             }
-            let has_failed = |one: &Launched| one.exit_code != Some(0);
+            let has_failed = |one: &Launched| take_turns && one.exit_code != Some(0);
             if give_up.is_none() && launched.iter().flatten().any(has_failed) {
                 give_up = Some(Instant::now() + LEFT_ALONE_FOR);
             }

@@ -48,6 +48,15 @@ pub fn wait_until_executed(worker: Pid) -> io::Result<()> {
     }
 }
 
+/// Waits until a held worker is off its CPU: only then has the kernel counted that it gave it up.
+///
+/// # Errors
+/// As `ptrace(2)`.
+pub fn wait_until_off_cpu(worker: Pid) -> io::Result<()> {
+    // Any request waits for that (`ptrace_check_attach` in kernel/ptrace.c). This one changes nothing.
+    ask(libc::PTRACE_SETOPTIONS, worker, 0)
+}
+
 /// Lets it run, traced no more. One that was killed needs nothing.
 pub fn let_go(worker: Pid) {
     let _ = ask(libc::PTRACE_DETACH, worker, 0);

@@ -92,6 +92,11 @@ impl LaunchQueue {
         Ok(is_there)
     }
 
+    /// The parent's pipe: it becomes readable when the parent gives the job up.
+    pub fn parent(&self) -> BorrowedFd<'_> {
+        self.lines.as_fd()
+    }
+
     /// Listens for deaths in this job, where it may have processes that nobody else looks at.
     pub fn listen(&mut self, job: &Job) -> io::Result<()> {
         let program = job.argv.first().and_then(|program| Path::new(program).file_name());

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::cpu_use::CpuUse;
 use super::kills::Kills;
 use super::member::{MemberSeen, StartServer};
 use super::setup::Setup;
@@ -86,6 +87,9 @@ pub struct Launched {
     pub least_cpu_ns: u64,
     /// And what of that may be of the time before, as the kernel's clock of CPU times may have been behind.
     pub cpu_clock_behind_ns: u64,
+    /// CPU use since it was let go; only of a command that was held, on a kernel that counts it.
+    #[serde(default)]
+    pub cpu_use: Option<CpuUse>,
     /// CPU time since the worker was forked.
     pub user_ns: u64,
     pub system_ns: u64,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -19,11 +19,13 @@ use rustix::process::{
 
 use serde::de::DeserializeOwned;
 
+use super::cpu_use::{HeldCounters, Scheduled};
 use super::deaths::DeathWatch;
+use super::gate::{Gate, Meeting};
 use super::hold;
 use super::kills::{KillCounters, Kills};
 use super::launch_queue::LaunchQueue;
-use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered};
+use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered, status_number};
 use super::pipes::Pipes;
 use super::setup::Setup;
 use super::setup::kind::allowed_cpus::AllowedCpus;
@@ -154,7 +156,9 @@ fn launch(
     let mut child = spawn(&desk.setup, job, &executed, (&beginning, stamp))?;
     let pid = Pid::from_child(&child);
     let mut seen = BTreeMap::new();
-    let (status, looked) = look(&desk.setup, pid, stamp, &mut seen);
+    let gate = job.start.as_ref().and_then(|start| start.gate.as_ref());
+    let Looked { status, counters, treatment: looked, release } =
+        look(desk, pid, stamp, gate, &mut seen);
     let mut pipes = Pipes::new(&mut child, sink);
     let watched = watch(&mut pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
     let signals = desk.fatal_signals(pid);
@@ -171,7 +175,10 @@ fn launch(
         cpu: beginning.map(|beginning| beginning.cpu),
         ..Launched::default()
     };
+    let scheduled = Scheduled::of(launched.pid);
     let maxrss = reap(pid, &mut launched)?;
+    launched.cpu_use =
+        (counters.zip(scheduled)).map(|(held, end)| held.until(end, launched.voluntary_switches));
     launched.kills = Kills { signals: signals?, ..desk.kills.read()?.since(&kills) };
     // The kernel keeps the maximum across execve(2): what is not above ours may be that of our fork.
     launched.peak_memory_bytes =
@@ -181,6 +188,10 @@ fn launch(
     let (outcome, wall_ns) = watched?;
     pipes.drain()?;
     let printed = pipes.into_printed()?;
+    if release.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        return Ok(None);
+    }
+    release?;
     looked.map_err(|error| io::Error::other(format!("cannot check its treatment: {error}")))?;
     if let WorkerEnd::ParentGone = outcome {
         return Ok(None);
@@ -238,24 +249,60 @@ impl Beginning {
     }
 }
 
+/// Observations of a worker that has executed its program.
+struct Looked {
+    status: io::Result<String>,
+    /// Counters of a held worker, where the kernel counts.
+    counters: Option<HeldCounters>,
+    /// Result of the steps' look.
+    treatment: io::Result<()>,
+    /// Result of letting it go as its job says.
+    release: io::Result<()>,
+}
+
 /// Looks at a worker that has executed its program: its `/proc/PID/status`, and what the steps see. One that
 /// is held is let go.
 fn look(
-    setup: &Setup,
+    desk: &LaunchQueue,
     worker: Pid,
     stamp: &Stamp,
+    gate: Option<&Gate>,
     seen: &mut BTreeMap<String, String>,
-) -> (io::Result<String>, io::Result<()>) {
+) -> Looked {
+    let setup = &desk.setup;
     let pid = worker.as_raw_nonzero().get().cast_unsigned();
     let held = if stamp.is_held() { hold::wait_until_executed(worker) } else { Ok(()) };
+    // One that was killed meanwhile has no counters.
+    let is_off_cpu = stamp.is_held() && hold::wait_until_off_cpu(worker).is_ok();
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     let looked = held.and_then(|()| setup.steps().try_for_each(|step| step.look(pid, seen)));
-    if stamp.is_held() {
+    let counters = status.as_ref().ok().filter(|_| is_off_cpu).and_then(|status| {
+        let waits = status_number(status, "voluntary_ctxt_switches")?;
+        HeldCounters::read(pid, waits.into())
+    });
+    let release = release(worker, stamp, gate, desk.parent());
+    let treatment =
+        looked.and_then(|()| setup.steps().try_for_each(|step| step.look_on(pid, seen)));
+    Looked { status, counters, treatment, release }
+}
+
+/// Lets a worker go that is held: at a gate, when the other command is there too. If that fails, the worker
+/// is killed.
+fn release(worker: Pid, stamp: &Stamp, gate: Option<&Gate>, parent: BorrowedFd) -> io::Result<()> {
+    let is_held = stamp.is_held();
+    let meeting = match gate {
+        None => Ok(None),
+        Some(gate) if is_held => gate.wait(parent).map(Some),
+        Some(_) => Err(io::Error::other("it cannot be held until the other command is there")),
+    };
+    if meeting.is_err() {
+        let _ = kill_process_group(worker, Signal::KILL);
+    }
+    if is_held {
         stamp.execute();
         hold::let_go(worker);
     }
-    let looked = looked.and_then(|()| setup.steps().try_for_each(|step| step.look_on(pid, seen)));
-    (status, looked)
+    meeting?.map_or(Ok(()), Meeting::passed)
 }
 
 fn spawn(

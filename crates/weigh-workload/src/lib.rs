@@ -14,8 +14,10 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod catalogue;
+pub mod cpu_use;
 mod deaths;
 pub mod executable;
+pub mod gate;
 mod hold;
 pub mod inside_root;
 pub mod instance;

@@ -1,4 +1,4 @@
-//! The CPU on which the processes of a pair's two samples begin.
+//! The CPU on which the processes of a pair's two samples begin, and the gate where they meet.
 //!
 //! Left alone, a process begins where the kernel last woke it up, and that depends on what was done to it
 //! before. A process that was moved into a control group waits for that, and wakes up on an idle CPU; the
@@ -9,6 +9,8 @@ use std::io;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
+use super::gate::Gate;
+
 /// Where a worker begins. Both samples of a pair draw the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartCpu {
@@ -18,6 +20,9 @@ pub struct StartCpu {
     pub among: Vec<usize>,
     /// Where the worker, with all that it starts, may run from then on.
     pub then: Range,
+    /// Where it waits for the other command of its pair, if both run at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
 }
 
 /// How far a worker may go from the CPU on which it began.
@@ -74,7 +79,8 @@ mod tests {
     #[test]
     fn both_arms_draw_one_cpu_of_those_that_both_may_use() {
         let drawn = |chance, among: &[usize], allowed: &[usize]| {
-            StartCpu { chance, among: among.to_vec(), then: Range::ThatCpu }.choose(allowed)
+            let among = among.to_vec();
+            StartCpu { chance, among, then: Range::ThatCpu, gate: None }.choose(allowed)
         };
         assert_eq!(
             [4, 5, 6].map(|chance| drawn(chance, &[], &[1, 3])),
@@ -91,7 +97,8 @@ mod tests {
     #[test]
     fn a_worker_stays_on_cpus_as_fast_as_the_one_it_began_on() {
         let range = |then, cpu, kinds: &[Vec<usize>]| {
-            StartCpu { chance: 0, among: Vec::new(), then }.range(cpu, &[1, 2, 3, 4], kinds)
+            let start = StartCpu { chance: 0, among: Vec::new(), then, gate: None };
+            start.range(cpu, &[1, 2, 3, 4], kinds)
         };
         let kinds = [vec![0, 1, 2], vec![3, 4, 5]];
         assert_eq!(range(Range::ThatKind, 2, &kinds), [1, 2]);
