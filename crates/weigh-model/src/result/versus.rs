@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::result::warning::Warning;
+pub use crate::result::work_name::WORK;
 use crate::result::work_name::WorkName;
 use paired::Verdict;
 use paired::estimate::median;
-
-/// Name of the work of a command that is an arm, in rows and failures.
-pub const WORK: &str = "command";
 
 /// Returns the name of a row or a failure without its arm; for commands against each other, the
 /// command.

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::finding::Finding;
 use crate::format::{clock, plural, quoted, seconds};
-use crate::result::work_name::WorkName;
+use crate::result::work_name::{WORK, WorkName};
 
 /// Description of a boot that failed, also for the console.
 pub const BOOT_FAILED: &str = "failed: its kernel panicked or hung, or the power was cut. The machine then \
@@ -76,7 +76,8 @@ pub enum Warning {
     )]
     SequentialPairs { workloads: Vec<WorkName> },
     #[error(
-        "`{workload}` under `{arm}` changed to sequential pairs: {reason}. Only the sequential pairs count."
+        "{} changed to sequential pairs: {reason}. Only the sequential pairs count.",
+        in_arm(.workload, .arm)
     )]
     LeftInterleaving { workload: WorkName, arm: String, reason: String },
     #[error("A pair was dropped because the connection was lost: {reason}.")]
@@ -224,6 +225,14 @@ pub fn as_sentences<S: Serializer>(warnings: &[Warning], to: S) -> Result<S::Ok,
     to.collect_seq(warnings.iter().map(Warning::to_string))
 }
 
+/// A row: a workload under a treatment, or a command.
+fn in_arm(workload: &WorkName, arm: &str) -> String {
+    match workload.name == WORK {
+        true => quoted(arm),
+        false => format!("{} under {}", quoted(workload), quoted(arm)),
+    }
+}
+
 fn each<T>(items: &[T], shown: impl Fn(&T) -> String, between: &str) -> String {
     items.iter().map(shown).collect::<Vec<_>>().join(between)
 }
@@ -248,6 +257,19 @@ mod tests {
 
     /// Sentences, each with its warning as the store has it.
     const STORED: &str = include_str!("warnings.json");
+
+    #[test]
+    fn a_command_is_its_own_arm() {
+        let left = |workload: &str, arm: &str| Warning::LeftInterleaving {
+            workload: workload.into(),
+            arm: arm.to_owned(),
+            reason: "it waits".to_owned(),
+        };
+        let said =
+            [left("stat", "audit"), left(WORK, "new --x")].map(|warning| warning.to_string());
+        assert!(said[0].starts_with("`stat` under `audit` changed to sequential pairs: it waits"));
+        assert!(said[1].starts_with("`new --x` changed to sequential pairs: it waits"));
+    }
 
     #[test]
     fn each_kind_comes_back_from_the_store_and_has_its_sentence() {

@@ -11,6 +11,8 @@ use crate::label;
 use crate::label::{AXES, Term};
 use crate::workload::mix;
 
+/// Name of the work of a command that is an arm, in rows and failures.
+pub const WORK: &str = "command";
 /// The axis of how many copies of a workload run at the same time.
 pub const COPIES: &str = AXES[0];
 /// The workloads' own limit.
