@@ -6,7 +6,7 @@ use super::late;
 use super::pairs::Measurements;
 use paired::design::Design;
 use paired::judge::Judgement;
-use weigh_model::record::Stored;
+use weigh_model::record::{Header, Stored};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::workload::metric::Metric;
 
@@ -46,6 +46,7 @@ pub fn guard(
 
 /// How the pairs of a row were taken, where there was a choice.
 pub fn scheme_of(stored: &Stored, row: &Measurements) -> Option<Scheme> {
-    let has_choice = stored.header.metrics.contains(&Metric::OverallRate);
+    let Header { metrics, pilot_chooses_scheme, .. } = &stored.header;
+    let has_choice = *pilot_chooses_scheme || metrics.contains(&Metric::OverallRate);
     has_choice.then_some(row.schedule.main())
 }

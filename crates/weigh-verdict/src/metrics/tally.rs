@@ -55,8 +55,10 @@ impl<'a> Tally<'a> {
         let has_unit =
             totals.into_iter().flatten().any(|totals| totals.unit.as_ref().is_some_and(is_other));
         let is_run = |point: &Point| point.operations == 1.0;
+        // A run that shared a CPU is as long as its CPU time.
+        let is_alone = self.scheme != Some(Scheme::Interleaved);
         let runs = || self.pairs.iter().map(|pair| pair[arm].elapsed_s * 1e9).collect();
-        (!has_unit && self.of_row.points.iter().all(is_run)).then(runs)
+        (!has_unit && is_alone && self.of_row.points.iter().all(is_run)).then(runs)
     }
 }
 
