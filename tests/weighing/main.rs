@@ -31,6 +31,7 @@ mod planted;
 mod profile;
 mod reports;
 mod sampling;
+mod shared_cpu;
 mod stored;
 mod treatments;
 mod versus;

@@ -1,8 +1,10 @@
-//! Times of the runs of commands, from all of their samples: also of those whose pair was not completed.
+//! Times of the runs of commands, from all of their samples: also of those whose pair was not completed. Runs
+//! of interleaved pairs shared a CPU, so only their CPU time counts.
 
 use super::command_comparison::CommandComparison;
 use weigh_model::ids::ArmId;
 use weigh_model::record::Stored;
+use weigh_model::result::scheme::Scheme;
 use weigh_model::result::versus::CommandTimes;
 use weigh_model::samples::{KnownCpu, Point, RowSamples, Totals};
 use weigh_model::workload::metric::MetricValue;
@@ -65,7 +67,10 @@ struct Run {
 
 fn runs(row: &RowSamples, arm: ArmId) -> impl Iterator<Item = Run> {
     let points = row.points.iter().enumerate();
-    points.filter(move |(_, point)| point.is_treated != arm.is_baseline()).map(|(index, point)| {
+    let is_its = move |point: &Point| {
+        point.is_treated != arm.is_baseline() && point.scheme == Scheme::Sequential
+    };
+    points.filter(move |(_, point)| is_its(point)).map(|(index, point)| {
         let Point { started_s, elapsed_s, exit_code, .. } = *point;
         let further = row.further.get(index).into_iter().flatten();
         let memory = |(_, found): &(_, MetricValue)| found.value as u64;
@@ -132,6 +137,12 @@ mod tests {
         assert_eq!(found, [("a", &[1.0, 1.0, 3.0, 3.0][..]), ("b", &[2.0, 4.0])]);
         assert_eq!((times[0].user_s, times[1].system_s), (Some(0.5), Some(0.25)));
         assert_eq!((&*times[1].exit_codes, times[1].peak_memory_bytes.len()), (&[3, 3][..], 0));
+        // Of the second pair, which shared a CPU, no time is that of a run.
+        let mut shared = stored.clone();
+        for row in shared.samples.values_mut() {
+            row.points[2..].iter_mut().for_each(|point| point.scheme = Scheme::Interleaved);
+        }
+        assert_eq!(command_times(&shared, None)[1].times_s, [2.0]);
         let (workload, arm, reason) = (WORK.into(), "b".into(), "it hung".into());
         stored.failures.push(Failure { workload, arm, reason });
         assert_eq!(command_times(&stored, None).len(), 1);

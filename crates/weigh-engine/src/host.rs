@@ -11,6 +11,7 @@ mod hooks;
 mod interpreters;
 pub mod passes;
 mod profiler;
+mod shared_cpu;
 mod start;
 pub mod sweeps;
 pub mod turns;
@@ -79,12 +80,25 @@ pub struct Host<'a> {
     /// Load points launched for each arm of the rows of peaks.
     pub peaks: BTreeMap<RowId, [WorkId; 2]>,
     /// Why the pairs of a row cannot be interleaved.
-    not_interleaved: BTreeMap<RowId, String>,
+    not_interleaved: BTreeMap<RowId, NotInterleaved>,
     /// Calls that the filter of an arm denies to a work, as evidence.
     denied: BTreeMap<(WorkId, ArmId), Evidence>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
     launches: u32,
+}
+
+/// Why the pairs of a row cannot be interleaved.
+struct NotInterleaved {
+    reason: String,
+    /// True if the row's first pair was to find that out, and the report needs no warning.
+    is_expected: bool,
+}
+
+impl NotInterleaved {
+    fn found(reason: impl Into<String>) -> NotInterleaved {
+        NotInterleaved { reason: reason.into(), is_expected: false }
+    }
 }
 
 /// Measured work, its place, and the store of its results.
@@ -343,10 +357,15 @@ impl Platform for Host<'_> {
     }
 
     fn why_not_interleaved(&self, unit: &RowKey) -> Option<String> {
-        self.not_interleaved.get(&(unit.work, unit.treated_arm)).cloned()
+        let found = self.not_interleaved.get(&(unit.work, unit.treated_arm))?;
+        Some(found.reason.clone())
     }
 
     fn left_interleaving(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
+        let found = self.not_interleaved.get(&(unit.work, unit.treated_arm));
+        if found.is_some_and(|found| found.is_expected) {
+            return Ok(());
+        }
         self.warn(&Warning::LeftInterleaving {
             workload: self.site.works[unit.work].name(),
             arm: self.arms.label(unit.treated_arm).to_owned(),
@@ -417,7 +436,10 @@ impl Host<'_> {
         let cpu = launched.cpu;
         let found = BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance };
         let (readings, sample) = self.keep(slot, found, sample)?;
-        self.look_for_long_operations(slot, &sample);
+        match self.site.works[slot.unit.work].contest() {
+            Some(_) => self.look_for_waiting(slot, &launched, &sample),
+            None => self.look_for_long_operations(slot, &sample),
+        }
         if slot.role != SampleRole::Aged {
             self.lengths[slot.unit.work].learn(&sample, started.elapsed());
         }

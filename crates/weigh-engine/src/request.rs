@@ -403,8 +403,10 @@ impl Plan {
     pub fn further_metrics(&self) -> Vec<Metric> {
         match self {
             Plan::Compare(comparison) => {
-                // Of interleaved pairs, the rate over all time backs the verdict.
-                let all_time = self.may_interleave().then_some(Metric::OverallRate);
+                // Of interleaved pairs, the rate over all time backs the verdict. A run of a command has no
+                // slices of its own that a median could leave out.
+                let has_slices = self.may_interleave() && self.contest().is_none();
+                let all_time = has_slices.then_some(Metric::OverallRate);
                 all_time.into_iter().chain(comparison.further_metrics.iter().cloned()).collect()
             }
             Plan::Run(_) => Vec::new(),

@@ -1,5 +1,6 @@
 //! Times of commands, as people who time commands want them: mean, spread, median, CPU time and extremes.
 
+use super::schemes;
 use super::table::{Table, columns};
 use weigh_model::format;
 use weigh_model::result::summary::{State, Summary};
@@ -74,7 +75,8 @@ pub fn legend(s: &Summary) -> String {
     });
     let is_known = !s.warnings.iter().any(|w| matches!(w, Warning::RequestUnread { .. }));
     let without = || if is_known { ", without a shell" } else { "" }.to_owned();
-    format!("Whole commands{}; {LEGEND}", started.unwrap_or_else(without))
+    let alone = if schemes::shares_cpu(s) { "; runs: those of sequential pairs" } else { "" };
+    format!("Whole commands{}; {LEGEND}{alone}", started.unwrap_or_else(without))
 }
 
 /// Returns the time of a command that was compared with no other, in a sentence.
@@ -104,6 +106,7 @@ pub fn sentence(s: &Summary) -> Option<String> {
 mod tests {
     use super::*;
     use weigh_model::example;
+    use weigh_model::result::scheme::Scheme;
 
     #[test]
     fn all_times_have_the_unit_of_the_fastest() {
@@ -121,6 +124,9 @@ mod tests {
         assert!(
             legend(&example::versus()).contains("including the start of `/bin/sh -c` (620 µs)")
         );
+        let mut shared = example::versus();
+        shared.results[0].scheme = Some(Scheme::Interleaved);
+        assert!(legend(&shared).ends_with("CPU time; runs: those of sequential pairs"));
     }
 
     #[test]

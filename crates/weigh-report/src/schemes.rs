@@ -7,6 +7,12 @@ use weigh_model::result::summary::{Row, Summary};
 /// So many workloads are named.
 const MOST_NAMED: usize = 6;
 
+/// How interleaved pairs of commands are taken, and what lets them stand for the time of a command.
+const SHARED: &str =
+    "both commands of a pair shared one CPU (interleaved pairs), so their CPU time is compared";
+const CPU_BOUND: &str =
+    "They are CPU-bound: when they ran alone, they waited for less than 5 % of their time.";
+
 /// States which rows were interleaved, and which were not.
 pub fn sentence(s: &Summary) -> Option<String> {
     let of = |scheme| rows_of(s, scheme).collect::<Vec<&Row>>();
@@ -14,6 +20,12 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let has_several = s.results.iter().any(|row| row.treatment != s.results[0].treatment);
     Some(match (&interleaved[..], &sequential[..]) {
         ([], []) if !is_switched_off(s) => return None,
+        ([_, ..], []) if s.versus.is_some() => format!("Method: {SHARED}. {CPU_BOUND}"),
+        ([_, ..], [_, ..]) if s.versus.is_some() => format!(
+            "Method: for {}, {SHARED}. {CPU_BOUND} Sequential pairs for {}.",
+            named(&interleaved, false),
+            named(&sequential, false)
+        ),
         ([_, ..], []) => {
             "Method: baseline and treated process alternated on one CPU (interleaved pairs).".into()
         }
@@ -24,6 +36,11 @@ pub fn sentence(s: &Summary) -> Option<String> {
             named(&sequential, has_several)
         ),
     })
+}
+
+/// Returns true if commands shared a CPU: their rows are about CPU time.
+pub fn shares_cpu(s: &Summary) -> bool {
+    s.versus.is_some() && rows_of(s, Scheme::Interleaved).next().is_some()
 }
 
 /// Returns true if the command line excluded interleaved pairs: its rows had no choice, and have no scheme.
@@ -101,5 +118,23 @@ mod tests {
                  {workload} under `seccomp`."
             )
         );
+    }
+
+    #[test]
+    fn commands_that_shared_a_cpu_are_said_to_be_cpu_bound() {
+        let mut s = example::versus();
+        assert!(!shares_cpu(&s));
+        for row in &mut s.results {
+            // As tables and sentences show them.
+            row.workload = row.treatment.as_str().into();
+            (row.treatment, row.scheme) = ("command".into(), Some(Scheme::Interleaved));
+        }
+        assert!(shares_cpu(&s));
+        let all = format!("Method: {SHARED}. {CPU_BOUND}");
+        assert_eq!(sentence(&s).unwrap(), all);
+        s.results[1].scheme = Some(Scheme::Sequential);
+        let some =
+            format!("Method: for `new --x`, {SHARED}. {CPU_BOUND} Sequential pairs for `new --y`.");
+        assert_eq!(sentence(&s).unwrap(), some);
     }
 }

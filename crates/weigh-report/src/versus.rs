@@ -5,11 +5,13 @@ use std::borrow::Cow;
 
 use super::command_times;
 use super::needed;
+use super::schemes;
 use super::table::{Table, columns};
 use paired::Verdict;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::format::quoted;
+use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::versus::{Ranked, Versus, WORK};
 use weigh_model::result::work_name::WorkName;
@@ -18,6 +20,8 @@ use weigh_model::result::work_name::WorkName;
 const MOST_SENTENCES: usize = 4;
 /// From this change on, a factor is easier to read than a percentage.
 const LARGE_PCT: f64 = 10.0;
+/// Measure by which commands that share a CPU are compared.
+const CPU_TIME: &str = "CPU time";
 
 /// The experiment with its rows as tables show them: where commands are compared, each by the name of the
 /// command.
@@ -80,7 +84,8 @@ pub(super) fn sentences(s: &Summary, versus: &Versus) -> Vec<String> {
             format!("{} {}{open}", quoted(&ranked.command), times(ranked.times))
         };
         let places: Vec<String> = versus.ranking.iter().map(place).collect();
-        sentences.push(format!("Times as long as the first: {}.", places.join(", ")));
+        let by = if schemes::shares_cpu(s) { ", by CPU time in interleaved rows" } else { "" };
+        sentences.push(format!("Times as long as the first{by}: {}.", places.join(", ")));
     }
     sentences
 }
@@ -110,6 +115,7 @@ fn found(row: &Row, s: &Summary) -> String {
     // One that reports a rate of its own has no time of a run.
     let ranking = s.versus.as_ref().map_or(&[][..], |versus| &versus.ranking);
     let time = match ranking.iter().any(|one| one.run_ms.is_none()) {
+        _ if row.scheme == Some(Scheme::Interleaved) => CPU_TIME,
         true => "time per operation",
         false => "time",
     };
@@ -157,7 +163,8 @@ fn different(timed: &Row, time: &str, has_factor: bool) -> String {
     let (pct, interval) = super::findings::amount(timed);
     let is_large = timed.effect_pct.abs() >= LARGE_PCT;
     let factor = timed.cost.factor.filter(|_| has_factor && is_large);
-    let factor = factor.map_or(String::new(), |f| format!(", {} times as long", times(f)));
+    let as_long = if time == CPU_TIME { "as much" } else { "as long" };
+    let factor = factor.map_or(String::new(), |f| format!(", {} times {as_long}", times(f)));
     format!("{pct} % {more} {time} {interval}{factor}")
 }
 
@@ -202,8 +209,9 @@ pub fn legend(s: &Summary) -> Option<String> {
     let versus = s.versus.as_ref()?;
     let whole = command_times::commands(s).is_empty()
         && versus.ranking.iter().any(|ranked| ranked.run_ms.is_some());
+    let by = if schemes::shares_cpu(s) { ", by CPU time in interleaved rows" } else { "" };
     let time = match (whole, versus.shell.as_ref().zip(versus.shell_start_ms)) {
-        (false, _) => return Some("times: how many times as long as the first".into()),
+        (false, _) => return Some(format!("times: how many times as long as the first{by}")),
         (true, None) => "time: whole command, without a shell".to_owned(),
         (true, Some((shell, ms))) => {
             let start = format::time_ns(ms * 1e6);
@@ -255,6 +263,21 @@ mod tests {
         assert!(said(&equal)[0].starts_with(wanted), "{:?}", said(&equal));
         equal.versus.as_mut().unwrap().ranking[0].run_ms = None;
         assert!(said(&equal)[0].contains(": its time per operation differs by"));
+    }
+
+    #[test]
+    fn a_row_of_commands_that_shared_a_cpu_is_about_cpu_time() {
+        let mut s = example::versus();
+        s.results[1].scheme = Some(Scheme::Interleaved);
+        let said = |s: &Summary| sentences(s, s.versus.as_ref().unwrap());
+        assert!(said(&s)[0].contains("3.01 % less time"), "{:?}", said(&s));
+        assert!(said(&s)[1].contains("it takes 100 % more CPU time [99.2, 101]"), "{:?}", said(&s));
+        let all = "Times as long as the first, by CPU time in interleaved rows: `new --x` 0.970";
+        assert!(said(&s)[2].starts_with(all), "{:?}", said(&s));
+        assert!(legend(&s).unwrap().ends_with("by CPU time in interleaved rows"));
+        s.results.remove(0);
+        s.versus.as_mut().unwrap().ranking.remove(0);
+        assert!(said(&s)[0].ends_with("more CPU time [99.2, 101], 2.000 times as much."));
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub struct CommandArm {
 }
 
 impl Treatment for CommandArm {
+    /// Its process is only started with other words.
+    fn can_interleave(&self) -> bool {
+        true
+    }
+
     fn setup(&self, is_treated: bool) -> Setup {
         match is_treated {
             true => Setup::default().with(CommandLineSeen),

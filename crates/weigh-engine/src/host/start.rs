@@ -4,10 +4,11 @@ use super::Host;
 use crate::order::{chance_of_pair, cpu_chance};
 use crate::platform::{SampleError, SampleSlot};
 use weigh_model::ids::{ArmId, SetId};
+use weigh_model::result::scheme::Scheme;
 use weigh_model::role::SampleRole;
 use weigh_station::arms::ArmsError;
 use weigh_treatment::PairDraw;
-use weigh_workload::start_cpu::StartCpu;
+use weigh_workload::start_cpu::{Range, StartCpu};
 
 impl Host<'_> {
     /// New launchers for both arms of a pair, one right after the other; `slot` is the pair's first.
@@ -29,7 +30,12 @@ impl Host<'_> {
     pub(super) fn start(&self, slot: &SampleSlot) -> Option<StartCpu> {
         let treated = slot.unit.treated_arm;
         let other = if slot.arm.is_baseline() { treated } else { ArmId::BASELINE };
-        let range = self.site.works[slot.unit.work].range();
+        let work = &self.site.works[slot.unit.work];
+        let range = match slot.scheme {
+            // Interleaved commands share that CPU. In sequence they may go where they like.
+            Scheme::Interleaved if work.contest().is_some() => Range::ThatCpu,
+            Scheme::Interleaved | Scheme::Sequential => work.range(),
+        };
         let chance = cpu_chance(self.site.seed, slot);
         (!treated.is_baseline()).then(|| self.arms.start(slot.arm, other, chance, range))
     }

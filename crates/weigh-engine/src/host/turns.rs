@@ -9,7 +9,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use super::{BesidesSample, Host};
+use super::{BesidesSample, Host, NotInterleaved};
 use crate::platform::{PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop};
 use crate::row::RowKey;
 use crate::work::Work;
@@ -49,7 +49,7 @@ const RECORDS: &str = "the treatment makes records, which the kernel processes i
                        process";
 
 /// A sample of the pair that failed, by its position.
-type Failed = (usize, SampleError);
+pub(super) type Failed = (usize, SampleError);
 
 impl Host<'_> {
     /// Returns true if the pairs of a row can be interleaved.
@@ -97,9 +97,15 @@ impl Host<'_> {
     /// [`PairError`]
     pub(super) fn interleaved_pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         let slots = slot.slots();
-        let file = self.arms.context.place.scratch.join("turns");
-        let measured = self.measure_interleaved(&slots, &file);
-        let _ = fs::remove_file(&file);
+        let measured = match self.site.works[slot.unit.work].contest() {
+            Some(_) => self.pair_of_commands(&slots),
+            None => {
+                let file = self.arms.context.place.scratch.join("turns");
+                let measured = self.measure_interleaved(&slots, &file);
+                let _ = fs::remove_file(&file);
+                measured
+            }
+        };
         let readings =
             measured.map_err(|(position, error)| self.settle(error).of_pair(position))?;
         let [first, second] = readings;
@@ -126,7 +132,7 @@ impl Host<'_> {
         let prepared = [prepare(slots[0])?, prepare(slots[1])?];
         let started_s = self.elapsed().as_secs_f64();
         let jobs = [&prepared[0].0, &prepared[1].0];
-        let mut launched = self.launch_both(slots, jobs)?;
+        let launched = self.launch_both(slots, jobs)?;
         let mut samples = self.read_both(slots, &launched)?;
         let log_ratio = log_ratio(slots, &samples).map_err(|reason| {
             (
@@ -137,12 +143,24 @@ impl Host<'_> {
             )
         })?;
         add_readings(slots, &mut samples, log_ratio);
+        let padding_bytes = [prepared[0].1, prepared[1].1];
+        self.keep_both(slots, started_s, padding_bytes, (launched, samples))
+    }
+
+    /// Proves both launches of a pair, and keeps their samples.
+    pub(super) fn keep_both(
+        &mut self,
+        slots: &[SampleSlot; 2],
+        started_s: f64,
+        padding_bytes: [usize; 2],
+        (mut launched, samples): ([Option<Launched>; 2], [Sample; 2]),
+    ) -> Result<[Readings; 2], Failed> {
         let mut readings = [Readings::default(), Readings::default()];
         let store = self.site.store;
         let mut samples = samples.into_iter().enumerate();
         let mut keep = |(position, sample): (usize, Sample)| {
             let launched = launched[position].take().expect("it was read");
-            let padding_bytes = prepared[position].1;
+            let padding_bytes = padding_bytes[position];
             let kept =
                 self.prove_and_keep(&slots[position], started_s, padding_bytes, (launched, sample));
             readings[position] = kept.map_err(|error| (position, error))?;
@@ -155,7 +173,7 @@ impl Host<'_> {
         Ok(readings)
     }
 
-    fn launch_both(
+    pub(super) fn launch_both(
         &mut self,
         slots: &[SampleSlot; 2],
         jobs: [&Job; 2],
@@ -224,7 +242,7 @@ impl Host<'_> {
     pub(super) fn look_for_records(&mut self, slot: &SampleSlot, evidence: &Evidence) -> bool {
         let makes_records = !self.arms.left_no_async_work(slot.arm, evidence);
         if makes_records {
-            self.note_not_interleavable(slot, RECORDS);
+            self.note_not_interleavable(slot, NotInterleaved::found(RECORDS));
         }
         makes_records
     }
@@ -232,13 +250,14 @@ impl Host<'_> {
     /// One that takes many slices has nothing of short ones.
     pub(super) fn look_for_long_operations(&mut self, slot: &SampleSlot, sample: &Sample) {
         if sample.cpu_ns_per_op().is_some_and(|cpu_ns| cpu_ns > LONGEST_OPERATION_NS) {
-            self.note_not_interleavable(slot, "one operation takes more than 10 ms of CPU time");
+            let reason = "one operation takes more than 10 ms of CPU time";
+            self.note_not_interleavable(slot, NotInterleaved::found(reason));
         }
     }
 
-    fn note_not_interleavable(&mut self, slot: &SampleSlot, reason: &str) {
+    pub(super) fn note_not_interleavable(&mut self, slot: &SampleSlot, found: NotInterleaved) {
         let row = (slot.unit.work, slot.unit.treated_arm);
-        self.not_interleaved.entry(row).or_insert_with(|| reason.to_owned());
+        self.not_interleaved.entry(row).or_insert(found);
     }
 
     fn interleaved_ms(&self, slot: &SampleSlot) -> u64 {
@@ -279,8 +298,8 @@ fn reason(obstacle: &Named) -> &'static str {
 
 impl Work {
     /// Returns true if a process of the work can alternate with another process, while its own
-    /// other processes stand still. Work alongside an activity cannot: the activity must run for
-    /// the time of a sample of one arm.
+    /// other processes stand still, or share a CPU with it. Work alongside an activity cannot: the
+    /// activity must run for the time of a sample of one arm.
     pub fn can_interleave(&self) -> bool {
         match self {
             Work::Builtin { workload, copies: 1, server: None, beside: None, .. } => {
@@ -289,6 +308,8 @@ impl Work {
                 let name = workload.name.strip_suffix("@same-cpu").unwrap_or(&workload.name);
                 !name.contains('@') && workload.group != "feel" && !workload.leaves_work
             }
+            // Its first pair shows whether it waits.
+            Work::CommandComparison { .. } => true,
             _ => false,
         }
     }

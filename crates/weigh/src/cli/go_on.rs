@@ -101,8 +101,8 @@ mod tests {
                 "versus",
                 format!("{OF_REPORT} {OF_COMPARISON} export-csv export-json export-markdown"),
                 format!(
-                    "{of_pairs} {around} command_names expect_exit ignore_failure no_shell parameter_list \
-                     parameter_scan parameter_step_size runs same_output shell show_output"
+                    "{of_pairs} {around} command_names expect_exit ignore_failure interleave no_shell \
+                     parameter_list parameter_scan parameter_step_size runs same_output shell show_output"
                 ),
             ),
             (

@@ -30,6 +30,20 @@ pub struct Interleaving {
 }
 
 impl Interleaving {
+    /// For whole commands. Those that wait have no interleaved pairs, and only sequential pairs show that.
+    ///
+    /// # Errors
+    /// A sentence, where sequential pairs are excluded.
+    pub fn of_commands(&self) -> Result<request::Interleave, String> {
+        if self.interleave == Interleave::On {
+            return Err("--interleave=on: commands need sequential pairs, which show whether they wait. Leave \
+                        the option out: CPU-bound commands are interleaved"
+                .into());
+        }
+        Ok(self.requested())
+    }
+
+    /// As a request has it.
     pub fn requested(&self) -> request::Interleave {
         match self.interleave {
             Interleave::Auto => request::Interleave::PilotChooses,

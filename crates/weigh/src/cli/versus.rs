@@ -11,6 +11,7 @@ use super::files::Files;
 use super::formats::{HyperfineFiles, csv_of};
 use super::go_on::{ContinueOption, settled_by_continue};
 use super::hooks::{AROUND, HookArgs};
+use super::interleaving::Interleaving;
 use super::measuring::defaults_to;
 use super::pairing::Pairing;
 use super::parameters::{ParameterOptions, Variant, besides, filled};
@@ -64,6 +65,10 @@ const FAIL_ABOVE_HELP: &str = "Exit with 1 if a command is over PERCENT slower. 
                                second. Status 1: a command is shown to be slower by more, with 95 % \
                                confidence over all commands together. Status 0: every command has a verdict \
                                and is shown not to be slower by more. Otherwise status 3";
+const INTERLEAVE_HELP: &str = "\
+Run both commands of a pair at the same time on one CPU, and compare their CPU time. `auto` does so for \
+CPU-bound commands of one process that take 5 ms or more, without --prepare. `off` runs one after the other, \
+and compares their time (docs/versus.md)";
 
 const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
        weigh versus [OPTIONS] '<COMMAND>'
@@ -85,6 +90,7 @@ const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
 #[command(mut_arg("csv", |csv| csv_of(csv, "pair")))]
 #[command(mut_arg("pairs", |pairs| pairs.hide_short_help(true)))]
 #[command(mut_arg("metrics", |metrics| metrics.hide_short_help(true)))]
+#[command(mut_arg("interleave", |arg| arg.help(INTERLEAVE_HELP).hide_possible_values(true)))]
 #[command(mut_arg("setup", |setup| setup.short('s')))]
 #[command(mut_arg("cleanup", |cleanup| cleanup.short('c')))]
 #[command(mut_arg("warmup", |warmup| warmup.short('w')))]
@@ -136,6 +142,8 @@ pub struct VersusArgs {
     #[command(flatten)]
     pairing: Pairing,
     #[command(flatten)]
+    interleaving: Interleaving,
+    #[command(flatten)]
     later: ContinueOption,
     /// Shell line before every run, such as 'make clean'. Give it once for all commands, or once for
     /// each, in their order. It is not timed. If it fails, there is no result. weigh kills processes that it
@@ -178,6 +186,7 @@ impl VersusArgs {
         let mut comparison = Comparison {
             compared: Compared::CommandComparison(contest),
             around: self.around(&variants)?,
+            interleave: self.interleaving.of_commands()?,
             ..pairing.comparison()
         };
         let runs = self.runs.map(|runs| runs as usize);
