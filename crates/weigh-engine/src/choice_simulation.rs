@@ -59,6 +59,10 @@ impl Platform for TwoSchemes {
         self.now
     }
 
+    fn time_left(&self) -> Duration {
+        Duration::MAX
+    }
+
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         unreachable!("{slot:?} is in no pair");
     }

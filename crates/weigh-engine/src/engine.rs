@@ -365,6 +365,10 @@ mod tests {
             self.0.elapsed()
         }
 
+        fn time_left(&self) -> Duration {
+            self.0.time_left()
+        }
+
         fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
             let rate = self.0.sample(slot)?.rate;
             let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
@@ -390,6 +394,10 @@ mod tests {
     impl Platform for Restless {
         fn elapsed(&self) -> Duration {
             self.fake.elapsed()
+        }
+
+        fn time_left(&self) -> Duration {
+            self.fake.time_left()
         }
 
         fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {

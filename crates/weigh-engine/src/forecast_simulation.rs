@@ -85,6 +85,10 @@ impl Platform for Timed {
         self.now
     }
 
+    fn time_left(&self) -> Duration {
+        Duration::MAX
+    }
+
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         let effect = if slot.arm.is_baseline() { 0.0 } else { self.effect };
         let log = self.noise * self.machine.sample() + effect;

@@ -164,10 +164,9 @@ pub const AFTER_BUDGET: Duration = Duration::from_secs(2);
 pub trait Platform {
     /// Time since the experiment began.
     fn elapsed(&self) -> Duration;
-    /// How long a sample that begins now may last: until [`AFTER_BUDGET`].
-    fn time_left(&self) -> Duration {
-        Duration::MAX
-    }
+    /// How long a sample that begins now may last: until [`AFTER_BUDGET`], or [`Duration::MAX`] where no
+    /// budget limits it.
+    fn time_left(&self) -> Duration;
     /// Measures a workload once, proves that its arm's treatment was in force, and keeps the sample.
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError>;
     /// Measures a workload in both arms of a pair. Gives the readings of the baseline and of the treated arm.

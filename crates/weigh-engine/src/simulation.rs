@@ -76,6 +76,10 @@ impl Platform for Simulation {
         self.now
     }
 
+    fn time_left(&self) -> Duration {
+        Duration::MAX
+    }
+
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         if slot.position == 0 {
             let size = self.length.sqrt().recip();
@@ -208,6 +212,10 @@ struct Several {
 impl Platform for Several {
     fn elapsed(&self) -> Duration {
         self.now
+    }
+
+    fn time_left(&self) -> Duration {
+        Duration::MAX
     }
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {

@@ -37,6 +37,10 @@ impl Platform for Fake {
         self.now
     }
 
+    fn time_left(&self) -> Duration {
+        Duration::MAX
+    }
+
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
         self.now += Duration::from_millis(100);
         Ok(Readings::of_rate(100.0 + (slot.pair.0 * 7919 % 13) as f64))

@@ -30,17 +30,38 @@ pub(super) fn neutral<'t>(treatments: impl Iterator<Item = &'t Named>) -> Setup 
     setup.without::<Canary>()
 }
 
-/// The line that runs before each launch.
-const PREPARE: &str = "--prepare";
+/// A line of the user's, by when it runs.
+#[derive(Clone, Copy, PartialEq)]
+enum Hook {
+    Setup,
+    Prepare,
+    Cleanup,
+}
+
+impl Hook {
+    fn option(self) -> &'static str {
+        match self {
+            Hook::Setup => "--setup",
+            Hook::Prepare => "--prepare",
+            Hook::Cleanup => "--cleanup",
+        }
+    }
+
+    /// Returns true if the budget limits it. What `--cleanup` removes must not stay because the budget is
+    /// spent.
+    fn is_in_budget(self) -> bool {
+        self != Hook::Cleanup
+    }
+}
 
 impl Host<'_> {
     /// Runs `--setup`.
     ///
     /// # Errors
-    /// Where it fails.
+    /// Where it fails; [`Stop::OutOfTime`] where it outlasts the budget.
     pub fn run_setup(&mut self) -> Result<(), Stop> {
         let line = self.site.around.and_then(|around| around.setup.clone());
-        self.run_line("--setup", line).map_err(into_stop)
+        self.run_line(Hook::Setup, line).map_err(into_stop)
     }
 
     /// Runs `--cleanup`, also after an interrupt. A failure is reported and kept as a warning: whatever it
@@ -65,7 +86,7 @@ impl Host<'_> {
             self.arms.context.running.stop().map_err(|problem| failed(Stop::Failed(problem)))?;
             self.start_neutral(&AtomicBool::new(false)).map_err(failed)?;
         }
-        match self.run_line("--cleanup", Some(line.clone())) {
+        match self.run_line(Hook::Cleanup, Some(line.clone())) {
             Err(SampleError::Workload(problem)) => Err(problem),
             other => other.map_err(|error| failed(into_stop(error))),
         }
@@ -78,7 +99,7 @@ impl Host<'_> {
 
     pub(super) fn prepare(&mut self, arm: ArmId) -> Result<(), SampleError> {
         let line = self.site.around.and_then(|around| around.prepare_of(arm)).cloned();
-        self.run_line(PREPARE, line)
+        self.run_line(Hook::Prepare, line)
     }
 
     /// Launches a command as often as it is to be warmed up in an arm; nothing of it is kept.
@@ -95,7 +116,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    fn run_line(&mut self, option: &str, line: Option<String>) -> Result<(), SampleError> {
+    fn run_line(&mut self, hook: Hook, line: Option<String>) -> Result<(), SampleError> {
         let Some(line) = line else { return Ok(()) };
         let Some(directory) = self.site.works.first().and_then(Work::directory) else {
             return Ok(());
@@ -112,18 +133,20 @@ impl Host<'_> {
             start: None,
             if_missing: None,
         };
-        // `--setup` runs before anything is measured, and `--cleanup` has to reach its end.
-        let job = if option == PREPARE { self.limited(&job)? } else { job };
+        let job = if hook.is_in_budget() { self.limited(&job)? } else { job };
         let Some(launcher) = &mut self.neutral else { return Ok(()) };
         let never = AtomicBool::new(false);
         let interrupted = if is_interrupted { &never } else { &**self.arms.context.interrupted };
         let launched = launcher.run(&job, interrupted)?;
         self.arms.context.running.forget();
-        if option == PREPARE {
+        if hook.is_in_budget() {
             self.check_ended(&launched)?;
         }
         match failure_of(&launched, &ExpectedExit::default()) {
-            Some(problem) => Err(SampleError::Workload(format!("`{option}` ({line}): {problem}"))),
+            Some(problem) => {
+                let option = hook.option();
+                Err(SampleError::Workload(format!("`{option}` ({line}): {problem}")))
+            }
             None => Ok(()),
         }
     }
