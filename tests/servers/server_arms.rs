@@ -1,7 +1,8 @@
 //! Arms that differ in their servers, who of server and client is treated, and what a crash takes.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::support::roots::{bring, tiny};
@@ -121,6 +122,24 @@ fn a_configuration_and_another_build_are_in_force() {
     let arm = format!("server:nginx.binary={}", build.display());
     let json = compared(&home, &[&arm], "app:web.page@nginx").to_string();
     assert!(json.contains(&format!("The program of nginx is {}", build.display())), "{json}");
+    assert_nothing_is_left(&home);
+}
+
+/// By itself it would have 30 s to start.
+#[test]
+fn a_server_that_starts_for_longer_than_the_budget_is_given_up() {
+    if !has("redis") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo slow && exit\nexec sleep 600\n";
+    let slow = home.file("slow", script);
+    fs::set_permissions(&slow, Permissions::from_mode(0o755)).unwrap();
+    let arm = format!("server:redis.binary={}", slow.display());
+    let outcome = home.run(&["compare", &arm, "-w", "app:kv.get-set", "--budget", "3s"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&["--budget 3 s is too short: no sample finished. Use --budget "]);
     assert_nothing_is_left(&home);
 }
 

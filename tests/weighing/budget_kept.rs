@@ -40,6 +40,19 @@ fn a_launch_that_is_longer_than_the_budget_is_killed() {
     assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
 }
 
+/// It belongs to the budget, as what it leaves to do belongs to it.
+#[test]
+fn a_set_up_that_is_longer_than_the_budget_is_killed() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = home.run(&["versus", "--budget", "1s", "--setup", "sleep 600", "true", ":"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    outcome.assert_says(&[
+        "--budget 1 s is too short: the line of --setup did not finish. Use --budget ",
+    ]);
+    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
 #[test]
 fn a_row_without_a_result_is_named_with_a_budget_that_would_do() {
     let _turn = Turn::share();

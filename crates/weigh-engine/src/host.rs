@@ -157,6 +157,7 @@ impl<'a> Host<'a> {
             idle_since: BTreeMap::new(),
             launches: 0,
         };
+        host.limit_starts();
         host.start_neutral(host.arms.context.interrupted)?;
         host.start_peers()?;
         Ok(host)
@@ -277,6 +278,13 @@ impl<'a> Host<'a> {
     /// From now on the budget is no limit: what follows was asked for beside it, and is announced.
     pub fn lift_limit(&mut self) {
         self.site.end = None;
+        self.limit_starts();
+    }
+
+    /// Servers start within the time of a sample.
+    fn limit_starts(&mut self) {
+        let until = self.site.end.map(|_| Instant::now() + self.time_left());
+        self.arms.limit_starts(until);
     }
 
     /// How long a launch took on average, with all that belongs to it.
@@ -298,13 +306,19 @@ impl<'a> Host<'a> {
     }
 
     /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have
-    /// failed because of an interrupt that is on its way, and a workload is not blamed for that.
+    /// failed because of an interrupt that is on its way, and a workload is not blamed for that. Nor is it
+    /// where the budget is spent: then a server was not given the time to start.
     fn settle(&self, error: SampleError) -> SampleError {
         const ON_ITS_WAY: Duration = Duration::from_millis(300);
         let interrupted = || self.arms.context.interrupted.load(Ordering::Relaxed);
         match wait_until(Instant::now() + ON_ITS_WAY, interrupted) {
             true => SampleError::Stop(Stop::Interrupted),
-            false => error,
+            false => match error {
+                SampleError::Workload(_) if self.time_left().is_zero() => {
+                    SampleError::Stop(Stop::OutOfTime)
+                }
+                error => error,
+            },
         }
     }
 

@@ -161,12 +161,16 @@ impl Session<'_> {
             true => self.tell_differences(host, progress_sink),
             false => Ok(()),
         });
-        let result = stored
-            .and_then(|()| host.run_setup())
+        let set_up = stored.and_then(|()| host.run_setup());
+        let unfinished = match set_up {
+            Err(Stop::OutOfTime) => "the line of --setup did not finish",
+            _ => "no sample finished",
+        };
+        let result = set_up
             .and_then(|()| host.measure_shell())
             .and_then(|()| self.measure_set(host, set, progress_sink));
         match result {
-            Err(Stop::OutOfTime) => self.end_in_time(host, progress_sink),
+            Err(Stop::OutOfTime) => self.end_in_time(host, unfinished, progress_sink),
             other => other,
         }
     }

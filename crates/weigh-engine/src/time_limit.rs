@@ -142,10 +142,11 @@ impl Session<'_> {
     /// Ends an experiment whose plan wants more than there was time for.
     ///
     /// # Errors
-    /// Where it has no result, with a budget that would do.
+    /// Where it has no result: what is `unfinished`, with a budget that would do.
     pub(super) fn end_in_time(
         &self,
         host: &Host,
+        unfinished: &str,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let stored = self.store.load(self.id).map_err(Stop::from)?;
@@ -160,7 +161,7 @@ impl Session<'_> {
             return self.warn(progress_sink, &Warning::BudgetTooSmall { rows, enough });
         }
         Err(Stop::Failed(format!(
-            "--budget {} is too short: no sample finished. Use --budget {enough} or more, or measure less",
+            "--budget {} is too short: {unfinished}. Use --budget {enough} or more, or measure less",
             format::clock(budget)
         )))
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::client::{ExemptClient, WhoIsTreated};
 use super::cpu_shares::CpuShares;
@@ -56,6 +56,8 @@ pub struct Arm {
     place: LaunchPlace,
     setup: Setup,
     exempt: Exempt,
+    /// Servers that are not ready by then are given up.
+    starts_until: Option<Instant>,
     raised: Option<Raised>,
 }
 
@@ -104,7 +106,13 @@ impl Arm {
         exempt: Exempt,
     ) -> Arm {
         let place = named.launch_place(exempt.place.clone());
-        Arm { named, servers, needs: Vec::new(), place, setup, exempt, raised: None }
+        let needs = Vec::new();
+        Arm { named, servers, needs, place, setup, exempt, starts_until: None, raised: None }
+    }
+
+    /// Gives up servers that are not ready by this moment; `None` leaves them their own time.
+    pub fn limit_starts(&mut self, until: Option<Instant>) {
+        self.starts_until = until;
     }
 
     /// Who of its servers and of who asks them has its treatment.
@@ -334,7 +342,9 @@ impl Arm {
             members: Vec::new(),
             asked: Vec::new(),
         };
-        let started = members.iter().try_for_each(|member| raised.start(member, interrupted));
+        let left = || Some(self.starts_until?.saturating_duration_since(Instant::now()));
+        let started =
+            members.iter().try_for_each(|member| raised.start(&member.within(left()), interrupted));
         let started = started.and_then(|()| raised.freeze(interrupted));
         self.raised = Some(raised);
         started

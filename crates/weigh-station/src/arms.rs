@@ -163,6 +163,11 @@ impl<'a> Arms<'a> {
         self.arms[arm].need(labels);
     }
 
+    /// From now on servers that are not ready by this moment are given up; `None` leaves them their own time.
+    pub fn limit_starts(&mut self, until: Option<Instant>) {
+        self.arms.iter_mut().for_each(|arm| arm.limit_starts(until));
+    }
+
     /// The processes that workloads of an arm ask.
     pub fn asked(&self, arm: ArmId) -> &[u32] {
         self.arms[arm].asked()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trust::start::Inherited;
@@ -25,8 +26,7 @@ pub struct StartServer {
     /// Where what it prints is kept.
     pub log: PathBuf,
     pub ready: Readiness,
-    /// It is given up where it is not ready by then, and killed where it has not ended so long after it was
-    /// asked to.
+    /// It is given up if it is not ready by then.
     pub timeout_ms: u64,
     /// True if its data are worthless: it is killed at once, without being asked to end.
     pub is_disposable: bool,
@@ -44,6 +44,13 @@ impl StartServer {
     /// Which variables it gets besides its own.
     pub fn inherited(&self) -> Inherited {
         if self.is_users_own { Inherited::Callers } else { Inherited::Fixed }
+    }
+
+    /// The same server, given up after `limit` if that is sooner.
+    pub fn within(&self, limit: Option<Duration>) -> StartServer {
+        let limit_ms = limit.and_then(|limit| u64::try_from(limit.as_millis()).ok());
+        let timeout_ms = limit_ms.map_or(self.timeout_ms, |limit| limit.min(self.timeout_ms));
+        StartServer { timeout_ms, ..self.clone() }
     }
 
     /// Returns true if another process has the port that it should listen at.
