@@ -65,3 +65,21 @@ fn a_row_without_a_result_is_named_with_a_budget_that_would_do() {
     outcome.assert_says(&["No result for `sleep 600`: the budget ended first. Use --budget "]);
     assert_eq!(home.processes(), Vec::<i32>::new());
 }
+
+/// The third run of the command outlasts the budget, so nothing comes after it.
+#[test]
+fn what_the_budget_left_no_time_for_is_said() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let runs = home.path("runs");
+    let script = format!("echo >>{0}; [ $(wc -l <{0}) -gt 2 ] && sleep 600; true", runs.display());
+    let options = ["--sets", "2", "--profiler", "true", "--budget", "3s", "--inconclusive-ok"];
+    let command = ["--", "sh", "-c", &script];
+    let outcome = home.run(&[&["compare", "none"][..], &options, &command].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    let json = home.json();
+    let warnings = json["warnings"].to_string();
+    for what in ["set 2 of 2 began", "the profiler ran"] {
+        assert!(warnings.contains(&format!("The budget ended before {what}.")), "{warnings}");
+    }
+}

@@ -140,7 +140,7 @@ impl Session<'_> {
             result?;
             restored.map_err(Stop::Failed)?;
             if is_over {
-                break;
+                return self.warn_of_skipped(set, progress_sink);
             }
         }
         Ok(())
@@ -551,7 +551,11 @@ impl Session<'_> {
     ) -> Result<(), Stop> {
         let points = self.load_points(works, ArmId::BASELINE);
         let mut ramp = RampPlanner::new(points, plan, self.request.common.budget);
-        drive(&mut ramp, host, progress_sink)?;
+        let driven = drive(&mut ramp, host, progress_sink);
+        if driven == Err(Stop::OutOfTime) {
+            ramp.cut_off().iter().try_for_each(|warning| self.warn(progress_sink, warning))?;
+        }
+        driven?;
         let best = ramp.best().map(|best| best.unit);
         self.profile(host, best.as_slice(), progress_sink)
     }

@@ -15,9 +15,9 @@ use super::work::{LoadRole, Work};
 use paired::judge::MIN_PAIRS;
 use paired::looks;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, WorkId};
+use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::Stored;
-use weigh_model::result::warning::Warning;
+use weigh_model::result::warning::{Milestone, Warning};
 use weigh_treatment::boot::are_boots;
 use weigh_verdict::pairs::gather;
 
@@ -157,13 +157,37 @@ impl Session<'_> {
         let budget = self.request.common.budget.as_secs_f64();
         let enough = self.launches_wanted() as f64 * host.mean_launch().as_secs_f64();
         let enough = format::budget(enough.max(2.0 * budget));
-        if measured > 0 {
-            return self.warn(progress_sink, &Warning::BudgetTooSmall { rows, enough });
+        match self.request.plan {
+            // It chooses its points while it runs, and has warned of what it did not reach.
+            Plan::Ramp(_) if measured > 0 => return Ok(()),
+            _ if measured > 0 => {
+                return self.warn(progress_sink, &Warning::BudgetTooSmall { rows, enough });
+            }
+            _ => {}
         }
         Err(Stop::Failed(format!(
             "--budget {} is too short: {unfinished}. Use --budget {enough} or more, or measure less",
             format::clock(budget)
         )))
+    }
+
+    /// Warns of what was asked for beside the samples of this set and is not done, as the budget is spent.
+    pub(super) fn warn_of_skipped(
+        &self,
+        set: SetId,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        let plan = &self.request.plan;
+        let (next, of) = (set.0 + 2, self.earlier.sets.end);
+        let has_trace = matches!(plan, Plan::Net(sweeps) if sweeps.trace.is_some());
+        let skipped = [
+            (next <= of).then_some(Milestone::Set { set: next, of }),
+            plan.profiler().map(|_| Milestone::Profiler),
+            has_trace.then_some(Milestone::Trace),
+        ];
+        skipped.into_iter().flatten().try_for_each(|milestone| {
+            self.warn(progress_sink, &Warning::BudgetEndedBefore { milestone })
+        })
     }
 
     /// The rows that neither have a result nor failed, and how many rows have one.
@@ -172,7 +196,7 @@ impl Session<'_> {
         let is_compared = arms.len() > 1;
         let treated = if is_compared { 1..arms.len() } else { 0..1 };
         let named = self.works.iter().enumerate();
-        let named = named.filter(|(_, work)| work.role() == LoadRole::Named);
+        let named = named.filter(|(_, work)| work.role() != LoadRole::Candidate);
         let rows: Vec<(WorkId, ArmId)> = named
             .flat_map(|(work, _)| treated.clone().map(move |arm| (WorkId(work), ArmId(arm))))
             .collect();

@@ -51,6 +51,20 @@ impl RampPlanner {
         Some(Warning::BudgetEndedBefore { milestone })
     }
 
+    /// Warnings about the goals of a ramp whose time ended during a sample.
+    pub fn cut_off(&self) -> Vec<Warning> {
+        let (RampStep::Explore(point) | RampStep::Fresh(point)) = self.step else {
+            return Vec::new();
+        };
+        if self.ramp.best().is_none() {
+            return Vec::new();
+        }
+        let is_new = self.costs[point].is_none();
+        let peak = Warning::BudgetEndedBefore { milestone: Milestone::Peak };
+        let peak = (is_new && !self.ramp.has_peak()).then_some(peak);
+        self.lacks_time(point).into_iter().chain(peak).collect()
+    }
+
     /// Results with fewer users than at a point that failed stand; without any, there is no result.
     /// Samples of the point itself do not stand: it is stored as failed.
     fn failed(&mut self, point: usize, slot: &SampleSlot, reason: String, events: &mut Vec<Event>) {
@@ -220,6 +234,25 @@ mod tests {
         let Outcome { result, failed, .. } = ramped(plan(RampGoal::Peak, 1), 0.01, 1);
         assert!(matches!(result, Err(Stop::Failed(reason)) if reason.ends_with("it broke")));
         assert_eq!(failed, [1], "nothing stands, so it is stored as failed");
+    }
+
+    /// A sample takes a second, and the machine ends all when three were taken.
+    #[test]
+    fn a_ramp_that_is_cut_off_names_the_point_it_was_at_and_has_no_peak() {
+        let users = [1, 2, 4, 8, 16, 32];
+        let cut_off = |limit_s| {
+            let mut machine = Simulated::new(|slot: &SampleSlot| Ok(eight(users[slot.unit.work])));
+            machine.limit = Duration::from_secs(limit_s);
+            let (points, budget) = (points(&users, 0), Duration::from_secs(BUDGET_S));
+            let mut ramp = RampPlanner::new(points, plan(RampGoal::Peak, 1), budget);
+            let driven = drive(&mut ramp, &mut machine, &mut Watcher::default());
+            assert_eq!(driven, Err(Stop::OutOfTime));
+            ramp.cut_off()
+        };
+        let point = "8 users".into();
+        let peak = Warning::BudgetEndedBefore { milestone: Milestone::Peak };
+        assert_eq!(cut_off(3), [Warning::NotMeasured { point, budget_s: BUDGET_S as f64 }, peak]);
+        assert_eq!(cut_off(0), [], "the error says that no sample finished");
     }
 
     #[test]

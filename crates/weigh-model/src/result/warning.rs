@@ -208,7 +208,7 @@ impl Warning {
     }
 }
 
-/// Goal that a ramp did not reach.
+/// Goal or step that the budget ended before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Milestone {
@@ -218,6 +218,12 @@ pub enum Milestone {
     NarrowPeak,
     #[error("a peak was chosen")]
     Peak,
+    #[error("the profiler ran")]
+    Profiler,
+    #[error("the cells were traced")]
+    Trace,
+    #[error("set {set} of {of} began")]
+    Set { set: usize, of: usize },
 }
 
 /// Serializes warnings as their sentences, as documents have them.
@@ -283,7 +289,7 @@ mod tests {
         }
         let (declared, _) = include_str!("warning.rs").split_once("impl Warning").unwrap();
         let kinds = declared.matches("#[error(").count();
-        // Three kinds have two sentences each, and one has three.
-        assert_eq!(stored.len(), kinds + 5, "each kind is in warnings.json");
+        // Three kinds have two sentences each, and one has six.
+        assert_eq!(stored.len(), kinds + 8, "each kind is in warnings.json");
     }
 }
