@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::effects;
 use super::next_rows::{time_left, worth_measuring};
 use super::order::Coins;
-use super::platform::{Observer, PairError, PairSlot, Platform, SampleSlot, Stop};
+use super::platform::{AFTER_BUDGET, Observer, PairError, PairSlot, Platform, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::carry_over::Turn;
 use paired::design::Design;
@@ -63,10 +63,9 @@ pub fn run_set(
         // Works of which no arm has a pair any more in this round, as another begins anew.
         let mut out_of_step: Vec<WorkId> = Vec::new();
         for row in chosen {
-            let state = &mut rows[row];
             let left = end.saturating_sub(platform.elapsed());
-            let is_open = state.failure.is_none() && !out_of_step.contains(&state.unit.work);
-            if !is_open || !state.can_begin_pair(left) {
+            let is_open = rows[row].failure.is_none() && !out_of_step.contains(&rows[row].unit.work);
+            if !is_open || !rows[row].can_begin_pair(left) {
                 continue;
             }
             // Only the first pair of a row is begun whatever it takes.
@@ -75,17 +74,17 @@ pub fn run_set(
                 return (rows, Err(Stop::OutOfTime));
             }
             observer.begins(row);
-            let baseline_first = coins.baseline_first();
-            let measured =
-                measure_pair(state, (set, baseline_first), &mut after_treated, design, platform)
-                    .and_then(|()| change_together(&mut rows, row, design, platform))
-                    .and_then(|have_changed| {
-                        // The first pair of a pilot is sequential, and counts in each arm.
-                        if have_changed && rows[row].next_pair > PairId(1) {
-                            out_of_step.push(rows[row].unit.work);
-                        }
-                        plan_after_pilot(&mut rows, row, end, design, platform)
-                    });
+            let until = first_pair_ends(&rows, row, left, design, platform);
+            let coin = (set, coins.baseline_first(), until);
+            let measured = measure_pair(&mut rows[row], coin, &mut after_treated, design, platform)
+                .and_then(|()| change_together(&mut rows, row, design, platform))
+                .and_then(|have_changed| {
+                    // The first pair of a pilot is sequential, and counts in each arm.
+                    if have_changed && rows[row].next_pair > PairId(1) {
+                        out_of_step.push(rows[row].unit.work);
+                    }
+                    plan_after_pilot(&mut rows, row, end, design, platform)
+                });
             if let Err(stop) = measured {
                 effects::judge(&mut rows, design);
                 return (rows, Err(stop));
@@ -101,6 +100,26 @@ pub fn run_set(
 /// Rows that nothing was measured of yet.
 pub fn fresh_rows(units: &[RowKey], design: &Design) -> Vec<RowState> {
     units.iter().map(|unit| RowState::new(*unit, design)).collect()
+}
+
+/// When the first pair of a row is ended at the latest: it has half of the time that is left, if another row
+/// can use the other half. A pair that is longer would leave the others nothing, and its own row gets no
+/// verdict from it, which takes eight.
+fn first_pair_ends(
+    rows: &[RowState],
+    row: usize,
+    left: Duration,
+    design: &Design,
+    platform: &impl Platform,
+) -> Option<Duration> {
+    let needs = |other: &RowState| !other.is_done(design) && other.can_begin_pair(left / 2);
+    let is_alone = (0..rows.len()).all(|other| other == row || !needs(&rows[other]));
+    let is_limited = platform.time_left() < Duration::MAX;
+    if rows[row].measured() > 0 || left.is_zero() || is_alone || !is_limited {
+        return None;
+    }
+    let left = platform.time_left().min(left + AFTER_BUDGET);
+    Some(platform.elapsed() + left / 2)
 }
 
 /// Returns true if the rows are to be judged after a round. Judging takes CPU time in proportion to
@@ -151,7 +170,7 @@ fn plan_after_pilot(
 
 fn measure_pair(
     row: &mut RowState,
-    (set, baseline_first): (SetId, bool),
+    (set, baseline_first, until): (SetId, bool, Option<Duration>),
     after_treated: &mut bool,
     design: &Design,
     platform: &mut impl Platform,
@@ -162,7 +181,7 @@ fn measure_pair(
         true => (SampleRole::Aged, row.schedule.main()),
         false => row.schedule.next(pair),
     };
-    let slot = PairSlot { unit: row.unit, set, pair, baseline_first, role, scheme };
+    let slot = PairSlot { unit: row.unit, set, pair, baseline_first, role, scheme, until };
     let slots = slot.slots();
     row.next_pair = pair.next();
     let turn = Turn { baseline_first, after_treated: *after_treated };
@@ -175,6 +194,14 @@ fn measure_pair(
     let [baseline, treated] = match platform.pair(&slot) {
         Ok(readings) => readings,
         Err(PairError::Stop(stop)) => return Err(stop),
+        Err(PairError::OutOfTime { .. }) if platform.time_left().is_zero() => {
+            return Err(Stop::OutOfTime);
+        }
+        Err(PairError::OutOfTime { position }) => {
+            half_pair(position);
+            row.is_too_long = true;
+            return Ok(());
+        }
         Err(PairError::Lost { position, reason }) => {
             half_pair(position);
             return platform.warn(&Warning::PairLost { reason });
@@ -429,6 +456,35 @@ mod tests {
         }
     }
 
+    /// A machine on which the pairs of this work last for minutes; they are ended when they are to be.
+    struct Endless(Fake, WorkId);
+
+    impl Platform for Endless {
+        fn elapsed(&self) -> Duration {
+            self.0.elapsed()
+        }
+
+        fn time_left(&self) -> Duration {
+            self.0.time_left()
+        }
+
+        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+            self.0.sample(slot)
+        }
+
+        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+            if slot.unit.work == self.1 {
+                self.0.now = slot.until.unwrap_or(self.0.limit);
+                return Err(PairError::OutOfTime { position: 0 });
+            }
+            self.0.pair(slot)
+        }
+
+        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
+            self.0.failed(slot, reason)
+        }
+    }
+
     fn units(works: usize) -> Vec<RowKey> {
         (0..works).map(|work| unit(work, 1)).collect()
     }
@@ -454,6 +510,30 @@ mod tests {
         assert_eq!(fake.now, fake.limit, "a pair takes 200 ms");
         assert_eq!(rows.iter().filter(|row| row.measured() == 1).count(), 5);
         assert!(rows.iter().all(|row| row.failure.is_none()));
+    }
+
+    /// Wherever the coins put it in the first round.
+    #[test]
+    fn a_row_that_takes_minutes_leaves_the_others_half_of_the_time() {
+        let (design, budget) = (Design::default(), Duration::from_secs(60));
+        for seed in 0..10 {
+            let mut endless = Endless(Fake::new(0.5), WorkId(1));
+            endless.0.limit = budget + AFTER_BUDGET;
+            let (rows, coins) = (fresh_rows(&units(3), &design), Coins::new(seed, SetId(0), 0));
+            let end = |_: &[RowState]| budget;
+            let (rows, result) =
+                run_set(rows, &design, coins, SetId(0), &end, &mut endless, &mut Nobody);
+            assert_eq!(result, Ok(()));
+            assert_eq!((rows[1].measured(), rows[1].is_too_long), (0, true));
+            let verdicts = [0, 2].map(|row| rows[row].judgement.verdict);
+            assert_eq!(verdicts, [Verdict::Slower; 2], "seed {seed}");
+        }
+        let mut alone = Endless(Fake::new(0.5), WorkId(0));
+        alone.0.limit = budget + AFTER_BUDGET;
+        let (rows, coins) = (fresh_rows(&units(1), &design), Coins::new(1, SetId(0), 0));
+        let end = |_: &[RowState]| budget;
+        let (_, result) = run_set(rows, &design, coins, SetId(0), &end, &mut alone, &mut Nobody);
+        assert_eq!((result, alone.0.now), (Err(Stop::OutOfTime), alone.0.limit));
     }
 
     #[test]

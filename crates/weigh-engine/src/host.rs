@@ -86,6 +86,8 @@ pub struct Host<'a> {
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
     launches: u32,
+    /// When the pair that is measured is ended at the latest.
+    pair_ends: Option<Duration>,
 }
 
 /// Why the pairs of a row cannot be interleaved.
@@ -156,6 +158,7 @@ impl<'a> Host<'a> {
             denied: BTreeMap::new(),
             idle_since: BTreeMap::new(),
             launches: 0,
+            pair_ends: None,
         };
         host.limit_starts();
         host.start_neutral(host.arms.context.interrupted)?;
@@ -255,10 +258,16 @@ impl<'a> Host<'a> {
         Ok((launched, evidence, disturbance))
     }
 
-    /// With the limit of time that was asked for, and that of the budget.
+    /// How long a launch that begins now may last.
+    fn launch_left(&self) -> Duration {
+        let of_pair = |end: Duration| end.saturating_sub(self.elapsed());
+        self.time_left().min(self.pair_ends.map_or(Duration::MAX, of_pair))
+    }
+
+    /// With the limit of time that was asked for, and those of the budget and of the pair.
     fn limited(&self, job: &Job) -> Result<Job, SampleError> {
         let own_ms = self.site.timeout.map_or(job.timeout_ms, |time| time.as_millis() as u64);
-        let left = self.time_left();
+        let left = self.launch_left();
         if left.is_zero() {
             return Err(SampleError::Stop(Stop::OutOfTime));
         }
@@ -267,11 +276,19 @@ impl<'a> Host<'a> {
         Ok(Job { timeout_ms: own_ms.min(left_ms), ..job.clone() })
     }
 
-    /// Checks that a launch was not killed because the budget was spent.
+    /// Checks that a launch was not killed because its time was over.
     fn check_ended(&self, launched: &Launched) -> Result<(), SampleError> {
-        match launched.timed_out && self.time_left().is_zero() {
+        match launched.timed_out && self.launch_left().is_zero() {
             true => Err(SampleError::Stop(Stop::OutOfTime)),
             false => Ok(()),
+        }
+    }
+
+    /// Servers and samples of the pair are ended at this moment.
+    fn end_pair_at(&mut self, end: Option<Duration>) {
+        if self.pair_ends != end {
+            self.pair_ends = end;
+            self.limit_starts();
         }
     }
 
@@ -283,8 +300,8 @@ impl<'a> Host<'a> {
 
     /// Servers start within the time of a sample.
     fn limit_starts(&mut self) {
-        let until = self.site.end.map(|_| Instant::now() + self.time_left());
-        self.arms.limit_starts(until);
+        let left = self.launch_left();
+        self.arms.limit_starts((left < Duration::MAX).then(|| Instant::now() + left));
     }
 
     /// How long a launch took on average, with all that belongs to it.
@@ -307,14 +324,14 @@ impl<'a> Host<'a> {
 
     /// Who ends all processes of a service ends the worker too, perhaps before us. So what fails may have
     /// failed because of an interrupt that is on its way, and a workload is not blamed for that. Nor is it
-    /// where the budget is spent: then a server was not given the time to start.
+    /// where its time is over: then a server was not given the time to start.
     fn settle(&self, error: SampleError) -> SampleError {
         const ON_ITS_WAY: Duration = Duration::from_millis(300);
         let interrupted = || self.arms.context.interrupted.load(Ordering::Relaxed);
         match wait_until(Instant::now() + ON_ITS_WAY, interrupted) {
             true => SampleError::Stop(Stop::Interrupted),
             false => match error {
-                SampleError::Workload(_) if self.time_left().is_zero() => {
+                SampleError::Workload(_) if self.launch_left().is_zero() => {
                     SampleError::Stop(Stop::OutOfTime)
                 }
                 error => error,
@@ -363,11 +380,16 @@ impl Platform for Host<'_> {
     }
 
     fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        match self.site.works[slot.unit.work] {
+        // A pair of sweeps was announced with its length, and its cells are not begun again.
+        let is_sweep = matches!(self.site.works[slot.unit.work], Work::Net(_));
+        self.end_pair_at(slot.until.filter(|_| !is_sweep));
+        let measured = match self.site.works[slot.unit.work] {
             Work::Net(_) => self.pair_of_sweeps(slot),
             _ if slot.scheme == Scheme::Interleaved => self.interleaved_pair(slot),
             _ => one_after_the_other(slot, |slot| self.sample(slot)),
-        }
+        };
+        self.end_pair_at(None);
+        measured
     }
 
     fn why_not_interleaved(&self, unit: &RowKey) -> Option<String> {

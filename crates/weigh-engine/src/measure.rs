@@ -370,10 +370,23 @@ impl Session<'_> {
             }
         }
         drop(observer);
-        match set.0 + 1 == sets.end {
-            true => self.profile(host, &compared, progress_sink),
-            false => Ok(()),
+        self.end_set(host, set, (&rows, &compared), progress_sink)
+    }
+
+    /// Names rows whose pairs are too long for the budget, and profiles all after the last set.
+    fn end_set(
+        &self,
+        host: &mut Host,
+        set: SetId,
+        (rows, compared): (&[RowState], &[RowKey]),
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        let is_last = set.0 + 1 == self.earlier.sets.end;
+        let is_named = is_last || host.time_left().is_zero();
+        if is_named && rows.iter().any(|row| row.is_too_long) {
+            self.end_in_time(host, "no sample finished", progress_sink)?;
         }
+        if is_last { self.profile(host, compared, progress_sink) } else { Ok(()) }
     }
 
     /// The first row whose verdict is not the one that its stored samples give, with both. Several sets are

@@ -32,6 +32,8 @@ pub struct PairSlot {
     pub baseline_first: bool,
     pub role: SampleRole,
     pub scheme: Scheme,
+    /// When it is ended at the latest, since the experiment began, so that other rows have time too.
+    pub until: Option<Duration>,
 }
 
 impl SampleSlot {
@@ -52,7 +54,7 @@ impl SampleSlot {
 impl PairSlot {
     /// Its samples, one after the other.
     pub fn slots(&self) -> [SampleSlot; 2] {
-        let PairSlot { unit, set, pair, baseline_first, role, scheme } = *self;
+        let PairSlot { unit, set, pair, baseline_first, role, scheme, .. } = *self;
         let arms = unit.arms(baseline_first);
         let slot = |position: usize| {
             let arm = arms[position];
@@ -101,6 +103,10 @@ pub enum PairError {
         position: usize,
         reason: String,
     },
+    /// It was not over at [`PairSlot::until`], or when the budget was spent; nothing is to blame.
+    OutOfTime {
+        position: usize,
+    },
     Stop(Stop),
 }
 
@@ -136,6 +142,7 @@ impl SampleError {
     /// Converts the error to the error of a pair that lacks this sample.
     pub fn of_pair(self, position: usize) -> PairError {
         match self {
+            SampleError::Stop(Stop::OutOfTime) => PairError::OutOfTime { position },
             SampleError::Stop(stop) => PairError::Stop(stop),
             SampleError::Lost(reason) => PairError::Lost { position, reason },
             SampleError::Workload(reason) => PairError::Workload { position, reason },

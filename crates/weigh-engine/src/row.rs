@@ -108,6 +108,9 @@ pub struct RowState {
     /// Expected time of a pair, if it is known before the first. Such a row is begun only if there
     /// is time for all pairs that a verdict needs.
     pub(super) expected_pair: Option<Duration>,
+    /// True if the first pair was ended to leave other rows time: no verdict of such long pairs fits the
+    /// budget.
+    pub(super) is_too_long: bool,
 }
 
 impl RowState {
@@ -136,6 +139,7 @@ impl RowState {
             next_pair: PairId(0),
             is_first: false,
             expected_pair: None,
+            is_too_long: false,
         }
         .judging(Metric::judged(design.fixed_pairs, &[]), design)
     }
@@ -539,7 +543,8 @@ impl RowState {
     pub fn can_begin_pair(&self, left: Duration) -> bool {
         let is_begun_anyway = self.measured == 0 && self.expected_pair.is_none();
         let growing_old = if self.wants_old_pair() { 2 * AGE } else { Duration::ZERO };
-        is_begun_anyway || growing_old + self.pair_cost() <= left
+        let fits = is_begun_anyway || growing_old + self.pair_cost() <= left;
+        fits && !self.is_too_long
     }
 
     /// Time that one of its pairs takes on average.

@@ -104,6 +104,7 @@ impl<'a> PeakPlanner<'a> {
             pair: self.taken[point],
             baseline_first: self.coins.baseline_first(),
             scheme: Scheme::Sequential,
+            until: None,
         };
         self.taken[point] = slot.pair.next();
         self.point = point;
