@@ -201,6 +201,15 @@ KIND_OF void rare_call(void)
 		burn(US);
 }
 
+/* Each call waits for US, once EVERY calls were made: as for room in a queue that is full by then. */
+KIND_OF void queue_begin(void) {}
+
+KIND_OF void queue_call(void)
+{
+	if (calls > EVERY)
+		sleep_until(clock_ns(CLOCK_MONOTONIC) + US * 1000ull);
+}
+
 /* In each 16th call, once the process has run for DELAY. */
 static uint64_t later_began;
 

@@ -175,6 +175,11 @@ pub fn control() -> PathBuf {
     build("control", &["KIND=control"])
 }
 
+/// The wrapper whose calls wait for 100 µs each from the 2,000th on, which is no hidden cost.
+pub fn queue() -> PathBuf {
+    build("queue", &["KIND=queue", "US=100", "EVERY=2000"])
+}
+
 /// Under a name of this process's own until it is whole, as several tests may build one.
 fn build(name: &str, defines: &[&str]) -> PathBuf {
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hidden-{name}.so"));

@@ -1,6 +1,8 @@
 //! `--budget`: kept, or refused with the name of a budget that would do.
 
-use crate::support::{Home, Turn};
+use std::path::PathBuf;
+
+use crate::support::{Home, Turn, hidden};
 
 /// Refuses a command line before anything is measured or stored.
 fn refuse(command: &str, what: &str) {
@@ -27,6 +29,26 @@ fn what_cannot_fit_is_refused() {
     );
     refuse("compare none -w app --budget 5s", "a pair of samples for each of");
     refuse("compare none -w syscalls -w interp --budget 1s", "a pair of samples for each of");
+}
+
+/// A sample of the baseline has some 100,000 calls. As many in the other arm would take ten seconds and more.
+#[test]
+fn each_arm_finds_its_own_number_of_operations() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let label = |library: PathBuf| format!("preload:{}", library.display());
+    let (treated, base) = (label(hidden::queue()), label(hidden::control()));
+    let options = ["-w", "getppid", "--interleave", "off", "--no-detail", "--budget", "15s"];
+    let outcome = home.run(&[&["compare", &treated, "--base", &base][..], &options].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert_eq!(home.json()["results"][0]["verdict"], "slower");
+    let calls = |which: &str| {
+        let sql = format!("SELECT CAST({which} AS TEXT) FROM sample WHERE role = 'compared'");
+        home.query_text(&sql).parse::<f64>().unwrap()
+    };
+    let of_baseline = calls("avg(CASE arm WHEN 0 THEN sample ->> 'operations' END)");
+    let of_treated = calls("avg(CASE arm WHEN 1 THEN sample ->> 'operations' END)");
+    assert!(of_treated * 20.0 < of_baseline, "{of_treated} and {of_baseline}");
 }
 
 /// Two commands of a minute: the first is killed at the end of the budget.

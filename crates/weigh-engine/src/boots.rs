@@ -149,6 +149,7 @@ impl Session<'_> {
         coins.shuffle(&mut works, |_| TREATED);
         for work in works {
             let unit = self.unit(work, TREATED);
+            progress_sink.begins(&format!("measuring {}", self.works[work].name()));
             let slot = SampleSlot { arm, position, ..SampleSlot::alone(unit, round) };
             match host.half(&slot) {
                 Ok(_) => {}

@@ -151,6 +151,7 @@ impl Session<'_> {
         number: &str,
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<SearchFound, Stop> {
+        progress_sink.begins(&format!("measuring {number}"));
         match host.begin_passes(slot.unit.work) {
             Err(SampleError::Workload(reason)) => return Ok(SearchFound::Failed(reason)),
             begun => begun?,

@@ -53,6 +53,7 @@ impl Session<'_> {
         }
         for number in 0..passes {
             let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), PairId(number));
+            progress_sink.begins(&format!("measuring {name}, pass {} of {passes}", number + 1));
             let pass = self.take(|| host.pass(&slot, length))?.map_err(Stop::Failed)?;
             let line = line(&name, number + 1, passes, &pass);
             progress_sink.announce(&line);

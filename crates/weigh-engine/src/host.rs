@@ -28,7 +28,7 @@ use super::platform::{
     AFTER_BUDGET, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
     one_after_the_other,
 };
-use super::request::{Printout, ProgressSink, Taken};
+use super::request::{Printout, ProgressSink};
 use super::row::RowKey;
 use super::work::Work;
 use cells::NetBench;
@@ -192,7 +192,7 @@ impl<'a> Host<'a> {
         for work in (0..self.site.works.len()).map(WorkId) {
             for arm in self.arms.ids().filter(|arm| !has_failed(work, *arm)) {
                 let (name, number) = (self.site.works[work].name(), work.0 * arms + arm.0 + 1);
-                progress_sink.took(&Taken::Trial { work: name, number, of });
+                progress_sink.begins(&format!("trying {name}, launch {number} of {of}"));
                 // First, so that nothing is launched again that has failed or hung.
                 let denied = self.find_denied_calls(work, arm)?;
                 let job = self.site.works[work].startup_job(self.arms.place(arm));

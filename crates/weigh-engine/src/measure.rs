@@ -84,6 +84,7 @@ impl Session<'_> {
         let (mut treatments, mut sizes) = (Some(treatments), SizesOfGrids::default());
         let mut units = self.earlier.units_of(self.works);
         for set in sets.clone().map(SetId) {
+            progress_sink.begins("applying the treatments");
             let treatments = match treatments.take() {
                 Some(first) => first,
                 None => self.treatments_anew(station).map_err(Stop::Failed)?,
@@ -136,6 +137,7 @@ impl Session<'_> {
             // Another set moves as much.
             sizes = host.take_sizes();
             units.clone_from(&host.units);
+            progress_sink.begins("restoring the system");
             let restored = host.take_down(guard);
             result?;
             restored.map_err(Stop::Failed)?;
@@ -161,6 +163,7 @@ impl Session<'_> {
             true => self.tell_differences(host, progress_sink),
             false => Ok(()),
         });
+        progress_sink.begins("setting up");
         let set_up = stored.and_then(|()| host.run_setup());
         let unfinished = match set_up {
             Err(Stop::OutOfTime) => "the line of --setup did not finish",

@@ -84,6 +84,8 @@ pub struct Outcome {
 pub enum Event {
     /// A sentence for the person at the terminal.
     Note(String),
+    /// The next sample, by what it measures.
+    Begins(String),
     /// For the report. It is not announced too: the reader would see it twice.
     Warning(Warning),
     /// The workload of this sample has no result in its arm.
@@ -136,6 +138,7 @@ fn deliver(
     for event in events.drain(..) {
         match event {
             Event::Note(sentence) => progress_sink.announce(&sentence),
+            Event::Begins(what) => progress_sink.begins(&format!("measuring {what}")),
             Event::Warning(warning) => platform.warn(&warning)?,
             Event::Failure(slot, reason) => platform.failed(&slot, &reason)?,
             Event::Taken(taken) => progress_sink.took(&taken),

@@ -44,6 +44,9 @@ impl Session<'_> {
                     return Err(Stop::Interrupted);
                 }
                 let slot = SampleSlot { arm, ..SampleSlot::alone(*unit, NO_PAIR) };
+                let label = &self.request.common.arms[arm];
+                let name = self.works[unit.work].name();
+                progress_sink.begins(&format!("profiling {name} under `{label}`"));
                 match host.profiled(&slot, line)? {
                     Ok(profile) => found.last_mut().expect("pushed").arms.push(profile),
                     Err(problem) => {

@@ -570,6 +570,10 @@ impl Request {
 pub trait ProgressSink {
     /// A sentence before the system is changed, or about what was put back.
     fn announce(&mut self, sentence: &str);
+    /// A step begins that may take seconds: it is under way until the next one, or the rows of a set.
+    fn begins(&mut self, step: &str);
+    /// The last step has ended.
+    fn ends(&mut self);
     /// The rows of a set that is about to be measured: workload, unit and treatment.
     ///
     /// All sets of all sessions end when so much time was used for measuring.
@@ -604,8 +608,6 @@ pub enum Taken {
     LoadPoint { name: WorkName, jobs_per_min: f64, is_fresh: bool },
     /// Samples by which a peak is chosen, without the treatment and with it, as far as they were taken.
     Searched { name: WorkName, jobs_per_min: [Option<f64>; 2] },
-    /// The launch that tries a workload in an arm begins, as that number of so many.
-    Trial { work: WorkName, number: usize, of: usize },
 }
 
 /// Makes the treatments of an experiment's arms, which all have these fixtures too.

@@ -196,7 +196,24 @@ fn check_commands(request: &Request, treatments: &[Named], is_resumed: bool) -> 
     }
 }
 
+/// Runs a session, during which something is always under way for whoever watches it.
+///
+/// # Errors
+/// As [`execute`] and [`go_on`].
 pub(super) fn conduct(
+    request: &Request,
+    resumed: Option<(&Stored, &Provenance)>,
+    store: &Store,
+    progress_sink: &mut dyn ProgressSink,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Done, String> {
+    progress_sink.begins("preparing");
+    let done = conduct_watched(request, resumed, store, progress_sink, interrupted);
+    progress_sink.ends();
+    done
+}
+
+fn conduct_watched(
     request: &Request,
     resumed: Option<(&Stored, &Provenance)>,
     store: &Store,

@@ -55,6 +55,7 @@ impl Session<'_> {
             format::clock(grid.predicted_sweep().as_secs_f64())
         ));
         let (mut done, sizes) = self.earlier_cells()?;
+        progress_sink.begins("sizing the transfers");
         host.size_cells(grid, &sizes, true)?;
         let mut longest = Duration::ZERO;
         let mut coins = Coins::new(self.request.common.seed, SetId(0), self.earlier.sessions);
@@ -108,6 +109,7 @@ impl Session<'_> {
             let unit = self.unit(work, ArmId::BASELINE);
             let slot = SampleSlot::alone(unit, PairId(number));
             let path = directory.join(trace_name(&cells[work]));
+            progress_sink.begins(&format!("tracing cell {} of {}", at + 1, works.len()));
             match self.take(|| host.traced_cell(&slot, &path))? {
                 Ok(more) => missed += more,
                 // What is scored is there already.
@@ -142,6 +144,7 @@ impl Session<'_> {
         let mut told = BTreeSet::new();
         for unit in units.iter().filter(|unit| told.insert(unit.work)) {
             let slot = SampleSlot { set, ..SampleSlot::alone(*unit, PairId(0)) };
+            progress_sink.begins("sizing the transfers");
             let Some(PairForecast { cells, lasts }) = host.forecast_pair(&slot)? else { continue };
             progress_sink.announce(&format!(
                 "A pair of {} has {} in each arm and takes about {:.0} s, or longer if the treatment slows \

@@ -43,12 +43,16 @@ impl Display {
     pub fn on_stderr() -> Display {
         Display::new(io::stderr(), stderr_size)
     }
+}
 
-    /// Shows how far something is, if it is time for that: in a line.
-    pub fn progress(&mut self, line: &str) {
-        if self.is_due() {
+impl<W: Write> Display<W> {
+    /// Shows how far something is, if it is time for that: in a line. Returns true if it was.
+    pub fn progress(&mut self, line: &str) -> bool {
+        let is_due = self.is_due();
+        if is_due {
             self.show(line);
         }
+        is_due
     }
 
     /// Shows that something was reached, which a log tells in any case.
@@ -63,9 +67,7 @@ impl Display {
             None => self.log(line),
         }
     }
-}
 
-impl<W: Write> Display<W> {
     pub(super) fn new(out: W, size: fn() -> Option<Size>) -> Display<W> {
         Display { out, size, drawn: 0, last: None }
     }
@@ -115,6 +117,12 @@ impl<W: Write> Display<W> {
             self.write(&text);
             self.drawn = 0;
         }
+    }
+
+    /// Makes so much time pass since the last line.
+    #[cfg(test)]
+    pub(super) fn let_pass(&mut self, time: Duration) {
+        self.last = self.last.map(|last| last - time);
     }
 
     /// To the first line on the screen.

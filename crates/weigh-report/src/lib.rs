@@ -18,6 +18,7 @@
 use weigh_model::result::report::Report;
 use weigh_model::result::summary::{Row, Summary};
 
+pub mod activity;
 pub mod anonymise;
 mod bar;
 mod bounds;
@@ -61,6 +62,7 @@ pub(crate) mod paint;
 mod peak_text;
 pub mod profile;
 mod profiled;
+mod pulse;
 mod readings;
 mod results;
 pub mod rules;

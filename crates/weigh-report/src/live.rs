@@ -4,18 +4,15 @@
 //! writes a line when a row has its verdict, and now and then one of progress.
 
 use std::io::{Stderr, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::countdown::Countdown;
 use super::display::Display;
 use super::live_frame as frame;
 use super::live_view::{LiveRow, RowProgress, Stage, View};
+use super::pulse::{self, BEAT, lock};
 use weigh_model::format;
-
-/// The clock goes on for so long without news; then the view is shown as it is now.
-const WITHOUT_NEWS: Duration = Duration::from_secs(1);
 
 /// The live view; dropping it takes it off the screen.
 pub struct Live<W: Write = Stderr> {
@@ -42,20 +39,10 @@ impl<W: Write> Drop for Live<W> {
 }
 
 impl Live {
-    /// A view on stderr. A thread shows it once a second, so that a long sample does not look like a halt;
-    /// the thread ends with the view.
+    /// A view on stderr, which a thread shows again once a second.
     pub fn new(rows: Vec<LiveRow>, margin_pct: f64, budget: Duration, colour: bool) -> Live {
         let live = Live::on(Display::on_stderr(), rows, margin_pct, budget, colour);
-        let shown = Arc::downgrade(&live.shown);
-        let go_on = move || {
-            loop {
-                thread::sleep(WITHOUT_NEWS);
-                let Some(shown) = shown.upgrade() else { return };
-                lock(&shown).go_on();
-            }
-        };
-        // If there can be no thread, the view is shown with each pair alone.
-        drop(thread::Builder::new().spawn(go_on));
+        pulse::start(&live.shown, Shown::go_on);
         live
     }
 }
@@ -99,11 +86,6 @@ impl<W: Write> Live<W> {
     }
 }
 
-/// A thread that panicked while it wrote has left the view as it was.
-fn lock<W: Write>(shown: &Mutex<Shown<W>>) -> MutexGuard<'_, Shown<W>> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<W: Write> Shown<W> {
     fn update(&mut self, row: usize, progress: RowProgress) {
         let Some(row) = self.view.rows.get_mut(row) else {
@@ -135,7 +117,7 @@ impl<W: Write> Shown<W> {
     /// Shows the time that has passed since the last news.
     fn go_on(&mut self) {
         let since = self.clock.elapsed();
-        if self.is_over || since < WITHOUT_NEWS {
+        if self.is_over || since < BEAT {
             return;
         }
         self.clock += since;

@@ -46,7 +46,7 @@ impl StartServer {
         if self.is_users_own { Inherited::Callers } else { Inherited::Fixed }
     }
 
-    /// The same server, given up after `limit` if that is sooner.
+    /// A copy that is given up after `limit`, if that is sooner.
     pub fn within(&self, limit: Option<Duration>) -> StartServer {
         let limit_ms = limit.and_then(|limit| u64::try_from(limit.as_millis()).ok());
         let timeout_ms = limit_ms.map_or(self.timeout_ms, |limit| limit.min(self.timeout_ms));

@@ -70,6 +70,7 @@ impl Host<'_> {
     /// # Errors
     /// Where the warning cannot be kept.
     pub fn clean_up(&mut self, progress_sink: &mut dyn ProgressSink) -> Result<(), Stop> {
+        progress_sink.begins("cleaning up");
         let Err(problem) = self.run_cleanup() else { return Ok(()) };
         progress_sink.announce(&problem);
         self.warn(&Warning::CleanupFailed { problem })

@@ -117,7 +117,7 @@ impl<'a> PeakPlanner<'a> {
 }
 
 impl Planner for PeakPlanner<'_> {
-    fn next(&mut self, now: Duration, _: &mut Vec<Event>) -> Option<SampleSlot> {
+    fn next(&mut self, now: Duration, events: &mut Vec<Event>) -> Option<SampleSlot> {
         while self.due.is_empty() && !self.has_failed {
             let (point, arms) = self.search.next()?;
             match self.affordable(point, arms, now) {
@@ -126,7 +126,10 @@ impl Planner for PeakPlanner<'_> {
                 arms => self.begin_pair(point, arms),
             }
         }
-        self.due.pop_front()
+        let slot = self.due.pop_front()?;
+        let (name, arm) = (&self.points[self.point].name, self.arms[slot.arm.side()]);
+        events.push(Event::Begins(format!("{name} under `{arm}`")));
+        Some(slot)
     }
 
     fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {

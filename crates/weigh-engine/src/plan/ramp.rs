@@ -114,7 +114,9 @@ impl Planner for RampPlanner {
                 _ => (SampleRole::Compared, self.taken[point]),
             };
             self.step = step;
-            let unit = self.points[point].unit;
+            let MixPoint { unit, name, .. } = &self.points[point];
+            events.push(Event::Begins(name.to_string()));
+            let unit = *unit;
             return Some(SampleSlot { role, ..SampleSlot::alone(unit, PairId(number)) });
         }
     }

@@ -60,7 +60,7 @@ impl Planner for RunPlanner {
     fn next(&mut self, now: Duration, events: &mut Vec<Event>) -> Option<SampleSlot> {
         events.extend(self.opening.take().map(Event::Note));
         let (pass, at) = self.due.pop_front()?;
-        let RunWork { unit, length_ms, .. } = self.works[at];
+        let RunWork { unit, length_ms, ref name } = self.works[at];
         let timed = Duration::from_millis(length_ms);
         let fits = |budget: Duration| self.costs.fits(unit.work, timed, budget.saturating_sub(now));
         if pass > 0 && !self.budget.is_none_or(fits) {
@@ -69,6 +69,7 @@ impl Planner for RunPlanner {
             return None;
         }
         self.at = at;
+        events.push(Event::Begins(format!("{name}, pass {} of {}", pass + 1, self.passes[at])));
         Some(SampleSlot::alone(unit, PairId(pass)))
     }
 
@@ -129,6 +130,8 @@ mod tests {
         let (taken, warnings, watcher) = run(&[3, 1, 2], None, None);
         assert_eq!(taken, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0)]);
         assert_eq!((warnings.len(), watcher.notes.len(), watcher.taken.len()), (0, 0, 6));
+        assert_eq!(watcher.steps[..2], ["measuring 0, pass 1 of 3", "measuring 1, pass 1 of 1"]);
+        assert_eq!(watcher.steps.len(), 6, "each sample is under way while it lasts");
         let (taken, _, watcher) = run(&[20], None, None);
         assert_eq!(taken.len(), 20);
         let said =

@@ -67,6 +67,7 @@ impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for Simulated<F
 #[derive(Default)]
 pub struct Watcher {
     pub notes: Vec<String>,
+    pub steps: Vec<String>,
     pub taken: Vec<Taken>,
 }
 
@@ -74,6 +75,12 @@ impl ProgressSink for Watcher {
     fn announce(&mut self, sentence: &str) {
         self.notes.push(sentence.to_owned());
     }
+
+    fn begins(&mut self, step: &str) {
+        self.steps.push(step.to_owned());
+    }
+
+    fn ends(&mut self) {}
 
     fn set_begins(
         &mut self,

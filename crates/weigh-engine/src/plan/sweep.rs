@@ -29,8 +29,10 @@ impl SweepPlanner {
 }
 
 impl Planner for SweepPlanner {
-    fn next(&mut self, _: Duration, _: &mut Vec<Event>) -> Option<SampleSlot> {
-        self.due.pop_front()
+    fn next(&mut self, _: Duration, events: &mut Vec<Event>) -> Option<SampleSlot> {
+        let slot = self.due.pop_front()?;
+        events.push(Event::Begins(format!("a cell of sweep {}", slot.pair.0 + 1)));
+        Some(slot)
     }
 
     fn took(&mut self, slot: &SampleSlot, outcome: Outcome, events: &mut Vec<Event>) {

@@ -15,7 +15,8 @@ use weigh_engine::run_progress::Progress;
 use weigh_model::format;
 use weigh_model::ids::SetId;
 use weigh_model::result::work_name::WorkName;
-use weigh_report::display::{Display, stderr_size};
+use weigh_report::activity::Activity;
+use weigh_report::display::stderr_size;
 use weigh_report::live::Live;
 use weigh_report::live_view::{LiveRow, RowProgress, Stage};
 use weigh_report::text::wrap;
@@ -26,14 +27,14 @@ pub struct Terminal {
     color: ColorChoice,
     margin_pct: f64,
     sets: usize,
-    /// How far a run is, which has no rows with verdicts.
-    display: Display,
+    /// Line of the step that is under way, but for the pairs of a set, which have a view of their own.
+    activity: Activity,
 }
 
 impl Terminal {
     /// Creates the display of pairs, in this number of sets.
     pub fn of_pairs(color: ColorChoice, margin_pct: f64, sets: usize) -> Terminal {
-        Terminal { color, margin_pct, sets, display: Display::on_stderr() }
+        Terminal { color, margin_pct, sets, activity: Activity::on_stderr() }
     }
 
     /// Creates the display of a run of one arm.
@@ -43,8 +44,7 @@ impl Terminal {
 
     /// A sentence, which stays, above what is redrawn.
     fn note(&mut self, text: &str) {
-        self.display.clear();
-        output::note(text);
+        self.activity.above(|| output::note(text));
     }
 }
 
@@ -61,7 +61,7 @@ impl ProgressSink for Terminal {
         deadline: Duration,
         rows: &[(String, String, String)],
     ) -> Box<dyn Observer + '_> {
-        self.display.clear();
+        self.activity.ends();
         if self.sets > 1 {
             self.note(&format!("Set {} of {}", set.0 + 1, self.sets));
         }
@@ -73,6 +73,14 @@ impl ProgressSink for Terminal {
         let colour = output::wants_colour(self.color, &io::stderr());
         let live = Live::new(rows, self.margin_pct, deadline, colour);
         Box::new(Watching { live, end: None })
+    }
+
+    fn begins(&mut self, step: &str) {
+        self.activity.begins(step);
+    }
+
+    fn ends(&mut self) {
+        self.activity.ends();
     }
 
     fn shows(&mut self, printed: &Printout) {
@@ -91,39 +99,34 @@ impl ProgressSink for Terminal {
         match taken {
             Taken::Sample { work, pass, passes, .. } if pass == passes => {
                 let noun = if *passes == 1 { "pass" } else { "passes" };
-                self.display.milestone(&format!("{work}: {passes} {noun}"));
+                self.activity.milestone(&format!("{work}: {passes} {noun}"));
             }
             Taken::Sample { work, pass, passes, progress } => {
                 let (samples, left) = (progress.samples, left(progress));
                 let of_samples = format::plural(progress.of_samples, "sample");
-                let line = format!(
-                    "{samples} of {of_samples}, about {left} left · {work} {pass}/{passes}"
-                );
-                self.display.progress(&line);
+                let all = format!("{samples} of {of_samples}, about {left} left");
+                self.activity.progress(all, &format!("{work} {pass}/{passes}"));
             }
-            Taken::Trial { work, number, of } => {
-                self.display.progress(&format!("trying {work}: {number} of {of}"));
+            Taken::Cell { sweep, progress } if progress.samples == progress.of_samples => {
+                let cells = format::plural(progress.samples, "cell");
+                self.activity.milestone(&format!("sweep {sweep}: {cells}"));
             }
             Taken::Cell { sweep, progress } => {
-                let (samples, of_samples) = (progress.samples, progress.of_samples);
-                if samples == of_samples {
-                    let line = format!("sweep {sweep}: {}", format::plural(samples, "cell"));
-                    return self.display.milestone(&line);
-                }
-                let (left, cells) = (left(progress), format::plural(of_samples, "cell"));
-                let line = format!("sweep {sweep}: {samples} of {cells}, about {left} left");
-                self.display.progress(&line);
+                let (samples, left) = (progress.samples, left(progress));
+                let cells = format::plural(progress.of_samples, "cell");
+                let all = format!("{samples} of {cells}, about {left} left");
+                self.activity.progress(all, &format!("sweep {sweep}"));
             }
             Taken::LoadPoint { name, jobs_per_min, is_fresh } => {
                 let after = if *is_fresh { ", in a round" } else { "" };
                 let line = format!("{}{}{after}", users(name), jobs(*jobs_per_min));
-                self.display.milestone(&line);
+                self.activity.milestone(&line);
             }
             Taken::Searched { name, jobs_per_min } => {
                 let arms = jobs_per_min.iter().zip(["without", "with"]);
                 let said = arms.filter_map(|(rate, arm)| Some(format!("{} {arm}", jobs((*rate)?))));
                 let said: Vec<String> = said.collect();
-                self.display.milestone(&format!("{}{}", users(name), said.join(", ")));
+                self.activity.milestone(&format!("{}{}", users(name), said.join(", ")));
             }
         }
     }

@@ -80,8 +80,9 @@ impl RulesArgs {
         let store = context.open_store()?;
         let interrupted = listen_for_signals()?;
         let mut display = Display::on_stderr();
-        let mut progress =
-            |what: &str, share: f64| display.progress(&format!("{what}: {:.0} %", 100.0 * share));
+        let mut progress = |what: &str, share: f64| {
+            display.progress(&format!("{what}: {:.0} %", 100.0 * share));
+        };
         let done = measure_rules(&request, &interrupted, &mut output::note, &mut progress)?;
         drop(display);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
