@@ -277,6 +277,10 @@ mod tests {
     }
 
     impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for OneCannot<F> {
+        fn time_left(&self) -> Duration {
+            Duration::MAX
+        }
+
         fn elapsed(&self) -> Duration {
             self.machine.elapsed()
         }

@@ -64,7 +64,8 @@ pub fn run_set(
         let mut out_of_step: Vec<WorkId> = Vec::new();
         for row in chosen {
             let left = end.saturating_sub(platform.elapsed());
-            let is_open = rows[row].failure.is_none() && !out_of_step.contains(&rows[row].unit.work);
+            let is_open =
+                rows[row].failure.is_none() && !out_of_step.contains(&rows[row].unit.work);
             if !is_open || !rows[row].can_begin_pair(left) {
                 continue;
             }

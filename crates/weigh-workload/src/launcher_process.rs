@@ -479,7 +479,7 @@ mod tests {
         let setup = Setup::default().with(AllowedCpus { cpus: vec![here, elsewhere] });
         let kinds = Ok(vec![vec![here], vec![elsewhere]]);
         let range = |then, kinds| {
-            let start = Some(StartCpu { chance: 0, among: vec![here], then });
+            let start = Some(StartCpu { chance: 0, among: vec![here], then, gate: None });
             let beginning = Beginning::of(&Job { start, ..job(None) }, &setup, kinds);
             beginning.map(|beginning| beginning.unwrap().then)
         };
