@@ -275,7 +275,7 @@ if sys.argv[2] == "threads":
 print(libc.syscall(int(sys.argv[1])), ctypes.get_errno(), flush=True)
 "#;
 
-/// What the kernel alone can do is unknown, rather than done in a different way.
+/// Calls that only the kernel can answer are unknown, rather than answered in a different way.
 #[test]
 fn a_signal_or_a_large_error_is_that_of_the_filter_or_the_calls_are_unknown() {
     let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());

@@ -68,6 +68,7 @@ pub mod ramp;
 #[cfg(test)]
 mod ramp_simulation;
 mod ranking;
+mod readings;
 mod reaim_rules;
 pub mod report;
 pub mod request;

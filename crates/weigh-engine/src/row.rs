@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::platform::Readings;
+use super::readings::Readings;
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;

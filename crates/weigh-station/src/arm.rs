@@ -283,7 +283,7 @@ impl Arm {
         settled.map_err(|error| self.of_launcher(error, has_steps)).inspect_err(|_| self.lower())
     }
 
-    /// What an arm without an instance can do is refused because of the instance.
+    /// Blames the instance for a refusal of something that an arm without an instance can do.
     fn of_launcher(&self, error: LauncherError, has_steps: bool) -> ArmsError {
         match error {
             LauncherError::Refused(problem) if has_steps => ArmsError::Fixture(problem),

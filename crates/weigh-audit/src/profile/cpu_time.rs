@@ -22,7 +22,7 @@ pub fn of_children() -> CpuTime {
     CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }
 }
 
-/// Of all its threads, ended ones included, and of the children that it waited for.
+/// CPU time of all its threads, ended ones included, and of the children that it waited for.
 fn of_stat(stat: &Stat) -> Option<CpuTime> {
     let time = |own: usize, children: usize| {
         let ticks = stat.number::<u64>(own)?.saturating_add(stat.number(children).unwrap_or(0));
