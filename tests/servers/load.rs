@@ -302,7 +302,9 @@ fn a_disk_that_becomes_full_gives_no_result() {
     );
     let mut command = home.command("unshare");
     command.args(["-m", "sh", "-c", &script, "sh"]).arg(crate::support::program());
+    // Jobs for seconds, so that the other program is quicker on a busy machine, too.
     command.args(["load", "disk", "--users", "2", "--file-size", "9m", "--budget", "20s"]);
+    command.args(["--jobs", "400"]);
     command.arg("--fixture").arg(format!("fs:dir={}", small.display()));
     let outcome = home.start(command).finish();
     assert_no_number(&home, &outcome, &["No space left on device"]);
