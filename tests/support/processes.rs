@@ -27,9 +27,10 @@ pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// Kills `weigh`, its guard and all other helpers, as an OOM killer would. The guard comes first, so that it
-/// does not get to work.
+/// Kills `weigh`, its guard and all other helpers, as an OOM killer would. `weigh` is stopped first and the
+/// guard killed next, so that neither notices the other's end and undoes anything.
 pub fn kill_everything(home: &Home, mut running: Running) {
+    signal(running.pid(), Signal::STOP);
     let all_gone = wait_until(LONG, || {
         let mut pids = home.processes();
         let guards = home.processes_of("__guard");

@@ -1,4 +1,4 @@
-//! What a sample of either arm gives the row that it is of.
+//! Readings of a sample: what it gives the row that it is of.
 
 use weigh_model::workload::metric::Metric;
 use weigh_model::workload::sample::Outside;

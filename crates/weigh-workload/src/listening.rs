@@ -62,7 +62,7 @@ mod tests {
             is_over.store(true, Ordering::Relaxed);
             started.into_iter().flatten().collect()
         });
-        // Another test may be between a fork and its exec; a program that has the socket keeps it for a minute.
+        // Another test may be between a fork and its exec. A program that has the socket keeps it.
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut could_be_taken = is_free(at);
         while !could_be_taken && Instant::now() < deadline {

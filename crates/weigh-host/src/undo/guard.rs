@@ -69,8 +69,7 @@ impl Guard {
         let pid = std::process::id();
         let (directory, name) = (StateDir::open()?, journal_name(pid));
         let journal = Journal { pid, boot_id: machine::boot_id()?, entries: Vec::new() };
-        // Lock first: a journal without a lock counts as left over from a dead experiment. The journal itself
-        // begins with its first entry.
+        // Lock first: a journal without a lock counts as left over from a dead experiment.
         let lock = directory.lock_file(&lock_name(&name))?;
         flock(&lock, FlockOperation::LockExclusive)?;
         let nothing_to_undo = |error| {
@@ -79,6 +78,8 @@ impl Guard {
         };
         // Whoever finds a claim taken reads there whose it is. A disk that takes no name takes no journal.
         let _ = Holder::this().map_err(nothing_to_undo)?.write_into(&lock);
+        let place = JournalPlace { directory: &directory, name: &name, root, undoings: &undoings };
+        write(&place, &journal).map_err(nothing_to_undo)?;
         let path = directory.path(&name);
         claims.iter().try_for_each(|claim| claim.name_journal(&path)).map_err(nothing_to_undo)?;
         let mut command = crate::own_program::command(SUBCOMMAND);
@@ -96,6 +97,7 @@ impl Guard {
         orphans::keep(child.id());
         let done = child.stdin.take();
         let running = Rc::new(CurrentCommand::of(&directory, &name).guarded_by(&child));
+        running.know_journal()?;
         let (root, lock, _claims) = (root.to_owned(), Some(lock), claims);
         Ok(Guard {
             directory,
