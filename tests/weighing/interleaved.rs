@@ -1,6 +1,7 @@
 //! Pairs whose processes live at the same time and alternate on one CPU.
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -250,18 +251,23 @@ fn pairs_that_cannot_be_interleaved_are_sequential_and_named() {
 
 #[test]
 fn killed_at_any_moment_nothing_is_left() {
+    let arguments = ["compare", "seccomp", "-w", "getppid,stat", "--interleave=on"];
+    nothing_is_left_of(&arguments, 18, 300..2500);
+}
+
+/// Kills `weigh`, or the youngest of its processes before an interrupt, after so many milliseconds at random.
+pub fn nothing_is_left_of(arguments: &[&str], seed: u64, moments_ms: Range<u64>) {
     let _turn = Turn::share();
     let home = Home::new();
-    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(18);
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     for round in 0..hard(4, 60) {
-        let mut running = home.start(home.weigh("compare seccomp -w getppid,stat --interleave=on"));
-        std::thread::sleep(Duration::from_millis(random.random_range(300..2500)));
+        let mut running = home.start(home.weigh(arguments));
+        std::thread::sleep(Duration::from_millis(random.random_range(moments_ms.clone())));
         match round % 2 {
             0 => running.kill(),
             _ => {
-                // A worker: the youngest of them.
-                let workers = home.processes().into_iter().max();
-                workers.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+                let youngest = home.processes().into_iter().max();
+                youngest.into_iter().for_each(|pid| signal(pid, Signal::KILL));
                 signal(running.pid(), Signal::INT);
                 running.finish();
             }

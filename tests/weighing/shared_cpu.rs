@@ -1,16 +1,11 @@
 //! `weigh versus` with commands that run at the same time on one CPU, by loops of a known length.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
+use crate::interleaved::nothing_is_left_of;
 use crate::support::busy::Busy;
-use crate::support::processes::signal;
-use crate::support::{Home, Turn, hard, wait_until};
-use rand::{RngExt, SeedableRng};
-use rustix::process::Signal;
+use crate::support::{Home, Turn};
 use serde_json::Value;
-
-const LONG: Duration = Duration::from_secs(30);
 
 /// A shell that does nothing but count: about 20 ms for 20,000.
 fn count_to(steps: u32) -> String {
@@ -132,26 +127,6 @@ fn the_option_keeps_commands_in_sequence() {
 
 #[test]
 fn killed_at_any_moment_nothing_is_left_of_two_commands() {
-    let _turn = Turn::share();
-    let home = Home::new();
     let [one, other] = [100_000, 150_000].map(count_to);
-    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(41);
-    for round in 0..hard(4, 60) {
-        let mut running = home.start(home.weigh(&["versus", &one, &other]));
-        std::thread::sleep(Duration::from_millis(random.random_range(500..3000)));
-        match round % 2 {
-            0 => running.kill(),
-            _ => {
-                // A command: the youngest of them.
-                let commands = home.processes().into_iter().max();
-                commands.into_iter().for_each(|pid| signal(pid, Signal::KILL));
-                signal(running.pid(), Signal::INT);
-                running.finish();
-            }
-        }
-        let is_quiet = wait_until(LONG, || home.processes().is_empty());
-        assert!(is_quiet, "round {round}: {:#?}", home.describe_processes());
-        home.run("restore");
-        assert_eq!(home.leftovers(), Vec::<PathBuf>::new(), "round {round}");
-    }
+    nothing_is_left_of(&["versus", &one, &other], 41, 500..3000);
 }

@@ -49,7 +49,7 @@ impl Store {
     /// is called within `write` again, the outer call commits.
     ///
     /// # Errors
-    /// That of `write`, or where it cannot be committed.
+    /// An error of `write`, or of the commit.
     pub fn in_one_commit<T, E: From<Error>>(
         &self,
         write: impl FnOnce() -> Result<T, E>,
