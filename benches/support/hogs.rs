@@ -4,20 +4,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// A thread on each CPU that does nothing but calculate, until this is dropped.
+/// Threads that do nothing but calculate, until this is dropped.
 pub struct Hogs {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Hogs {
+    /// One on each CPU.
     pub fn start() -> Hogs {
-        let is_over = Arc::new(AtomicBool::new(false));
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        let hog = |cpu: usize| {
+        Hogs::on((0..cpus).map(Some))
+    }
+
+    /// So many, where the kernel likes.
+    pub fn anywhere(count: usize) -> Hogs {
+        Hogs::on((0..count).map(|_| None))
+    }
+
+    fn on(cpus: impl Iterator<Item = Option<usize>>) -> Hogs {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let hog = |cpu: Option<usize>| {
             let is_over = Arc::clone(&is_over);
             thread::spawn(move || {
-                let _ = wire::stay_on(&[cpu]);
+                if let Some(cpu) = cpu {
+                    let _ = wire::stay_on(&[cpu]);
+                }
                 let mut sum = 0_u64;
                 while !is_over.load(Ordering::Relaxed) {
                     for number in 0..10_000_u64 {
@@ -26,7 +38,7 @@ impl Hogs {
                 }
             })
         };
-        let threads = (0..cpus).map(hog).collect();
+        let threads = cpus.map(hog).collect();
         Hogs { is_over, threads }
     }
 }

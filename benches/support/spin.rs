@@ -39,6 +39,11 @@ impl Spin {
         }
     }
 
+    /// How many steps take about 20 ms.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// The command that does this share more; of so many in a thousand runs, 30 % more than that.
     pub fn command(&self, more: f64, per_mille: u32) -> String {
         let steps = (self.steps as f64 * (1.0 + more)).round();

@@ -2,9 +2,12 @@
 //! it takes. `docs/versus.md` explains.
 //!
 //! ```text
-//! cargo bench -p benches --bench versus -- [--rounds N] [--budget SECONDS] [--only TEXT] \
+//! cargo bench -p benches --bench versus -- [--rounds N] [--budget SECONDS] [--load N] [--only TEXT] \
 //!     [--write docs/versus.md]
+//! cargo bench -p benches --bench versus -- --rounds 1 --budget 5     # a first impression, in minutes
 //! ```
+//!
+//! `--load N` keeps N threads busy beside it. Without hyperfine, `weigh versus` is asked alone.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,6 +17,7 @@ mod tools;
 
 use pairs::{Commands, Pair};
 use rand::RngExt;
+use support::hogs::Hogs;
 use support::{end, machine as here, table};
 use table::Table;
 use tools::{Answer, Claim, Tool};
@@ -22,6 +26,8 @@ use tools::{Answer, Claim, Tool};
 struct Options {
     rounds: usize,
     budget_s: u32,
+    /// So many threads are busy beside it.
+    load: usize,
     only: Option<String>,
     /// The document whose table is to be replaced.
     write: Option<PathBuf>,
@@ -29,7 +35,7 @@ struct Options {
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options = Options { rounds: 20, budget_s: 20, only: None, write: None };
+        let mut options = Options { rounds: 8, budget_s: 20, load: 0, only: None, write: None };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
             let number = |text: String| text.parse().map_err(|_| format!("`{text}` is no number"));
@@ -37,6 +43,7 @@ impl Options {
                 "--bench" => {} // cargo says so
                 "--rounds" => options.rounds = number(value()?)? as usize,
                 "--budget" => options.budget_s = number(value()?)?,
+                "--load" => options.load = number(value()?)? as usize,
                 "--only" => options.only = Some(value()?),
                 "--write" => options.write = Some(value()?.into()),
                 other => return Err(format!("`{other}` is no option")),
@@ -53,30 +60,35 @@ fn main() -> ExitCode {
 
 fn compare(options: &Options) -> Result<(), String> {
     let commands = Commands::new()?;
-    let tools = [Tool::Hyperfine, Tool::Weigh { budget_s: options.budget_s }];
-    let version = tools::hyperfine_version()?;
-    let is_wanted = |pair: &Pair| options.only.as_ref().is_none_or(|part| pair.name.contains(part));
-    let pairs: Vec<Pair> = commands.pairs().into_iter().filter(is_wanted).collect();
-    let mut answers: Vec<[Vec<Answer>; 2]> = pairs.iter().map(|_| Default::default()).collect();
+    let version = tools::hyperfine_version();
+    let mut tools = vec![Tool::Weigh { budget_s: options.budget_s }];
+    tools.extend(version.as_ref().map(|_| Tool::Hyperfine));
+    let is_wanted =
+        |pair: &Pair| options.only.as_ref().is_none_or(|part| pair.name().contains(part));
+    let pairs: Vec<Pair> = commands.pairs()?.into_iter().filter(is_wanted).collect();
+    let _hogs = (options.load > 0).then(|| Hogs::anywhere(options.load));
+    let mut answers: Vec<Vec<Vec<Answer>>> = Vec::new();
+    answers.resize_with(pairs.len(), || tools.iter().map(|_| Vec::new()).collect());
     for round in 0..options.rounds {
         for (pair, answers) in pairs.iter().zip(&mut answers) {
             // What is always the same is asked once.
             if round > 0 && pair.is_certain {
                 continue;
             }
-            let mut order = [0, 1];
+            let mut order: Vec<usize> = (0..tools.len()).collect();
             if rand::rng().random_bool(0.5) {
                 order.reverse();
             }
             for tool in order {
                 let answer = tools[tool].ask(pair, commands.directory())?;
                 eprintln!(
-                    "{} of {}: {}: {}: {} in {:.1} s",
+                    "{} of {}: {}: {}: {}{} in {:.1} s",
                     round + 1,
                     options.rounds,
-                    pair.name,
+                    pair.name(),
                     tools[tool].name(),
                     answer.claim.said(),
+                    if answer.is_of_cpu_time { " by CPU time" } else { "" },
                     answer.seconds
                 );
                 answers[tool].push(answer);
@@ -90,10 +102,12 @@ fn compare(options: &Options) -> Result<(), String> {
     if let Some(path) = &options.write {
         let today = jiff::Zoned::now().date();
         let from = format!(
-            "{today}, {}, {version}; {} rounds, `weigh versus --budget {}s`.",
+            "{today}, {}, {}; {} rounds, `weigh versus --budget {}s`, {} busy threads beside it.",
             here::line(),
+            version.as_deref().unwrap_or("no hyperfine"),
             options.rounds,
-            options.budget_s
+            options.budget_s,
+            options.load
         );
         let tables: Vec<String> = tables.iter().map(table::markdown).collect();
         table::write(path, "versus", &format!("{from}\n\n{}", tables.join("\n")))?;
@@ -101,24 +115,27 @@ fn compare(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// How often each was said of what depends on chance.
-fn claims(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> Table {
+/// Tabulates how often each tool was right about what depends on chance.
+fn claims(pairs: &[Pair], tools: &[Tool], answers: &[Vec<Vec<Answer>>]) -> Table {
     let head =
-        ["second command", "tool", "slower", "faster", "no difference", "undecided", "seconds"];
+        ["work", "the second does", "tool", "found", "missed", "false", "CPU time", "seconds"];
     let mut rows = Vec::new();
     for (pair, answers) in pairs.iter().zip(answers).filter(|(pair, _)| !pair.is_certain) {
         for (tool, answers) in tools.iter().zip(answers) {
-            let said = |claim: Claim| {
-                let times = answers.iter().filter(|answer| answer.claim == claim).count();
-                if times == 0 { "–".to_owned() } else { format!("{times} of {}", answers.len()) }
-            };
+            let count =
+                |is_so: &dyn Fn(&&Answer) -> bool| match answers.iter().filter(is_so).count() {
+                    0 => "–".to_owned(),
+                    times => format!("{times} of {}", answers.len()),
+                };
+            let is = |outcome| move |answer: &&Answer| outcome_of(pair, &answer.claim) == outcome;
             rows.push(vec![
-                pair.name.to_owned(),
+                pair.work.to_owned(),
+                pair.difference.to_owned(),
                 tool.name().to_owned(),
-                said(Claim::Slower),
-                said(Claim::Faster),
-                said(Claim::NoDifference),
-                said(Claim::Undecided),
+                count(&is(Outcome::Found)),
+                count(&is(Outcome::Missed)),
+                count(&is(Outcome::False)),
+                count(&|answer: &&Answer| answer.is_of_cpu_time),
                 format!("{:.1}", median_s(answers)),
             ]);
         }
@@ -130,14 +147,33 @@ fn claims(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> Ta
     }
 }
 
+/// Value of an answer, as the truth is known.
+#[derive(Clone, Copy, PartialEq)]
+enum Outcome {
+    Found,
+    Missed,
+    False,
+}
+
+fn outcome_of(pair: &Pair, claim: &Claim) -> Outcome {
+    let is_less = pair.difference.contains("less");
+    match (claim, pair.is_equal) {
+        (Claim::NoDifference, true) => Outcome::Found,
+        (Claim::Slower, false) if !is_less => Outcome::Found,
+        (Claim::Faster, false) if is_less => Outcome::Found,
+        (Claim::Slower | Claim::Faster, _) => Outcome::False,
+        _ => Outcome::Missed,
+    }
+}
+
 /// Tabulates the answers for pairs whose result is certain, where there is nothing to measure.
-fn certain(pairs: &[Pair], tools: &[Tool; 2], answers: &[[Vec<Answer>; 2]]) -> Table {
+fn certain(pairs: &[Pair], tools: &[Tool], answers: &[Vec<Vec<Answer>>]) -> Table {
     let mut rows = Vec::new();
     for (pair, answers) in pairs.iter().zip(answers).filter(|(pair, _)| pair.is_certain) {
         for (tool, answers) in tools.iter().zip(answers) {
             let said = answers.first().map_or("–".into(), |answer| answer.claim.said());
             let seconds = format!("{:.1}", median_s(answers));
-            rows.push(vec![pair.name.to_owned(), tool.name().to_owned(), said, seconds]);
+            rows.push(vec![pair.difference.to_owned(), tool.name().to_owned(), said, seconds]);
         }
     }
     Table {

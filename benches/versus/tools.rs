@@ -43,6 +43,8 @@ impl Claim {
 
 pub struct Answer {
     pub claim: Claim,
+    /// True if it is one about CPU time.
+    pub is_of_cpu_time: bool,
     pub seconds: f64,
 }
 
@@ -79,6 +81,8 @@ impl Tool {
         let seconds = started.elapsed().as_secs_f64();
         let document = std::fs::read_to_string(&result).ok();
         let document: Option<Value> = document.and_then(|text| serde_json::from_str(&text).ok());
+        let scheme = document.as_ref().map(|document| &document["results"][0]["scheme"]);
+        let is_of_cpu_time = scheme.is_some_and(|scheme| scheme == "interleaved");
         let claim = match (self, ended, document) {
             (_, None, _) => Claim::NoResult(format!("it was ended after {} s", PATIENCE.as_secs())),
             (Tool::Hyperfine, Some(status), _) if !status.success() => {
@@ -93,7 +97,7 @@ impl Tool {
             Claim::NoResult(why) => Claim::NoResult(why.replace(&of_here, "")),
             other => other,
         };
-        Ok(Answer { claim, seconds })
+        Ok(Answer { claim, is_of_cpu_time, seconds })
     }
 }
 
@@ -147,10 +151,8 @@ fn of_weigh(document: &Value) -> Result<Claim, String> {
     }
 }
 
-/// Its version; without it, there is nothing to compare with.
-pub fn hyperfine_version() -> Result<String, String> {
-    let output = Command::new("hyperfine").arg("--version").output();
-    let output = output
-        .map_err(|error| format!("cannot run hyperfine ({error}); Debian has it as a package"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+/// Its version; `None` if it is not installed.
+pub fn hyperfine_version() -> Option<String> {
+    let output = Command::new("hyperfine").arg("--version").output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

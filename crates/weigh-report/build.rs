@@ -1,4 +1,4 @@
-//! Lists the formats of reports and of imports, and the well-known tables: adding one is adding one file.
+//! Lists the formats of reports, and the well-known tables: adding one is adding one file.
 
 use file_lists::{Modules, list_modules};
 
@@ -9,13 +9,6 @@ fn main() {
         type_name: "crate::ReportFormat",
         list: "FORMATS",
         output: "formats.rs",
-    });
-    list_modules(&Modules {
-        directory: "src/import/formats",
-        item: "IMPORT",
-        type_name: "crate::import::ForeignFormat",
-        list: "IMPORTS",
-        output: "imports.rs",
     });
     list_modules(&Modules {
         directory: "src/dialect/tables",

@@ -82,6 +82,40 @@ fn one_rule_file_is_weighed_against_another() {
     assert!(facts.contains("3 rules loaded"), "{facts}");
 }
 
+/// `mkdir` is in the class `create` and `rmdir` in `delete`; `open` has three records, and more by its path.
+#[test]
+fn an_event_class_records_its_own_calls_and_no_others() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let degrees =
+        ["none", "delete", "delete,open", "all"].map(|class| format!("audit:class={class}"));
+    let arguments = ["-w", "open-close", "-w", "mkdir-rmdir", "--pairs", "8", "--sample", "20ms"];
+    let arms = degrees.iter().map(String::as_str);
+    let arguments: Vec<&str> = std::iter::once("compare").chain(arms).chain(arguments).collect();
+    let outcome = home.measure(&[&arguments[..], &["--no-detail", "--json", "-"]].concat());
+    audit.assert_restored();
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+    let json = outcome.json();
+    let recorded = |workload: &str| -> Vec<u64> {
+        let rows = json["results"].as_array().unwrap().iter();
+        let rows = rows.filter(|row| row["workload"] == workload);
+        rows.map(|row| records_per_op(row).round() as u64).collect()
+    };
+    assert_eq!(recorded("open-close"), [0, 0, 5, 8]);
+    assert_eq!(recorded("mkdir-rmdir"), [0, 6, 6, 12]);
+    let facts = json["treatments"][1]["facts"].to_string();
+    assert!(facts.contains("delete (msgctl, rmdir, semctl, unlinkat)"), "{facts}");
+    home.succeed("show -v").assert_says(&["Cost and storage by degree", "audit:class=delete,open"]);
+}
+
+#[test]
+fn an_unknown_event_class_is_refused_with_the_names_of_all() {
+    let home = Home::new();
+    home.run("compare audit:class=delete,opne -w getppid")
+        .assert_error(&["class=opne", "admin, close, create, delete, ipcclose"]);
+    home.run("compare audit:class=uevent1 -w getppid").assert_error(&["AUDIT_USER"]);
+}
+
 /// A limit belongs to its arm as its rules do; also beside an audit daemon, whose socket it stays.
 #[test]
 fn the_limits_of_two_arms_differ() {

@@ -111,6 +111,8 @@ fn what_is_no_rule_file_is_refused() {
         home.run(&["rules", file.to_str().unwrap()]).assert_error(&[expected]);
     };
     refused("random.rules", [0xff_u8, 0, 13, 200, 10, 7].repeat(50), "is this a rule file?");
+    refused("twig.rules", b"-a always,exit -S {{ call }}\n".to_vec(), "line 1: it has a template");
+    refused("mark.rules", "\u{feff}-w /etc -p wa\n".into(), "begins with a byte-order mark");
     refused("empty.rules", b"# nothing\n-D\n".to_vec(), "no rule in");
     refused(
         "include.rules",

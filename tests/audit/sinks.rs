@@ -33,6 +33,8 @@ fn weigh(audit: &Audit, treatment: &str) -> (Value, String) {
         "--json",
         "-",
     ]);
+    let waits = outcome.stderr.contains("waits until auditd has written the records");
+    assert_eq!(waits, treatment.contains("auditd"), "{outcome:#?}");
     assert_eq!(home.processes(), Vec::<i32>::new());
     audit.assert_restored();
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
@@ -75,6 +77,20 @@ fn the_real_auditd_receives_the_records_and_its_cpu_time_counts() {
     assert_three_records_and_cpu(&evidence);
     assert!(number(&evidence, "sink_cpu_s") > 0.0, "{evidence:#}");
     assert!(facts.contains("a dispatcher") && facts.contains("flush = none"), "{facts}");
+}
+
+/// weigh reads the format of a record in auditd's log at every sample, and fails if it is another.
+#[test]
+fn auditd_writes_the_format_that_was_asked_for() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    for (format, word) in [("raw", "RAW"), ("enriched", "ENRICHED")] {
+        let (evidence, facts) = weigh(&audit, &format!("audit:sink=auditd,format={format}"));
+        assert_three_records_and_cpu(&evidence);
+        assert!(facts.contains(&format!("log_format = {word}")), "{facts}");
+    }
 }
 
 #[test]
@@ -166,4 +182,5 @@ fn what_makes_no_sense_is_refused_before_anything_is_changed() {
     home.run("compare audit:sink=rsyslog -w getppid").assert_error(&["auditd+dispatcher"]);
     home.run("compare audit:sink=none,flush=sync -w getppid")
         .assert_error(&["it needs sink=auditd"]);
+    home.run("compare audit:format=enriched -w getppid").assert_error(&["it needs sink=auditd"]);
 }

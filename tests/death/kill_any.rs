@@ -94,11 +94,13 @@ fn whichever_process_dies_or_stands_still_auditing_is_as_it_was() {
 }
 
 /// Commands of every kind, without auditing. A run has nothing to put back, but processes.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "compare thp:always --base thp:never -w stat --budget 60s",
     "compare sysctl:vm.swappiness=13 -w getppid --budget 60s",
     "compare cgroup:pids.max=100 -w fork --budget 60s",
     "compare seccomp landlock nice:5 -w open-close --budget 60s",
+    "compare fanotify:open-perm fanotify:access landlock:rules=9 -w open-close --budget 60s",
+    "compare inotify proc-connector -w fork --budget 60s",
     "compare fs:ext4,size=64 --base fs:tmpfs -w create-unlink --budget 60s",
     "compare none -w app:kv.get-set --budget 60s",
     "compare none -w app:web.page --budget 60s",

@@ -52,7 +52,7 @@ fn kill(audit: &Audit, home: &Home, host: &HostRules, arms: &[&str], daemon: Opt
     assert!(measured > 0, "no kill came while it measured");
 }
 
-fn sets(home: &Home) -> [&'static str; 3] {
+fn sets(home: &Home) -> [&'static str; 4] {
     let many: Vec<String> = (0..60)
         .map(|number| format!("-a always,exit -F arch=b64 -S mount -F a0={number} -k many\n"))
         .collect();
@@ -64,6 +64,7 @@ fn sets(home: &Home) -> [&'static str; 3] {
         "audit:rules=calls.rules,wait=0",
         "audit:rules=many.rules",
         "audit:rules=front.rules,backlog=99",
+        "audit:class=delete,open",
     ]
 }
 
@@ -83,7 +84,7 @@ fn with_and_without_daemon(arms: impl Fn(&Home) -> Vec<&'static str>) {
 }
 
 #[test]
-fn killed_while_three_rule_sets_take_turns() {
+fn killed_while_rule_sets_and_classes_take_turns() {
     with_and_without_daemon(|home| sets(home).to_vec());
 }
 

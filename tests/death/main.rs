@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accounting;
 mod around;
 mod ended;
 mod failing_calls;
@@ -11,3 +12,8 @@ mod full_disk;
 mod kill;
 mod kill_any;
 mod kill_audit;
+mod listener;
+mod process_events;
+mod sensor;
+mod tracer;
+mod tracing;

@@ -2,12 +2,18 @@
 //! never a panic; the system is not changed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use rustix::process::Signal;
 
 use crate::support::audit::Audit;
-use crate::support::{Home, Turn};
+use crate::support::processes::signal;
+use crate::support::{Home, Turn, is_root, program, skip, wait_until};
 
 #[test]
 fn names_that_do_not_exist_are_named_with_what_is_near() {
+    let _turn = Turn::share();
     let home = Home::new();
     home.run("compare none -w getpid").assert_error(&[
         "no workload or suite `getpid`",
@@ -25,6 +31,7 @@ fn names_that_do_not_exist_are_named_with_what_is_near() {
     home.run("compare unixbench").assert_error(&["not a treatment: use -w unixbench"]);
     home.run("compare none --base nix").assert_error(&["unknown treatment `nix`"]);
     home.run("show").assert_error(&["no experiment yet"]);
+    home.measure("compare none -w getppid --pairs 8 --no-detail");
     home.run("show nosuch").assert_error(&["no experiment `nosuch`", "weigh history"]);
     home.run("export nosuch --json").assert_error(&["no experiment `nosuch`"]);
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
@@ -139,6 +146,28 @@ fn options_that_nothing_uses_are_refused() {
         refused(&format!("{command} --as unixbench -v"), &["--as <TABLE>", "cannot be used with"]);
     }
     assert_eq!((home.samples(), home.leftovers()), (0, Vec::<std::path::PathBuf>::new()));
+}
+
+#[test]
+fn a_slip_on_the_command_line_creates_no_database() {
+    let home = Home::new();
+    home.file("figures.csv", "case,a,b\nx,1,2\n");
+    for words in [
+        "compare none -w getpid",
+        "compare secomp -w getppid",
+        "run getpid",
+        "load shred",
+        "calibrate -w getpid",
+        "versus no-such-program true",
+        "budget -w getpid",
+        "budget audit:rules=missing.rules",
+        "rules missing.rules",
+        "import figures.csv --base none-of-these",
+    ] {
+        let refused = home.run(words);
+        assert_eq!(refused.code, Some(2), "{words}: {refused:#?}");
+        assert!(!home.database().exists(), "{words}: {refused:#?}");
+    }
 }
 
 #[test]
@@ -271,6 +300,53 @@ fn damage_within_the_database_is_found_where_it_is_read() {
     let foreign = rusqlite::Connection::open(home.path("data/foreign.db")).unwrap();
     foreign.execute_batch("CREATE TABLE experiment (x); PRAGMA user_version = 1").unwrap();
     home.run("--database data/foreign.db show").assert_error(&["foreign.db"]);
+}
+
+#[test]
+fn a_slip_on_the_command_line_is_told_before_a_database_of_another_version() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.succeed("run getppid --samples 3");
+    let newer = rusqlite::Connection::open(home.database()).unwrap();
+    newer.execute_batch("PRAGMA user_version = 99999").unwrap();
+    for (words, said) in [
+        ("compare seccmp -w getppid", "did you mean `seccomp`?"),
+        ("run getppid --fixture fss", "`fss`"),
+        ("compare seccomp -w getppidd", "did you mean `getppid` or"),
+        ("run getppidd", "did you mean `getppid` or"),
+        ("calibrate -w getppidd", "did you mean `getppid` or"),
+        ("budget -w getppidd", "did you mean `getppid` or"),
+        ("budget seccomp", "`seccomp` writes no log"),
+        ("rules missing.rules", "missing.rules"),
+        ("compare seccomp -w getppid", "version 99999"),
+    ] {
+        home.run(words).assert_error(&[said]);
+    }
+}
+
+/// Only root asks apt, which takes a minute on a busy machine.
+#[test]
+fn an_interrupt_ends_the_look_for_a_kernel_package() {
+    if !is_root() || !fs::exists("/usr/bin/apt-cache").unwrap() {
+        skip("root", "needs root and apt-cache");
+        return;
+    }
+    let home = Home::new();
+    let asked = home.path("asked");
+    let slow = home.file("slow", format!("#!/bin/sh\n: > {}\nexec sleep 600\n", asked.display()));
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
+    let line = format!("mount --bind {} /usr/bin/apt-cache && exec \"$0\" \"$@\"", slow.display());
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", &line]).arg(program());
+    command.args(["compare", "vm:kernel=none-7", "--base", "vm:audit,kernel=none-7"]);
+    let mut running = home.start(command);
+    let limit = Duration::from_secs(60);
+    assert!(wait_until(limit, || asked.exists() || running.has_ended()), "{}", running.said());
+    signal(running.pid(), Signal::INT);
+    let outcome = running.finish();
+    assert_eq!(outcome.signal, Some(libc::SIGINT), "{outcome:#?}");
+    assert!(!home.database().exists() || home.samples() == 0);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
 }
 
 /// Not by a bit, but on purpose.

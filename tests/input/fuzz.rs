@@ -14,12 +14,12 @@ use linux_audit::rule_set::RuleSet;
 use linux_audit::status::Status;
 use linux_audit::tally::RecordTally;
 use weigh_host::undo::journal::Journal;
+use weigh_import as import;
 use weigh_model::label;
 use weigh_model::profile::SyscallProfile;
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::sample::Sample;
 use weigh_model::workload::suite;
-use weigh_report::import;
 use weigh_treatment as treatment;
 use wire::{Choice, Packet, VNET_HEADER};
 

@@ -3,7 +3,7 @@
 
 use crate::support::import::{effect, fixture, import};
 use crate::support::{Home, Turn, row};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn an_import_says_so_everywhere() {
@@ -215,6 +215,77 @@ fn experiments_of_two_machines_are_set_beside_each_other() {
         "{diff:#}"
     );
     assert_eq!(diff["only_in_one"].as_array().unwrap().len(), 1, "{diff:#}");
+}
+
+/// A document of `weigh load --json`: users, jobs per minute and their interval, where there is one.
+fn load_of(points: &[(u64, f64, Option<[f64; 2]>)], best: u64) -> String {
+    let row = |users: u64, rate: f64| {
+        json!({"workload": "load:short", "load": {"axis": "users", "value": users}, "unit": "jobs/min",
+            "rate": rate})
+    };
+    let results = points.iter().map(|(users, rate, _)| row(*users, *rate)).collect::<Vec<_>>();
+    let points = points.iter().map(|(users, rate, interval)| {
+        let mut point = json!({"users": users, "jobs_per_min": rate, "samples": 9, "elapsed_s": 2.0,
+            "user_s": 1.5, "system_s": 0.25, "deviation_s": 0.1, "job_timing_index": 95.0,
+            "first_finish_s": 1.9});
+        if let Some([low, high]) = interval {
+            point["jobs_per_min_low"] = (*low).into();
+            point["jobs_per_min_high"] = (*high).into();
+        }
+        point
+    });
+    let load =
+        json!({"mix": "load:short", "points": points.collect::<Vec<_>>(), "peak": {"users": best}});
+    json!({"schema": "weighbridge/run/2", "results": results, "loads": [load]}).to_string()
+}
+
+#[test]
+fn load_points_of_two_systems_are_set_side_by_side_with_their_intervals() {
+    let home = Home::new();
+    let old = [
+        (1, 1000.0, Some([900.0, 1100.0])),
+        (4, 3000.0, Some([2900.0, 3100.0])),
+        (8, 2500.0, None),
+    ];
+    let new = [
+        (1, 1200.0, Some([1100.0, 1300.0])),
+        (4, 3300.0, Some([3200.0, 3400.0])),
+        (6, 3100.0, None),
+    ];
+    home.file("old.json", load_of(&old, 4));
+    home.file("new.json", load_of(&new, 4));
+    home.succeed("import old.json new.json").assert_says(&[
+        "load:short:users=1 1000 [900, 1100] 1200 [1100, 1300] jobs/min +20.0 %",
+        "so it is one of 90 %",
+        "2 tests are missing from some files",
+    ]);
+    let json = home.json();
+    assert_eq!((json["results"].as_array().unwrap().len(), &json["alpha"]), (2, &0.1.into()));
+    let row = row(&json, "load:short:users=4");
+    let near = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-9;
+    assert!(near(&row["effect_pct"], 10.0), "{row:#}");
+    assert!(near(&row["low_pct"], (3200.0 / 3100.0 - 1.0) * 100.0), "{row:#}");
+    assert!(near(&row["high_pct"], (3400.0 / 2900.0 - 1.0) * 100.0), "{row:#}");
+    let shown = home.succeed("show --as reaim");
+    shown.assert_says(&[
+        "Num Forked JPM old interval JPM new interval delta new interval",
+        "4 3000.00 [2900.00, 3100.00] 3300.00 [3200.00, 3400.00] +10.0 % [+3.23, +17.2]",
+        "Max Jobs per minute old - 3000.00 (4 users) new - 3300.00 (4 users)",
+        "old 1 2.00 0.25 1.50 1000.00",
+        "new 1 2.00 0.25 1.50 1200.00",
+    ]);
+    // Both forms can be read again.
+    let csv = home.succeed("show --as reaim-csv").stdout;
+    for (name, text) in [("table.txt", shown.stdout), ("two.csv", csv)] {
+        home.file(name, text);
+        home.succeed(&["import", name])
+            .assert_says(&["4 users, jobs per minute 3000 3300 jobs/min"]);
+    }
+    for wrong in [[1000.0, 900.0], [0.0, 1100.0], [1050.0, 1100.0]] {
+        home.file("wrong.json", load_of(&[(2, 1000.0, Some(wrong))], 2));
+        home.run("import wrong.json")
+            .assert_error(&["\"load:short\" with 2 users: jobs per minute"]);
+    }
 }
 
 /// The tables that are made of what was measured here.

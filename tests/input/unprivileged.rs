@@ -88,6 +88,22 @@ fn auditing_is_refused_and_what_is_missing_is_named() {
 }
 
 #[test]
+fn a_listener_for_files_is_refused() {
+    let home = home_of_nobody();
+    let outcome = run(&home, &["compare", "fanotify", "-w", "getppid", "--pairs", "8"]);
+    outcome.assert_error(&["cannot weigh `fanotify` here", "fanotify needs root", "sudo"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_bpf_program_is_refused() {
+    let home = home_of_nobody();
+    let outcome = run(&home, &["compare", "bpf", "-w", "getppid", "--pairs", "8"]);
+    outcome.assert_error(&["cannot weigh `bpf` here", "BPF needs root", "sudo"]);
+    assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
 fn without_a_treatment_seccomp_is_weighed_and_the_reason_given() {
     let _turn = Turn::share();
     let home = home_of_nobody();

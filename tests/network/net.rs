@@ -96,7 +96,29 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     assert!(home.json()["net"]["sweeps"].as_u64().unwrap() > sweeps);
     let after: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
     assert_eq!(after, before);
+    a_failed_cell_is_begun_again(&home);
     assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
+/// Takes an experiment of two classes without a failure.
+fn a_failed_cell_is_begun_again(home: &Home) {
+    // A cell that failed takes the score away, until another session has begun it again.
+    let fail = "INSERT INTO failure SELECT experiment, name, load_axis, load_value, 'none', 'it broke' \
+        FROM work WHERE number = 0";
+    home.open_database().execute(fail, []).unwrap();
+    home.run("show").assert_says(&["No BTU: 1 of 26 cells"]);
+    let before = home.json()["net"]["sweeps"].as_u64().unwrap();
+    // It does not give a score that nothing was measured for.
+    let stopped = home.start(home.weigh("net --continue latest --budget 20s --precision 0.01%"));
+    assert!(wait_until(Duration::from_secs(60), || stopped.said().contains("Continuing ")));
+    signal(stopped.pid(), Signal::INT);
+    stopped.finish();
+    home.run("show").assert_says(&["No BTU: 1 of 26 cells"]);
+    home.succeed("net --continue latest --budget 20s --precision 0.01%")
+        .assert_says(&["had failed, so this session began it again: it broke."]);
+    let net = &home.json()["net"];
+    assert!(net["btu"]["value"].as_f64().is_some(), "{net:#}");
+    assert!(net["sweeps"].as_u64().unwrap() > before, "{net:#}");
 }
 
 #[test]

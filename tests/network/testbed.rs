@@ -20,7 +20,6 @@ use weigh_workload::launcher::{Job, Launched, Launcher};
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::enter_root::EnterRoot;
 use weigh_workload::setup::kind::join_network::JoinNetwork;
-use weigh_workload::stdout_use::StdoutUse;
 use wire::{Cause, Impairment, Interfaces, Namespace};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -56,15 +55,7 @@ fn launcher_role() -> Command {
 }
 
 fn run(launcher: &mut Launcher, script: &str) -> Launched {
-    let job = Job {
-        argv: ["/bin/sh", "-c", script].map(String::from).to_vec(),
-        environment: vec![],
-        directory: "/".into(),
-        timeout_ms: 30_000,
-        stdout: StdoutUse::KeepEnd,
-        start: None,
-        if_missing: None,
-    };
+    let job = Job::new(["/bin/sh", "-c", script].map(String::from).to_vec(), "/", 30_000);
     let launched = launcher.run(&job, &NEVER).unwrap();
     assert_eq!(launched.exit_code, Some(0), "{}{}", launched.stdout, launched.stderr);
     launched

@@ -149,7 +149,7 @@ fn what_is_missing_is_told_with_what_gets_it() {
     );
     apart(&home, &line, &vm).assert_error(&["MiB are free: set XDG_STATE_HOME"]);
     let alone = apart(&home, "true", &vm);
-    alone.assert_error(&["Cannot reach the distribution's mirror"]);
+    alone.assert_error(&["cannot reach the distribution's mirror"]);
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 

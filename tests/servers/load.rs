@@ -225,6 +225,27 @@ fn as_another_user(home: &Home, arguments: &[&str], processes: &str) -> crate::s
     home.start(command).finish()
 }
 
+/// The budget lasts for a few samples, and a peak takes at least eleven.
+#[test]
+fn a_search_that_confirms_no_peak_ends_with_status_3() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file("mine.toml", MIX);
+    let program = home.workloads();
+    let jobs = ["--users", "1", "stat=600000", "fstime=200000"];
+    let sample = last_line(&home.start(load(&home, &program, &jobs)).finish().stdout);
+    let budget = format!("{}ms", (4.0 * sample["elapsed_ns"].as_f64().unwrap() / 1e6).ceil());
+    let line = ["load", "./mine.toml", "--jobs", "800000", "--budget", &budget];
+    let outcome = home.run(&line);
+    assert_eq!(outcome.code, Some(3), "{outcome:#?}");
+    outcome.assert_says(&["Not confirmed as the peak", "use --budget"]);
+    let sets = home.run(&[&line[..], &["--sets", "2"]].concat());
+    assert_eq!(sets.code, Some(3), "{sets:#?}");
+    sets.assert_says(&["No peak was confirmed in 2 sets"]);
+    let points = home.run(&[&line[..], &["--users", "1"]].concat());
+    assert_eq!(points.code, Some(0), "its points were measured: {points:#?}");
+}
+
 /// An ordinary user may have so many processes.
 #[test]
 fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
@@ -294,10 +315,11 @@ fn a_disk_that_becomes_full_gives_no_result() {
     let home = Home::new();
     let small = home.path("small");
     fs::create_dir(&small).unwrap();
+    // It takes again what the users free, as they delete each file after its job.
     let script = format!(
-        "mount -t tmpfs -o size=64m none '{0}' || exit; (for _ in $(seq 1500); do \
-         if find '{0}' -name common | grep -q .; then exec cat /dev/zero >'{0}/fill'; fi; sleep 0.02; done) \
-         2>/dev/null & exec \"$@\"",
+        "mount -t tmpfs -o size=64m none '{0}' || exit; \
+         (until find '{0}' -name common | grep -q .; do kill -0 $$ || exit; sleep 0.02; done; \
+         while kill -0 $$; do cat /dev/zero >>'{0}/fill'; sleep 0.01; done) 2>/dev/null & exec \"$@\"",
         small.display()
     );
     let mut command = home.command("unshare");

@@ -7,7 +7,7 @@ use std::os::unix::fs::chown;
 use std::time::Duration;
 
 use crate::support::processes::signal;
-use crate::support::{Home, Turn, is_root, wait_until};
+use crate::support::{Home, Turn, is_root, row, wait_until};
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -60,6 +60,61 @@ fn a_workfile_and_a_configuration_of_re_aim_are_what_it_takes() {
     for wrong in ["0", "many"] {
         home.run(&["load", "--increment", wrong]).assert_error(&["adaptive"]);
     }
+}
+
+/// As re-aim's -o has it, with the CPU times of its report.
+#[test]
+fn the_tests_of_a_workfile_are_measured_alone_with_their_cpu_time() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    home.file("workfile.mine", "FILESIZE: 20 K\n30 creat_clo\n10 add_double\n");
+    let run = home.succeed("run --workfile ./workfile.mine --samples 3 --sample 100ms");
+    run.assert_says(&["user system", "FILESIZE is for users only"]);
+    assert!(run.stdout.contains("again: weigh run add_double creat_clo --samples 3"), "{run:?}");
+    let json = home.json();
+    let seconds = |name: &str| {
+        ["elapsed_s", "user_s", "system_s"].map(|field| row(&json, name)[field].as_f64().unwrap())
+    };
+    let ([elapsed, user, system], [_, user_of_calls, system_of_calls]) =
+        (seconds("add_double"), seconds("creat_clo"));
+    assert!(user > system && user + system <= 1.05 * elapsed, "{json:#}");
+    assert!(system_of_calls > user_of_calls, "{json:#}");
+    home.succeed("show --as reaim").assert_says(&["Test_Name Parent Child Sys Child usr"]);
+    home.run("show --as reaim-csv").assert_error(&["no mix with several numbers of users"]);
+    home.file(
+        "mine.toml",
+        "name = \"a\"\nsummary = \"b\"\n[commands.c]\nrun = \"true\"\nweight = 1\n",
+    );
+    home.run("run --workfile ./mine.toml").assert_error(&["mine.toml has commands"]);
+}
+
+/// re-aim's -r, and White's Table 6.
+#[test]
+fn a_whole_load_is_repeated_and_lengths_of_samples_are_compared() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    // It stops after eight rounds, which a busy machine takes time for.
+    let repeated = "load short --users 1 --jobs 20 --budget 60s --precision 90% --seed 7 --sets 2";
+    home.succeed(repeated).assert_says(&["set experiment users jobs/min", "of 2 sets was"]);
+    let commands = home.query_text("SELECT group_concat(command, char(10)) FROM experiment");
+    let of_seeds =
+        ["--seed 7", "--seed 8"].map(|seed| commands.lines().filter(|l| l.contains(seed)).count());
+    assert_eq!(of_seeds, [1, 1], "each set has its own seed: {commands}");
+    assert!(!commands.contains("--sets"), "{commands}");
+    home.run("load short --sets 2 --json l.json")
+        .assert_error(&["--sets measures several experiments"]);
+
+    let lengths = home.succeed("run getppid add_int --lengths 10ms,20ms --samples 3");
+    lengths.assert_says(&[
+        "run time change largest workload",
+        "10 ms",
+        "20 ms",
+        "The change is smallest",
+    ]);
+    let json = home.json();
+    assert!(json["command"].as_str().unwrap().ends_with("--sample 20ms"), "{json:#}");
+    assert_eq!(row(&json, "add_int")["samples"], 3);
+    home.run("run getppid --lengths 10ms --sample 10ms").assert_error(&["--sample"]);
 }
 
 #[test]
@@ -281,13 +336,14 @@ fn a_ramp_finds_a_peak_with_its_interval() {
     // It ends as soon as the interval is narrow. On a busy machine it never is, and the search may see one
     // point only, or leave no time for fresh samples.
     let arguments = ["load", "./mine.toml", "--jobs", "500", "--precision", "40%", "--budget"];
-    let within = |budget| (home.succeed(&[&arguments[..], &[budget]].concat()), home.json());
+    let within = |budget| (home.run(&[&arguments[..], &[budget]].concat()), home.json());
     let (mut outcome, mut json) = within("30s");
     let has_two = |json: &Value| json["loads"][0]["points"][1].is_object();
     if !outcome.stdout.contains("jobs/min [") || !has_two(&json) {
         (outcome, json) = within("180s");
     }
     outcome.assert_says(&["jobs/min [", "Crossover"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     let loads = &json["loads"][0];
     // What noise leaves of it is a matter of the machine; what is said agrees with the table in any case.
     let (best, said) = match loads["peak"].is_null() {

@@ -59,6 +59,56 @@ fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
     assert_nothing_is_left(&home);
 }
 
+/// Each pass holds its table against all keys that it and the passes before have drawn.
+#[test]
+fn a_table_fills_over_the_passes_of_a_run() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let passes = ["--for", "3s", "--pass", "1s", "--clients", "2", "--as", "whitcher"];
+    let outcome =
+        home.succeed(&[&["run", "app:db.random-fill@mariadb-relaxed"][..], &passes].concat());
+    outcome.assert_says(&["seconds per 100,000 queries while a table fills"]);
+    let queries = outcome.stdout.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("mariadb-relaxed, 2 clients ")?;
+        rest.split_whitespace().next()?.replace(',', "").parse::<u64>().ok()
+    });
+    let queries: Vec<u64> = queries.collect();
+    assert!(queries.len() == 3 && queries.is_sorted(), "{}", outcome.stdout);
+    assert_eq!(home.json()["failures"], serde_json::json!([]));
+    // Without --for each sample makes its table anew.
+    let samples =
+        ["run", "app:db.random-fill@mariadb-relaxed", "--samples", "3", "--as", "whitcher"];
+    home.run(&samples[..]).assert_error(&["no workload of this result is in these tables"]);
+    assert_nothing_is_left(&home);
+}
+
+/// It has not said how often it drew: the rows tell, and no database is blamed for them.
+#[test]
+fn a_table_fills_on_after_a_pass_that_was_killed() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let words = "run app:db.random-fill@mariadb-relaxed --for 9s --pass 3s --json -";
+    let mut running = home.start(home.weigh(words));
+    home.wait_for_samples(1, &mut running);
+    // The second pass inserts.
+    let clients = || home.processes_of("run app:db.random-fill --");
+    thread::sleep(Duration::from_secs(1));
+    assert!(wait_until(LONG, || !clients().is_empty()), "{:?}", home.processes());
+    clients().into_iter().for_each(|pid| signal(pid, Signal::KILL));
+    let outcome = running.finish();
+    outcome.assert_says(&["pass 2 has no result", "killed by signal 9"]);
+    assert!(!outcome.stderr.contains("not inserted"), "{outcome:#?}");
+    let json = home.json();
+    assert_eq!(json["results"][0]["samples"], 2, "{json:#}");
+    assert_nothing_is_left(&home);
+}
+
 /// As if it had never been installed.
 #[test]
 fn without_a_server_the_others_are_measured() {
@@ -151,6 +201,7 @@ fn a_server_of_all_arms_is_a_treatment_like_others() {
     let outcome = home.run(&[&command[..], &["--pairs", "8", "--no-detail"]].concat());
     // Whatever the verdict on eight pairs is.
     assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+    assert_eq!(outcome.stderr.matches("Preparing the `mariadb` server").count(), 1, "{outcome:#?}");
     assert_eq!(rows(&home.json()), ["app:db.transaction"]);
     home.run("compare mariadb -w app:db.transaction")
         .assert_error(&["`mariadb` has a fixture for `database`, but `none` does not"]);

@@ -35,6 +35,38 @@ fn a_site_without_connections_to_its_database_gives_no_rate() {
     assert_nothing_is_left(&home);
 }
 
+/// Two sites, of which one gives wrong pages: the good pages of both are compared, as Whitcher did.
+#[test]
+fn good_pages_are_compared_and_the_wrong_ones_shown_by_kind() {
+    if !has("php-site") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let arm = "server:mariadb.max_connections=10";
+    let site = "php-site:children=24";
+    let work =
+        ["-w", "app:web.cookie", "--copies", "24", "--fixture", site, "--yes", "--no-detail"];
+    let command = [&["compare", arm], &work[..], &["--pairs", "8"]].concat();
+    let refused = home.run(&command);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    refused.assert_says(&["so it has no rate", "`--good-answers` compares the good ones"]);
+    let outcome = home.run(&[&command[..], &["--good-answers", "--inconclusive-ok"]].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    let json = home.json();
+    assert_eq!(json["results"].as_array().map(Vec::len), Some(1), "{json}");
+    assert_eq!(json["failures"], Value::Array(Vec::new()), "{json}");
+    let warnings = json["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let of_answers: Vec<&str> =
+        warnings.filter(|warning| warning.contains("of the answers were wrong")).collect();
+    // The baseline's site gives no wrong page.
+    let [of_answers] = of_answers[..] else { panic!("{of_answers:?}") };
+    assert!(of_answers.contains(&format!("under `{arm}`: ")), "{of_answers}");
+    assert!(of_answers.contains("an error page with status 200"), "{of_answers}");
+    assert!(json.to_string().contains("also gave wrong answers"), "{json}");
+    assert_nothing_is_left(&home);
+}
+
 /// Its processes, which write their title where their environment was.
 fn nginx_of(home: &Home) -> Vec<i32> {
     let is_nginx = |pid: &i32| {
@@ -97,7 +129,7 @@ fn a_server_that_dies_ends_its_passes() {
         nginx_of(&home).into_iter().for_each(|pid| signal(pid, Signal::KILL));
         running.has_ended()
     };
-    assert!(wait_until(LONG, kill), "{}", running.said());
+    assert!(wait_until(LONG, kill), "{}", running.said_and_waits());
     let outcome = running.finish();
     outcome.assert_says(&["the run failed: ", "of 300; the remaining passes are skipped"]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
@@ -140,7 +172,7 @@ fn a_server_that_dies_in_the_first_pass_gives_no_result() {
         nginx_of(&home).into_iter().for_each(|pid| signal(pid, Signal::KILL));
         running.has_ended()
     };
-    assert!(wait_until(LONG, kill), "{}", running.said());
+    assert!(wait_until(LONG, kill), "{}", running.said_and_waits());
     let outcome = running.finish();
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     outcome.assert_says(&["there is no result for app:web.page", "no pass had a good answer"]);

@@ -321,7 +321,7 @@ impl Running {
 
     pub fn finish_within(mut self, limit: Duration) -> Outcome {
         let ended = wait_until(limit, || self.has_ended());
-        assert!(ended, "it does not end: {}", self.said());
+        assert!(ended, "it does not end: {}", self.said_and_waits());
         let status = self.child.wait().unwrap();
         Outcome {
             code: status.code(),
@@ -333,6 +333,17 @@ impl Running {
 
     pub fn said(&self) -> String {
         format!("{}\n{}", read(&self.stdout), read(&self.stderr))
+    }
+
+    /// Returns its output, and in which function of the kernel each of its threads waits.
+    pub fn said_and_waits(&self) -> String {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let shown = |task: std::fs::DirEntry| {
+            let part = |name| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            format!("{} waits in {}:\n{}", part("comm").trim(), part("wchan"), part("stack"))
+        };
+        let waits = std::fs::read_dir(tasks).into_iter().flatten().flatten().map(shown);
+        format!("{}\n{}", self.said(), waits.collect::<String>())
     }
 }
 

@@ -45,6 +45,12 @@ pub fn kill_everything(home: &Home, mut running: Running) {
 pub struct Held(PathBuf);
 
 impl Held {
+    /// A file system with room in place of the directory for temporary files.
+    pub fn temporary_files(home: &Home) -> Held {
+        fs::remove_dir(home.path("tmp")).unwrap();
+        Held::mount(home.path("tmp"))
+    }
+
     pub fn mount(directory: PathBuf) -> Held {
         fs::create_dir(&directory).unwrap();
         let mut mount = Command::new("mount");

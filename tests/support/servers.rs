@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Home, NOBODY, is_root, wait_until};
 
-pub const LONG: Duration = Duration::from_secs(60);
+/// Each change of the system is on disk before it is made, and a disk may be busy for a minute.
+pub const LONG: Duration = Duration::from_secs(180);
 
 /// Each with its program, by which one knows whether it is installed.
 pub const SERVERS: [(&str, &str); 9] = [

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 const AT_THE_TOP: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
@@ -147,4 +148,24 @@ fn every_page_is_in_the_index() {
     }
     let missing: Vec<_> = documents.keys().filter(|path| !named.contains(*path)).collect();
     assert!(missing.is_empty(), "neither README.md nor docs/README.md names {missing:?}");
+}
+
+/// An experiment that lacks rows is refused in a sentence, and the page stays.
+#[test]
+fn a_table_is_not_written_from_an_experiment_without_its_rows() {
+    let page = root().join("docs/table2.md");
+    let before = fs::read(&page).unwrap();
+    for (report, said) in [
+        ("tests/fixtures/store/yedww2.json", "the experiment has no row of dhry2, "),
+        ("README.md", "README.md is not JSON"),
+        ("no/such.json", "cannot read no/such.json: No such file or directory"),
+    ] {
+        let mut script = Command::new(root().join("scripts/table2"));
+        let output = script.arg(report).current_dir(root()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.contains(said), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+    assert_eq!(fs::read(&page).unwrap(), before);
 }

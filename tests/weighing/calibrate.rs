@@ -73,8 +73,14 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     let _turn = Turn::share();
     let home = Home::new();
     let arguments = ["calibrate", "-w", "getppid", "-w", "shell1", "--planted", "50%"];
-    let more = ["--budget", "16s", "--seed", "7", "--json", "-"];
-    let json = home.succeed(&[&arguments[..], &more].concat()).json();
+    let more = ["--budget", "40s", "--seed", "7", "--json", "-"];
+    let outcome = home.succeed(&[&arguments[..], &more].concat());
+    outcome.assert_says(&[
+        "Experiment 1 of 3: identical arms",
+        "Experiment 2 of 3: one arm does 50% more work in each slice",
+        "Experiment 3 of 3: one arm does 5% more work, all in every fifth slice",
+    ]);
+    let json = outcome.json();
     let planted = &json["planted"];
     assert_eq!(planted["share_pct"], 50.0);
     assert!((planted["true_effect_pct"].as_f64().unwrap() + 100.0 / 3.0).abs() < 1e-9);
@@ -83,7 +89,7 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     assert_eq!((&row["found"]["count"], &planted["found"]["of"]), (&1.into(), &1.into()));
     assert!(row["pairs"].as_f64().unwrap() >= 8.0, "{planted:#}");
     let why = planted["left_out"]["shell1"].as_str().unwrap();
-    assert!(why.contains("must be planted"), "{why}");
+    assert!(why.starts_with("too few operations to plant 50 %: a sample has "), "{why}");
 
     // What counts for noise and false alarms is the other experiment.
     assert_eq!(json["experiments"].as_array().unwrap().len(), 1);
@@ -99,6 +105,28 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     let after = calibrate(&home, &[]);
     assert_eq!(after["experiments"].as_array().unwrap().len(), 2);
     assert!(after.get("planted").is_none());
+}
+
+/// The experiments of one command take equally long, so it is said once.
+#[test]
+fn a_budget_that_is_too_small_is_told_once_for_all_experiments() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let workloads = ["-w", "getppid", "-w", "stat", "-w", "pipe", "-w", "mremap"];
+    let arguments = [&["calibrate", "--planted", "50%", "--budget", "1s"][..], &workloads].concat();
+    let outcome = home.run(&arguments);
+    let told = outcome.stderr.matches("decides few rows").count();
+    assert_eq!(told, 1, "{outcome:#?}");
+}
+
+#[test]
+fn workloads_with_too_few_operations_are_told_with_what_to_do() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let outcome = home.run("calibrate -w shell1 --planted 1% --budget 4s");
+    outcome.assert_says(&["no effect was planted in any of these workloads (too few operations"]);
+    outcome.assert_says(&["use a larger --planted, or workloads with shorter operations"]);
+    assert!(!outcome.stderr.contains("every workload failed"), "{outcome:#?}");
 }
 
 #[test]
@@ -128,6 +156,11 @@ fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     ]);
     let latest = home.json()["id"].as_str().unwrap().to_owned();
     outcome.assert_says(&[&format!("Stored as {latest}, ")]);
+    let again = outcome.stdout.lines().find(|line| line.starts_with("again: ")).unwrap();
+    let all = "again: weigh calibrate -w stat --repeat 2 --budget 8s --seed ";
+    let seed: u64 = again.strip_prefix(all).expect(again).parse().unwrap();
+    // The stored seeds count up from it.
+    assert_eq!(home.json()["seed"], seed + 1);
     home.succeed("show").assert_says(&["weigh calibrate -w stat --budget 8s"]);
     home.succeed("history").assert_says(&["weigh calibrate -w stat --budget 8s"]);
 }

@@ -62,6 +62,24 @@ fn two_processes_take_turns_and_time_as_many_slices() {
 }
 
 /// A hundred slices of `shell8` would take five seconds and more.
+/// The heads of its slices have none of it, so they were believed to be short.
+#[test]
+fn what_is_planted_in_slices_is_not_missed_in_their_heads() {
+    let _turn = Turn::share();
+    let outside_ns = |sample: &Value| sample["outside"]["ns_per_slice"].as_f64().unwrap();
+    let ratios = (0..9).map(|_| {
+        let bench = Bench::new();
+        let sample = ["--target-ms", "20"];
+        let planted =
+            bench.start(1, "getppid", &[&sample[..], &["--planted-ppm", "400000"]].concat());
+        let bare = bench.start(0, "getppid", &[&sample[..], &["--planted-ppm", "0"]].concat());
+        outside_ns(&planted.finish().json()) / outside_ns(&bare.finish().json())
+    });
+    let mut ratios: Vec<f64> = ratios.collect();
+    ratios.sort_by(f64::total_cmp);
+    assert!(ratios[4] > 0.5, "{ratios:?}");
+}
+
 #[test]
 fn a_pair_whose_slices_take_too_long_ends_early_with_as_many_of_each() {
     let _turn = Turn::share();

@@ -21,7 +21,6 @@ use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 use weigh_workload::setup::kind::denied_calls::{DeniedCall, DeniedCalls};
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 use weigh_workload::start_cpu::{Range, StartCpu, allowed_cpus};
-use weigh_workload::stdout_use::StdoutUse;
 
 const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
 const LONG: Duration = Duration::from_secs(30);
@@ -81,15 +80,9 @@ impl Bench {
     }
 
     fn job(&self, command: &str) -> Job {
-        Job {
-            argv: ["/bin/sh", "-c", command].map(String::from).to_vec(),
-            environment: vec![("MARK".into(), self.mark())],
-            directory: self.directory.path().to_owned(),
-            timeout_ms: 20_000,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        }
+        let argv = ["/bin/sh", "-c", command].map(String::from).to_vec();
+        let environment = vec![("MARK".into(), self.mark())];
+        Job { environment, ..Job::new(argv, self.directory.path(), 20_000) }
     }
 
     /// In the environment of all that is started here.
@@ -181,7 +174,13 @@ fn a_worker_begins_on_the_cpu_that_was_drawn_and_stays_there_or_gets_its_own_bac
         for (number, then) in
             [(0, Range::ThatCpu), (1, Range::ThatCpu), (0, Range::ThatKind), (1, Range::All)]
         {
-            let start = StartCpu { chance: number, among: own.to_vec(), then, gate: None };
+            let start = StartCpu {
+                chance: number,
+                among: own.to_vec(),
+                then,
+                gate: None,
+                counts_cpu: false,
+            };
             let drawn = start.choose(&allowed).unwrap();
             let job = Job { start: Some(start), ..bench.job("cat /proc/self/status; sleep 0.01") };
             let launched = launcher.run(&job, &NEVER).unwrap();
@@ -194,13 +193,46 @@ fn a_worker_begins_on_the_cpu_that_was_drawn_and_stays_there_or_gets_its_own_bac
     }
 }
 
+/// A held command never waits for us to read what it prints, and all that it starts is looked at.
+#[test]
+fn the_cpu_use_of_a_held_command_is_counted() {
+    let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
+    let bench = Bench::new();
+    let mut launcher = launcher(&Setup::default());
+    let mut run = |line: &str, counts_cpu| {
+        let among = allowed_cpus().unwrap();
+        let start = StartCpu { chance: 0, among, then: Range::ThatKind, gate: None, counts_cpu };
+        launcher.run(&Job { start: Some(start), ..bench.job(line) }, &NEVER).unwrap()
+    };
+    let pipe_bytes = "exec python3 -c 'import fcntl; print(fcntl.fcntl(1, fcntl.F_GETPIPE_SZ))'";
+    let counted = run(pipe_bytes, true);
+    assert_eq!((counted.stdout.trim(), counted.outlived), ("1048576", 0), "{counted:?}");
+    assert!(counted.cpu_use.is_some_and(|used| used.cpu_ns > 0), "{counted:?}");
+    let usual = run(pipe_bytes, false);
+    assert_eq!((usual.stdout.trim(), usual.cpu_use), ("65536", None));
+    let looks = run("(sleep 0.3); :", true).cpu_use.unwrap().looks;
+    assert!(looks.idle_share().unwrap() > 0.5, "{looks:?}");
+    let mut parallel_share = |line: &str| {
+        let used = run(line, true).cpu_use.unwrap();
+        used.looks.parallel_ns as f64 / used.cpu_ns as f64
+    };
+    let count = "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done)";
+    let (at_once, in_turn) = (
+        parallel_share(&format!("{count} & {count}; wait")),
+        parallel_share(&format!("{count}; {count}")),
+    );
+    assert!(at_once > 0.2 && in_turn < 0.05, "{at_once} {in_turn}");
+    assert_eq!(run("sleep 60 & sleep 60 & :", true).outlived, 2);
+}
+
 /// A filter with which the worker itself could not be bound any more.
 fn forbidding_affinity() -> Setup {
     const LOAD_NUMBER: (u16, u8, u8, u32) = (0x20, 0, 0, 0);
     const EPERM: (u16, u8, u8, u32) = (0x06, 0, 0, 0x0005_0001);
     const ALLOW: (u16, u8, u8, u32) = (0x06, 0, 0, 0x7fff_0000);
     let is_it = (0x15, 0, 1, u32::try_from(libc::SYS_sched_setaffinity).unwrap());
-    Setup::default().with(SeccompFilter { program: vec![LOAD_NUMBER, is_it, EPERM, ALLOW] })
+    Setup::default()
+        .with(SeccompFilter { program: vec![LOAD_NUMBER, is_it, EPERM, ALLOW], times: 1 })
 }
 
 /// A filter with these answers to calls.
@@ -410,7 +442,7 @@ fn a_member_is_born_with_what_its_arm_has() {
     let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
     let bench = Bench::new();
     let program = vec![(6, 0, 0, 0x7fff_0000)];
-    let mut launcher = launcher(&Setup::default().with(SeccompFilter { program }));
+    let mut launcher = launcher(&Setup::default().with(SeccompFilter { program, times: 1 }));
     let seen = launcher.raise(&bench.raise(), &NEVER).unwrap();
     assert_eq!(status_number(&seen.status, "Seccomp"), Some(2), "{}", seen.status);
 }

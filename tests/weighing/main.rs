@@ -4,6 +4,7 @@
 mod support;
 
 mod aim;
+mod atlas;
 mod before_a_sample;
 mod budget_kept;
 mod build;
@@ -31,6 +32,7 @@ mod planted;
 mod profile;
 mod reports;
 mod sampling;
+mod sensors;
 mod shared_cpu;
 mod stored;
 mod treatments;

@@ -44,6 +44,8 @@ fn placebos(home: &Home) -> Vec<Placebo> {
             needs_root: false,
         },
         of("an identical build", "build:cflags=-O2".into(), false),
+        of("no supervisor", "seccomp-notify:off".into(), false),
+        of("no strace", "strace:off".into(), false),
         of("a command that touches a file", command, false),
         Placebo {
             name: "a file system against itself",

@@ -33,7 +33,7 @@ fn a_longer_loop_is_found_beside_hogs_by_its_cpu_time() {
     home.succeed(&words).assert_says(&[
         "`long` is slower than `short`: it takes",
         "more CPU time",
-        "both commands of a pair shared one CPU",
+        "both commands of a pair ran at the same time on the same CPU",
         "They are CPU-bound",
     ]);
     let json = home.json();
@@ -48,6 +48,90 @@ fn a_longer_loop_is_found_beside_hogs_by_its_cpu_time() {
     let runs = json["versus"]["commands"][0]["times_s"].as_array().unwrap().len();
     assert_eq!(2 * runs + interleaved(&home), home.samples() as usize, "{json:#}");
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// The shell itself only waits: for two children at the same time, or for one after the other.
+#[test]
+fn a_command_of_several_processes_is_judged_by_the_cpu_time_of_all() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let _busy = Busy::start(&home, 2);
+    let at_once = |steps| format!("({0}) & ({0}) & wait", count_to(steps));
+    let in_turn = |steps| format!("({0}); ({0}); :", count_to(steps));
+    for [short, long] in [[10_000, 15_000].map(at_once), [10_000, 15_000].map(in_turn)] {
+        let words = ["versus", "-n", "short", "-n", "long", &short, &long];
+        home.succeed(&[&words[..], &["--budget", "40s", "--sets", "2"]].concat());
+        let json = home.json();
+        let row = row(&json);
+        assert_eq!((&row["verdict"], &row["scheme"]), (&"slower".into(), &"interleaved".into()));
+        let effect_pct = row["effect_pct"].as_f64().unwrap();
+        assert!((-40.0..-15.0).contains(&effect_pct), "{row:#}");
+    }
+    let later = "SELECT count(*) || '' FROM sample WHERE scheme = 'interleaved' AND set_number = 1";
+    assert_ne!(home.query_text(later).trim(), "0");
+}
+
+/// How long its children wait for a CPU is counted nowhere.
+#[test]
+fn a_command_whose_children_wait_is_compared_by_its_time() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let _busy = Busy::start(&home, 2);
+    let [short, long] = ["0.1", "0.4"].map(|time| format!("({}); sleep {time}", count_to(10_000)));
+    home.measure(&["versus", &short, &long, "--budget", "20s"]);
+    assert_eq!((interleaved(&home), &row(&home.json())["scheme"]), (0, &"sequential".into()));
+}
+
+#[test]
+fn a_command_that_leaves_processes_running_is_compared_by_its_time() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let leaving = |steps| format!("sleep 60 & {}", count_to(steps));
+    let [short, long] = [20_000, 40_000].map(leaving);
+    home.measure(&["versus", "-n", "short", "-n", "long", &short, &long, "--budget", "3s"]);
+    let json = home.json();
+    assert_eq!((interleaved(&home), &row(&json)["scheme"]), (0, &"sequential".into()));
+    let said = json["warnings"].to_string();
+    let why = "`long` changed to sequential pairs: it leaves processes running when it ends";
+    assert!(said.contains(why), "{said}");
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// A treatment of a command is judged in the same way: here a variable says how far a shell counts.
+#[test]
+fn a_treatment_of_a_command_is_judged_by_its_cpu_time() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let _busy = Busy::start(&home, 2);
+    let counting = "i=0; while [ $i -lt $STEPS ]; do i=$((i+1)); done";
+    let arms = ["compare", "--base", "env:STEPS=20000", "env:STEPS=30000", "--budget", "90s"];
+    home.succeed(&[&arms[..], &["--", "sh", "-c", counting]].concat()).assert_says(&[
+        "(CPU time)",
+        "both commands of a pair ran at the same time",
+        "CPU-bound",
+    ]);
+    let json = home.json();
+    let found = row(&json);
+    assert_eq!((&found["verdict"], &found["scheme"]), (&"slower".into(), &"interleaved".into()));
+    let effect_pct = found["effect_pct"].as_f64().unwrap();
+    assert!((-40.0..-20.0).contains(&effect_pct), "{found:#}");
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_treatment_that_both_processes_would_have_keeps_commands_in_sequence() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let command = count_to(20_000);
+    let after = ["--budget", "20s", "--", "sh", "-c", &command];
+    home.measure(&[&["compare", "nice:5"][..], &after].concat());
+    home.measure(&[&["compare", "seccomp", "--interleave=off"][..], &after].concat());
+    assert!(home.samples() > 16);
+    assert_eq!(interleaved(&home), 0);
+    home.run(&[&["compare", "seccomp", "--interleave=on"][..], &after].concat())
+        .assert_error(&["--interleave=on: commands need sequential pairs"]);
+    home.measure(&[&["compare", "seccomp"][..], &after].concat());
+    assert!(interleaved(&home) > 0, "{:#}", home.json());
 }
 
 /// A sleep alone, and one that is five times as long as the work before it.
@@ -129,4 +213,33 @@ fn the_option_keeps_commands_in_sequence() {
 fn killed_at_any_moment_nothing_is_left_of_two_commands() {
     let [one, other] = [100_000, 150_000].map(count_to);
     nothing_is_left_of(&["versus", &one, &other], 41, 500..3000);
+}
+
+#[test]
+fn one_command_that_writes_a_file_runs_in_one_arm_after_the_other() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let line = format!("{}; echo done > written", count_to(20_000));
+    home.measure(&["compare", "seccomp", "--budget", "10s", "--", "sh", "-c", &line]);
+    assert_eq!(interleaved(&home), 0);
+    // Two commands may each have a file of their own.
+    let other = format!("{}; echo done > other", count_to(20_000));
+    home.measure(&["versus", &line, &other, "--budget", "10s"]);
+    assert!(interleaved(&home) > 0, "{:#}", home.json());
+}
+
+/// The kernel gives the CPU time of such a child to nobody.
+#[test]
+fn a_child_that_nobody_waits_for_is_not_left_out() {
+    let _turn = Turn::take();
+    let home = Home::new();
+    let burns = |parts: u32| {
+        let work = "for ($i = 0; $i < 100_000 * $parts; $i++) {}";
+        let child = format!("if (!fork) {{ $parts = {parts}; {work} exit }}");
+        format!("perl -e '$SIG{{CHLD}} = q(IGNORE); $parts = 4; {work} {child} wait'")
+    };
+    let [short, long] = [20, 60].map(burns);
+    home.measure(&["versus", "-n", "short", "-n", "long", &short, &long, "--budget", "30s"]);
+    assert_eq!(interleaved(&home), 0);
+    assert_eq!(row(&home.json())["verdict"], "slower");
 }

@@ -3,14 +3,17 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::build;
-use crate::support::processes::signal;
+use crate::support::processes::{Held, signal};
 use crate::support::{Home, NOBODY, SETTINGS, Turn, as_nobody, is_root, row, skip, wait_until};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::process::Signal;
 use serde_json::Value;
+use weigh_model::shell::command_line;
 
 const LIMIT: Duration = Duration::from_secs(30);
 const SHORT: [&str; 4] = ["--pairs", "8", "--no-detail", "--json"];
@@ -248,7 +251,7 @@ fn processes_that_a_limit_killed_or_refused_are_no_result() {
     let hog = "dd if=/dev/zero of=/dev/null bs=60M count=1 2>&1; exit 0";
     let fork = "for i in 1 2 3 4; do sleep 0.01 & done 2>&1; wait; exit 0";
     for (arm, script, said) in [
-        ("cgroup:memory.max=20M", hog, "the out-of-memory killer killed 1 process, which its"),
+        ("cgroup:memory.max=20M", hog, "the out-of-memory killer killed 1 process, although"),
         ("cgroup:pids.max=3", &format!("bash -c '{fork}'; exit 0"), "pids.max refused to start"),
     ] {
         let outcome = home.run(&["compare", arm, "--pairs", "8", "--", "sh", "-c", script]);
@@ -277,7 +280,7 @@ fn processes_that_died_by_an_error_are_no_result() {
         ] {
             let outcome = run(&script);
             assert_eq!(outcome.code, Some(2), "{script}: {outcome:#?}");
-            let said = format!("1 process died by signal {number}, which its exit status 0");
+            let said = format!("1 process died by signal {number}, although the exit status was 0");
             outcome.assert_says(&[&said, "there is no result"]);
         }
     }
@@ -363,6 +366,26 @@ fn commands_of_the_users_are_switched_for_each_sample_and_undone_after_a_death()
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
+/// As the removal of an unpacked root file system, which may take a minute.
+#[test]
+fn what_takes_long_to_undo_is_named_on_a_terminal() {
+    if !Path::new("/usr/bin/script").exists() {
+        skip("script", "needs script(1)");
+        return;
+    }
+    let _turn = Turn::share();
+    let home = Home::new();
+    let on = home.path("on").display().to_string();
+    let arm =
+        format!("cmd:apply=\"touch {on}\",undo=\"rm -f {on}\",verify=\"sleep 3; test -e {on}\"");
+    let program = crate::support::program().display().to_string();
+    let line = command_line([&*program, "compare", &arm, "-w", "getppid", "--budget", "6s"]);
+    let output = home.command("script").args(["-qec", &line, "/dev/null"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("undoing `cmd:apply="), "{said}");
+    assert!(!home.path("on").exists());
+}
+
 #[test]
 fn commands_that_prove_nothing_or_do_not_undo_are_refused() {
     let _turn = Turn::share();
@@ -407,4 +430,236 @@ fn a_library_is_loaded_into_its_arm_alone() {
     refused(&[&arm, "--", fixed.to_str().unwrap()], &said);
     refused(&["preload:/absent.so", "-w", "getppid"], &["No such file"]);
     refused(&["preload:/etc/passwd", "-w", "getppid"], &["not a shared library"]);
+}
+
+/// Number of samples of this treated arm in which the listener received as many events as this, or more.
+fn samples_heard(home: &Home, arm: usize, events: &str) -> usize {
+    samples_with(home, arm, "fanotify_events", &format!(">= {events}"))
+}
+
+/// Events after the fact may be merged, but not those that wait for an answer.
+const EACH_OPERATION: &str = "json_extract(sample, '$.total_operations')";
+
+#[test]
+fn a_listener_hears_what_it_listens_for() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let home = Home::new();
+    let arms = ["fanotify:open-perm", "fanotify:open-perm,filesystem", "fanotify", "fanotify:off"];
+    compare(&home, &arms, &["-w", "open-close"]);
+    assert_eq!(samples_heard(&home, 1, EACH_OPERATION), 8);
+    assert_eq!(samples_heard(&home, 2, EACH_OPERATION), 8);
+    assert_eq!(samples_heard(&home, 3, "2"), 8);
+    assert_eq!((samples_heard(&home, 4, "0"), samples_heard(&home, 4, "1")), (8, 0));
+}
+
+#[test]
+fn a_listener_hears_reads_and_may_let_them_wait() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let home = Home::new();
+    let arms = ["fanotify:access-perm,delay=100us", "fanotify:access"];
+    compare(&home, &arms, &["-w", "bw-file-rd-256k"]);
+    assert_eq!(samples_heard(&home, 1, EACH_OPERATION), 8);
+    assert_eq!(samples_heard(&home, 2, "2"), 8);
+}
+
+/// The mark is on mounts that this system sees, and this file system is in a mount namespace of the arm.
+#[test]
+fn a_workload_that_a_listener_cannot_hear_has_no_result() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let _turn = Turn::with(SETTINGS);
+    let home = Home::new();
+    let arguments = "compare fanotify --fixture fs:tmpfs -w open-close --pairs 8";
+    home.run(arguments).assert_says(&["on a file system that fanotify did not mark"]);
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// Each operation is a process that ends.
+#[test]
+fn accounting_has_a_record_of_each_process_and_none_where_it_is_off() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let home = Home::new();
+    // The kernel suspends accounting into a file system that is nearly full.
+    let _room = Held::temporary_files(&home);
+    let arms = ["acct", "acct:off", "acct+nice:5", "--base", "acct"];
+    compare(&home, &arms, &["-w", "fork"]);
+    for arm in [1, 3] {
+        assert_eq!(samples_with(&home, arm, "acct_records", &format!(">= {EACH_OPERATION}")), 8);
+    }
+    assert_eq!(samples_with(&home, 2, "acct_records", "= 0"), 8);
+}
+
+/// Each operation forks a process, which ends.
+#[test]
+fn the_process_connector_sends_events_of_each_process_and_none_where_it_is_off() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let home = Home::new();
+    let arms = ["proc-connector", "proc-connector:off", "proc-connector+nice:5"];
+    compare(&home, &[&arms[..], &["--base", "proc-connector"]].concat(), &["-w", "fork"]);
+    for arm in [1, 3] {
+        let both =
+            format!("+ json_extract(evidence, '$.process_events_lost') >= 2 * {EACH_OPERATION}");
+        assert_eq!(samples_with(&home, arm, "process_events", &both), 8);
+    }
+    assert_eq!(samples_with(&home, 2, "process_events", "= 0"), 8);
+}
+
+/// An operation opens a file in a directory that the workload makes; a few events come before it.
+#[test]
+fn watches_see_each_access_and_those_of_changes_do_not() {
+    let home = Home::new();
+    let arms = ["inotify", "inotify:changes", "inotify:off"];
+    compare(&home, &arms, &["-w", "open-close"]);
+    let samples = |arm, events: &str| samples_with(&home, arm, "inotify_events", events);
+    assert_eq!(samples(1, "> 100"), 8);
+    assert_eq!(samples(2, "BETWEEN 4 AND 30"), 8);
+    assert_eq!(samples(3, "= 0"), 8);
+}
+
+/// The canary is opened and closed twice.
+#[test]
+fn watches_see_the_directories_below_where_they_are_recursive() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("top/below")).unwrap();
+    let file = home.file("top/below/file", "").display().to_string();
+    let top = home.path("top").display().to_string();
+    let arms = [format!("inotify:watch={top}"), format!("inotify:watch={top},recursive")];
+    compare(&home, &[&arms[0], &arms[1]], &["--", "cat", &file]);
+    assert_eq!(samples_with(&home, 1, "inotify_events", "= 4"), 8);
+    assert_eq!(samples_with(&home, 2, "inotify_events", ">= 6"), 8, "opened and closed, too");
+}
+
+/// Both arms list the directory before each sample; the treated one does it once more.
+#[test]
+fn the_baseline_has_its_watches_set_and_removed_before_it_begins() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("top")).unwrap();
+    let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).unwrap();
+    inotify::add_watch(&queue, home.path("top"), WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
+    let arm = format!("inotify:watch={},recursive", home.path("top").display());
+    compare(&home, &[&arm], &["--", "true"]);
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(&queue, &mut buffer);
+    let mut opens = 0;
+    while let Ok(event) = reader.next() {
+        opens += usize::from(event.events().contains(ReadFlags::OPEN));
+    }
+    let samples = samples_with(&home, 1, "inotify_events", ">= 0");
+    assert!(opens >= 3 * samples, "{opens} of {samples} pairs");
+}
+
+/// Each operation is a call, and a process that ends.
+#[test]
+fn a_trace_has_its_events_and_none_where_it_is_off() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let home = Home::new();
+    let arms = ["ftrace", "ftrace:processes", "ftrace:scheduler", "ftrace:off"];
+    compare(&home, &arms, &["-w", "fork"]);
+    let samples = |arm, entries: &str| samples_with(&home, arm, "ftrace_entries", entries);
+    assert_eq!(samples(1, &format!(">= 3 * {EACH_OPERATION}")), 8, "clone, exit_group, wait4");
+    assert_eq!(samples(2, &format!(">= 2 * {EACH_OPERATION}")), 8, "fork and exit");
+    assert_eq!(samples(3, &format!(">= {EACH_OPERATION}")), 8);
+    assert_eq!(samples(4, "= 0"), 8);
+}
+
+#[test]
+fn all_that_report_events_are_in_force_in_one_arm() {
+    if !is_root() {
+        return skip("root", "needs root");
+    }
+    let home = Home::new();
+    let _room = Held::temporary_files(&home);
+    let arm = "acct+proc-connector+inotify+fanotify+ftrace";
+    compare(&home, &[arm, "acct+ftrace", "--base", "proc-connector"], &["-w", "fork"]);
+    for quantity in ["acct_records", "process_events", "ftrace_entries"] {
+        let often = format!(">= {EACH_OPERATION}");
+        assert_eq!(samples_with(&home, 1, quantity, &often), 8, "{quantity}");
+    }
+    for quantity in ["inotify_events", "fanotify_events"] {
+        assert_eq!(samples_with(&home, 1, quantity, ">= 2"), 8, "{quantity}");
+    }
+}
+
+#[test]
+fn layers_with_many_rules_are_in_force_and_none_without_a_rule() {
+    let json = compare(
+        &Home::new(),
+        &["landlock:layers=2,rules=15", "landlock:rules=0", "--fixture", "deep:levels=10"],
+        &["-w", "open-close"],
+    );
+    let facts = |arm: usize| json["treatments"][arm]["facts"].to_string();
+    assert!(facts(0).contains("2 layers of Landlock"), "{json:#}");
+    assert!(facts(0).contains("14 for files that no program opens"), "{json:#}");
+    assert!(facts(1).contains("in no layer of Landlock"), "{json:#}");
+    assert!(json.to_string().contains("innermost of 10 nested directories"), "{json:#}");
+}
+
+#[test]
+fn a_stacked_filter_is_installed_as_often_as_asked() {
+    let arms = ["seccomp:filters=4", "seccomp:filters=0"];
+    let json = compare(&Home::new(), &arms, &["-w", "getppid"]);
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")).unwrap();
+    let own: u32 = own.trim().parse().unwrap();
+    let filters = |row: usize| json["results"][row]["evidence"]["seccomp_filters"].clone();
+    assert_eq!(filters(0), (own + 4).to_string(), "{json:#}");
+    assert_eq!(filters(1), own.to_string(), "{json:#}");
+    assert!(json["treatments"][0]["facts"].to_string().contains("installed 4 times"), "{json:#}");
+}
+
+/// The compared samples of an arm whose evidence of this name compares so.
+fn samples_with(home: &Home, arm: usize, evidence: &str, compares: &str) -> usize {
+    let count = home.query_text(&format!(
+        "SELECT CAST(count(*) AS TEXT) FROM sample WHERE arm = {arm} AND role = 'compared' AND
+         json_extract(evidence, '$.{evidence}') {compares}"
+    ));
+    count.parse().unwrap()
+}
+
+/// `open-close` makes two calls per operation, and no other call that is as frequent.
+#[test]
+fn strace_sees_the_calls_that_it_traces_and_no_others() {
+    let arms = ["strace", "strace:calls=openat,seccomp-bpf", "strace:calls=getppid,seccomp-bpf"];
+    let home = Home::new();
+    compare(&home, &[&arms[..], &["strace:off"]].concat(), &["-w", "open-close"]);
+    let samples = |arm, calls: &str| samples_with(&home, arm, "strace_calls", calls);
+    assert_eq!(samples(1, &format!(">= 2 * {EACH_OPERATION}")), 8);
+    let once = format!("BETWEEN {EACH_OPERATION} AND {EACH_OPERATION} + 100");
+    assert_eq!(samples(2, &once), 8);
+    assert_eq!(samples(3, "= 0"), 8, "the program never calls getppid");
+    assert_eq!(samples(4, "IS NULL"), 8);
+}
+
+#[test]
+fn calls_that_strace_does_not_know_are_refused() {
+    refused(
+        &["strace:calls=nonsense", "-w", "getppid"],
+        &["calls=nonsense", "invalid system call"],
+    );
+}
+
+#[test]
+fn a_supervisor_answers_the_calls_that_it_is_asked_about_and_no_others() {
+    let arms = ["seccomp-notify", "seccomp-notify:calls=\"openat,close\""];
+    let others = ["seccomp-notify:calls=getppid", "seccomp-notify:off", "seccomp"];
+    let home = Home::new();
+    compare(&home, &[&arms[..], &others].concat(), &["-w", "open-close"]);
+    let samples = |arm, calls: &str| samples_with(&home, arm, "notified_calls", calls);
+    let times =
+        |times| format!("BETWEEN {times} * {EACH_OPERATION} AND {times} * {EACH_OPERATION} + 100");
+    assert_eq!(samples(1, &times(1)), 8);
+    assert_eq!(samples(2, &times(2)), 8);
+    assert_eq!(samples(3, "= 0"), 8, "the program never calls getppid");
+    assert_eq!((samples(4, "IS NULL"), samples(5, "IS NULL")), (8, 8));
 }

@@ -35,12 +35,14 @@ fn lines(home: &Home, file: &str) -> Vec<String> {
 fn the_slower_command_is_slower_and_all_are_in_order() {
     let _turn = Turn::share();
     let home = Home::new();
-    let commands = ["versus", QUICK, SLOW, "sleep 0.01; sleep 0.02"];
+    // So far apart that a busy machine delays none of them beyond the next one.
+    let slowest = "sleep 0.01; sleep 0.5";
+    let commands = ["versus", QUICK, slowest, SLOW];
     let outcome = home.succeed(&[&commands[..], &ENOUGH].concat());
     outcome.assert_says(&[
         "`sleep 0.06` is",
         "slower than `sleep 0.01`",
-        "Times as long as the first: `sleep 0.01` 1.000, `sleep 0.01; sleep 0.02`",
+        "Times as long as the first: `sleep 0.01` 1.000, `sleep 0.06`",
         "including the start of `/bin/sh -c`",
     ]);
     let json = home.json();
@@ -51,14 +53,17 @@ fn the_slower_command_is_slower_and_all_are_in_order() {
     assert_eq!(row_of(&json, SLOW)["verdict"], "slower");
     let ranking = json["versus"]["ranking"].as_array().unwrap();
     let order: Vec<&str> = ranking.iter().map(|one| one["command"].as_str().unwrap()).collect();
-    assert_eq!(order, [QUICK, "sleep 0.01; sleep 0.02", SLOW]);
-    assert!(ranking[2]["run_ms"].as_f64().unwrap() >= 60.0, "{ranking:#?}");
+    assert_eq!(order, [QUICK, SLOW, slowest]);
+    assert!(ranking[1]["run_ms"].as_f64().unwrap() >= 60.0, "{ranking:#?}");
     assert!(json["versus"]["shell_start_ms"].as_f64().unwrap() > 0.0);
     // What is measured is what `show` and `history` know, and what can be measured again.
     home.succeed("show -v").assert_says(&["The command is `sleep 0.06`, executed by"]);
     home.succeed("history --kind versus").assert_says(&[json["id"].as_str().unwrap()]);
     let again = json["command"].as_str().unwrap();
-    assert!(again.starts_with("weigh versus 'sleep 0.01' 'sleep 0.06' "), "{again}");
+    assert!(
+        again.starts_with("weigh versus 'sleep 0.01' 'sleep 0.01; sleep 0.5' 'sleep 0.06' "),
+        "{again}"
+    );
     for format in ["--csv", "--markdown", "--html", "--text", "--junit"] {
         let text = home.succeed(&["export", "latest", format]).stdout;
         assert!(text.contains(SLOW), "{format}: {text}");

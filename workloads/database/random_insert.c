@@ -6,6 +6,10 @@
  * acknowledged and against the keys that were drawn. The fuller the table, the fewer inserts: workloads that
  * begin at so many per cent are points of a curve.
  *
+ * random-fill has his table of 2^20 keys, and passes over one server (WEIGH_PASS) go on with the same
+ * table: it fills while it is measured. Keys are the same for each client whenever they are drawn again, so
+ * the number of draws, which the database keeps, is all that a pass hands to the next.
+ *
  * Clients have a table each, or all the same, as in 2003: then two may miss a key at the same time, and the
  * server lets only one of them insert it. */
 #include "database.h"
@@ -25,11 +29,11 @@
 #define DATA "Just another row in the table"
 
 /* SCATTER has no divisor in common with KEYS, so that multiples of it are different keys. */
-enum { KEYS = 1 << 18, SCATTER = 40503 };
+enum { KEYS = 1 << 18, MOST_KEYS = 1 << 20, SCATTER = 40503 };
 
-static unsigned char has_row[KEYS / 8];
+static unsigned char has_row[MOST_KEYS / 8];
 static char table[32];
-static uint64_t state, prefilled, inserted;
+static uint64_t state, prefilled, inserted, drawn_before;
 
 /* Of clients with the same table. */
 enum { MOST_CLIENTS = 1024 };
@@ -40,6 +44,11 @@ static struct common {
 
 enum { SELECT, INSERT };
 
+static uint32_t keys(void)
+{
+	return current->size ? current->size : KEYS;
+}
+
 /* Splitmix64 (Steele, Lea, Flood 2014). */
 static uint32_t next_key(void)
 {
@@ -47,7 +56,7 @@ static uint32_t next_key(void)
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
 	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return (z ^ z >> 31) % KEYS;
+	return (z ^ z >> 31) % keys();
 }
 
 static void begin_keys(int client)
@@ -83,10 +92,17 @@ static void fill(void)
 		     (unsigned long long)answer.affected);
 }
 
+static void make_table_if_missing(void)
+{
+	ask_database("CREATE TABLE IF NOT EXISTS %s "
+		     "(rindex INTEGER PRIMARY KEY, time INTEGER, rdata VARCHAR(64))",
+		     table);
+}
+
 static void make_table(void)
 {
 	ask_database("DROP TABLE IF EXISTS %s", table);
-	ask_database("CREATE TABLE %s (rindex INTEGER PRIMARY KEY, time INTEGER, rdata VARCHAR(64))", table);
+	make_table_if_missing();
 }
 
 static void prepare(void)
@@ -177,12 +193,18 @@ static uint64_t draw_again(int client, uint64_t drawn)
 	return distinct;
 }
 
-static void reconcile(uint64_t acknowledged, uint64_t distinct)
+static uint64_t count_rows(void)
 {
 	char count[64];
 
 	snprintf(count, sizeof count, "SELECT COUNT(*) FROM %s", table);
-	uint64_t rows = ask_number(count);
+	return ask_number(count);
+}
+
+static void reconcile(uint64_t acknowledged, uint64_t distinct)
+{
+	uint64_t rows = count_rows();
+
 	if (rows != acknowledged || rows != distinct)
 		fail("the table has %llu rows, the server acknowledged %llu, and %llu keys were drawn",
 		     (unsigned long long)rows, (unsigned long long)acknowledged, (unsigned long long)distinct);
@@ -210,6 +232,42 @@ static void check_common(uint64_t n)
 	reconcile(atomic_load(&common->inserted), distinct);
 }
 
+static void prepare_to_fill(void)
+{
+	const char *pass = getenv("WEIGH_PASS");
+	char drawn[64];
+
+	connect_to_database();
+	snprintf(table, sizeof table, "fill_%d", copy_number);
+	if (!pass || atoi(pass) <= 1) {
+		ask_database("DROP TABLE IF EXISTS %s", table);
+		ask_database("DROP TABLE IF EXISTS %s_drawn", table);
+	}
+	/* A first pass that was killed may have made neither. */
+	make_table_if_missing();
+	ask_database("CREATE TABLE IF NOT EXISTS %s_drawn (drawn BIGINT)", table);
+	snprintf(drawn, sizeof drawn, "SELECT COALESCE(MAX(drawn), 0) FROM %s_drawn", table);
+	drawn_before = ask_number(drawn);
+	inserted = draw_again(copy_number, drawn_before);
+
+	/* A pass that was killed did not say how often it drew. But each new key became a row, in order: what
+	 * it drew is known from the rows, but for old keys at its end, which change nothing. */
+	uint64_t rows = count_rows();
+	if (rows > keys())
+		fail("the table has %llu rows, more than there are keys", (unsigned long long)rows);
+	for (; inserted < rows; drawn_before++)
+		inserted += take_note(next_key());
+}
+
+static void check_filled(uint64_t n)
+{
+	uint64_t drawn = drawn_before + n;
+
+	memset(has_row, 0, sizeof has_row);
+	reconcile(inserted, draw_again(copy_number, drawn));
+	ask_database("INSERT INTO %s_drawn VALUES (%llu)", table, (unsigned long long)drawn);
+}
+
 #define RANDOM_INSERT(id, title, per_cent, at_first)                                                  \
 	WORKLOAD(id, .name = title,                                                                   \
 		 .summary = "look up a random key, and insert a row where there is none; "            \
@@ -225,6 +283,14 @@ RANDOM_INSERT(empty, "app:db.random-insert", 0, "empty");
 RANDOM_INSERT(at_30, "app:db.random-insert-30", 30, "30 % full");
 RANDOM_INSERT(at_60, "app:db.random-insert-60", 60, "60 % full");
 RANDOM_INSERT(at_90, "app:db.random-insert-90", 90, "90 % full");
+WORKLOAD(filling, .name = "app:db.random-fill",
+	 .summary = "look up a random key of 2^20, and insert a row where there is none; with --for the table fills",
+	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 6,
+	 .syscalls_note = "the client's, while the table is empty: three for a lookup, three for an insert",
+	 .size = MOST_KEYS,
+	 .source = "J. Whitcher, Lunar Linux vs. Red Hat (2003): random inserts", .needs = "database",
+	 .times = {"select", "insert"}, .prepare = prepare_to_fill, .run = run, .check = check_filled,
+	 .add_usage = add_server_usage);
 WORKLOAD(in_common, .name = "app:db.random-insert-shared",
 	 .summary = "look up a random key, and insert a row where there is none; all clients in one table",
 	 .unit = "ops/s", .units_per_op = 1, .syscalls_per_op = 6,

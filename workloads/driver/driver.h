@@ -59,6 +59,8 @@ uint64_t warm_up(const struct options *options, struct sample *sample);
  * little to be exact. */
 enum { MILLION = 1000000 };
 void begin_planting(const struct options *options);
+/* How many were planted since. */
+uint64_t planted_operations(void);
 void end_planting(const struct options *options, struct sample *sample);
 /* The usage of this process and its children, and of whom it asks. */
 struct usage {

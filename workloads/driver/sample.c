@@ -66,6 +66,11 @@ static uint64_t with_planted(uint64_t n)
 	return n;
 }
 
+uint64_t planted_operations(void)
+{
+	return planted.operations;
+}
+
 /* A sample that others held up may have few operations: it counts where it would have had enough. */
 void end_planting(const struct options *options, struct sample *sample)
 {
@@ -81,9 +86,9 @@ void end_planting(const struct options *options, struct sample *sample)
 	if (options->operations)
 		return;
 	if (planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)
-		fail("%g %% of the %.0f operations of a sample are %.0f: at least %d must be planted, as they are "
-		     "rounded",
-		     planted.ppm / 1e4, operations, share, LEAST_PLANTED);
+		fail("too few operations to plant %g %%: a sample has %.0f, and at least %d must be planted, as "
+		     "they are rounded",
+		     planted.ppm / 1e4, operations, LEAST_PLANTED);
 }
 
 uint64_t time_batch(uint64_t n)
@@ -271,9 +276,11 @@ uint64_t warm_up(const struct options *options, struct sample *sample)
 {
 	uint64_t n = options->operations, started = now_ns();
 
-	/* What may hang is not waited for here. */
-	if (options->endures)
+	/* What may hang is not waited for here, unless the process is to be older. */
+	if (options->endures && !options->warm_up_ns)
 		return 1;
+	if (options->endures)
+		n = 1;
 	/* One operation alone tells what a start makes, and is all that is done. */
 	if (n > 1)
 		time_batch(n / 32 + 1);

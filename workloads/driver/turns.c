@@ -243,14 +243,18 @@ static uint64_t time_slice(uint64_t n, struct usage *used)
 	uint64_t head = n / WARM_UP_SHARE + 1, start = whole_cpu_ns_before();
 
 	run_untimed(head);
-	uint64_t head_ns = whole_cpu_ns_after() - start;
+	uint64_t head_ns = whole_cpu_ns_after() - start, planted = planted_operations();
 	struct usage before = usage();
 	start = whole_cpu_ns_before();
+	keep_times(true);
 	uint64_t elapsed_ns = time_batch(n);
+	keep_times(false);
 	uint64_t slice_cpu_ns = whole_cpu_ns_after() - start;
 	struct usage after = usage();
 	add_usage(&used->all, &before.all, &after.all);
-	heads.excess_ns[heads.count++] = head_ns - (double)slice_cpu_ns * head / n;
+	/* Nothing is planted in a head. */
+	uint64_t all = n + planted_operations() - planted;
+	heads.excess_ns[heads.count++] = head_ns - (double)slice_cpu_ns * head / all;
 	return elapsed_ns;
 }
 
@@ -338,6 +342,7 @@ void take_turns(const struct options *options)
 	print_sample(options, &sample);
 	print_slices(slice_ns, turns->slices);
 	print_outside(&sample, turns->slices);
+	print_times();
 	printf("}\n");
 	if (fflush(stdout) != 0)
 		fail("cannot write the result: %s", strerror(errno));

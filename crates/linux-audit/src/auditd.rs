@@ -54,6 +54,41 @@ impl Flush {
     }
 }
 
+/// `log_format` of auditd.conf(5): how a record is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// As the kernel sends it.
+    Raw,
+    /// With names for the numbers of users, groups, calls and addresses: what auditd ships.
+    Enriched,
+}
+
+/// Separates the fields that auditd adds to an enriched record; their names are in capitals.
+const ENRICHMENT: u8 = 0x1d;
+
+impl LogFormat {
+    /// As auditd.conf has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            LogFormat::Raw => "RAW",
+            LogFormat::Enriched => "ENRICHED",
+        }
+    }
+
+    /// Returns the format of the last record of a system call in this part of a log; `None` without any.
+    /// auditd adds nothing to a text such as our marker's.
+    pub fn of_log(log: &[u8]) -> Option<LogFormat> {
+        let mut lines = log.split(|&byte| byte == b'\n');
+        let line = lines.rfind(|line| line.starts_with(b"type=SYSCALL "))?;
+        let added = line.iter().position(|&byte| byte == ENRICHMENT).map(|at| &line[at + 1..]);
+        let is_field = |added: &[u8]| {
+            let name = added.split(|&byte| byte == b'=').next().unwrap_or_default();
+            name.len() < added.len() && !name.is_empty() && name.iter().all(u8::is_ascii_uppercase)
+        };
+        Some(if added.is_some_and(is_field) { LogFormat::Enriched } else { LogFormat::Raw })
+    }
+}
+
 /// Configuration of auditd. All other settings are as Debian and Fedora ship them.
 #[derive(Clone, Debug)]
 pub struct AuditdConfiguration {
@@ -61,6 +96,8 @@ pub struct AuditdConfiguration {
     pub directory: PathBuf,
     /// Where `audit.log` goes; exists.
     pub log_directory: PathBuf,
+    /// How a record is written.
+    pub format: LogFormat,
     /// How a record gets to the disk.
     pub flush: Flush,
     /// True if a plugin is enabled that reads all records and discards them.
@@ -79,6 +116,7 @@ impl AuditdConfiguration {
         AuditdConfiguration {
             log_directory: directory.clone(),
             directory,
+            format: LogFormat::Raw,
             flush,
             has_plugin,
             max_log_mib: 8,
@@ -92,18 +130,17 @@ impl AuditdConfiguration {
         self.log_directory.join("audit.log")
     }
 
-    /// The text of auditd.conf. RAW, so that a record takes the bytes that are counted for it; no action
-    /// does anything to the host.
+    /// The text of auditd.conf. No action does anything to the host.
     fn text(&self) -> String {
         let AuditdConfiguration { max_log_mib, num_logs, disk_full_action, .. } = self;
-        let (log, flush) = (self.log(), self.flush.word());
+        let (log, format, flush) = (self.log(), self.format.word(), self.flush.word());
         // auditd takes `freq` with the two that flush now and then only.
         let freq = match self.flush {
             Flush::Incremental | Flush::IncrementalAsync => FREQUENCY,
             _ => 0,
         };
         format!(
-            "local_events = yes\nwrite_logs = yes\nlog_file = {}\nlog_group = root\nlog_format = RAW\n\
+            "local_events = yes\nwrite_logs = yes\nlog_file = {}\nlog_group = root\nlog_format = {format}\n\
              flush = {flush}\nfreq = {freq}\nmax_log_file = {max_log_mib}\nnum_logs = {num_logs}\n\
              max_log_file_action = ROTATE\npriority_boost = 4\nname_format = NONE\n\
              space_left = 2\nspace_left_action = IGNORE\nadmin_space_left = 1\n\
@@ -224,17 +261,17 @@ impl Auditd {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns true if this text is near the end of the log. After a rotation, the end of the
+    /// The end of the log up to this text, once auditd has written it. After a rotation, the end of the
     /// previous file counts too.
     ///
     /// # Errors
     /// One of the files cannot be read. This is different from "not written yet".
-    pub fn has_written(&self, text: &str) -> io::Result<bool> {
-        is_in_log(&self.configuration.log(), text)
+    pub fn written_until(&self, text: &str) -> io::Result<Option<Vec<u8>>> {
+        log_until(&self.configuration.log(), text)
     }
 }
 
-fn is_in_log(log: &Path, text: &str) -> io::Result<bool> {
+fn log_until(log: &Path, text: &str) -> io::Result<Option<Vec<u8>>> {
     for path in [log.to_owned(), log.with_extension("log.1")] {
         match tail(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -242,13 +279,16 @@ fn is_in_log(log: &Path, text: &str) -> io::Result<bool> {
                 let problem = format!("cannot read {}: {error}", path.display());
                 return Err(io::Error::new(error.kind(), problem));
             }
-            Ok(tail) if tail.windows(text.len()).any(|part| part == text.as_bytes()) => {
-                return Ok(true);
+            Ok(mut tail) => {
+                let at = tail.windows(text.len()).position(|part| part == text.as_bytes());
+                if let Some(at) = at {
+                    tail.truncate(at + text.len());
+                    return Ok(Some(tail));
+                }
             }
-            Ok(_) => {}
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 impl Drop for Auditd {
@@ -282,7 +322,59 @@ fn tail(path: &Path) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+    use crate::message;
+    use crate::netlink::tests::{answer, client};
+
+    /// A different program in place of auditd.
+    fn sleeping(home: &Path) -> Auditd {
+        let configuration = AuditdConfiguration::new(home.into(), Flush::None, false);
+        Auditd { child: Command::new("sleep").arg("600").spawn().unwrap(), configuration }
+    }
+
+    #[test]
+    fn it_is_registered_once_the_kernel_names_its_process() {
+        const ACKNOWLEDGED: u16 = libc::NLMSG_ERROR as u16;
+        let home = tempfile::tempdir().unwrap();
+        let mut auditd = sleeping(home.path());
+        let (mut client, kernel) = client();
+        let status = |sequence: u32, pid: u32| {
+            let words: Vec<u8> =
+                (0..11).flat_map(|at| if at == 3 { pid } else { 0 }.to_ne_bytes()).collect();
+            answer(&kernel, ACKNOWLEDGED, sequence, &[0; 4]);
+            answer(&kernel, message::GET, sequence, &words);
+        };
+        status(1, auditd.child.id());
+        assert_eq!(auditd.wait_until_registered(&mut client), Ok(()));
+        status(2, 0);
+        status(3, auditd.child.id());
+        assert_eq!(auditd.wait_until_registered(&mut client), Ok(()));
+        auditd.child.kill().unwrap();
+        auditd.child.wait().unwrap();
+        status(4, 0);
+        let problem = auditd.wait_until_registered(&mut client).unwrap_err();
+        assert!(problem.starts_with("auditd does not start with the configuration "), "{problem}");
+    }
+
+    #[test]
+    fn it_is_asked_to_end_and_its_log_is_read_until_then() {
+        let home = tempfile::tempdir().unwrap();
+        let mut auditd = sleeping(home.path());
+        assert_eq!(auditd.pid(), auditd.child.id());
+        assert!(!auditd.has_ended() && auditd.written_until("a marker").unwrap().is_none());
+        fs::write(auditd.configuration().log(), "first\na marker\nlast").unwrap();
+        assert_eq!(auditd.written_until("marker").unwrap(), Some(b"first\na marker".to_vec()));
+        auditd.child.kill().unwrap();
+        auditd.child.wait().unwrap();
+        assert!(auditd.has_ended());
+        let auditd = sleeping(home.path());
+        let process = format!("/proc/{}", auditd.pid());
+        assert!(Path::new(&process).exists());
+        drop(auditd);
+        assert!(!Path::new(&process).exists(), "it is reaped");
+    }
 
     #[test]
     fn the_configuration_keeps_to_its_own_directory() {
@@ -310,15 +402,32 @@ mod tests {
     fn a_log_that_cannot_be_read_is_not_one_without_the_text() {
         let home = tempfile::tempdir().unwrap();
         let log = home.path().join("audit.log");
-        assert!(!is_in_log(&log, "marker").unwrap(), "not written yet");
-        fs::write(log.with_extension("log.1"), "a marker").unwrap();
-        fs::write(&log, "other").unwrap();
-        assert!(is_in_log(&log, "marker").unwrap() && is_in_log(&log, "the").unwrap());
-        assert!(!is_in_log(&log, "xyz").unwrap());
+        assert_eq!(log_until(&log, "marker").unwrap(), None, "not written yet");
+        fs::write(log.with_extension("log.1"), "a marker\n").unwrap();
+        fs::write(&log, "other\n").unwrap();
+        let is_there = |text: &str| log_until(&log, text).unwrap().is_some();
+        assert!(is_there("marker") && is_there("the") && !is_there("xyz"));
         fs::remove_file(&log).unwrap();
         fs::create_dir(&log).unwrap();
-        let problem = is_in_log(&log, "marker").unwrap_err().to_string();
+        let problem = log_until(&log, "marker").unwrap_err().to_string();
         assert!(problem.contains("audit.log"), "{problem}");
+    }
+
+    #[test]
+    fn the_format_is_seen_in_the_log() {
+        let marker = "type=TRUSTED_APP msg=audit(1.2:3): pid=1 msg='x'";
+        let call = "type=SYSCALL msg=audit(1.2:3): syscall=3 key=(null)";
+        let of = |added: &str| LogFormat::of_log(format!("{call}{added}\n{marker}\n").as_bytes());
+        assert_eq!(LogFormat::of_log(marker.as_bytes()), None);
+        assert_eq!(of(""), Some(LogFormat::Raw));
+        assert_eq!(of("\x1d"), Some(LogFormat::Raw), "nothing was added");
+        assert_eq!(of("\x1dARCH=x86_64 SYSCALL=close"), Some(LogFormat::Enriched));
+        for format in [LogFormat::Raw, LogFormat::Enriched] {
+            let mut configuration = AuditdConfiguration::new("/x".into(), Flush::None, false);
+            configuration.format = format;
+            let line = format!("\nlog_format = {}\n", format.word());
+            assert!(configuration.text().contains(&line), "{}", configuration.text());
+        }
     }
 
     #[test]

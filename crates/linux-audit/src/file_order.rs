@@ -74,7 +74,7 @@ mod tests {
     fn the_order_is_that_of_ls() {
         let directory = tempfile::tempdir().unwrap();
         let names = "10-base 9-x a a-b a10 a9 a09 a~ B 30-ospp-v42-1 30-ospp-v42 30-ospp-v42-10 1.2 1.10 \
-            x_y xy 007 07";
+            x_y xy 007 07 1-x 1.1x a-x a.b-c a.b~ a.1x";
         let names: Vec<String> = names.split(' ').map(|name| format!("{name}.rules")).collect();
         names.iter().for_each(|name| std::fs::write(directory.path().join(name), "").unwrap());
         let listed =

@@ -19,6 +19,8 @@ const JSON: &str = "it is a line of JSON: give weigh the rule file that is gener
 const DASH: &str = "its first character is a long dash: write `-`, as `auditctl` does";
 const TAB: &str =
     "it begins with a tab, which `auditctl` takes as a part of the first word: remove the tab";
+const MARK: &str = "the file begins with a byte-order mark, which `auditctl` takes as a part of the first \
+    word: save the file as UTF-8 without it";
 const NO_RULE: &str = "it is not a rule";
 
 /// Why a line cannot be read before a template has been filled in.
@@ -35,6 +37,8 @@ pub(crate) fn described(text: &str) -> &'static str {
         template
     } else if text.starts_with('\t') && described(text.trim_start()) == NO_RULE {
         TAB
+    } else if text.starts_with('\u{feff}') {
+        MARK
     } else if text.starts_with(['–', '—', '−']) {
         DASH
     } else if text.starts_with('<') {
@@ -75,6 +79,7 @@ mod tests {
             ("cat <<EOF >/etc/audit/rules.d/my.rules", SHELL),
             ("done", SHELL),
             ("$AUDITCTL -D", SHELL),
+            ("\u{feff}-a always,exit -S getppid", MARK),
             ("---", YAML),
             ("- name: rules", YAML),
             ("audit_rules:", YAML),
@@ -82,10 +87,14 @@ mod tests {
             ("log_file = /var/log/audit/audit.log", SETTING),
             ("<!DOCTYPE html>", MARKUP),
             ("\"rules\": [", JSON),
+            ("}", JSON),
+            ("},", JSON),
             ("–w /etc/passwd -p wa", DASH),
             ("\t-w /etc/passwd -p wa", TAB),
             ("\techo done", SHELL),
             ("rubbish", NO_RULE),
+            ("rub-bish = x", NO_RULE),
+            ("= x", NO_RULE),
             ("", NO_RULE),
             (": x", NO_RULE),
         ] {

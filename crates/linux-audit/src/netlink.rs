@@ -291,8 +291,11 @@ fn decode(bytes: &[u8]) -> Option<Message> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::net::UdpSocket;
     use std::os::unix::net::UnixDatagram;
     use std::sync::{Arc, Mutex};
+
+    use rustix::net::sockopt::socket_recv_buffer_size;
 
     use super::*;
 
@@ -380,13 +383,13 @@ pub(crate) mod tests {
     const DONE: [u8; 4] = [0; 4];
 
     /// A client, and the end of its socket where the kernel would be.
-    fn client() -> (Client, UnixDatagram) {
+    pub(crate) fn client() -> (Client, UnixDatagram) {
         let (here, kernel) = UnixDatagram::pair().unwrap();
         here.set_read_timeout(Some(REPLY_TIMEOUT)).unwrap();
         (Client { socket: here.into(), sequence: 0 }, kernel)
     }
 
-    fn answer(kernel: &UnixDatagram, kind: u16, sequence: u32, payload: &[u8]) {
+    pub(crate) fn answer(kernel: &UnixDatagram, kind: u16, sequence: u32, payload: &[u8]) {
         kernel.send(&encode(kind, sequence, payload)).unwrap();
     }
 
@@ -431,8 +434,38 @@ pub(crate) mod tests {
             answer(&kernel, kind, 1, rule.as_bytes());
         }
         answer(&kernel, NLMSG_DONE, 1, &DONE);
+        let before = socket_recv_buffer_size(&client.socket).unwrap();
         assert_eq!(client.rules().unwrap(), rules);
+        assert!(socket_recv_buffer_size(&client.socket).unwrap() > before, "a list needs room");
         assert_eq!(asked(&kernel).kind, message::LIST_RULES);
+    }
+
+    #[test]
+    fn only_a_question_is_asked_again_and_only_where_the_answer_found_no_room() {
+        let (mut client, kernel) = client();
+        let full = (-libc::ENOBUFS).to_ne_bytes();
+        answer(&kernel, NLMSG_ERROR, 1, &full);
+        answer(&kernel, NLMSG_ERROR, 2, &DONE);
+        answer(&kernel, message::GET, 2, &[0; 44]);
+        assert_eq!(client.status().unwrap().pid, 0);
+        answer(&kernel, NLMSG_ERROR, 3, &(-libc::EPERM).to_ne_bytes());
+        assert_eq!(client.status().unwrap_err().raw_os_error(), Some(libc::EPERM));
+        answer(&kernel, NLMSG_ERROR, 4, &full);
+        let changed = client.add_rule(&Rule::always_exit(7, "k"));
+        assert_eq!(changed.unwrap_err().raw_os_error(), Some(libc::ENOBUFS));
+    }
+
+    #[test]
+    fn what_found_no_room_in_a_socket_is_counted() {
+        const SENT: u32 = 2000;
+        let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        for _ in 0..SENT {
+            there.send_to(&[0; 1000], here.local_addr().unwrap()).unwrap();
+        }
+        here.set_nonblocking(true).unwrap();
+        let received = (0..SENT).take_while(|_| here.recv(&mut [0; 1000]).is_ok()).count() as u32;
+        assert!(received < SENT, "the buffer holds them all");
+        assert_eq!(failed_tries(&here.into()).unwrap(), SENT - received);
     }
 
     #[test]

@@ -312,8 +312,20 @@ mod tests {
         let conditions = |text| conditions(text).join(" ");
         assert_eq!(conditions("-w /etc/ -p wa -k k"), "-F dir=/etc -F perm=wa -k k");
         assert_eq!(conditions("-w /etc/"), "-F dir=/etc -F perm=rwxa");
+        assert_eq!(conditions("-w /"), "-F dir=/ -F perm=rwxa");
         assert_eq!(conditions(r"-w /a\ b\\/ -p wa -kc\ d"), r"-F dir=/a\ b\\ -F perm=wa -k c\ d");
         assert_eq!(perm_letters(2 | 8), "wa");
+    }
+
+    #[test]
+    fn what_merges_has_fewer_rules_than_it_replaces() {
+        let merges = |with: [&[&str]; 2]| {
+            let lines =
+                (0..).zip(with.map(|with| with.iter().map(|line| (*line).into()).collect()));
+            Proposal::replacing(String::new(), lines.collect()).merges()
+        };
+        assert!(merges([&["a"], &[]]));
+        assert!(!merges([&["a"], &["b"]]) && !merges([&["a", "b"], &["c"]]));
     }
 
     #[test]
@@ -394,6 +406,10 @@ mod tests {
         assert_eq!((&both.replaces[..], &both.with_each[..]), (&[0, 2][..], &[2, 2][..]));
         assert_eq!(both.with, [&etc.with[..], &usr.with].concat());
         assert_eq!(listed_calls(&lines[..2]).len(), 1);
+        for one in &found {
+            let gives_up = one.gives_up.as_ref().unwrap();
+            assert!(gives_up.starts_with("system calls added after Linux "), "{gives_up}");
+        }
     }
 
     #[test]

@@ -29,6 +29,10 @@ const ACTION_ALWAYS: u32 = 2;
 const PERM_READ: u32 = 4;
 const OPERATOR_EQUAL: u32 = 0x4000_0000;
 
+/// `AUDIT_ARCH_*` of the ABI that this program itself uses.
+pub(crate) const NATIVE_ARCH: u32 =
+    if cfg!(target_arch = "aarch64") { 0xc000_00b7 } else { 0xc000_003e };
+
 /// The key of our rules, so that whoever lists them knows whose they are; one that excludes records has none.
 pub const KEY: &str = "weigh";
 
@@ -124,6 +128,16 @@ impl Rule {
         let mut rule = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
         syscalls.iter().for_each(|number| rule.syscall(*number));
         rule.field(field::LOGINUID, loginuid);
+        rule
+    }
+
+    /// `-a always,exit -F arch=b64 -S NUMBER… -F auid=LOGINUID -k KEY`, for the calls of the native ABI.
+    pub fn always_exit_of_calls(syscalls: &[u32], loginuid: u32, key: &str) -> Rule {
+        let mut rule = Rule::new(FILTER_EXIT, ACTION_ALWAYS);
+        syscalls.iter().for_each(|number| rule.syscall(*number));
+        rule.field(field::ARCH, NATIVE_ARCH);
+        rule.field(field::LOGINUID, loginuid);
+        rule.text_field(field::FILTERKEY, OsStr::new(key));
         rule
     }
 

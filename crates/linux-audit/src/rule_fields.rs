@@ -271,6 +271,10 @@ mod tests {
         let set: Vec<u32> = (0..4096).filter(|number| syscalls.contains(*number)).collect();
         assert_eq!(set, [0, 39, 2047]);
         assert!(!syscalls.is_all());
+        let share = |calls: &[u32]| {
+            syscalls.share_a_call(&Rule::always_exit_of(calls, 8).decode().syscalls)
+        };
+        assert!(share(&[1, 39]) && share(&[0, 39, 2047]) && !share(&[1, 38]));
     }
 
     #[test]

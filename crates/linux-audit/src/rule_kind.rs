@@ -1,11 +1,8 @@
 //! Rules that the kernel treats alike when a system call ends, told apart by what it has to look at
 //! before it knows that a rule does not match (`kernel/auditsc.c`, `kernel/auditfilter.c`).
 
-use super::rule::field;
+use super::rule::{NATIVE_ARCH, field};
 use super::rule_fields::{Action, Decoded, Field, Operator, RuleList};
-
-/// `AUDIT_ARCH_*` of the ABI that this program itself uses.
-const NATIVE_ARCH: u32 = if cfg!(target_arch = "aarch64") { 0xc000_00b7 } else { 0xc000_003e };
 
 /// How the kernel treats a rule at the end of one system call of a 64-bit process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -343,7 +343,7 @@ mod tests {
     use std::process::ExitStatus;
 
     use super::*;
-    use crate::netlink::tests::MadeUpKernel;
+    use crate::netlink::tests::{MadeUpKernel, answer, client};
 
     fn source(number: usize, text: &str) -> RuleSource {
         RuleSource { file: "a.rules".into(), number, text: text.into() }
@@ -435,6 +435,12 @@ mod tests {
         };
         assert_eq!(load(&|| true), "interrupted while loading the rules");
         assert!(load(&|| false).starts_with("cannot run auditctl: "));
+        let (mut client, kernel) = client();
+        answer(&kernel, libc::NLMSG_ERROR as u16, 1, &(-libc::EPERM).to_ne_bytes());
+        let run: &dyn Fn(Command) -> io::Result<Output> = &|_| panic!("nothing is loaded");
+        let mut watcher = Watcher { progress: &mut |_, _| {}, is_interrupted: &|| false, run };
+        let problem = set.load(Path::new("auditctl"), &mut client, &mut watcher).unwrap_err();
+        assert!(problem.starts_with("the kernel does not list its audit rules: "), "{problem}");
     }
 
     #[test]
@@ -448,6 +454,9 @@ mod tests {
         let (line, words) = of("-a always,exit -S read");
         assert!(!line.is_confined && !line.is_prepended && line.warnings.is_empty());
         assert_eq!(words.unwrap().arguments().last(), Some("read"));
+        let (line, _) = of("-w /etc/passwd -p wa -k a\tb");
+        let [warning] = &line.warnings[..] else { panic!("{line:?}") };
+        assert!(warning.contains("the value of `-k` contains a tab: `a\\tb`"), "{warning}");
     }
 
     #[test]
@@ -471,6 +480,22 @@ mod tests {
             is_prepended: false,
             is_confined: false,
         }
+    }
+
+    #[test]
+    fn a_rule_that_an_earlier_line_has_loaded_is_a_copy_of_that_line() {
+        let [ours, other] = [7, 8].map(|loginuid| {
+            RuleWords::parse(&format!("-a always,exit -S all -F auid={loginuid}")).unwrap()
+        });
+        let mut report = [
+            line(2, LineOutcome::Present, &[]),
+            line(3, LineOutcome::Loaded, &[]),
+            line(4, LineOutcome::Present, &[]),
+        ];
+        name_copies(&mut report, &[(0, &other), (1, &ours), (2, &ours)]);
+        let outcomes = report.map(|line| line.outcome);
+        let copy = LineOutcome::Refused("the same as line 3".into());
+        assert_eq!(outcomes, [LineOutcome::Present, LineOutcome::Loaded, copy]);
     }
 
     #[test]

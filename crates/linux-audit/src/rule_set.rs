@@ -101,7 +101,9 @@ impl RuleSet {
                 set.read_file(path)?;
             }
         }
-        if set.rules() > 0 {
+        let can_be_rule =
+            |line: &RuleSource| is_rule(&line.text) && placeholder(&line.text).is_none();
+        if set.lines.iter().any(can_be_rule) {
             return Ok(set);
         }
         let where_ = match paths {

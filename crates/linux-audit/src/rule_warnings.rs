@@ -114,6 +114,10 @@ mod tests {
                 Rule::watch(Path::new("/proc/self/stat"), "k"),
             ),
             RuleLine::loaded("-a always,exit -F path=/proc", Rule::watch(Path::new("/proc"), "k")),
+            RuleLine::loaded(
+                "-a always,exit -F exe=/proc/self/exe",
+                Rule::always_exit_of_program(Path::new("/proc/self/exe")),
+            ),
         ];
         add_warnings(&mut report);
         let said: Vec<String> = report.iter().map(|line| line.warnings.join("|")).collect();
@@ -122,6 +126,7 @@ mod tests {
         assert_eq!(said[2], "the program does not exist");
         assert_eq!(said[3], "");
         assert!(said[4].contains("use `dir=`"), "{said:?}");
+        assert_eq!(said[5], "");
     }
 
     #[test]

@@ -173,6 +173,23 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_that_ended_is_told_from_a_broken_connection() {
+        let directory = tempfile::tempdir().unwrap();
+        let [ended, broken] = ["ended", "broken"].map(|name| directory.path().join(name));
+        let (sender, receiver) = ends();
+        drop(sender);
+        receive(receiver, &ended).unwrap();
+        let (mut sender, receiver) = ends();
+        let receiving = thread::spawn(move || receive(receiver, &broken));
+        sender.write_all(&[0; 4]).unwrap();
+        sender.peek(&mut [0; 16]).unwrap();
+        // tcp(7): what is closed with unread bytes is reset.
+        drop(sender);
+        let problem = receiving.join().unwrap().unwrap_err();
+        assert_eq!(problem.kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[test]
     fn a_receiver_that_takes_no_more_is_told_from_one_that_is_gone() {
         let said = |kind: io::ErrorKind| stalled(kind.into()).to_string();
         let full = said(io::ErrorKind::WouldBlock);

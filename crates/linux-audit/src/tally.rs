@@ -169,10 +169,12 @@ mod tests {
         event(&mut tally, 4, 4243, "/etc/passwd");
         event(&mut tally, 5, 4244, "/tmp/canary");
         event(&mut tally, 6, 4244, "/etc/after");
+        tally.count(message::CONFIG_CHANGE, b"audit(1.2:7): op=remove_rule", 10);
         let counts = tally.close_window(1, 4244);
+        assert_eq!(counts.config_changes, ["audit(1.2:7): op=remove_rule"]);
         assert_eq!((counts.records, counts.log_bytes), (3, 30));
         assert_eq!(counts.canaries, [9, 9]);
-        assert_eq!((counts.received, counts.treated_events), (18, 5));
+        assert_eq!((counts.received, counts.treated_events), (19, 5));
         assert_eq!((counts.treated_records, counts.treated_log_bytes), (9, 90));
         let nothing = RecordCounts { marker: 2, ..RecordCounts::default() };
         assert_eq!(tally.close_window(2, 4244), nothing);

@@ -188,6 +188,25 @@ mod tests {
         counts.map(|count| count / repetitions as f64)
     }
 
+    /// Without noise both contrasts are what was planted, and their intervals have no width.
+    #[test]
+    fn contrasts_without_noise_are_what_was_planted() {
+        let mut row = Betting::new(DEFAULT_SCALE);
+        for number in 0..8 {
+            let (baseline_first, is_alike) = (number % 2 == 0, number % 4 < 2);
+            let turn = Turn { baseline_first, after_treated: is_alike == baseline_first };
+            let planted = 0.1 * f64::from(u8::from(baseline_first));
+            row.push_turn(planted + 0.02 * f64::from(u8::from(is_alike)), turn).unwrap();
+        }
+        let found = CarryOver::of(&row, 0.05);
+        let [order, previous] = [found.order.unwrap(), found.previous.unwrap()];
+        assert!((order.estimate - 0.1).abs() < 1e-12, "{order:?}");
+        let Interval { low, high } = previous.interval;
+        for end in [previous.estimate, low, high] {
+            assert!((end - 0.02).abs() < 1e-12, "{previous:?}");
+        }
+    }
+
     #[test]
     fn what_is_not_there_is_seldom_claimed() {
         for noise in [Noise::White, Noise::HeavyTailed, Noise::Autocorrelated, Noise::Stealing] {

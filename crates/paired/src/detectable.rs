@@ -41,6 +41,7 @@ mod tests {
     #[test]
     fn it_shrinks_about_like_the_root_of_the_pairs() {
         assert_eq!(half_width(MIN_PAIRS - 1, 0.05), None);
+        assert!(half_width(MIN_PAIRS, 0.05).is_some(), "an effect without noise is shown");
         let [few, many] = [50, 800].map(|pairs| half_width(pairs, 0.05).unwrap());
         assert!((3.0..5.0).contains(&(few / many)), "{few} {many}");
     }

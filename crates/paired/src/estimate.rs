@@ -350,6 +350,17 @@ mod tests {
         assert!((by_quartiles - 0.994 / 1.349).abs() < 1e-12, "{by_quartiles}");
         assert_eq!(modes_disagree(&values[..23]), None);
         assert_eq!(modes_disagree(&[1.0; 30]), None);
+        let from_0_to_24 = |value: fn(i32) -> f64| (0..=24).map(value).collect::<Vec<f64>>();
+        // The median is 2^12, and 1 is the last of the half that is nearer than 2^13. The quartiles are the
+        // values with six before and six behind them.
+        let [by_mad, by_quartiles] = modes_disagree(&from_0_to_24(|i| 2.0_f64.powi(i))).unwrap();
+        assert!((by_mad - 1.4826 * 4095.0).abs() < 1e-9, "{by_mad}");
+        let between = 2.0_f64.powi(18) - 2.0_f64.powi(6);
+        assert!((by_quartiles - between / 1.349).abs() < 1e-9, "{by_quartiles}");
+        // Their ratios are 1.000 and 0.933.
+        assert_eq!(modes_disagree(&from_0_to_24(f64::from)), None);
+        let skewed = from_0_to_24(|i| f64::from(if i < 18 { i } else { i + 3 }));
+        assert_eq!(modes_disagree(&skewed), None);
     }
 
     /// Tests the eight pairs of a pilot, too.

@@ -127,9 +127,10 @@ fn first_verdict(
 #[cfg(test)]
 mod tests {
     use super::super::Verdict;
-    use super::super::betting::DEFAULT_SCALE;
+    use super::super::betting::{DEFAULT_SCALE, Start};
     use super::super::judge::{Judgement, judge_rows};
     use super::super::simulated::{Machine, Noise, white_row};
+    use super::super::turn::Turn;
     use super::*;
 
     const ALPHA: f64 = 0.05;
@@ -182,6 +183,37 @@ mod tests {
         }
         let share = f64::from(within as u32) / f64::from(all as u32);
         assert!(all > 200 && (0.70..=0.92).contains(&share), "{within} of {all}");
+    }
+
+    #[test]
+    fn a_quantile_is_the_future_of_that_rank() {
+        let future = |pairs| Some(FutureVerdict { pairs, is_favourable: true });
+        let forecast = Forecast { futures: (1..=FUTURES).rev().map(future).collect(), horizon: 9 };
+        let known = [(0.0, 1), (0.005, 1), (0.5, 50), (0.501, 51), (1.0, 100)];
+        assert!(known.iter().all(|(share, pairs)| forecast.quantile(*share) == Some(*pairs)));
+    }
+
+    #[test]
+    fn rows_share_the_draws_and_each_has_a_hundred() {
+        let row = white_row(0.0, MIN_PAIRS, 1);
+        let horizon = |rows| forecast(&row, ALPHA, rows, &Design::default(), 0).horizon;
+        assert_eq!([20, 1000].map(horizon), [500, 100]);
+    }
+
+    /// The gain may be what treated samples leave behind.
+    #[test]
+    fn a_gain_takes_pairs_that_did_not_follow_a_treated_sample() {
+        let turn = |after_treated| Turn { baseline_first: true, after_treated };
+        let favourable = |interleaved: bool, after_treated: bool| {
+            let gain = white_row(0.2, 20, 1);
+            let start = Start { interleaved, ..Start::from(DEFAULT_SCALE) };
+            let row = Betting::from_log_ratios(gain.values(), start).unwrap();
+            let row = row.with_turns(vec![turn(after_treated); 20]);
+            let forecast = forecast(&row, ALPHA, 1000, &Design::default(), 0);
+            forecast.futures.iter().flatten().filter(|future| future.is_favourable).count()
+        };
+        assert_eq!([favourable(false, true), favourable(false, false)], [0, FUTURES]);
+        assert_eq!(favourable(true, true), FUTURES, "nothing is left behind in turns");
     }
 
     /// Draws the same pairs, and judges them as rows are judged.

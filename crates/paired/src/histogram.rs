@@ -47,6 +47,11 @@ impl Histogram {
         self.beyond(q) >= BEYOND
     }
 
+    /// Quantile `q` in nanoseconds, if the values suffice to locate it.
+    pub fn located(&self, q: f64) -> Option<f64> {
+        self.quantile(q).filter(|_| self.supports(q))
+    }
+
     /// How many observations are larger than quantile `q`.
     pub fn beyond(&self, q: f64) -> f64 {
         // Per mille and exact, so that 10 000 are enough for 99.9 %.

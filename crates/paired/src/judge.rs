@@ -1,6 +1,6 @@
 //! From the pairs of all rows of an experiment to a verdict for each.
 
-use super::betting::Betting;
+use super::betting::{Betting, DEFAULT_SCALE, PairPlan, Start};
 use super::carry_over::CarryOver;
 use super::design::Design;
 pub use super::design::MIN_PAIRS;
@@ -54,6 +54,26 @@ pub struct Judgement {
     pub pairs_needed: Option<usize>,
     /// Pairs left until the row has a verdict *and* is precise; 0 when it has both.
     pub pairs_left: usize,
+}
+
+/// The fewest pairs after which a claim of this weight can be the first to be slower or faster, however large
+/// its effect: each pair bears all the evidence that a pair can.
+pub fn least_pairs(design: &Design, weight: f64) -> usize {
+    if let Some(fixed) = design.fixed_pairs {
+        return fixed;
+    }
+    let all = weight.max(design.rows as f64);
+    let level = match design.multiplicity {
+        Multiplicity::Holm => design.alpha * weight / all,
+        // If all others are found too, each is asked for no more than alone.
+        Multiplicity::EBh => design.alpha,
+    };
+    let plan = design.planned_pairs.map_or(PairPlan::AfterPilot(f64::MAX), PairPlan::AtFirst);
+    let mut row = Betting::new(Start { plan: Some(plan), ..DEFAULT_SCALE.into() });
+    while row.pairs() < MIN_PAIRS || row.p_zero() > level {
+        row.push(f64::from(i16::MAX)).expect("a finite number");
+    }
+    row.pairs()
 }
 
 /// Judges rows that count alike: [`judge_claims`], each of weight 1.
@@ -309,7 +329,6 @@ pub fn pairs_until(pairs: usize, half_width: f64, target: f64) -> Option<usize> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::betting::DEFAULT_SCALE;
     use super::super::simulated::white_row as row;
     use super::*;
 
@@ -319,6 +338,32 @@ mod tests {
 
     fn judge_one(row: &Betting, design: &Design) -> Judgement {
         judge_rows([row], design).remove(0)
+    }
+
+    #[test]
+    fn many_rows_take_more_pairs_however_large_their_effects() {
+        let design = |rows, multiplicity, planned_pairs| Design {
+            rows,
+            multiplicity,
+            planned_pairs,
+            ..Design::default()
+        };
+        let least = |rows, multiplicity| least_pairs(&design(rows, multiplicity, None), 1.0);
+        assert_eq!([1, 10, 100].map(|rows| least(rows, Multiplicity::Holm)), [8, 12, 15]);
+        assert_eq!(least(100, Multiplicity::EBh), 8);
+        assert_eq!(least_pairs(&fixed(9), 1.0), 9);
+        for planned in [None, Some(12.0), Some(200.0)] {
+            let design = design(10, Multiplicity::Holm, planned);
+            let plan = planned.map_or(PairPlan::AfterPilot(200.0), PairPlan::AtFirst);
+            let start = Start { plan: Some(plan), ..DEFAULT_SCALE.into() };
+            let judged = |pairs| {
+                let row = Betting::from_log_ratios(&vec![-5.0; pairs], start).unwrap();
+                judge_rows(&vec![row; 10], &design).remove(0).verdict
+            };
+            let least = least_pairs(&design, 1.0);
+            assert_eq!(judged(least), Verdict::Slower, "{planned:?}: {least}");
+            assert_eq!(judged(least - 1), Verdict::Inconclusive, "{planned:?}: {least}");
+        }
     }
 
     #[test]
@@ -363,6 +408,10 @@ mod tests {
         assert_eq!(judgement.verdict, Verdict::Inconclusive);
         assert_eq!(judgement.pairs_needed, Some(1));
         assert!(judgement.interval.high.is_finite());
+        let needed = |pairs, design| judge_one(&row(-0.1, pairs, 3), &design).pairs_needed;
+        assert_eq!([needed(9, fixed(20)), needed(3, Design::default())], [Some(11), Some(5)]);
+        let at_least = judge_one(&row(0.0, MIN_PAIRS, 5), &Design::default());
+        assert!(at_least.pairs_needed.is_some_and(|pairs| pairs > 0), "{at_least:?}");
     }
 
     #[test]

@@ -93,8 +93,10 @@ mod tests {
         for (degrees, expected) in [(7.0, 2.365), (10.0, 2.228), (30.0, 2.042), (1e9, 1.960)] {
             assert!((student(0.975, degrees) - expected).abs() < 2e-3, "{degrees}");
         }
-        let exact = crate::student::two_sided_quantile(0.05, 100);
-        assert!((student(0.975, 100.0) - exact).abs() < 5e-8, "{exact}");
+        for (degrees, error) in [(30, 4e-6), (100, 5e-8), (400, 1e-10)] {
+            let exact = crate::student::two_sided_quantile(0.05, degrees);
+            assert!((student(0.975, degrees as f64) - exact).abs() < error, "{exact}");
+        }
     }
 
     #[test]
@@ -108,6 +110,26 @@ mod tests {
             });
             // 5 % and three standard deviations of 1000 repetitions.
             assert!(missed.count() <= 70, "{noise:?}");
+        }
+    }
+
+    #[test]
+    fn of_equal_work_and_one_constant_arm_it_is_the_other_arms_relative_standard_error_too() {
+        let one = |time: f64| Exposure { work: 2.0, time };
+        let times = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0];
+        let (estimate, interval) =
+            mean_ratio(&times.map(|time| [one(1.5), one(time)]), 0.05).unwrap();
+        assert!(estimate.abs() < 1e-12);
+        let deviation = (8.0 * 0.25_f64 / 7.0).sqrt();
+        let half = student(0.975, 7.0) * deviation / 8.0_f64.sqrt() / 1.5;
+        assert!((interval.high - half).abs() < 1e-12, "{interval:?}");
+        // What both arms have in common makes no difference, and neither does longer work at the same rate.
+        let longer = |share: f64| Exposure { work: share, time: 2.0 * share };
+        for pairs in
+            [times.map(|time| [one(time); 2]), times.map(|share| [one(2.0), longer(share)])]
+        {
+            let (estimate, interval) = mean_ratio(&pairs, 0.05).unwrap();
+            assert!(interval.high - interval.low < 1e-12 && interval.low <= estimate);
         }
     }
 

@@ -191,6 +191,7 @@ mod tests {
         let e = [f64::INFINITY, f64::NAN, 0.0, 1.0, f64::INFINITY];
         let weights = [1.0, 1.0, 1.0, 1.0, 0.0];
         assert_eq!(closed(&e, &weights), [true, false, false, false, false]);
+        assert_eq!(closed(&[f64::INFINITY; 2], &[1.0, 0.0]), [true, false]);
         assert_eq!(holm(&[0.0, f64::NAN, 0.0], &[0.0, 1.0, 1.0], 0.05), [false, false, true]);
         assert_eq!(closed(&[], &[]), [false; 0]);
     }

@@ -277,6 +277,19 @@ mod tests {
     }
 
     #[test]
+    fn a_drift_widens_it_alike_to_both_sides() {
+        let drifting: Vec<f64> = (0..32).map(|i| (0.01 * f64::from(i)).exp()).collect();
+        let Typical { median, low, high } = Typical::of(&drifting).unwrap();
+        assert!(low < drifting[0] && high > drifting[31], "{low} {high}");
+        assert!((low * high / (median * median) - 1.0).abs() < 1e-12, "{low} {median} {high}");
+    }
+
+    #[test]
+    fn no_interval_leaves_out_the_middle_whatever_may_be_missed() {
+        assert_eq!([4, 5, 6].map(|coins| coins_outside(coins, 1.0)), [Some(1), Some(1), Some(2)]);
+    }
+
+    #[test]
     fn values_that_resemble_their_neighbours_count_for_fewer() {
         let of = |sides: [i32; 10]| effective_count(&sides.map(f64::from), 1.5);
         // Neighbours on one side less those on both, of nine: 1, −3 and 7.

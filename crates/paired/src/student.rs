@@ -2,6 +2,8 @@
 
 use std::f64::consts::PI;
 
+use crate::Interval;
+
 /// The value that |t| exceeds with chance `alpha` in (0, 1), for `freedom` degrees of freedom, 1 or more.
 ///
 /// By bisection, as the chance falls with t.
@@ -22,6 +24,17 @@ pub fn two_sided_quantile(alpha: f64, freedom: usize) -> f64 {
             high = middle;
         }
     }
+}
+
+/// Where one more value lies of the normal distribution that these values were drawn from; it is elsewhere
+/// with chance `alpha`. `None` of fewer than two values.
+pub fn one_more(values: &[f64], alpha: f64) -> Option<Interval> {
+    let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)?;
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / freedom as f64;
+    let half = two_sided_quantile(alpha, freedom) * (variance * (1.0 + 1.0 / count)).sqrt();
+    Some(Interval { low: mean - half, high: mean + half })
 }
 
 /// P(|T| > t): the finite series 26.7.3 and 26.7.4 of Abramowitz and Stegun, "Handbook of Mathematical

@@ -58,6 +58,10 @@ mod tests {
         // The approximation continues what was counted out.
         assert!(outside(1001, 0.025).abs_diff(outside(1000, 0.025)) <= 1);
         assert_eq!(outside(0, 0.025), 0);
+        // Summed in whole numbers: 956 and 1446 binomial coefficients are within 2.5 %.
+        assert_eq!([2000, 3000].map(|n| outside(n, 0.025)), [956, 1446]);
+        // 2^-10 is within 0.1 %, and the approximation is not.
+        assert_eq!(outside(10, 0.001), 1);
     }
 
     #[test]
@@ -65,6 +69,7 @@ mod tests {
         let values: Vec<f64> = (1..=20).rev().map(f64::from).collect();
         assert_eq!(median_interval(&values, 0.05), Interval { low: 6.0, high: 15.0 });
         assert_eq!(median_interval(&values[..6], 0.05), Interval { low: 15.0, high: 20.0 });
+        assert_eq!(median_interval(&values[..5], 0.05), Interval::UNBOUNDED, "2/2^5 is 6 %");
     }
 
     #[test]

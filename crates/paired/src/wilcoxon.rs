@@ -139,6 +139,13 @@ mod tests {
     }
 
     #[test]
+    fn zeros_count_against_rejection() {
+        // Of 2^8 assignments of signs, one has no negative rank, and one only the first.
+        assert_eq!(signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), 2.0 / 256.0);
+        assert_eq!(signed_rank_p(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]), 4.0 / 256.0);
+    }
+
+    #[test]
     fn critical_values_are_the_published_ones() {
         // Hollander and Wolfe, table A.4: two-sided 5 %, the largest W that is significant.
         for (n, critical) in [(6, 0), (8, 3), (10, 8), (15, 25), (20, 52), (25, 89)] {

@@ -1,14 +1,11 @@
 //! Which cells of a grid went another way than usual: their rate is far from that of their other sweeps,
 //! or TCP waited in vain. What TCP did then is kept, and drawn.
 
-use std::collections::BTreeMap;
-
 use paired::estimate::{deviation, median};
 use weigh_model::ids::{PairId, WorkId};
 use weigh_model::record::{Detailed, Stored};
 use weigh_model::result::net_cells::Abnormal;
 use weigh_model::samples::Point;
-use weigh_model::workload::metric::Metric;
 use weigh_net::cell::Cell;
 
 /// Samples that a cell needs before a deviation is reported.
@@ -75,10 +72,7 @@ impl SeenSample {
     fn of(stored: &Stored, detailed: &Detailed) -> Option<SeenSample> {
         let row = stored.samples_of_run(detailed.work)?;
         let at = row.points.iter().position(|point| point.pair == detailed.pair)?;
-        let readings: BTreeMap<&str, f64> = (row.further.get(at).into_iter().flatten())
-            .map(|(metric, found): &(Metric, _)| (metric.name(), found.value))
-            .collect();
-        let reading = |name: &str| readings.get(name).copied().unwrap_or(0.0);
+        let reading = |name: &str| row.further_of(at, name).unwrap_or(0.0);
         let rates: Vec<f64> = row.points.iter().map(|point: &Point| point.rate).collect();
         let (middle, rate) = (median(&rates)?, rates[at]);
         Some(SeenSample {

@@ -153,9 +153,8 @@ impl Session<'_> {
             let slot = SampleSlot { arm, position, ..SampleSlot::alone(unit, round) };
             match host.half(&slot) {
                 Ok(_) => {}
-                Err(SampleError::Stop(stop)) => return Err(stop),
-                Err(SampleError::Lost(reason)) => return Err(Stop::Failed(reason)),
                 Err(SampleError::Workload(reason)) => host.failed(&slot, &reason)?,
+                Err(other) => return Err(other.into()),
             }
         }
         Ok(())

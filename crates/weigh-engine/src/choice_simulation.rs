@@ -3,20 +3,14 @@
 
 use std::time::Duration;
 
-use super::engine::{fresh_rows, run_set};
-use super::order::Coins;
-use super::plan::simulated::unit;
-use super::platform::{
-    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
-};
+use super::plan::simulated::{Pairwise, Simulated, Witness, open_rows, run_rows, unit};
+use super::platform::{Observer, PairError, PairSlot, Readings, SampleSlot};
 use super::row::RowState;
 use needs::repetitions;
-use paired::Verdict;
 use paired::design::Design;
 use paired::simulated::{Machine, Noise};
-use weigh_model::ids::SetId;
 use weigh_model::result::scheme::Scheme;
-use weigh_verdict::schedule::{Schedule, SchemePilot};
+use weigh_verdict::schedule::Schedule;
 
 const PAIR: Duration = Duration::from_millis(100);
 
@@ -24,26 +18,28 @@ fn often() -> u64 {
     repetitions(40, 200)
 }
 
-struct TwoSchemes {
-    sequential: Machine,
-    interleaved: Machine,
-    truth: Truth,
-    now: Duration,
-}
-
 /// True effects, by scheme.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Truth {
     /// Sequential pairs of commands compare their time, and interleaved pairs their CPU time.
     sequential: f64,
     interleaved: f64,
     /// Cost of being the first of an interleaved pair.
     first_costs: f64,
+    /// An interleaved pair with a lower log-ratio is one in which a command fails for lack of the CPU.
+    fails_below: f64,
+}
+
+impl Default for Truth {
+    fn default() -> Truth {
+        let fails_below = f64::NEG_INFINITY;
+        Truth { sequential: 0.0, interleaved: 0.0, first_costs: 0.0, fails_below }
+    }
 }
 
 impl Truth {
     fn of_both(effect: f64) -> Truth {
-        Truth { sequential: effect, interleaved: effect, first_costs: 0.0 }
+        Truth { sequential: effect, interleaved: effect, ..Truth::default() }
     }
 
     fn of(&self, scheme: Scheme) -> f64 {
@@ -54,54 +50,38 @@ impl Truth {
     }
 }
 
-impl Platform for TwoSchemes {
-    fn elapsed(&self) -> Duration {
-        self.now
+/// Takes a pair on one of two machines, as its scheme says.
+fn pair(
+    [sequential, interleaved]: &mut [Machine; 2],
+    truth: &Truth,
+    slot: &PairSlot,
+) -> Result<[Readings; 2], PairError> {
+    let (machine, first_costs) = match slot.scheme {
+        Scheme::Sequential => (sequential, 0.0),
+        Scheme::Interleaved => (interleaved, truth.first_costs),
+    };
+    let [first, second] = [machine.sample() - first_costs, machine.sample()];
+    let (baseline, treated) = if slot.baseline_first { (first, second) } else { (second, first) };
+    let effect = truth.of(slot.scheme);
+    let is_too_slow = treated + effect - baseline < truth.fails_below;
+    if slot.scheme == Scheme::Interleaved && is_too_slow {
+        return Err(PairError::Workload { position: 0, reason: "it failed".into() });
     }
-
-    fn time_left(&self) -> Duration {
-        Duration::MAX
-    }
-
-    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-        unreachable!("{slot:?} is in no pair");
-    }
-
-    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-        self.now += PAIR;
-        let (machine, first_costs) = match slot.scheme {
-            Scheme::Sequential => (&mut self.sequential, 0.0),
-            Scheme::Interleaved => (&mut self.interleaved, self.truth.first_costs),
-        };
-        let [first, second] = [machine.sample() - first_costs, machine.sample()];
-        let (baseline, treated) =
-            if slot.baseline_first { (first, second) } else { (second, first) };
-        let effect = self.truth.of(slot.scheme);
-        Ok([baseline, treated + effect].map(|log| Readings::of_rate(log.exp())))
-    }
-
-    fn failed(&mut self, _: &SampleSlot, reason: &str) -> Result<(), Stop> {
-        panic!("a simulated machine does not fail: {reason}");
-    }
+    Ok([baseline, treated + effect].map(|log| Readings::of_rate(log.exp())))
 }
 
-/// Errors about the truth: an interval that left it out, or a claim of a difference that does not
-/// exist.
+/// Hears of the claim that the row is judged by at the time.
 struct TruthWitness {
     truth: Truth,
-    was_wrong: bool,
+    witness: Witness,
 }
 
 impl Observer for TruthWitness {
     fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
 
     fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
-        let judgement = &rows[0].judgement;
-        let interval = judgement.interval;
-        let truth = self.truth.of(rows[0].schedule.main());
-        self.was_wrong |= truth < interval.low || truth > interval.high;
-        let differs = matches!(judgement.verdict, Verdict::Slower | Verdict::Faster);
-        self.was_wrong |= differs && truth == 0.0;
+        self.witness.truth = self.truth.of(rows[0].schedule.main());
+        self.witness.hear(&rows[0].judgement);
     }
 }
 
@@ -111,20 +91,20 @@ fn counted(noises: [Noise; 2], truth: Truth) -> (u64, u64) {
     let design = &Design { margin: 1e-9, ..Design::default() };
     let (mut wrong, mut turned) = (0, 0);
     for seed in 0..often() {
-        let [sequential, interleaved] = [(0, noises[0]), (1, noises[1])]
+        let mut machines = [(0, noises[0]), (1, noises[1])]
             .map(|(which, noise)| Machine::new(noise, 2 * seed + which));
-        let mut machine = TwoSchemes { sequential, interleaved, truth, now: Duration::ZERO };
-        let mut witness = TruthWitness { truth, was_wrong: false };
-        let rows: Vec<RowState> = fresh_rows(&[unit(0, 1)], design)
-            .into_iter()
-            .map(|row| row.on(Schedule::Open(SchemePilot::default()), design))
-            .collect();
-        let coins = Coins::new(seed, SetId(0), 0);
-        let end = PAIR * 80;
-        let (rows, result) =
-            run_set(rows, design, coins, SetId(0), &|_| end, &mut machine, &mut witness);
+        let alone = Simulated::new(|slot: &SampleSlot| unreachable!("{slot:?} is in no pair"));
+        let mut platform = Pairwise::new(alone, |machine, slot, alone| {
+            machine.now += PAIR;
+            // A command was found that cannot share its CPU.
+            pair(&mut machines, &truth, slot).inspect_err(|_| alone.push(slot.unit.treated_arm))
+        });
+        let mut told = TruthWitness { truth, witness: Witness::default() };
+        let rows = open_rows(&[unit(0, 1)], design);
+        let (rows, result) = run_rows(rows, design, (seed, 0), PAIR * 80, &mut platform, &mut told);
         result.unwrap();
-        wrong += u64::from(witness.was_wrong);
+        assert!(platform.machine.failures.is_empty(), "{:?}", platform.machine.failures);
+        wrong += u64::from(told.witness.alarmed || told.witness.missed);
         turned += u64::from(rows[0].schedule == Schedule::Chosen(Scheme::Sequential));
     }
     (wrong, turned)
@@ -165,11 +145,27 @@ fn commands_keep_the_promise_of_the_claim_that_they_are_judged_by() {
     ];
     for noises in kinds {
         for (sequential, interleaved) in [(0.0, 0.0), (0.0, -0.01), (-0.01, 0.0)] {
-            let truth = Truth { sequential, interleaved, first_costs: 0.02 };
+            let truth = Truth { sequential, interleaved, first_costs: 0.02, ..Truth::default() };
             let (wrong, _) = counted(noises, truth);
             // 5 %, and of few three standard errors more.
             let most = repetitions(6, 10);
             assert!(wrong <= most, "{noises:?} {sequential} {interleaved}: {wrong} of {}", often());
+        }
+    }
+}
+
+/// A command that fails beside the other one makes its row sequential, and the slower it is by chance, the
+/// sooner it does so.
+#[test]
+fn commands_that_fail_when_they_are_slow_break_no_promise() {
+    for noise in [Noise::White, Noise::Drifting, Noise::Stalling] {
+        for effect in [0.0, -0.01] {
+            let fails_below = -0.02;
+            let (wrong, turned) =
+                counted([noise, noise], Truth { fails_below, ..Truth::of_both(effect) });
+            let most = repetitions(6, 10);
+            assert!(wrong <= most, "{noise:?} {effect}: {wrong} of {}", often());
+            assert!(turned > often() / 2, "{noise:?}: {turned} turned");
         }
     }
 }

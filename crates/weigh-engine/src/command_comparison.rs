@@ -10,7 +10,7 @@ use weigh_treatment::command_arm::CommandArm;
 use weigh_workload::launcher::Launched;
 
 /// The commands, and what is asked of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandComparison {
     /// The words before a command, such as `/bin/sh -c`; none where commands are executed without a shell.
     pub shell: Vec<String>,
@@ -156,10 +156,7 @@ mod tests {
             shell: strings(shell),
             lines: strings(lines),
             labels: strings(lines),
-            parameters: Vec::new(),
-            expected: ExpectedExit::default(),
-            same_output: false,
-            show_output: false,
+            ..CommandComparison::default()
         }
     }
 

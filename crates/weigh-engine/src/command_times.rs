@@ -7,7 +7,6 @@ use weigh_model::record::Stored;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::versus::CommandTimes;
 use weigh_model::samples::{KnownCpu, Point, RowSamples, Totals};
-use weigh_model::workload::metric::MetricValue;
 use weigh_model::workload::metric::WHOLE_RUNS;
 use weigh_model::workload::sample::PEAK_MEMORY;
 
@@ -72,10 +71,7 @@ fn runs(row: &RowSamples, arm: ArmId) -> impl Iterator<Item = Run> {
     };
     points.filter(move |(_, point)| is_its(point)).map(|(index, point)| {
         let Point { started_s, elapsed_s, exit_code, .. } = *point;
-        let further = row.further.get(index).into_iter().flatten();
-        let memory = |(_, found): &(_, MetricValue)| found.value as u64;
-        let memory_bytes =
-            further.clone().find(|(metric, _)| metric.name() == PEAK_MEMORY).map(memory);
+        let memory_bytes = row.further_of(index, PEAK_MEMORY).map(|bytes| bytes as u64);
         Run { started_s, time_s: elapsed_s, exit_code, memory_bytes }
     })
 }

@@ -74,14 +74,8 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
             }
         }
     }
-    if let (true, Some(first)) = (results.is_empty(), not_compared.first()) {
-        return Err(format!("no row can be compared: {first}"));
-    }
     if results.is_empty() {
-        return Err(format!(
-            "{} and {} have no workload in common with the same treatment and unit",
-            before.id, after.id
-        ));
+        return Err(why_nothing_is_compared(&before.id, &after.id, &not_compared));
     }
     let gone = only_in(&of_before, &of_after);
     let come = only_in(&of_after, &of_before);
@@ -102,6 +96,20 @@ pub fn diff(before: &Stored, after: &Stored) -> Result<Diff, String> {
         not_judged,
         missing_later,
     })
+}
+
+/// Says why two reports have no row that can be compared.
+pub(super) fn why_nothing_is_compared(
+    before: &str,
+    after: &str,
+    not_compared: &[String],
+) -> String {
+    match not_compared.first() {
+        Some(first) => format!("no row can be compared: {first}"),
+        None => format!(
+            "{before} and {after} have no workload in common with the same treatment and unit"
+        ),
+    }
 }
 
 /// Rows of one experiment that the other one lacks.
@@ -226,7 +234,8 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
         ExperimentKind::Import
         | ExperimentKind::Rules
         | ExperimentKind::Budget
-        | ExperimentKind::Profile => Vec::new(),
+        | ExperimentKind::Profile
+        | ExperimentKind::Atlas => Vec::new(),
         ExperimentKind::Run => {
             let rates = |workload: &WorkName| -> Vec<f64> {
                 let is_of_it = |work: WorkId| stored.header.works[work].name == *workload;
@@ -299,7 +308,7 @@ fn of_effect(stored: &Stored, row: &RowOfOne) -> (f64, Interval) {
 }
 
 /// `centres` and `intervals` are logarithms, before and after; `shown` is what people read.
-fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2]) -> Change {
+pub(super) fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2]) -> Change {
     let interval = difference(intervals[0], intervals[1]);
     Change {
         before: shown[0],

@@ -3,13 +3,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::diff::{change, why_nothing_is_compared};
 use paired::Interval;
-use paired::unpaired::difference;
 use weigh_model::described::machine_changes;
-use weigh_model::result::diff::{Change, Diff, DiffRow, SCHEMA, Side, caveat};
+use weigh_model::result::diff::{Diff, DiffRow, SCHEMA, Side, caveat};
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{Row, State, Summary};
-use weigh_verdict::log_ratio::{bound, percent};
 
 const NO_SAMPLES: &str = "An import has no samples, so its rates have no interval. The interval of a changed \
                           effect comes from the intervals in the two reports, each with its own error rate.";
@@ -44,13 +43,7 @@ pub fn diff(before: &Summary, after: &Summary) -> Result<Diff, String> {
         results.push(held);
     }
     if results.is_empty() {
-        return Err(not_compared.first().map_or_else(
-            || {
-                let ids = format!("{} and {}", before.id, after.id);
-                format!("{ids} have no workload in common with the same treatment and unit")
-            },
-            |first| format!("no row can be compared: {first}"),
-        ));
+        return Err(why_nothing_is_compared(&before.id, &after.id, &not_compared));
     }
     let missing_later: Vec<String> = only_in(before, after)
         .map(|row| format!("{}: {} has no such row", RowName(row), after.id))
@@ -100,13 +93,10 @@ fn side(report: &Summary) -> Side {
 
 fn hold_against(before: &Row, after: &Row) -> DiffRow {
     let rates = [before.baseline, after.baseline];
+    let effects = [before.effect_pct, after.effect_pct];
     let [rate, effect] = [
-        change(rates, rates.map(f64::ln), [Interval::UNBOUNDED; 2]),
-        change(
-            [before.effect_pct, after.effect_pct],
-            [before, after].map(|row| log(row.effect_pct)),
-            [before, after].map(interval),
-        ),
+        change(rates.map(f64::ln), rates, [Interval::UNBOUNDED; 2]),
+        change(effects.map(log), effects, [before, after].map(interval)),
     ];
     DiffRow {
         workload: before.workload.clone(),
@@ -125,17 +115,5 @@ fn interval(row: &Row) -> Interval {
     Interval {
         low: row.low_pct.map_or(f64::NEG_INFINITY, log),
         high: row.high_pct.map_or(f64::INFINITY, log),
-    }
-}
-
-fn change(shown: [f64; 2], logs: [f64; 2], intervals: [Interval; 2]) -> Change {
-    let Interval { low, high } = difference(intervals[0], intervals[1]);
-    Change {
-        before: shown[0],
-        after: shown[1],
-        change_pct: percent(logs[1] - logs[0]),
-        low_pct: bound(low),
-        high_pct: bound(high),
-        is_beyond_noise: low > 0.0 || high < 0.0,
     }
 }

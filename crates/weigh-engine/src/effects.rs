@@ -8,13 +8,12 @@
 
 use super::row::{self, RowState};
 use paired::design::Design;
-use paired::doubt::Doubt;
 use paired::judge::Judgement;
-use paired::{Verdict, Withheld};
 use weigh_model::ids::WorkId;
-use weigh_model::result::factorial::{Effect, Factorial};
+use weigh_model::result::factorial::Factorial;
 use weigh_model::result::scheme::Scheme;
 use weigh_treatment as treatment;
+use weigh_verdict::effects::{contrasts, withhold};
 use weigh_verdict::schedule::{Schedule, SchemePilot};
 
 /// The design that the arms of these labels are, if they are one.
@@ -80,38 +79,6 @@ pub fn judge(rows: &mut [RowState], design: &Design) {
     }
 }
 
-/// The contrast of each round, from the log-ratios of each arm.
-pub fn contrasts<'a>(
-    factorial: &'a Factorial,
-    effect: Effect,
-    series: &'a [&'a [f64]],
-) -> impl Iterator<Item = f64> + 'a {
-    let rounds = series.iter().map(|of_arm| of_arm.len()).min().unwrap_or(0);
-    (0..rounds).map(move |round| {
-        let log_ratios: Vec<f64> = series.iter().map(|of_arm| of_arm[round]).collect();
-        factorial.contrast(effect, &log_ratios)
-    })
-}
-
-/// An effect is made of its arms' pairs: where the sample before matters to one of them, nothing is claimed.
-pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a Judgement>) {
-    // Fewer pairs than a favourable verdict takes do not speak against an unfavourable one.
-    let is_slower = effect.verdict == Verdict::Slower;
-    let speaks_against = |because| match because {
-        Doubt::CarryOver | Doubt::OrderMatters | Doubt::ClaimsDisagree | Doubt::WorksOutside => {
-            true
-        }
-        _ => !is_slower,
-    };
-    let doubts = arms.into_iter().filter_map(|arm| arm.withheld.map(|withheld| withheld.because));
-    let Some(because) = doubts.into_iter().find(|because| speaks_against(*because)) else { return };
-    if effect.verdict != Verdict::Inconclusive {
-        effect.withheld = Some(Withheld { verdict: effect.verdict, because });
-        effect.verdict = Verdict::Inconclusive;
-        effect.within_margin = false;
-    }
-}
-
 /// The rows whose pairs are taken as this one's, but for those that failed: all arms of its workload, if
 /// that has effects, or itself.
 pub fn partners(rows: &[RowState], row: usize) -> Vec<usize> {
@@ -164,41 +131,29 @@ pub fn in_step(rows: &[RowState], chosen: Vec<usize>) -> Vec<usize> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::engine::{fresh_rows, run_set};
-    use super::super::order::Coins;
-    use super::super::plan::simulated::{Nobody, Simulated, unit};
-    use super::super::platform::{
-        Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+    use super::super::engine::fresh_rows;
+    use super::super::plan::simulated::{
+        Nobody, Pairwise, Simulated, Witness, open_rows, run_rows, unit,
     };
-    use super::super::row::RowKey;
+    use super::super::platform::{Observer, Platform, SampleSlot};
     use super::*;
     use needs::repetitions;
+    use paired::Verdict;
     use paired::simulated::{Machine, Noise};
-    use weigh_model::ids::{ArmId, SetId};
+    use weigh_model::ids::ArmId;
     use weigh_model::role::SampleRole;
 
     const SAMPLE: Duration = Duration::from_millis(20);
 
-    /// Wrong claims about the effects, at the end of any round.
-    struct Witness {
-        truths: [f64; 3],
-        missed: [bool; 3],
-        alarmed: bool,
-    }
+    /// Hears of each effect at the end of any round.
+    struct Witnesses([Witness; 3]);
 
-    impl Observer for Witness {
+    impl Observer for Witnesses {
         fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
 
         fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
-            for (i, claim) in rows.iter().flat_map(|row| &row.effects).enumerate() {
-                let (truth, interval) = (self.truths[i], claim.judgement.interval);
-                self.missed[i] |= truth < interval.low || truth > interval.high;
-                self.alarmed |= match claim.judgement.verdict {
-                    Verdict::Slower => truth >= 0.0,
-                    Verdict::Faster => truth <= 0.0,
-                    Verdict::Equivalent | Verdict::Inconclusive => false,
-                };
-            }
+            let claims = rows.iter().flat_map(|row| &row.effects);
+            self.0.iter_mut().zip(claims).for_each(|(one, claim)| one.hear(&claim.judgement));
         }
     }
 
@@ -207,7 +162,7 @@ mod tests {
         seed: u64,
         noise: Noise,
         [a, b, both]: [f64; 3],
-    ) -> (Vec<RowState>, Vec<ArmId>, Witness) {
+    ) -> (Vec<RowState>, Vec<ArmId>, [Witness; 3]) {
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
         let design = Design::default();
         let units = [1, 2, 3].map(|arm| unit(0, arm));
@@ -218,20 +173,18 @@ mod tests {
         let mut platform = Simulated { lasts: SAMPLE, ..Simulated::new(rate) };
         // A main effect is the mean over both settings of the other factor.
         let truths = [a + both / 2.0, b + both / 2.0, both];
-        let mut witness = Witness { truths, missed: [false; 3], alarmed: false };
-        let coins = Coins::new(seed, SetId(0), 0);
-        let deadline = |_: &[RowState]| SAMPLE * 6 * 60;
+        let mut witnesses = Witnesses(truths.map(Witness::of));
         let (rows, result) =
-            run_set(rows, &design, coins, SetId(0), &deadline, &mut platform, &mut witness);
+            run_rows(rows, &design, (seed, 0), SAMPLE * 6 * 60, &mut platform, &mut witnesses);
         result.expect("nothing stops a simulated machine");
         let pairs = platform.taken.chunks(2).map(|pair| pair[0].0.unit.treated_arm).collect();
-        (rows, pairs, witness)
+        (rows, pairs, witnesses.0)
     }
 
     #[test]
     fn planted_effects_come_back_and_all_arms_go_in_step() {
-        let (rows, pairs, witness) = experiment(1, Noise::White, [-0.2, 0.1, -0.3]);
-        assert_eq!(witness.missed, [false; 3]);
+        let (rows, pairs, witnesses) = experiment(1, Noise::White, [-0.2, 0.1, -0.3]);
+        assert!(!witnesses.iter().any(|one| one.missed));
         for round in pairs.chunks(3) {
             let mut arms = round.to_vec();
             arms.sort_unstable();
@@ -253,10 +206,10 @@ mod tests {
         for noise in Noise::ALL {
             let (mut alarms, mut misses) = (0, [0; 3]);
             for seed in 0..often {
-                let witness = experiment(seed, noise, [-0.1, 0.0, 0.0]).2;
-                alarms += u64::from(witness.alarmed);
-                for (count, missed) in misses.iter_mut().zip(witness.missed) {
-                    *count += u64::from(missed);
+                let witnesses = experiment(seed, noise, [-0.1, 0.0, 0.0]).2;
+                alarms += u64::from(witnesses.iter().any(|one| one.alarmed));
+                for (count, one) in misses.iter_mut().zip(&witnesses) {
+                    *count += u64::from(one.missed);
                 }
             }
             // 5 % and three standard errors.
@@ -266,72 +219,29 @@ mod tests {
         }
     }
 
-    /// A machine on which one arm cannot be interleaved, as its first pair shows or its first interleaved
-    /// one.
-    struct OneCannot<F> {
-        machine: Simulated<F>,
-        arm: ArmId,
-        by_first_pair: bool,
-        taken: Vec<PairSlot>,
-        left: Vec<ArmId>,
-    }
-
-    impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for OneCannot<F> {
-        fn time_left(&self) -> Duration {
-            Duration::MAX
-        }
-
-        fn elapsed(&self) -> Duration {
-            self.machine.elapsed()
-        }
-
-        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-            self.machine.sample(slot)
-        }
-
-        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-            self.taken.push(*slot);
-            let mut readings = self.machine.pair(slot)?;
-            if slot.scheme == Scheme::Interleaved && slot.unit.treated_arm == self.arm {
-                readings[1].outside.as_mut().expect("it has a reading").tasks = 2;
-            }
-            Ok(readings)
-        }
-
-        fn why_not_interleaved(&self, unit: &RowKey) -> Option<String> {
-            let is_it = self.by_first_pair && unit.treated_arm == self.arm;
-            is_it.then(|| "its operations are long".into())
-        }
-
-        fn left_interleaving(&mut self, unit: &RowKey, _: &str) -> Result<(), Stop> {
-            self.left.push(unit.treated_arm);
-            Ok(())
-        }
-
-        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-            self.machine.failed(slot, reason)
-        }
-    }
-
     #[test]
     fn where_one_arm_cannot_be_interleaved_all_change_in_step_and_have_their_verdicts() {
         let design = Design::default();
         let labels = ["none", "nice:1", "cpus:0", "nice:1+cpus:0"].map(String::from);
-        let open = Schedule::Open(SchemePilot::default());
         for (by_first_pair, arm) in [true, false].into_iter().flat_map(|by| [(by, 1), (by, 3)]) {
             let (mut noise, of_arms) = (Machine::new(Noise::White, 7), [0.0, -0.2, 0.1, -0.4]);
             let rate = |slot: &SampleSlot| Ok((noise.sample() + of_arms[slot.arm]).exp());
             let machine = Simulated { lasts: SAMPLE, ..Simulated::new(rate) };
-            let (taken, left) = (Vec::new(), Vec::new());
-            let mut platform = OneCannot { machine, arm: ArmId(arm), by_first_pair, taken, left };
+            // Its first pair shows that it cannot, or its first interleaved one.
+            let arm = ArmId(arm);
+            let mut platform = Pairwise::new(machine, |machine, slot, _| {
+                let mut readings = machine.pair(slot)?;
+                if slot.scheme == Scheme::Interleaved && slot.unit.treated_arm == arm {
+                    readings[1].outside.as_mut().expect("it has a reading").tasks = 2;
+                }
+                Ok(readings)
+            });
+            platform.alone.extend(by_first_pair.then_some(arm));
             let units = [1, 2, 3].map(|arm| unit(0, arm));
-            let rows = fresh_rows(&units, &design).into_iter();
-            let mut rows: Vec<RowState> = rows.map(|row| row.on(open.clone(), &design)).collect();
+            let mut rows = open_rows(&units, &design);
             attach(&mut rows, &labels, &design);
-            let coins = Coins::new(7, SetId(0), 0);
-            let deadline = |_: &[RowState]| SAMPLE * 6 * 200;
             let (rows, result) =
-                run_set(rows, &design, coins, SetId(0), &deadline, &mut platform, &mut Nobody);
+                run_rows(rows, &design, (7, 0), SAMPLE * 6 * 200, &mut platform, &mut Nobody);
             result.expect("nothing stops a simulated machine");
             let what = format!("arm {arm}, by its first pair: {by_first_pair}");
             platform.left.sort_unstable();
@@ -343,7 +253,7 @@ mod tests {
             assert_eq!(verdicts.collect::<Vec<_>>(), expected, "{what}");
             let effects = rows[2].effects.iter().map(|claim| claim.judgement.verdict);
             assert_eq!(effects.collect::<Vec<_>>(), [Verdict::Slower; 3], "{what}");
-            let judged: Vec<ArmId> = (platform.taken.iter())
+            let judged: Vec<ArmId> = (platform.pairs.iter())
                 .filter(|pair| pair.scheme == Scheme::Sequential)
                 .filter(|pair| by_first_pair || pair.role == SampleRole::Compared)
                 .map(|pair| pair.unit.treated_arm)

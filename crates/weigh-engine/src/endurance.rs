@@ -189,19 +189,10 @@ impl Firsts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_host::machine::footprint::ProcessFootprint;
 
     fn pass(good_rate: Option<f64>, problem: Option<&str>) -> PassFound {
-        PassFound {
-            started_s: 0.0,
-            good_rate,
-            p99_ns: None,
-            unsent: 0.0,
-            wrong: None,
-            held: ProcessFootprint::default(),
-            problem: problem.map(str::to_owned),
-            are_there: true,
-        }
+        let problem = problem.map(str::to_owned);
+        PassFound { good_rate, problem, are_there: true, ..PassFound::default() }
     }
 
     fn ending(passes: &[PassFound], gone: Option<&str>) -> (Option<String>, Option<String>) {

@@ -325,165 +325,48 @@ fn change_together(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::simulated::{Nobody, unit};
-    use super::super::platform::{Readings, SampleError};
+    use super::super::plan::simulated::{Nobody, Pairwise, Simulated, open_rows, run_rows, unit};
+    use super::super::platform::SampleError;
     use super::*;
     use paired::Verdict;
     use weigh_model::ids::ArmId;
-    use weigh_verdict::outside::OutsideUse;
     use weigh_verdict::prior_row::PriorRow;
-    use weigh_verdict::schedule::SchemePilot;
 
-    /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio.
-    struct Fake {
-        now: Duration,
+    /// A machine that needs 100 ms per sample and whose treated arm runs at a given ratio; what `fails` says
+    /// of a sample, and of the number of those before, takes its place.
+    fn failing(
         ratio: f64,
-        slots: Vec<SampleSlot>,
-        /// A work and the arm in which it fails.
-        fails: Option<(WorkId, ArmId)>,
-        stops_at: Option<usize>,
-        failures: Vec<String>,
-        /// When nothing more is begun.
-        limit: Duration,
-    }
-
-    impl Fake {
-        fn new(ratio: f64) -> Fake {
-            let (slots, failures) = (Vec::new(), Vec::new());
-            let (now, limit) = (Duration::ZERO, Duration::MAX);
-            Fake { now, ratio, slots, fails: None, stops_at: None, failures, limit }
-        }
-    }
-
-    impl Platform for Fake {
-        fn elapsed(&self) -> Duration {
-            self.now
-        }
-
-        fn time_left(&self) -> Duration {
-            self.limit.saturating_sub(self.now)
-        }
-
-        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-            if self.stops_at == Some(self.slots.len()) {
-                return Err(SampleError::Stop(Stop::Interrupted));
-            }
-            self.slots.push(*slot);
-            self.now += Duration::from_millis(100);
-            if self.fails == Some((slot.unit.work, slot.arm)) {
-                return Err(SampleError::Workload("it broke".into()));
-            }
+        fails: impl Fn(&SampleSlot, usize) -> Option<SampleError>,
+    ) -> Simulated<impl FnMut(&SampleSlot) -> Result<f64, SampleError>> {
+        let mut samples = 0;
+        let rate = move |slot: &SampleSlot| {
+            samples += 1;
             // A little noise: identical values are a case of their own.
-            let wobble = 1.0 + (self.slots.len() * 7919 % 13) as f64 * 1e-4;
-            let rate = if slot.arm.is_baseline() { 100.0 } else { 100.0 * self.ratio };
-            Ok(Readings::of_rate(rate * wobble))
-        }
-
-        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-            self.failures.push(format!("{} {reason}", slot.unit.work));
-            Ok(())
-        }
+            let wobble = 1.0 + (samples * 7919 % 13) as f64 * 1e-4;
+            let rate = if slot.arm.is_baseline() { 100.0 } else { 100.0 * ratio };
+            fails(slot, samples - 1).map_or(Ok(rate * wobble), Err)
+        };
+        Simulated { lasts: Duration::from_millis(100), ..Simulated::new(rate) }
     }
 
-    /// A workload whose noise no budget overcomes, beside a quiet one.
-    struct Uneven(Fake);
-
-    impl Platform for Uneven {
-        fn elapsed(&self) -> Duration {
-            self.0.elapsed()
-        }
-
-        fn time_left(&self) -> Duration {
-            self.0.time_left()
-        }
-
-        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-            let rate = self.0.sample(slot)?.rate;
-            let hash = (self.0.slots.len() as u32).wrapping_mul(2_654_435_761);
-            let swing = if slot.unit.work.0 == 1 { 2.0 } else { 1.01 };
-            let rate = if hash >> 16 & 1 == 0 { rate * swing } else { rate / swing };
-            Ok(Readings::of_rate(rate))
-        }
-
-        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-            self.0.failed(slot, reason)
-        }
-    }
-
-    /// Fake machine that makes records, which the first interleaved pair shows.
-    struct Restless {
-        fake: Fake,
-        is_known: bool,
-        left: usize,
-        /// Interleaved pairs until then.
-        quiet: usize,
-    }
-
-    impl Platform for Restless {
-        fn elapsed(&self) -> Duration {
-            self.fake.elapsed()
-        }
-
-        fn time_left(&self) -> Duration {
-            self.fake.time_left()
-        }
-
-        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-            self.fake.sample(slot)
-        }
-
-        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-            let readings = self.fake.pair(slot)?;
-            if slot.scheme == Scheme::Interleaved && self.quiet == 0 {
-                self.is_known = true;
-                let reason = "it makes records".into();
-                return Err(PairError::Workload { position: 1, reason });
-            }
-            self.quiet -= usize::from(slot.scheme == Scheme::Interleaved);
-            Ok(readings)
-        }
-
-        fn why_not_interleaved(&self, _: &RowKey) -> Option<String> {
-            self.is_known.then(|| "it makes records".into())
-        }
-
-        fn left_interleaving(&mut self, _: &RowKey, _: &str) -> Result<(), Stop> {
-            self.left += 1;
-            Ok(())
-        }
-
-        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-            self.fake.failed(slot, reason)
-        }
+    fn machine(ratio: f64) -> Simulated<impl FnMut(&SampleSlot) -> Result<f64, SampleError>> {
+        failing(ratio, |_, _| None)
     }
 
     /// A machine on which the pairs of this work last for minutes; they are ended when they are to be.
-    struct Endless(Fake, WorkId);
-
-    impl Platform for Endless {
-        fn elapsed(&self) -> Duration {
-            self.0.elapsed()
-        }
-
-        fn time_left(&self) -> Duration {
-            self.0.time_left()
-        }
-
-        fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-            self.0.sample(slot)
-        }
-
-        fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
-            if slot.unit.work == self.1 {
-                self.0.now = slot.until.unwrap_or(self.0.limit);
-                return Err(PairError::OutOfTime { position: 0 });
+    fn endless(work: WorkId, limit: Duration) -> impl Platform {
+        let machine = Simulated { limit, ..machine(0.5) };
+        Pairwise::new(machine, move |machine, slot, _| {
+            if slot.unit.work != work {
+                return machine.pair(slot);
             }
-            self.0.pair(slot)
-        }
+            machine.now = slot.until.unwrap_or(machine.limit);
+            Err(PairError::OutOfTime { position: 0 })
+        })
+    }
 
-        fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-            self.0.failed(slot, reason)
-        }
+    fn broken() -> SampleError {
+        SampleError::Workload("it broke".into())
     }
 
     fn units(works: usize) -> Vec<RowKey> {
@@ -491,20 +374,27 @@ mod tests {
     }
 
     fn run(
-        fake: &mut Fake,
+        fake: &mut impl Platform,
         works: usize,
         design: &Design,
         budget_s: u64,
     ) -> (Vec<RowState>, Result<(), Stop>) {
-        let rows = fresh_rows(&units(works), design);
-        let coins = Coins::new(42, SetId(0), 0);
-        let budget = Duration::from_secs(budget_s);
-        run_set(rows, design, coins, SetId(0), &|_| budget, fake, &mut Nobody)
+        go_on(fake, fresh_rows(&units(works), design), design, (42, 0), budget_s)
+    }
+
+    fn go_on(
+        fake: &mut impl Platform,
+        rows: Vec<RowState>,
+        design: &Design,
+        coins: (u64, usize),
+        budget_s: u64,
+    ) -> (Vec<RowState>, Result<(), Stop>) {
+        run_rows(rows, design, coins, Duration::from_secs(budget_s), fake, &mut Nobody)
     }
 
     #[test]
     fn the_first_pairs_end_with_the_time_and_the_rows_before_keep_theirs() {
-        let mut fake = Fake::new(0.5);
+        let mut fake = machine(0.5);
         fake.limit = Duration::from_secs(1);
         let (rows, result) = run(&mut fake, 20, &Design::default(), 0);
         assert_eq!(result, Err(Stop::OutOfTime));
@@ -516,62 +406,58 @@ mod tests {
     /// Wherever the coins put it in the first round.
     #[test]
     fn a_row_that_takes_minutes_leaves_the_others_half_of_the_time() {
-        let (design, budget) = (Design::default(), Duration::from_secs(60));
+        let design = Design::default();
+        let limit = Duration::from_secs(60) + AFTER_BUDGET;
         for seed in 0..10 {
-            let mut endless = Endless(Fake::new(0.5), WorkId(1));
-            endless.0.limit = budget + AFTER_BUDGET;
-            let (rows, coins) = (fresh_rows(&units(3), &design), Coins::new(seed, SetId(0), 0));
-            let end = |_: &[RowState]| budget;
-            let (rows, result) =
-                run_set(rows, &design, coins, SetId(0), &end, &mut endless, &mut Nobody);
+            let mut endless = endless(WorkId(1), limit);
+            let rows = fresh_rows(&units(3), &design);
+            let (rows, result) = go_on(&mut endless, rows, &design, (seed, 0), 60);
             assert_eq!(result, Ok(()));
             assert_eq!((rows[1].measured(), rows[1].is_too_long), (0, true));
             let verdicts = [0, 2].map(|row| rows[row].judgement.verdict);
             assert_eq!(verdicts, [Verdict::Slower; 2], "seed {seed}");
         }
-        let mut alone = Endless(Fake::new(0.5), WorkId(0));
-        alone.0.limit = budget + AFTER_BUDGET;
-        let (rows, coins) = (fresh_rows(&units(1), &design), Coins::new(1, SetId(0), 0));
-        let end = |_: &[RowState]| budget;
-        let (_, result) = run_set(rows, &design, coins, SetId(0), &end, &mut alone, &mut Nobody);
-        assert_eq!((result, alone.0.now), (Err(Stop::OutOfTime), alone.0.limit));
+        let mut alone = endless(WorkId(0), limit);
+        let (_, result) = run(&mut alone, 1, &design, 60);
+        assert_eq!((result, alone.elapsed()), (Err(Stop::OutOfTime), limit));
     }
 
     #[test]
     fn a_pair_is_both_arms_next_to_each_other_in_both_orders() {
-        let mut fake = Fake::new(0.5);
+        let mut fake = machine(0.5);
         run(&mut fake, 3, &Design::default(), 600).1.unwrap();
-        for pair in fake.slots.chunks(2) {
+        let slots = fake.slots();
+        for pair in slots.chunks(2) {
             assert_eq!((pair[0].unit, pair[0].pair), (pair[1].unit, pair[1].pair));
             assert_ne!(pair[0].arm, pair[1].arm);
             assert_eq!((pair[0].position, pair[1].position), (0, 1));
         }
-        let baseline_first = fake.slots.chunks(2).filter(|pair| pair[0].arm.is_baseline()).count();
-        assert!(baseline_first > 0 && baseline_first < fake.slots.len() / 2);
+        let baseline_first = slots.chunks(2).filter(|pair| pair[0].arm.is_baseline()).count();
+        assert!(baseline_first > 0 && baseline_first < slots.len() / 2);
     }
 
     #[test]
     fn the_seed_gives_the_order_again() {
-        let [mut first, mut second] = [Fake::new(0.9), Fake::new(0.9)];
+        let [mut first, mut second] = [0.9; 2].map(machine);
         run(&mut first, 4, &Design::default(), 600).1.unwrap();
         run(&mut second, 4, &Design::default(), 600).1.unwrap();
-        assert_eq!(first.slots, second.slots);
+        assert_eq!(first.slots(), second.slots());
     }
 
     #[test]
     fn a_clear_cost_is_decided_early_and_identical_arms_are_equivalent() {
-        let mut fake = Fake::new(0.15);
+        let mut fake = machine(0.15);
         let (rows, result) = run(&mut fake, 1, &Design::default(), 600);
         result.unwrap();
         assert_eq!(rows[0].judgement.verdict, Verdict::Slower);
         assert!(rows[0].betting.pairs() < 20, "{}", rows[0].betting.pairs());
-        let (rows, _) = run(&mut Fake::new(1.0), 1, &Design::default(), 600);
+        let (rows, _) = run(&mut machine(1.0), 1, &Design::default(), 600);
         assert_eq!(rows[0].judgement.verdict, Verdict::Equivalent);
     }
 
     #[test]
     fn the_budget_ends_it_without_a_verdict_it_cannot_bear() {
-        let mut fake = Fake::new(0.99);
+        let mut fake = machine(0.99);
         let (rows, result) = run(&mut fake, 5, &Design::default(), 3);
         assert_eq!(result, Ok(()));
         assert!(fake.now <= Duration::from_millis(3000), "{:?}", fake.now);
@@ -580,34 +466,36 @@ mod tests {
 
     #[test]
     fn the_budget_goes_where_a_verdict_is_in_reach() {
-        let mut uneven = Uneven(Fake::new(0.998));
-        let (rows, result) = run_set(
-            fresh_rows(&units(2), &Design::default()),
-            &Design::default(),
-            Coins::new(42, SetId(0), 0),
-            SetId(0),
-            &|_| Duration::from_secs(90),
-            &mut uneven,
-            &mut Nobody,
-        );
+        let (mut quiet, mut samples) = (machine(0.998), 0_u32);
+        // A workload whose noise no budget overcomes, beside a quiet one.
+        let rate = move |slot: &SampleSlot| {
+            samples += 1;
+            let rate = (quiet.rate)(slot)?;
+            let swing = if slot.unit.work.0 == 1 { 2.0 } else { 1.01 };
+            let is_up = samples.wrapping_mul(2_654_435_761) >> 16 & 1 == 0;
+            Ok(if is_up { rate * swing } else { rate / swing })
+        };
+        let mut uneven = Simulated { lasts: Duration::from_millis(100), ..Simulated::new(rate) };
+        let (rows, result) = run(&mut uneven, 2, &Design::default(), 90);
         result.unwrap();
+        let slots = uneven.slots();
         assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
         assert_eq!(rows[1].judgement.verdict, Verdict::Inconclusive);
         // While the quiet row was measured, the other had little more than what a judgement needs;
         // then it had all the rest.
-        let decided = uneven.0.slots.iter().rposition(|slot| slot.unit.work.0 == 0).unwrap();
+        let decided = slots.iter().rposition(|slot| slot.unit.work.0 == 0).unwrap();
         let of_other =
             |slots: &[SampleSlot]| slots.iter().filter(|slot| slot.unit.work.0 == 1).count();
-        let meanwhile = of_other(&uneven.0.slots[..decided]);
+        let meanwhile = of_other(&slots[..decided]);
         assert!((2 * MIN_PAIRS..decided / 2).contains(&meanwhile), "{meanwhile} of {decided}");
         assert!(rows[0].betting.pairs() > 2 * MIN_PAIRS, "{}", rows[0].betting.pairs());
-        assert!(of_other(&uneven.0.slots[decided..]) > 100);
+        assert!(of_other(&slots[decided..]) > 100);
     }
 
     #[test]
     fn a_fixed_number_of_pairs_is_kept_exactly() {
         let design = Design { fixed_pairs: Some(12), ..Design::default() };
-        let (rows, _) = run(&mut Fake::new(0.2), 2, &design, 600);
+        let (rows, _) = run(&mut machine(0.2), 2, &design, 600);
         assert!(rows.iter().all(|row| row.betting.pairs() == 12));
     }
 
@@ -615,11 +503,12 @@ mod tests {
     #[test]
     fn a_failing_workload_does_not_stop_the_others() {
         for (arm, said) in [(0, "the baseline failed: it broke"), (1, "it broke")] {
-            let mut fake = Fake::new(0.5);
-            fake.fails = Some((WorkId(1), ArmId(arm)));
+            let is_it = |slot: &SampleSlot| (slot.unit.work, slot.arm) == (WorkId(1), ArmId(arm));
+            let mut fake = failing(0.5, |slot, _| is_it(slot).then(broken));
             let (rows, result) = run(&mut fake, 3, &Design::default(), 600);
             assert_eq!(result, Ok(()));
-            assert_eq!(fake.failures, ["1 it broke"]);
+            let [(slot, reason)] = &fake.failures[..] else { panic!("{:?}", fake.failures) };
+            assert_eq!((slot.unit.work, &**reason), (WorkId(1), "it broke"));
             assert_eq!(rows[1].failure.as_deref(), Some(said));
             assert_eq!(rows[2].judgement.verdict, Verdict::Slower);
         }
@@ -640,70 +529,58 @@ mod tests {
     fn rows_that_fail_with_their_baseline_are_all_told() {
         let units = [1, 2, 3].map(|arm| unit(0, arm));
         let rows = fresh_rows(&units, &Design::default());
-        let mut fake = Fake { fails: Some((WorkId(0), ArmId::BASELINE)), ..Fake::new(0.5) };
-        let (coins, mut told) = (Coins::new(42, SetId(0), 0), States(vec![None; 3]));
-        let budget = Duration::from_secs(600);
-        let (design, end) = (Design::default(), |_: &[RowState]| budget);
-        let (rows, _) = run_set(rows, &design, coins, SetId(0), &end, &mut fake, &mut told);
+        let mut fake = failing(0.5, |slot, _| slot.arm.is_baseline().then(broken));
+        let (budget, mut told) = (Duration::from_secs(600), States(vec![None; 3]));
+        let (rows, _) = run_rows(rows, &Design::default(), (42, 0), budget, &mut fake, &mut told);
         let reason = Some("the baseline failed: it broke".to_owned());
         assert!(rows.iter().all(|row| row.failure == reason));
         assert_eq!(told.0, vec![reason; 3]);
-        assert_eq!(fake.failures, ["0 it broke"], "it is stored once");
+        assert_eq!(fake.failures.len(), 1, "it is stored once");
     }
 
     #[test]
     fn a_row_goes_on_where_an_earlier_session_stopped() {
         let design = Design::default();
-        let mut whole = Fake::new(0.998);
+        let mut whole = machine(0.998);
         let (rows, _) = run(&mut whole, 1, &design, 600);
         let values = rows[0].betting.values();
         let past = PriorRow {
             log_ratios: values[..5].to_vec(),
             turns: rows[0].betting.turns().unwrap()[..5].to_vec(),
-            further: Vec::new(),
-            schedule: Schedule::Fixed(Scheme::Sequential),
-            outside: OutsideUse::default(),
-            late: Vec::new(),
-            planned: None,
             spent: Duration::from_secs(1),
             // The sixth was cut in half.
-            next_pair: PairId(6),
+            ..PriorRow::new(PairId(6))
         };
-        let mut fake = Fake::new(0.998);
+        let mut fake = machine(0.998);
         let resumed = vec![RowState::resumed(units(1)[0], &design, &past)];
-        let coins = Coins::new(42, SetId(0), 1);
-        let budget = Duration::from_secs(600);
-        let (rows, result) =
-            run_set(resumed, &design, coins, SetId(0), &|_| budget, &mut fake, &mut Nobody);
+        let (rows, result) = go_on(&mut fake, resumed, &design, (42, 1), 600);
         result.unwrap();
         assert_eq!(rows[0].betting.values()[..5], past.log_ratios);
-        assert_eq!(fake.slots[0].pair, PairId(6));
-        assert_eq!(rows[0].betting.pairs(), 5 + fake.slots.len() / 2);
+        assert_eq!(fake.taken[0].0.pair, PairId(6));
+        assert_eq!(rows[0].betting.pairs(), 5 + fake.taken.len() / 2);
         assert_ne!(rows[0].judgement.verdict, Verdict::Inconclusive);
     }
 
     #[test]
     fn rows_that_make_records_go_over_to_sequential_pairs() {
         let design = Design::default();
-        let measured = |quiet| {
-            let fake = Fake::new(0.5);
-            let mut not_interleavable = Restless { fake, is_known: false, left: 0, quiet };
-            let open = Schedule::Open(SchemePilot::default());
-            let rows =
-                fresh_rows(&units(1), &design).into_iter().map(|row| row.on(open.clone(), &design));
-            let coins = Coins::new(42, SetId(0), 0);
-            let budget = Duration::from_secs(600);
-            let (mut rows, result) = run_set(
-                rows.collect(),
-                &design,
-                coins,
-                SetId(0),
-                &|_| budget,
-                &mut not_interleavable,
-                &mut Nobody,
-            );
+        // The first interleaved pair after so many shows the records.
+        let measured = |mut quiet: usize| {
+            let mut restless = Pairwise::new(machine(0.5), |machine, slot, alone| {
+                let readings = machine.pair(slot)?;
+                let is_interleaved = slot.scheme == Scheme::Interleaved;
+                if is_interleaved && quiet == 0 {
+                    alone.push(slot.unit.treated_arm);
+                    let reason = "it makes records".into();
+                    return Err(PairError::Workload { position: 1, reason });
+                }
+                quiet -= usize::from(is_interleaved);
+                Ok(readings)
+            });
+            let rows = open_rows(&units(1), &design);
+            let (mut rows, result) = go_on(&mut restless, rows, &design, (42, 0), 600);
             result.unwrap();
-            (rows.remove(0), not_interleavable.left)
+            (rows.remove(0), restless.left.len())
         };
         for (quiet, schedule) in
             [(0, Schedule::Fixed(Scheme::Sequential)), (3, Schedule::Chosen(Scheme::Sequential))]
@@ -717,19 +594,16 @@ mod tests {
     #[test]
     fn what_is_decided_is_not_measured_again() {
         let design = Design::default();
-        let (rows, _) = run(&mut Fake::new(0.5), 1, &design, 600);
-        let (pairs, mut fake) = (rows[0].betting.pairs(), Fake::new(0.5));
-        let coins = Coins::new(42, SetId(0), 1);
-        let budget = Duration::from_secs(600);
-        let (rows, _) =
-            run_set(rows, &design, coins, SetId(0), &|_| budget, &mut fake, &mut Nobody);
-        assert_eq!((rows[0].betting.pairs(), fake.slots.len()), (pairs, 0));
+        let (rows, _) = run(&mut machine(0.5), 1, &design, 600);
+        let (pairs, mut fake) = (rows[0].betting.pairs(), machine(0.5));
+        let (rows, _) = go_on(&mut fake, rows, &design, (42, 1), 600);
+        assert_eq!((rows[0].betting.pairs(), fake.taken.len()), (pairs, 0));
     }
 
     #[test]
     fn an_interrupt_keeps_what_was_measured() {
-        let mut fake = Fake::new(0.5);
-        fake.stops_at = Some(9);
+        let interrupted = || SampleError::Stop(Stop::Interrupted);
+        let mut fake = failing(0.5, |_, before| (before == 9).then(interrupted));
         let (rows, result) = run(&mut fake, 2, &Design::default(), 600);
         assert_eq!(result, Err(Stop::Interrupted));
         assert_eq!(rows.iter().map(|row| row.betting.pairs()).sum::<usize>(), 4);

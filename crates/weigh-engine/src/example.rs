@@ -6,11 +6,12 @@ use serde_json::json;
 
 use super::further_readings::ACTIVITY_RATE;
 use super::net_work::NetWork;
-use super::request::{Common, Plan, Request, Sweeps};
+use super::request::{Common, LoadRamp, Plan, Request, Sweeps};
 use weigh_model::example::point;
 use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::summary::State;
+use weigh_model::result::work_name::WorkName;
 use weigh_model::samples::{RowSamples, Samples};
 use weigh_model::workload::metric::{Direction, Metric, MetricValue};
 use weigh_net::grid::Grid;
@@ -56,6 +57,13 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
         details: Vec::new(),
         failures: Vec::new(),
     }
+}
+
+/// A ramp over load points with these users.
+pub fn ramp<const N: usize>(users: [usize; N]) -> Stored {
+    let name = |users| WorkName::of_users("load:x", users);
+    let point = |users| StoredWork { name: name(users), ..work("", "jobs/min") };
+    stored(Plan::Ramp(LoadRamp::default()), users.map(point))
 }
 
 /// So many complete sweeps over the cells of a grid.

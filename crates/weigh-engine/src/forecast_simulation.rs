@@ -4,9 +4,8 @@
 
 use std::time::Duration;
 
-use super::engine::run_set;
 use super::example;
-use super::order::Coins;
+use super::plan::simulated::run_rows;
 use super::platform::{
     Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
     one_after_the_other,
@@ -21,7 +20,7 @@ use paired::estimate::median;
 use paired::simulated::{Machine, Noise};
 use paired::{Doubt, Verdict};
 use weigh_model::example::point;
-use weigh_model::ids::{ArmId, SetId, WorkId};
+use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ExperimentKind, RowPlan, Stored};
 use weigh_model::result::scheme::{Scheme, StartScales};
 use weigh_model::result::summary::Row;
@@ -71,7 +70,7 @@ impl Timed {
             ..point(pair.0, rate)
         };
         self.kept.add(Kept {
-            row: (slot.unit.work, slot.unit.treated_arm),
+            row: slot.unit.id(),
             point,
             copy_rates: Vec::new(),
             further: Some(vec![(Metric::OverallRate, all_time)]),
@@ -83,10 +82,6 @@ impl Timed {
 impl Platform for Timed {
     fn elapsed(&self) -> Duration {
         self.now
-    }
-
-    fn time_left(&self) -> Duration {
-        Duration::MAX
     }
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
@@ -184,10 +179,8 @@ fn told(scheme: Scheme, noise: f64, effect: f64, seed: u64) -> Option<Told> {
         plans: Vec::new(),
     };
     let mut first = FirstVerdict::default();
-    let coins = |session| Coins::new(seed, SetId(0), session);
-    let by_then = PAIR * BY_THEN;
     let (rows, result) =
-        run_set(vec![row], &design, coins(0), SetId(0), &|_| by_then, &mut platform, &mut first);
+        run_rows(vec![row], &design, (seed, 0), PAIR * BY_THEN, &mut platform, &mut first);
     result.expect("nothing stops a simulated machine");
     if first.0.is_some() {
         return None;
@@ -196,8 +189,7 @@ fn told(scheme: Scheme, noise: f64, effect: f64, seed: u64) -> Option<Told> {
     stored.plans.clone_from(&platform.plans);
     let row = summarise(&stored).results.remove(0);
     let (told_at, left_s) = (platform.now, rows[0].time_left(&design).as_secs_f64());
-    let (rows, result) =
-        run_set(rows, &design, coins(1), SetId(0), &|_| BUDGET, &mut platform, &mut first);
+    let (rows, result) = run_rows(rows, &design, (seed, 1), BUDGET, &mut platform, &mut first);
     result.expect("nothing stops a simulated machine");
     assert!(rows[0].is_done(&design), "within an hour");
     let since = |end: Duration| (end - told_at).as_secs_f64();

@@ -31,6 +31,7 @@ use super::platform::{
 use super::request::{Printout, ProgressSink};
 use super::row::RowKey;
 use super::work::Work;
+use super::wrong_answers::{AnswerTally, OnWrong};
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;
 use weigh_host::orphans::wait_until;
@@ -81,10 +82,14 @@ pub struct Host<'a> {
     pub peaks: BTreeMap<RowId, [WorkId; 2]>,
     /// Why the pairs of a row cannot be interleaved.
     not_interleaved: BTreeMap<RowId, NotInterleaved>,
+    /// True for rows whose commands can use several CPUs at the same time; as far as they ran alone.
+    parallel: BTreeMap<RowId, bool>,
     /// Calls that the filter of an arm denies to a work, as evidence.
     denied: BTreeMap<(WorkId, ArmId), Evidence>,
     /// When the last launch ended on each machine, by how that is reached.
     idle_since: BTreeMap<Vec<String>, Moment>,
+    /// Answers of each arm to each work, where wrong ones are counted.
+    answers: BTreeMap<(WorkId, ArmId), AnswerTally>,
     launches: u32,
     /// When the pair that is measured is ended at the latest.
     pair_ends: Option<Duration>,
@@ -127,6 +132,7 @@ pub struct MeasureConfig<'a> {
     pub around: Option<&'a Hooks>,
     /// True if a profiler looks at launches after all counted samples.
     pub has_profiler: bool,
+    pub on_wrong: OnWrong,
     /// Site of a grid's cells, if there are any.
     pub net: Option<NetBench>,
 }
@@ -155,8 +161,10 @@ impl<'a> Host<'a> {
             shown: Vec::new(),
             peaks: BTreeMap::new(),
             not_interleaved: BTreeMap::new(),
+            parallel: BTreeMap::new(),
             denied: BTreeMap::new(),
             idle_since: BTreeMap::new(),
+            answers: BTreeMap::new(),
             launches: 0,
             pair_ends: None,
         };
@@ -202,8 +210,6 @@ impl<'a> Host<'a> {
                 };
                 match tried.map_err(|error| self.settle(error)) {
                     Ok(()) => {}
-                    Err(SampleError::Stop(stop)) => return Err(stop),
-                    Err(SampleError::Lost(reason)) => return Err(Stop::Failed(reason)),
                     Err(SampleError::Workload(mut reason)) => {
                         if let Some(calls) = denied {
                             reason += &format!("; the filter denied {calls}");
@@ -214,6 +220,7 @@ impl<'a> Host<'a> {
                             break;
                         }
                     }
+                    Err(other) => return Err(other.into()),
                 }
             }
         }
@@ -229,18 +236,61 @@ impl<'a> Host<'a> {
         }
         if self.site.works[work].wrong_answers(&launched).is_some() {
             // Of more than one, it can be told what is wrong with them.
-            let length = Length::of_ms(LOOK_AT_WRONG_MS);
+            let length =
+                Length { endures: self.counts_answers(work), ..Length::of_ms(LOOK_AT_WRONG_MS) };
             let job = self.site.works[work].job(arm, self.arms.place(arm), length, 0);
             let job = job.map_err(SampleError::Workload)?;
             (launched, evidence, _) = self.launch(arm, arm, &job)?;
         }
-        let sample = self.site.works[work].read(&launched).map_err(SampleError::Workload)?;
+        let sample = self.read(&self.site.works[work], &launched)?;
         let operations = sample.total_operations.unwrap_or(sample.operations);
         let startup = Startup { work, arm, operations, evidence };
-        self.site
-            .store
-            .add_startup(self.site.id, &startup)
-            .map_err(|error| SampleError::Stop(stop(error)))
+        Ok(self.site.store.add_startup(self.site.id, &startup)?)
+    }
+
+    /// The sample of a launch; with `--good-answers`, wrong answers beside good ones are no failure.
+    fn read(&self, work: &Work, launched: &Launched) -> Result<Sample, SampleError> {
+        let sample = match (self.site.on_wrong, work.wrong_answers(launched)) {
+            (OnWrong::Count, Some(wrong)) => match wrong.why_none_counts() {
+                Some(why) => Err(why),
+                None => work.read_whatever_is_wrong(launched),
+            },
+            (OnWrong::Fail, Some(_)) if self.arms.count() > 1 => work
+                .read(launched)
+                .map_err(|reason| reason + "; `--good-answers` compares the good ones"),
+            _ => work.read(launched),
+        };
+        sample.map_err(SampleError::Workload)
+    }
+
+    /// True if the samples of a work go on after wrong answers. They last until their time is over, not until
+    /// so many answers have come: a client that gets errors alone would be done early.
+    fn counts_answers(&self, work: WorkId) -> bool {
+        self.site.on_wrong == OnWrong::Count && self.site.works[work].asks()
+    }
+
+    /// Counts the answers of a sample. The first wrong one of an arm is a fact at once: whoever stops the
+    /// experiment by force must not hide it.
+    fn count_answers(
+        &mut self,
+        of: (WorkId, ArmId),
+        launched: &Launched,
+        sample: &Sample,
+    ) -> Result<(), Stop> {
+        if !self.counts_answers(of.0) {
+            return Ok(());
+        }
+        let wrong = self.site.works[of.0].wrong_answers(launched);
+        let tally = self.answers.entry(of).or_default();
+        let is_first = wrong.is_some() && !tally.has_wrong();
+        tally.add(sample, wrong);
+        if !is_first {
+            return Ok(());
+        }
+        let (name, arm) = (self.site.works[of.0].name(), self.arms.label(of.1).to_owned());
+        self.add_fact(format!(
+            "{name} under `{arm}` also gave wrong answers. A warning says how many, unless weigh was killed."
+        ))
     }
 
     /// Launches a job in an arm, for a pair with the treated one.
@@ -353,9 +403,13 @@ impl<'a> Host<'a> {
     ///
     /// # Errors
     /// What is left, and how to undo it.
-    pub fn take_down(self, guard: &mut Guard) -> Result<(), String> {
+    pub fn take_down(
+        self,
+        guard: &mut Guard,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), String> {
         drop(self.neutral);
-        self.arms.lower(guard)
+        self.arms.lower(guard, &mut |step| progress_sink.begins(step))
     }
 }
 
@@ -393,12 +447,12 @@ impl Platform for Host<'_> {
     }
 
     fn why_not_interleaved(&self, unit: &RowKey) -> Option<String> {
-        let found = self.not_interleaved.get(&(unit.work, unit.treated_arm))?;
+        let found = self.not_interleaved.get(&unit.id())?;
         Some(found.reason.clone())
     }
 
     fn left_interleaving(&mut self, unit: &RowKey, reason: &str) -> Result<(), Stop> {
-        let found = self.not_interleaved.get(&(unit.work, unit.treated_arm));
+        let found = self.not_interleaved.get(&unit.id());
         if found.is_some_and(|found| found.is_expected) {
             return Ok(());
         }
@@ -444,7 +498,7 @@ impl Host<'_> {
 
     /// Which work is launched for it: for a peak, the load point that was chosen for this arm.
     fn launched_for(&self, slot: &SampleSlot) -> WorkId {
-        let chosen = self.peaks.get(&(slot.unit.work, slot.unit.treated_arm));
+        let chosen = self.peaks.get(&slot.unit.id());
         chosen.map_or(slot.unit.work, |at| at[slot.arm.side()])
     }
 
@@ -459,22 +513,26 @@ impl Host<'_> {
         let wanted = self.lengths[slot.unit.work].wanted();
         let growing_old_ms = if slot.role == SampleRole::Aged { AGE.as_millis() as u64 } else { 0 };
         let warm_up_ms = wanted.warm_up_ms.max(growing_old_ms);
-        let length = Length { has_latencies, warm_up_ms, ..wanted };
+        let endures = self.counts_answers(self.launched_for(slot));
+        let has_latencies = has_latencies && !endures;
+        let length = Length { has_latencies, warm_up_ms, endures, ..wanted };
         let (job, padding_bytes) = self.job(slot, length).map_err(SampleError::Workload)?;
         let started_s = self.elapsed().as_secs_f64();
         let (launched, evidence, disturbance) =
             self.launch(slot.arm, slot.unit.treated_arm, &job)?;
         self.look_for_records(slot, &evidence);
-        let work = &self.site.works[self.launched_for(slot)];
-        let sample = work.read(&launched).map_err(SampleError::Workload)?;
+        let at = self.launched_for(slot);
+        let sample = self.read(&self.site.works[at], &launched)?;
+        self.count_answers((at, slot.arm), &launched, &sample).map_err(SampleError::Stop)?;
+        let work = &self.site.works[at];
         let clock = self.arms.place(slot.arm).clock;
         let sample = clock.read(sample, &work.unit()).map_err(SampleError::Workload)?;
         let cpu = launched.cpu;
         let found = BesidesSample { started_s, padding_bytes, cpu, evidence, disturbance };
         let (readings, sample) = self.keep(slot, found, sample)?;
-        match self.site.works[slot.unit.work].contest() {
-            Some(_) => self.look_for_waiting(slot, &launched, &sample),
-            None => self.look_for_long_operations(slot, &sample),
+        match self.site.works[slot.unit.work].is_command() {
+            true => self.look_for_waiting(slot, &launched, &sample),
+            false => self.look_for_long_operations(slot, &sample),
         }
         if slot.role != SampleRole::Aged {
             self.lengths[slot.unit.work].learn(&sample, started.elapsed());
@@ -523,10 +581,7 @@ impl Host<'_> {
         let proof = (evidence, Some(disturbance));
         let measured = cells::measured(slot, started_s, padding_bytes, sample, proof);
         let measured = Measured { cpu, ..measured };
-        self.site
-            .store
-            .add_sample(self.site.id, &measured)
-            .map_err(|error| SampleError::Stop(error.into()))?;
+        self.site.store.add_sample(self.site.id, &measured)?;
         Ok((readings, measured.sample))
     }
 }
@@ -564,6 +619,12 @@ impl From<weigh_store::Error> for Stop {
     }
 }
 
+impl From<weigh_store::Error> for SampleError {
+    fn from(error: weigh_store::Error) -> SampleError {
+        SampleError::Stop(error.into())
+    }
+}
+
 impl From<launcher::LauncherError> for Stop {
     fn from(error: launcher::LauncherError) -> Stop {
         match error {
@@ -594,11 +655,7 @@ impl From<launcher::LauncherError> for SampleError {
 
 impl From<ArmsError> for Stop {
     fn from(error: ArmsError) -> Stop {
-        match error {
-            ArmsError::Treatment(error) => error.into(),
-            ArmsError::Launcher(error) => error.into(),
-            ArmsError::Fixture(problem) | ArmsError::Lost(problem) => Stop::Failed(problem),
-        }
+        SampleError::from(error).into()
     }
 }
 

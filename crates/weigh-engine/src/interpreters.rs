@@ -8,7 +8,6 @@ use weigh_model::format;
 use weigh_workload::interpreted::{self, Language};
 use weigh_workload::launcher::{Job, Launched};
 use weigh_workload::place::LaunchPlace;
-use weigh_workload::stdout_use::StdoutUse;
 
 /// Where two interpreters may lie apart without being different.
 const PATH: &str = "path";
@@ -35,15 +34,9 @@ pub fn languages<'a>(works: impl Iterator<Item = &'a Work>) -> Vec<&'static Lang
 pub fn job(language: &Language, place: &LaunchPlace) -> Job {
     let executable = &place.executable;
     let interpreter = executable.interpreter(language);
-    Job {
-        argv: language.describing_argv(executable.directory(), interpreter),
-        environment: interpreted::environment(place.is_here()),
-        directory: place.work_directory.clone(),
-        timeout_ms: TIMEOUT_MS,
-        stdout: StdoutUse::KeepEnd,
-        start: None,
-        if_missing: None,
-    }
+    let argv = language.describing_argv(executable.directory(), interpreter);
+    let environment = interpreted::environment(place.is_here());
+    Job { environment, ..Job::new(argv, &place.work_directory, TIMEOUT_MS) }
 }
 
 /// Parses the facts that an interpreter reported; `None` if it could not.

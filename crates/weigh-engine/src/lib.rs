@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod abnormal;
+pub mod atlas;
 pub mod background_load;
 pub mod boots;
 pub mod calibration;
@@ -82,7 +83,7 @@ pub mod session;
 #[cfg(test)]
 pub(crate) mod simulation;
 mod stored_design;
-mod stored_effects;
+mod stored_document;
 pub mod summarise;
 mod surroundings;
 mod sweep;

@@ -19,10 +19,8 @@ use weigh_model::workload::metric::{Metric, Percentile};
 /// that failed has no samples that count, though it was measured before.
 pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
     let mut mixes: BTreeMap<&str, Vec<(usize, &RowSamples)>> = BTreeMap::new();
-    let has_failed = |name: &WorkName| stored.failures.iter().any(|one| one.workload == *name);
-    let works = stored.header.works.iter().enumerate();
-    for (work, about) in works.filter(|(_, about)| !has_failed(&about.name)) {
-        let of_it = about.name.users().zip(stored.samples_of_run(WorkId(work)));
+    for (work, about) in stored.header.works.iter().enumerate() {
+        let of_it = about.name.users().zip(stored.result_of_run(WorkId(work)));
         if let Some((users, row)) = of_it {
             mixes.entry(&about.name.name).or_default().push((users.get(), row));
         }
@@ -63,16 +61,11 @@ pub fn samples_of(
     row: &RowSamples,
     round: impl Fn(&Point) -> Option<usize>,
 ) -> Vec<RampSample> {
-    let job_time = Metric::Named(MEAN_JOB_TIME.into());
-    let of_point = |(at, point): (usize, &Point)| {
-        let further = row.further.get(at).into_iter().flatten();
-        let job_ns = further.clone().find(|(metric, _)| *metric == job_time);
-        RampSample {
-            users,
-            jobs_per_min: point.rate,
-            job_ns: job_ns.map(|(_, found)| found.value),
-            round: round(point),
-        }
+    let of_point = |(at, point): (usize, &Point)| RampSample {
+        users,
+        jobs_per_min: point.rate,
+        job_ns: row.further_of(at, MEAN_JOB_TIME),
+        round: round(point),
     };
     row.points.iter().enumerate().map(of_point).collect()
 }
@@ -154,19 +147,15 @@ fn mean(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::example;
-    use super::super::request::{LoadRamp, Plan};
     use super::*;
     use weigh_model::example::point;
     use weigh_model::ids::ArmId;
-    use weigh_model::record::StoredWork;
     use weigh_model::result::summary::Failure;
     use weigh_model::role::SampleRole;
 
     #[test]
     fn cpu_time_is_a_share_of_what_a_load_may_use() {
-        let name = |users| WorkName::of_users("load:x", users);
-        let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
-        let mut stored = example::stored(Plan::Ramp(LoadRamp::default()), [1, 2].map(work));
+        let mut stored = example::ramp([1, 2]);
         for at in 0..2 {
             let points = (0..3).map(|pair| {
                 // Users who keep half a CPU busy.
@@ -192,10 +181,7 @@ mod tests {
 
     #[test]
     fn a_load_point_that_failed_after_a_sample_is_none() {
-        let plan = Plan::Ramp(LoadRamp::default());
-        let name = |users| WorkName::of_users("load:x", users);
-        let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
-        let mut stored = example::stored(plan, [1, 2, 64].map(work));
+        let mut stored = example::ramp([1, 2, 64]);
         let of = |work: usize, row: usize| {
             let points = (0..3).map(|pair| point(pair, 100.0 * row as f64)).collect();
             ((WorkId(work), ArmId::BASELINE), RowSamples { points, ..RowSamples::default() })
@@ -209,7 +195,8 @@ mod tests {
         };
         assert_eq!(users(&stored), [1, 2, 64]);
         let (arm, reason) = ("none".to_owned(), "it was killed".to_owned());
-        stored.failures.push(Failure { workload: name(64), arm, reason });
+        let workload = stored.header.works[2].name.clone();
+        stored.failures.push(Failure { workload, arm, reason });
         assert_eq!(users(&stored), [1, 2]);
         assert_eq!(load_answers(&stored)[0].peak, None, "not of samples that do not count");
     }

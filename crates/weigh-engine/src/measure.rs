@@ -17,23 +17,25 @@ use super::order::Coins;
 use super::plan::ramp::RampPlanner;
 use super::plan::run::RunPlanner;
 use super::plan::{self, MixPoint, RunStart, RunWork, drive};
-use super::platform::{Platform, SampleError, Stop};
+use super::platform::{Platform, SampleError, Stop, settled};
 use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
 use super::ramp::RampPlan;
 use super::request::{Common, Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
 use super::summarise::summarise;
-use super::too_little::{time_of_many, too_little_time};
+use super::too_little::{PaceWatch, time_of_many, too_little_time};
 use super::work::{LoadRole, Work};
 use paired::Verdict;
 use paired::design::Design;
+use paired::judge::least_pairs;
 use weigh_model::format;
 use weigh_model::ids::{ArmId, ExperimentId, RowId, SetId, WorkId};
 use weigh_model::record::{ChosenPeak, planned_rows};
 use weigh_model::result::summary::Row;
 use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::metric::Metric;
 use weigh_net::site::NetSite;
 use weigh_station::Station;
 use weigh_station::arms::{Arms, Serving};
@@ -41,7 +43,7 @@ use weigh_station::remote_client::ClientLabel;
 use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{ApplyContext, Named};
-use weigh_verdict::family;
+use weigh_verdict::family::{self, ClaimWeights};
 use weigh_verdict::schedule::Schedule;
 
 /// An experiment that was begun.
@@ -124,6 +126,7 @@ impl Session<'_> {
                 units: units.clone(),
                 around: self.request.plan.comparison().map(|comparison| &comparison.around),
                 has_profiler: self.request.plan.profiler().is_some(),
+                on_wrong: self.request.plan.on_wrong(),
                 net: net.map(|site| NetBench {
                     site,
                     sizes: std::mem::take(&mut sizes),
@@ -133,12 +136,13 @@ impl Session<'_> {
             let mut host = Host::set_up(site, arms)?;
             let result = self.measure_on(&mut host, set, progress_sink);
             let is_over = host.time_left().is_zero();
-            let result = result.and(host.clean_up(progress_sink));
+            let told = host.tell_wrong_answers(progress_sink);
+            let result = result.and(told).and(host.clean_up(progress_sink));
             // Another set moves as much.
             sizes = host.take_sizes();
             units.clone_from(&host.units);
             progress_sink.begins("restoring the system");
-            let restored = host.take_down(guard);
+            let restored = host.take_down(guard, progress_sink);
             result?;
             restored.map_err(Stop::Failed)?;
             if is_over {
@@ -322,14 +326,10 @@ impl Session<'_> {
         let (done, planned) = ((set.0 - sets.start) as u32 + 1, sets.len() as u32);
         let deadline = *elapsed + self.request.common.budget * done / planned;
         self.tell_pairs_of_sweeps(host, &units, set, progress_sink)?;
-        if set == SetId(0) && *sessions == 0 {
-            let (budget, rows) = (self.request.common.budget, units.len());
-            let said = too_little_time(budget, rows, self.planned_pairs)
-                .or_else(|| time_of_many(budget, rows, self.planned_pairs));
-            said.iter().for_each(|sentence| progress_sink.announce(sentence));
-        }
-        let mut observer =
-            progress_sink.set_begins(set, *elapsed + self.request.common.budget, &names);
+        let budget = self.request.common.budget;
+        let is_first = set == SetId(0) && *sessions == 0 && !comparison.is_announced;
+        let is_pace_due = is_first && self.tell_length(comparison, units.len(), progress_sink);
+        let mut observer = progress_sink.set_begins(set, *elapsed + budget, &names);
         let design = &self.design();
         let seed = self.request.common.seed;
         let coins = |set| Coins::new(seed, set, *sessions);
@@ -347,21 +347,28 @@ impl Session<'_> {
             && comparison.detail
             && self.request.plan.command().is_none()
             && host.counts_time();
-        let budget = self.request.common.budget / planned;
+        let share = budget / planned;
         let (works, earlier) = (self.works, self.earlier);
         let had = |unit: &RowKey| match works[unit.work].has_detail() {
             true => earlier.detail(unit),
             false => DetailProgress::ALL,
         };
         let of_samples = |rows: &[RowState]| match has_detail {
-            true => deadline.saturating_sub(detail::reserve(rows, had, budget)),
+            true => deadline.saturating_sub(detail::reserve(rows, had, share)),
             false => deadline,
         };
-        let (rows, result) =
-            run_set(rows, design, coins(set), set, &of_samples, host, &mut *observer);
-        let by_row = |row: &RowState| ((row.unit.work, row.unit.treated_arm), row.schedule.clone());
-        self.schedules.extend(rows.iter().map(by_row));
-        let plan = |row: &RowState| Some(((row.unit.work, row.unit.treated_arm), row.planned()?));
+        let shown = &mut *observer;
+        let mut watch = PaceWatch {
+            shown,
+            budget,
+            least_pairs: self.least_pairs(),
+            sets: planned,
+            end: deadline,
+            is_due: is_pace_due,
+        };
+        let (rows, result) = run_set(rows, design, coins(set), set, &of_samples, host, &mut watch);
+        self.schedules.extend(rows.iter().map(|row| (row.unit.id(), row.schedule.clone())));
+        let plan = |row: &RowState| Some((row.unit.id(), row.planned()?));
         self.plans.extend(rows.iter().filter_map(plan));
         result.and_then(|()| self.check_results(&rows))?;
         if has_detail {
@@ -374,6 +381,22 @@ impl Session<'_> {
         }
         drop(observer);
         self.end_set(host, set, (&rows, &compared), progress_sink)
+    }
+
+    /// Says how long so many rows take. Returns true if their first pairs may show that it is longer.
+    fn tell_length(
+        &self,
+        comparison: &Comparison,
+        rows: usize,
+        progress_sink: &mut dyn ProgressSink,
+    ) -> bool {
+        let budget = self.request.common.budget;
+        let rows = (rows, self.least_pairs());
+        let too_little = too_little_time(budget, rows, self.planned_pairs);
+        let is_told = too_little.is_some();
+        let said = too_little.or_else(|| time_of_many(budget, rows, self.planned_pairs));
+        said.iter().for_each(|sentence| progress_sink.announce(sentence));
+        !is_told && !budget.is_zero() && comparison.design.fixed_pairs.is_none()
     }
 
     /// Names rows whose pairs are too long for the budget, and profiles all after the last set.
@@ -442,17 +465,17 @@ impl Session<'_> {
 
     /// How the pairs of a row are taken: as its first ones have chosen, in an earlier set or session.
     fn schedule(&self, unit: &RowKey, set: SetId, host: &Host) -> Schedule {
-        let known = self.schedules.get(&(unit.work, unit.treated_arm)).cloned();
+        let known = self.schedules.get(&unit.id()).cloned();
         let schedule = known.unwrap_or_else(|| self.request.schedule(host.can_interleave(unit)));
         if set == SetId(0) { schedule } else { schedule.of_later_set() }
     }
 
     /// With the pairs of an earlier session, where there are such.
     fn row(&self, unit: RowKey, design: &Design) -> RowState {
-        let row = match self.earlier.rows.get(&(unit.work, unit.treated_arm)) {
+        let row = match self.earlier.rows.get(&unit.id()) {
             Some(past) => RowState::resumed(unit, design, past),
             None => {
-                let planned = self.plans.get(&(unit.work, unit.treated_arm)).copied();
+                let planned = self.plans.get(&unit.id()).copied();
                 RowState::new(unit, design)
                     .judging(self.request.metrics(), design)
                     .planning(planned)
@@ -462,7 +485,7 @@ impl Session<'_> {
         match self.works[unit.work].role() {
             LoadRole::Peak => row.first(),
             LoadRole::Candidate => {
-                let cost = self.pair_costs.get(&(unit.work, unit.treated_arm)).copied();
+                let cost = self.pair_costs.get(&unit.id()).copied();
                 row.expecting(Some(cost.unwrap_or_default()))
             }
             LoadRole::Named => row,
@@ -499,6 +522,15 @@ impl Session<'_> {
             effects::claims(arms, self.works.len()),
         );
         Design { planned_pairs: self.planned_pairs, rows, ..design }
+    }
+
+    /// Pairs that a verdict on the rate of a row takes at least, however large its effect.
+    fn least_pairs(&self) -> usize {
+        let design = self.design();
+        let metrics = self.request.metrics();
+        let further = metrics.iter().filter(|metric| **metric != Metric::Rate);
+        let further = further.map(|metric| (metric, true));
+        least_pairs(&design, ClaimWeights::of(further, design.fixed_pairs.is_some()).rate)
     }
 
     /// The length of a workload's samples, unless the first pairs choose it. With a fixed number of pairs
@@ -553,7 +585,7 @@ impl Session<'_> {
     ) -> Result<Result<T, String>, Stop> {
         match self.interrupted.load(Ordering::Relaxed) {
             true => Err(Stop::Interrupted),
-            false => sample().map_or_else(|error| error.reason().map(Err), |found| Ok(Ok(found))),
+            false => settled(sample()),
         }
     }
 

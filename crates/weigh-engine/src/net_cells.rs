@@ -37,21 +37,13 @@ pub const READINGS: [&str; 13] = [
 /// Returns true if a cell failed in some sweep. The cell then has no result, even if other sweeps
 /// measured it.
 pub fn has_failed(stored: &Stored, number: usize) -> bool {
-    let work = stored.header.works.get(number);
-    work.is_some_and(|work| stored.failures.iter().any(|failure| failure.workload == work.name))
-}
-
-/// One without which there is no score.
-pub fn failed_of_score<'a>(stored: &Stored, cells: &'a [Cell]) -> Option<&'a Cell> {
-    let of_score = cells.iter().enumerate().filter(|(_, cell)| cell.further.is_none());
-    let mut failed = of_score.filter(|(number, _)| has_failed(stored, *number));
-    failed.next().map(|(_, cell)| cell)
+    stored.header.works.get(number).is_some_and(|work| stored.has_failed(&work.name))
 }
 
 /// Returns the cells that have a result, by number.
 pub fn measured(stored: &Stored, cells: &[Cell]) -> BTreeMap<usize, NetCell> {
     let of = |(number, cell): (usize, &Cell)| {
-        let row = stored.samples_of_run(WorkId(number)).filter(|_| !has_failed(stored, number))?;
+        let row = stored.result_of_run(WorkId(number))?;
         let rates: Vec<f64> = row.points.iter().map(|point| point.rate).collect();
         let mut readings: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (metric, found) in row.further.iter().flatten() {
@@ -131,7 +123,6 @@ impl FurtherTable<'_> {
         }
         let mut all = Histogram::default();
         numbers.iter().filter_map(|number| self.exchanges.get(number)).for_each(|of| all.merge(of));
-        let quantile = |q: f64| all.supports(q).then(|| all.quantile(q)).flatten();
         let sum = |name: &str| -> Option<f64> {
             found.iter().map(|cell| cell.readings.get(name).copied()).sum()
         };
@@ -140,9 +131,9 @@ impl FurtherTable<'_> {
         FurtherFound {
             rate: Means::of(&rates).map(|means| means.geometric),
             requests: Some(all.count()).filter(|count| *count > 0),
-            p50_ns: quantile(0.5),
-            p99_ns: quantile(0.99),
-            p99_9_ns: quantile(0.999),
+            p50_ns: all.located(0.5),
+            p99_ns: all.located(0.99),
+            p99_9_ns: all.located(0.999),
             lost_pct: of_all(DATAGRAMS_LOST),
             reordered_pct: of_all(DATAGRAMS_REORDERED),
         }

@@ -71,17 +71,16 @@ pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::RowKey;
+    use crate::plan::simulated::unit;
     use paired::doubt::{Doubt, Withheld};
     use paired::simulated::white_row;
-    use weigh_model::ids::{ArmId, WorkId};
     use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
     use weigh_verdict::late::AGE;
     use weigh_verdict::schedule::Schedule;
 
     /// A row of pairs of 100 ms each that lacks so many for a verdict, and for that and precision.
     fn undecided(pairs_needed: usize, pairs_left: usize) -> RowState {
-        let unit = RowKey { work: WorkId(0), treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let unit = unit(0, 1);
         let mut row = RowState::new(unit, &Design::default());
         row.betting = white_row(0.0, MIN_PAIRS, 1);
         (row.spent, row.measured) = (Duration::from_millis(100) * MIN_PAIRS as u32, MIN_PAIRS);
@@ -143,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_row_whose_pairs_are_known_is_begun_only_where_it_can_be_judged() {
-        let unit = RowKey { work: WorkId(0), treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let unit = unit(0, 1);
         let new = |seconds| {
             let pair = Some(Duration::from_secs(seconds));
             RowState::new(unit, &Design::default()).expecting(pair)

@@ -36,7 +36,15 @@ impl Work {
     pub fn read(&self, launched: &Launched) -> Result<Sample, String> {
         match self.wrong_answers(launched) {
             Some(wrong) => Err(wrong.sentence()),
-            None => self.read_whatever_is_wrong(launched),
+            None => match self.read_whatever_is_wrong(launched)? {
+                sample if sample.copy_rates.contains(&0.0) => {
+                    let copies = sample.copy_rates.len();
+                    Err(format!(
+                        "one or more of its {copies} copies did nothing while it was timed"
+                    ))
+                }
+                sample => Ok(sample),
+            },
         }
     }
 
@@ -174,10 +182,8 @@ fn with_latencies(mut sample: Sample, launched: &Launched, at_once: u64) -> Resu
     let Some(latencies) = detail.latencies else { return Ok(sample) };
     let histogram = Histogram::new(latencies.buckets);
     for percentile in Percentile::ALL {
-        let quantile = percentile.quantile();
-        if let Some(value) = histogram.quantile(quantile).filter(|_| histogram.supports(quantile)) {
-            sample.readings.push(OwnReading::of_ns(percentile.name().to_owned(), value));
-        }
+        let value = histogram.located(percentile.quantile());
+        sample.readings.extend(value.map(|value| OwnReading::of_ns(percentile.name(), value)));
     }
     Ok(sample)
 }
@@ -286,7 +292,7 @@ pub fn failure_of(launched: &Launched, expected: &ExpectedExit) -> Option<String
     let kills = launched.kills.sentence();
     let Some(end) = bad_end(launched, expected) else {
         let code = launched.exit_code.unwrap_or_default();
-        return kills.map(|kills| format!("{kills}, which its exit status {code} does not show"));
+        return kills.map(|kills| format!("{kills}, although the exit status was {code}"));
     };
     let flood = flood(launched).map(|size| format!(" after printing {size}"));
     let kills = kills.map(|kills| format!(" ({kills})"));
@@ -474,7 +480,7 @@ mod tests {
         let problem = command().read(&hidden).unwrap_err();
         assert_eq!(
             problem,
-            "the out-of-memory killer killed 3 processes, which its exit status 0 does not show"
+            "the out-of-memory killer killed 3 processes, although the exit status was 0"
         );
         let hung = Launched { timed_out: true, wall_ns: 5_100_000_000, ..ended(0, "", "") };
         assert!(command().read(&hung).unwrap_err().contains("not end within 5 s"));

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::platform::{Platform, Readings, SampleSlot, Stop};
+use super::platform::{Platform, Readings, SampleSlot, Stop, settled};
 use super::request::{ProgressSink, Taken};
 use super::row::RowKey;
 use weigh_model::result::warning::Warning;
@@ -120,10 +120,7 @@ pub fn drive(
             return Err(Stop::OutOfTime);
         }
         let began = platform.elapsed();
-        let found = match platform.sample(&slot) {
-            Ok(readings) => Ok(readings),
-            Err(error) => Err(error.reason()?),
-        };
+        let found = settled(platform.sample(&slot))?;
         let cost = platform.elapsed().saturating_sub(began);
         plan.took(&slot, Outcome { found, cost }, &mut events);
         deliver(&mut events, platform, progress_sink)?;

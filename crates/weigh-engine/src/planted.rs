@@ -7,9 +7,8 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::engine::{fresh_rows, run_set};
-use super::order::Coins;
-use super::plan::simulated::{Nobody, Simulated, unit};
+use super::engine::fresh_rows;
+use super::plan::simulated::{Nobody, Simulated, run_rows, unit};
 use super::platform::SampleSlot;
 use super::row::RowState;
 use needs::repetitions;
@@ -17,7 +16,6 @@ use paired::design::Design;
 use paired::simulated::{Machine, Noise};
 use paired::stalls::Stalls;
 use paired::{Doubt, Verdict};
-use weigh_model::ids::SetId;
 
 const SAMPLE: Duration = Duration::from_millis(10);
 
@@ -64,9 +62,8 @@ fn experiment(planted: PlantedNoise, seed: u64, pairs: u32) -> RowState {
     let mut simulation = Simulated { lasts: SAMPLE, ..Simulated::new(rate) };
     let budget = SAMPLE * 2 * pairs;
     let rows = fresh_rows(&units, &design);
-    let coins = Coins::new(seed, SetId(0), 0);
     let (mut rows, result) =
-        run_set(rows, &design, coins, SetId(0), &|_| budget, &mut simulation, &mut Nobody);
+        run_rows(rows, &design, (seed, 0), budget, &mut simulation, &mut Nobody);
     result.expect("nothing stops a simulated machine");
     rows.remove(0)
 }

@@ -122,6 +122,11 @@ impl SampleError {
     }
 }
 
+/// Separates why there is no sample, the inner error, from what ends the experiment.
+pub fn settled<T>(taken: Result<T, SampleError>) -> Result<Result<T, String>, Stop> {
+    taken.map_or_else(|error| error.reason().map(Err), |found| Ok(Ok(found)))
+}
+
 /// Why an experiment ends before its time.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -145,7 +150,9 @@ pub trait Platform {
     fn elapsed(&self) -> Duration;
     /// How long a sample that begins now may last: until [`AFTER_BUDGET`], or [`Duration::MAX`] where no
     /// budget limits it.
-    fn time_left(&self) -> Duration;
+    fn time_left(&self) -> Duration {
+        Duration::MAX
+    }
     /// Measures a workload once, proves that its arm's treatment was in force, and keeps the sample.
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError>;
     /// Measures a workload in both arms of a pair. Gives the readings of the baseline and of the treated arm.
@@ -183,6 +190,8 @@ pub trait Observer {
     fn pair(&mut self, row: usize, state: &RowState, elapsed: Duration);
     /// A round ended, and all rows were judged together.
     fn round(&mut self, rows: &[RowState], elapsed: Duration, left: Option<Duration>);
+    /// A sentence for the person who waits.
+    fn announce(&mut self, _sentence: &str) {}
 }
 
 /// A pair as two launches, one after the other, in the order of the coin.

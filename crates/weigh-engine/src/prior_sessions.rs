@@ -14,14 +14,11 @@ use super::work::Work;
 use paired::design::Design;
 use paired::judge::MIN_PAIRS;
 use weigh_model::ids::{ArmId, PairId, RowId, WorkId};
-use weigh_model::record::{ChosenPeak, Detailed, Stored, StoredWork};
-use weigh_model::result::scheme::Scheme;
-use weigh_model::result::summary::Failure;
+use weigh_model::record::{ChosenPeak, Detailed, Stored};
 use weigh_model::role::SampleRole;
 use weigh_model::samples::{Point, RowSamples};
 use weigh_model::workload::metric::Metric;
 use weigh_verdict::family;
-use weigh_verdict::outside::OutsideUse;
 use weigh_verdict::pairs::gather;
 use weigh_verdict::prior_row::{PastReading, PriorRow};
 use weigh_verdict::schedule::Schedule;
@@ -85,7 +82,7 @@ impl PriorSessions {
             sets,
             rows: if is_one_set { rows(stored) } else { BTreeMap::new() },
             failed: failed(stored),
-            failed_baselines: failed_baselines(stored),
+            failed_baselines: failed_in(stored, ArmId::BASELINE).collect(),
             units: units(stored),
             sample_ms: if is_one_set { lengths(stored) } else { Vec::new() },
             facts: stored.facts.clone(),
@@ -104,7 +101,7 @@ impl PriorSessions {
 
     /// Returns the pairs of a row's detail pass in an earlier session.
     pub fn detail(&self, unit: &RowKey) -> DetailProgress {
-        self.details.get(&(unit.work, unit.treated_arm)).copied().unwrap_or_default()
+        self.details.get(&unit.id()).copied().unwrap_or_default()
     }
 
     /// Returns true if there is nothing left to measure: every row has all that it needs.
@@ -157,24 +154,9 @@ fn rows(stored: &Stored) -> BTreeMap<RowId, PriorRow> {
             turns: Vec::new(),
         };
         let metrics = stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate);
-        let (log_ratios, turns) = (Vec::new(), Vec::new());
         let further = metrics.map(nothing).collect();
-        let schedule = Schedule::Fixed(Scheme::Sequential);
-        let spent = Duration::ZERO;
-        let (outside, late) = (OutsideUse::default(), Vec::new());
         let planned = stored.planned_after_pilot(key.0, key.1);
-        let past = PriorRow {
-            log_ratios,
-            turns,
-            further,
-            schedule,
-            outside,
-            late,
-            planned,
-            spent,
-            next_pair,
-        };
-        rows.insert(*key, past);
+        rows.insert(*key, PriorRow { further, planned, ..PriorRow::new(next_pair) });
     }
     for of_row in gather(stored) {
         let Some(past) = rows.get_mut(&(of_row.work, of_row.arm)) else { continue };
@@ -218,29 +200,15 @@ fn searched(stored: &Stored) -> BTreeMap<RowId, Vec<Point>> {
 
 /// A workload that failed in the baseline's arm has no result under any treatment.
 fn failed(stored: &Stored) -> BTreeSet<RowId> {
-    let header = &stored.header;
-    let mut failed = BTreeSet::new();
-    for (work, of_work) in header.works.iter().enumerate() {
-        for (arm, label) in header.arms.iter().enumerate().skip(1) {
-            let is_this = |f: &Failure| {
-                f.workload == of_work.name && (f.arm == *label || f.arm == header.arms[0])
-            };
-            if stored.failures.iter().any(is_this) {
-                failed.insert((WorkId(work), ArmId(arm)));
-            }
-        }
-    }
-    failed
+    let treated = (1..stored.header.arms.len()).map(ArmId);
+    let of_arm = |arm| failed_in(stored, arm).map(move |work| (work, arm));
+    treated.flat_map(of_arm).collect()
 }
 
-fn failed_baselines(stored: &Stored) -> BTreeSet<WorkId> {
-    let baseline = &stored.header.arms[0];
-    let has_failed = |work: &StoredWork| {
-        let mut failures = stored.failures.iter();
-        failures.any(|failure| failure.workload == work.name && failure.arm == *baseline)
-    };
-    let works = stored.header.works.iter().enumerate();
-    works.filter(|(_, work)| has_failed(work)).map(|(number, _)| WorkId(number)).collect()
+/// The works without a result in an arm.
+fn failed_in(stored: &Stored, arm: ArmId) -> impl Iterator<Item = WorkId> {
+    let name = |work: WorkId| &stored.header.works[work].name;
+    stored.header.work_ids().filter(move |work| stored.has_no_result_in(name(*work), arm))
 }
 
 /// The pilot of a work is over when one of its rows has the pairs for it.

@@ -110,18 +110,12 @@ fn knows(shell: &str, options: &[String], program: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::command_comparison::ExpectedExit;
     use super::*;
 
     fn missing(shell: &[&str], line: &str) -> Option<String> {
         let contest = CommandComparison {
             shell: shell.iter().map(|word| (*word).to_owned()).collect(),
-            lines: Vec::new(),
-            labels: Vec::new(),
-            parameters: Vec::new(),
-            expected: ExpectedExit::default(),
-            same_output: false,
-            show_output: false,
+            ..CommandComparison::default()
         };
         let directory = std::env::temp_dir();
         let is_missing =

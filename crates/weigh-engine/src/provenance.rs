@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::net_cells::failed_of_score;
 use super::request::{Plan, Request};
 use weigh_model::facts::Facts;
 use weigh_model::record::{ExperimentKind, Stored};
@@ -83,6 +82,9 @@ impl Provenance {
             ExperimentKind::Rules => {
                 return Err("run `weigh rules` again, with more --budget".into());
             }
+            ExperimentKind::Atlas => {
+                return Err("it is an atlas: use `weigh atlas --continue`".into());
+            }
             kind @ (ExperimentKind::Budget | ExperimentKind::Profile) => {
                 return Err(format!("run {} again", kind.commands()));
             }
@@ -113,14 +115,6 @@ impl Provenance {
         }
         if !matches!(origin.request.plan, Plan::Compare(_) | Plan::Net(_)) {
             return Err("it is a run, which has no pairs".into());
-        }
-        if let Plan::Net(sweeps) = &origin.request.plan
-            && let Some(cell) = failed_of_score(stored, &sweeps.grid.cells())
-        {
-            return Err(format!(
-                "its cell {} failed, so further sweeps cannot give a score: begin a new experiment",
-                cell.name_with_bytes()
-            ));
         }
         Ok(origin)
     }

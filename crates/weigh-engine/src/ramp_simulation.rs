@@ -80,6 +80,7 @@ fn ramped(machine: RampMachine, curve: SimulatedCurve, seed: u64, budget: Durati
     let mut ramp = RampPlanner::new(points(&users, 0), plan, budget);
     let ended = drive(&mut ramp, &mut platform, &mut Watcher::default());
     assert!(matches!(ended, Ok(()) | Err(Stop::Interrupted)), "{ended:?}");
+    assert!(platform.now <= budget, "{:?}", platform.now);
     let sample = |(slot, jobs_per_min): &(SampleSlot, f64)| {
         let round = (slot.role == SampleRole::Remeasured).then_some(slot.pair.0);
         RampSample {

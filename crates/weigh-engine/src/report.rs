@@ -1,7 +1,8 @@
 //! Any stored experiment as a report.
 
-use super::run_report;
+use super::stored_document::document;
 use super::summarise::summarise;
+use super::{atlas, run_report};
 use weigh_model::ids::ExperimentId;
 use weigh_model::profile::runs::ProfileReport;
 use weigh_model::record::ExperimentKind;
@@ -20,16 +21,11 @@ pub fn load(store: &Store, id: &ExperimentId) -> Result<Report, String> {
         ExperimentKind::Rules => document::<RuleReport>(store, id)?.into(),
         ExperimentKind::Budget => document::<BudgetReport>(store, id)?.into(),
         ExperimentKind::Profile => document::<ProfileReport>(store, id)?.into(),
+        ExperimentKind::Atlas => atlas::load(store, id)?.into(),
         ExperimentKind::Run => run_report::report(&stored).into(),
         _ => summarise(&stored).into(),
     };
     // A document was written before it had one.
     report.set_id(id.to_string());
     Ok(report)
-}
-
-fn document<T: serde::de::DeserializeOwned>(store: &Store, id: &ExperimentId) -> Result<T, String> {
-    let document = store.document(id).map_err(|error| error.to_string())?;
-    let text = document.ok_or_else(|| format!("the database has no result of {id}"))?;
-    serde_json::from_str(&text).map_err(|error| format!("cannot read the result of {id}: {error}"))
 }

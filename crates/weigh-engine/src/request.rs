@@ -16,6 +16,7 @@ use super::ramp::{RampGoal, RampPlan};
 use super::run_progress::Progress;
 use super::selection::Selection;
 use super::surroundings::Surroundings;
+use super::wrong_answers::OnWrong;
 use paired::design::Design;
 use weigh_model::ids::SetId;
 use weigh_model::record::ExperimentKind;
@@ -128,8 +129,14 @@ pub struct Comparison {
     pub detail: bool,
     /// Treated side: the servers, their clients or both.
     pub treated: WhoIsTreated,
+    /// True if wrong answers of a server fail no workload, and its good answers are compared.
+    #[serde(default)]
+    pub counts_good_answers: bool,
     /// True if the arms' effects are known, and the machine is judged by them.
     pub is_calibration: bool,
+    /// True if an earlier experiment of the same command has said how long this one takes.
+    #[serde(skip)]
+    pub is_announced: bool,
     /// How long it takes at least for each row, where nobody gave a budget; zero where somebody did.
     #[serde(skip)]
     pub budget_per_row: Duration,
@@ -155,7 +162,9 @@ impl Default for Comparison {
             takes_old_pairs: false,
             detail: false,
             treated: WhoIsTreated::Both,
+            counts_good_answers: false,
             is_calibration: false,
+            is_announced: false,
             budget_per_row: Duration::ZERO,
             fail_above: None,
         }
@@ -405,7 +414,8 @@ impl Plan {
             Plan::Compare(comparison) => {
                 // Of interleaved pairs, the rate over all time backs the verdict. A run of a command has no
                 // slices of its own that a median could leave out.
-                let has_slices = self.may_interleave() && self.contest().is_none();
+                let is_of_commands = self.contest().is_some() || self.command().is_some();
+                let has_slices = self.may_interleave() && !is_of_commands;
                 let all_time = has_slices.then_some(Metric::OverallRate);
                 all_time.into_iter().chain(comparison.further_metrics.iter().cloned()).collect()
             }
@@ -418,6 +428,14 @@ impl Plan {
     /// Returns the choice of interleaved pairs; without pairs, `Never`.
     pub fn interleave(&self) -> Interleave {
         self.comparison().map_or(Interleave::Never, |comparison| comparison.interleave)
+    }
+
+    /// Returns the effect of wrong answers of a server on its workload.
+    pub fn on_wrong(&self) -> OnWrong {
+        match self.comparison().is_some_and(|comparison| comparison.counts_good_answers) {
+            true => OnWrong::Count,
+            false => OnWrong::Fail,
+        }
     }
 
     pub fn may_interleave(&self) -> bool {

@@ -10,7 +10,7 @@ use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
 use weigh_model::format;
-use weigh_model::ids::{ArmId, PairId, WorkId};
+use weigh_model::ids::{ArmId, PairId, RowId, WorkId};
 use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme, StartScales};
@@ -38,6 +38,10 @@ pub struct RowKey {
 }
 
 impl RowKey {
+    pub fn id(&self) -> RowId {
+        (self.work, self.treated_arm)
+    }
+
     /// The arms of a pair, in the order of its coin.
     pub fn arms(&self, baseline_first: bool) -> [ArmId; 2] {
         match baseline_first {
@@ -579,28 +583,23 @@ pub fn judge(rows: &mut [RowState], design: &Design) {
     let effects = measured().flat_map(|row| &row.effects);
     let effects = effects.map(|claim| WeightedClaim { row: &claim.betting, weight: 1.0 });
     let mut judgements = judge_claims(primary.chain(further).chain(effects), design).into_iter();
-    let measured: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].failure.is_none()).collect();
-    for &row in &measured {
-        rows[row].judgement = judgements.next().expect("one for each");
-    }
-    for &row in &measured {
-        for further in &mut rows[row].further {
-            further.judgement = judgements.next().expect("one for each");
-        }
-    }
-    for &row in &measured {
-        for claim in &mut rows[row].effects {
-            claim.judgement = judgements.next().expect("one for each");
-        }
-    }
-    for &row in &measured {
-        rows[row].guard(design);
-    }
+    let mut next = || judgements.next().expect("one for each");
+    measured_of(rows).for_each(|row| row.judgement = next());
+    let further = measured_of(rows).flat_map(|row| &mut row.further);
+    further.for_each(|further| further.judgement = next());
+    let effects = measured_of(rows).flat_map(|row| &mut row.effects);
+    effects.for_each(|claim| claim.judgement = next());
+    measured_of(rows).for_each(|row| row.guard(design));
+}
+
+fn measured_of(rows: &mut [RowState]) -> impl Iterator<Item = &mut RowState> {
+    rows.iter_mut().filter(|row| row.failure.is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::simulated::unit;
     use paired::simulated::white_row;
 
     /// Twenty rows with CPU time and all-time are 20 comparisons, not 60.
@@ -608,7 +607,7 @@ mod tests {
     fn what_nobody_asked_for_leaves_the_rates_most_of_the_promise() {
         let metrics = || vec![Metric::CpuTime, Metric::OverallRate];
         let design = Design { rows: 20, ..Design::default() };
-        let unit = RowKey { work: WorkId(0), treated_arm: ArmId(1), start_scale: 0.01.into() };
+        let unit = unit(0, 1);
         let new = || RowState::new(unit, &design).judging(metrics(), &design);
         let mut rows: Vec<RowState> = (0..20).map(|_| new()).collect();
         rows[0].betting = white_row(-0.5, 13, 1);

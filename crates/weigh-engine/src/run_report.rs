@@ -4,6 +4,7 @@
 use super::load_answers::load_answers;
 use super::net_answers::net_answers;
 use super::provenance::Provenance;
+use super::request::{Passes, Plan};
 use super::run_row::{add_efficiency, row};
 use super::times;
 use weigh_model::ids::RowId;
@@ -50,6 +51,7 @@ pub fn report(stored: &Stored) -> RunReport {
         facts: stored.facts.first().cloned().unwrap_or_default(),
         indices,
         is_scored: is_classic || asked_for.iter().any(gives_index),
+        is_endurance: is_endurance(stored),
         results,
         times: times::of_run(stored),
         profiles: stored.profiles.clone(),
@@ -65,6 +67,12 @@ pub fn report(stored: &Stored) -> RunReport {
 fn unread(stored: &Stored) -> Option<Warning> {
     let problem = Provenance::kept(stored).err()?;
     Some(Warning::RequestOfRunUnread { problem })
+}
+
+/// Returns true for `--for`. An imported run has no request; [`unread`] warns of one that cannot be read.
+fn is_endurance(stored: &Stored) -> bool {
+    let Ok(Some(origin)) = Provenance::kept(stored) else { return false };
+    matches!(origin.request.plan, Plan::Run(run) if matches!(run.passes, Passes::Endure { .. }))
 }
 
 fn series(stored: &Stored) -> Vec<RunSeries> {
@@ -134,10 +142,8 @@ fn is_asked_for(stored: &Stored, suite: &Suite) -> bool {
 mod tests {
     use super::*;
     use crate::example;
-    use crate::request::{LoadRamp, Plan};
     use weigh_model::example::point;
     use weigh_model::ids::{ArmId, WorkId};
-    use weigh_model::record::StoredWork;
     use weigh_model::role::SampleRole;
     use weigh_model::samples::{CustomReadingMean, Kept, Point, Totals};
 
@@ -167,8 +173,7 @@ mod tests {
 
     #[test]
     fn a_request_that_cannot_be_read_is_a_warning() {
-        let plan = Plan::Ramp(LoadRamp::default());
-        let mut stored = example::stored(plan, [example::work("stat", "ops/s")]);
+        let mut stored = example::ramp([1]);
         assert!(report(&stored).warnings.is_empty());
         stored.header.origin = Some("{}".into());
         let warnings = report(&stored).warnings;
@@ -177,10 +182,7 @@ mod tests {
 
     #[test]
     fn table_and_sentence_have_one_figure_for_a_load_point() {
-        let name = |users| WorkName::of_users("load:x", users);
-        let work = |users| StoredWork { name: name(users), ..example::work("load:x", "jobs/min") };
-        let plan = Plan::Ramp(LoadRamp::default());
-        let mut stored = example::stored(plan, [1, 2, 4].map(work));
+        let mut stored = example::ramp([1, 2, 4]);
         // One user was told apart before the rounds.
         let mut alone = chosen_by_luck(WorkId(0), 500.0);
         alone.points.truncate(3);

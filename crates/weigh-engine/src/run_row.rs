@@ -1,23 +1,18 @@
 //! A row of a run: the rate of one workload, in one number of copies, with its spread.
 
 use paired::estimate::{MAD_TO_SD, geometric_mean, mad, median};
-use weigh_model::disk_speed::DiskSpeed;
 use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::load::DISK_READINGS;
 use weigh_model::result::run::{CopiesSpread, RunReading, RunRow};
-use weigh_model::samples::{CustomReadingMean, Point, RowSamples, Totals};
+use weigh_model::samples::{CustomReadingMean, Point, RowSamples, Totals, Usage};
 
 const FILES: &str = DISK_READINGS[0];
 const DEVICE: &str = DISK_READINGS[1];
 
 /// Judges the samples of a work; `None` where it has no result.
 pub fn row(stored: &Stored, work: WorkId, is_classic: bool) -> Option<RunRow> {
-    let name = &stored.header.works[work].name;
-    if stored.failures.iter().any(|failure| failure.workload == *name) {
-        return None;
-    }
-    let of_row = stored.samples_of_run(work)?;
+    let of_row = stored.result_of_run(work)?;
     let (counts, totals) = (of_row.counted(), of_row.counted_totals());
     let points: Vec<&Point> = of_row.points.iter().filter(|point| counts(point)).collect();
     let unit = totals.and_then(|totals| totals.unit.as_ref());
@@ -29,10 +24,12 @@ pub fn row(stored: &Stored, work: WorkId, is_classic: bool) -> Option<RunRow> {
         middle
     };
     let moved = moved(of_row, &counts);
-    let most = stored.header.machine.disk.as_ref().map(DiskSpeed::most_bytes_per_s);
-    let is_cached = moved.per_s.zip(most).is_some_and(|(moved, most)| moved > most);
+    let mean = |sum: f64, launches: usize| sum / launches as f64;
+    let cpu_s = |ns: fn(&Usage) -> Option<f64>| {
+        totals.and_then(|totals| Some(mean(ns(&totals.usage)?, totals.launches) / 1e9))
+    };
     Some(RunRow {
-        workload: name.clone(),
+        workload: stored.header.works[work].name.clone(),
         on_curve: stored.header.on_curve(work),
         unit: unit.unwrap_or(&stored.header.works[work].unit).clone(),
         rate,
@@ -40,11 +37,13 @@ pub fn row(stored: &Stored, work: WorkId, is_classic: bool) -> Option<RunRow> {
         lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
         highest: rates.iter().copied().fold(0.0, f64::max),
         samples: rates.len(),
+        elapsed_s: mean(points.iter().map(|point| point.elapsed_s).sum(), points.len()),
+        user_s: cpu_s(|usage| usage.user_ns),
+        system_s: cpu_s(|usage| usage.system_ns),
         index: None,
+        is_cached: moved.is_cached(),
         file_bytes_per_op: moved.of_files,
         device_bytes_per_op: moved.on_device,
-        // A fixture's files may be on another device.
-        is_cached: is_cached && stored.facts.iter().all(Vec::is_empty),
         efficiency_pct: None,
         copies: copies(&of_row.copy_rates),
         readings: totals.map_or(Vec::new(), readings),
@@ -65,28 +64,27 @@ fn readings(totals: &Totals) -> Vec<RunReading> {
 struct Moved {
     of_files: Option<f64>,
     on_device: Option<f64>,
-    /// Bytes of files per second.
-    per_s: Option<f64>,
+}
+
+/// A row whose device moved less of its bytes is one of the page cache.
+const LEAST_ON_DEVICE: f64 = 0.5;
+
+impl Moved {
+    /// True if most bytes came from the page cache or stayed in it.
+    fn is_cached(&self) -> bool {
+        let both = self.of_files.zip(self.on_device);
+        both.is_some_and(|(of_files, on_device)| on_device < LEAST_ON_DEVICE * of_files)
+    }
 }
 
 fn moved(row: &RowSamples, counts: &dyn Fn(&Point) -> bool) -> Moved {
-    let of = |name: &str, point: usize| {
-        let further = row.further.get(point)?.iter();
-        let mut named = further.filter(|(metric, _)| metric.name() == name);
-        named.next().map(|(_, found)| found.value)
-    };
-    let per_s = |point: usize| {
-        let Point { operations, elapsed_s, .. } = row.points[point];
-        Some(of(FILES, point)? * operations / elapsed_s)
-    };
     let middle = |of_point: &dyn Fn(usize) -> Option<f64>| {
         let counted = (0..row.points.len()).filter(|point| counts(&row.points[*point]));
         median(&counted.filter_map(of_point).collect::<Vec<_>>())
     };
     Moved {
-        of_files: middle(&|point| of(FILES, point)),
-        on_device: middle(&|point| of(DEVICE, point)),
-        per_s: middle(&per_s),
+        of_files: middle(&|point| row.further_of(point, FILES)),
+        on_device: middle(&|point| row.further_of(point, DEVICE)),
     }
 }
 
@@ -100,6 +98,10 @@ fn copies(samples: &[Vec<f64>]) -> Option<CopiesSpread> {
     let rates: Vec<f64> = (0..count).map(rate).collect::<Option<_>>()?;
     let mean = rates.iter().sum::<f64>() / count as f64;
     let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    // Each got wrong answers alone in most samples.
+    if mean == 0.0 {
+        return None;
+    }
     Some(CopiesSpread {
         count,
         lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
@@ -145,6 +147,14 @@ mod tests {
         let score = |passes| classic_score(passes).unwrap();
         assert!((score(&[(1.0, 1.0), (4.0, 4.0), (9.0, 9.0)]) - 6.0).abs() < 1e-12);
         assert!((score(&[(5.0, 5.0)]) - 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_row_is_of_the_cache_if_the_device_moved_less_than_half() {
+        let is_cached = |on_device| Moved { of_files: Some(10_240.0), on_device }.is_cached();
+        assert!(is_cached(Some(0.0)) && is_cached(Some(5_119.0)));
+        assert!(!is_cached(Some(5_120.0)) && !is_cached(Some(20_480.0)));
+        assert!(!is_cached(None), "the kernel counts no traffic of the device");
     }
 
     #[test]

@@ -20,9 +20,10 @@ use super::provenance::{Provenance, check_machine};
 use super::request::{Common, Compared, Interleave, Passes, Plan, ProgressSink, Request};
 use super::resolve::{cells_of, load_points, resolve};
 use super::sweep::sweeps_of;
-use super::time_limit::check_budget;
+use super::time_limit::{check_budget, no_verdict_within};
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
+use weigh_host::interruption;
 use weigh_model::format;
 use weigh_model::ids::ExperimentId;
 use weigh_model::printable;
@@ -32,7 +33,7 @@ use weigh_model::result::scheme::StartScales;
 use weigh_model::result::summary::State;
 use weigh_model::result::warning::Warning;
 use weigh_model::shell::command_line;
-use weigh_station::Station;
+use weigh_station::{OpeningNews, Station, with_workloads};
 use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{Named, Reach, not_elsewhere};
@@ -171,9 +172,7 @@ fn check_reach(request: &Request, treatments: &[Named]) -> Result<(), String> {
 /// Checks that no treatment of weigh's own workloads is applied to another program, on which it has
 /// no effect.
 fn check_workloads(works: &[Work], treatments: &[Named]) -> Result<(), String> {
-    let is_other = |work: &&Work| {
-        matches!(work, Work::Command { .. } | Work::CommandComparison { .. } | Work::Interpreted(_))
-    };
+    let is_other = |work: &&Work| work.is_command() || matches!(work, Work::Interpreted(_));
     let mut kinds = treatments.iter().flat_map(Named::treatment_kinds);
     match (works.iter().find(is_other), kinds.find(|kind| kind.needs_workload)) {
         (Some(work), Some(kind)) => Err(format!(
@@ -194,6 +193,62 @@ fn check_commands(request: &Request, treatments: &[Named], is_resumed: bool) -> 
         true => Ok(()),
         false => check_programs(request, treatments, &current_directory()?),
     }
+}
+
+/// Checks the treatments and commands of a request, without looking at the rest of this system.
+///
+/// # Errors
+/// A sentence about what was typed.
+pub fn check_arms(request: &Request) -> Result<(), String> {
+    let treatments = request.treatments()?;
+    check_commands(request, &treatments, false)?;
+    check_reach(request, &treatments)
+}
+
+/// Checks the workloads of a request, which are unpacked for that. Returns how many there are, those of
+/// suites included.
+///
+/// # Errors
+/// A sentence about what was typed.
+pub fn check_works(request: &Request) -> Result<usize, String> {
+    let treatments = request.treatments()?;
+    let mut works = 0;
+    with_workloads(|executable| {
+        works = find_works(request, None, &treatments, executable)?.works.len();
+        Ok(())
+    })?;
+    Ok(works)
+}
+
+/// Finds the works of a request, and checks that they suit the treatments.
+fn find_works(
+    request: &Request,
+    origin: Option<&Provenance>,
+    treatments: &[Named],
+    executable: &Executable,
+) -> Result<WhatIsMeasured, String> {
+    let place = works_of(request, origin, executable)?;
+    check_workloads(&place.works, treatments)?;
+    if request.plan.command().is_none() {
+        check_interpreters(&place.works, treatments)?;
+    }
+    Ok(place)
+}
+
+/// Checks what the treatments need of this system. apt alone may take a minute for that, and there is nothing
+/// to put back if the user gives up meanwhile.
+fn check_inputs(
+    treatments: &mut [Named],
+    progress_sink: &mut dyn ProgressSink,
+) -> Result<(), String> {
+    progress_sink.begins("checking what the treatments need");
+    let checked = treatments.iter_mut().try_for_each(|named| named.treatment.check_inputs());
+    if interruption::has_come() {
+        progress_sink.ends();
+        interruption::end_by_signal();
+    }
+    progress_sink.begins("preparing");
+    checked
 }
 
 /// Runs a session, during which something is always under way for whoever watches it.
@@ -223,19 +278,23 @@ fn conduct_watched(
     let mut treatments = request.treatments()?;
     check_commands(request, &treatments, resumed.is_some())?;
     check_reach(request, &treatments)?;
-    treatments.iter_mut().try_for_each(|named| named.treatment.check_inputs())?;
-    let found = |executable: &Executable| {
-        let place = works_of(request, resumed.map(|(_, origin)| origin), executable)?;
-        check_workloads(&place.works, &treatments)?;
-        if request.plan.command().is_none() {
-            check_interpreters(&place.works, &treatments)?;
+    check_inputs(&mut treatments, progress_sink)?;
+    let origin = resumed.map(|(_, origin)| origin);
+    let found = |executable: &Executable| find_works(request, origin, &treatments, executable);
+    let mut waits = false;
+    let mut tell = |news: OpeningNews| {
+        progress_sink.announce(news.sentence());
+        if matches!(news, OpeningNews::Waits(_)) && !waits {
+            waits = true;
+            progress_sink.begins("waiting for another experiment");
         }
-        Ok(place)
     };
-    let mut announce = |sentence: &str| progress_sink.announce(sentence);
     let occupied = Station::occupied_by(&treatments);
     let check = |executable: &Executable| found(executable).map(drop);
-    let mut station = Station::open(occupied, request.common.wait, &mut announce, check)?;
+    let mut station = Station::open(occupied, request.common.wait, &mut tell, check)?;
+    if waits {
+        progress_sink.begins("preparing");
+    }
     let place = found(&station.place.executable);
     let begun = place.and_then(|place| {
         let arms = request.common.arms.len();
@@ -256,6 +315,11 @@ fn conduct_watched(
         Err(problem) => return Err(station.close_after(problem)),
     };
     let Begun { id, request, start_scales, planned_pairs, earlier, origin } = begun;
+    let is_announced = request.plan.comparison().is_some_and(|plan| plan.is_announced);
+    if resumed.is_none() && planned_pairs.is_none() && !is_announced {
+        let said = no_verdict_within(&request, &works);
+        said.iter().for_each(|sentence| progress_sink.announce(sentence));
+    }
     let mut session = Session {
         request: &request,
         store,
@@ -548,8 +612,7 @@ fn resume(
     Ok(Begun { id, request, start_scales, planned_pairs, earlier, origin })
 }
 
-/// A number is only as good as what was measured, so it says whose build that was.
-/// The command line that measures the same again, by the same build.
+/// Returns the command line that measures the same again, by the same build.
 fn again(common: &Common, executable: &Executable) -> String {
     match &executable.foreign {
         Some(file) => {

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use needs::repetitions;
 
-use super::engine::{fresh_rows, run_set};
-use super::order::Coins;
-use super::plan::simulated::unit;
-use super::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
+use super::engine::fresh_rows;
+use super::plan::simulated::{Witness, run_rows, unit};
+use super::platform::{Platform, Readings, SampleError, SampleSlot, Stop};
 use super::row::{RowKey, RowState};
 use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE};
@@ -19,7 +18,6 @@ use paired::design::Design;
 use paired::judge::judge_rows;
 use paired::multiplicity::Multiplicity;
 use paired::simulated::{Machine, Noise, allowed};
-use weigh_model::ids::SetId;
 
 /// Simulated experiments per noise.
 fn often() -> u64 {
@@ -36,9 +34,9 @@ const HORIZONS_OF_PERIOD_TWO: [(f64, u32); 2] = [(0.0, 32), (-0.03, 20)];
 /// the noise, as it does where a command is weighed.
 const SAMPLE: Duration = Duration::from_millis(100);
 
-/// A simulated machine as an experiment sees it.
+/// Simulated machines as an experiment sees them: one per workload, which share its time.
 struct Simulation {
-    machine: Machine,
+    machines: Vec<Machine>,
     /// ln of the rate of an undisturbed baseline.
     base: f64,
     /// Effect of the treatment on ln(rate).
@@ -48,26 +46,22 @@ struct Simulation {
     /// Noise of the pair, in the order of time.
     noise: [f64; 2],
     now: Duration,
-    /// Length of a sample, in [`SAMPLE`]s.
-    length: f64,
+    /// Length of a sample of each workload, in [`SAMPLE`]s.
+    lengths: Vec<f64>,
     /// True if the first pairs choose the length.
     has_pilot: bool,
 }
 
 impl Simulation {
     fn new(noise: Noise, seed: u64, effect: f64) -> Simulation {
-        let machine = Machine::new(noise, seed);
-        let (base, now) = (1000_f64.ln(), Duration::ZERO);
-        Simulation {
-            machine,
-            base,
-            effect,
-            swapped: false,
-            noise: [0.0; 2],
-            now,
-            length: 1.0,
-            has_pilot: true,
-        }
+        Simulation::of(vec![Machine::new(noise, seed)], effect)
+    }
+
+    fn of(machines: Vec<Machine>, effect: f64) -> Simulation {
+        let (base, now, noise) = (1000_f64.ln(), Duration::ZERO, [0.0; 2]);
+        let lengths = vec![1.0; machines.len()];
+        let (swapped, has_pilot) = (false, true);
+        Simulation { machines, base, effect, swapped, noise, now, lengths, has_pilot }
     }
 }
 
@@ -76,27 +70,24 @@ impl Platform for Simulation {
         self.now
     }
 
-    fn time_left(&self) -> Duration {
-        Duration::MAX
-    }
-
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        let length = self.lengths[slot.unit.work];
         if slot.position == 0 {
-            let size = self.length.sqrt().recip();
-            self.noise = [self.machine.sample(), self.machine.sample()].map(|noise| noise * size);
+            let (size, machine) = (length.sqrt().recip(), &mut self.machines[slot.unit.work]);
+            self.noise = [machine.sample(), machine.sample()].map(|noise| noise * size);
         }
         let noise = self.noise[slot.position ^ usize::from(self.swapped)];
         let is_treated = slot.arm.is_baseline() == self.swapped;
         let change = noise + if is_treated { self.effect } else { 0.0 };
-        self.now += SAMPLE.mul_f64(self.length * (-change).exp());
+        self.now += SAMPLE.mul_f64(length * (-change).exp());
         Ok(Readings::of_rate((self.base + change).exp()))
     }
 
     /// The pilot of a host: from here on samples are of another length, and their noise of another
     /// size, which depends on what was measured.
-    fn choose_length(&mut self, _: &RowKey, deviation: f64) -> Result<(), Stop> {
+    fn choose_length(&mut self, unit: &RowKey, deviation: f64) -> Result<(), Stop> {
         if self.has_pilot {
-            self.length = if deviation > 0.015 { 2.0 } else { 0.7 };
+            self.lengths[unit.work] = if deviation > 0.015 { 2.0 } else { 0.7 };
         }
         Ok(())
     }
@@ -106,52 +97,13 @@ impl Platform for Simulation {
     }
 }
 
-/// Wrong claims about the true effect, at the end of any round.
-struct Witness {
-    truth: f64,
-    /// Called slower or faster, in the wrong direction or without any.
-    alarmed: bool,
-    /// The interval left the truth out.
-    missed: bool,
-}
-
-impl Observer for Witness {
-    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
-
-    fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
-        for row in rows {
-            let judgement = &row.judgement;
-            self.alarmed |= match judgement.verdict {
-                Verdict::Slower => self.truth >= 0.0,
-                Verdict::Faster => self.truth <= 0.0,
-                _ => false,
-            };
-            let interval = judgement.interval;
-            self.missed |= self.truth < interval.low || self.truth > interval.high;
-        }
-    }
-}
-
-/// One set of one session.
-fn run(
-    units: &[RowKey],
-    design: &Design,
-    seed: u64,
-    budget: Duration,
-    platform: &mut impl Platform,
-    witness: &mut Witness,
-) -> (Vec<RowState>, Result<(), Stop>) {
-    let (rows, coins) = (fresh_rows(units, design), Coins::new(seed, SetId(0), 0));
-    run_set(rows, design, coins, SetId(0), &|_| budget, platform, witness)
-}
-
 /// One experiment with one row; `pairs` is what its budget allows an undisturbed machine.
 fn experiment(simulation: &mut Simulation, seed: u64, pairs: u32) -> (RowState, Witness) {
-    let units = [unit(0, 1)];
-    let budget = SAMPLE * 2 * pairs;
-    let mut witness = Witness { truth: simulation.effect, alarmed: false, missed: false };
+    let design = Design::default();
+    let mut witness = Witness::of(simulation.effect);
+    let rows = fresh_rows(&[unit(0, 1)], &design);
     let (mut rows, result) =
-        run(&units, &Design::default(), seed, budget, simulation, &mut witness);
+        run_rows(rows, &design, (seed, 0), SAMPLE * 2 * pairs, simulation, &mut witness);
     result.expect("nothing stops a simulated machine");
     (rows.remove(0), witness)
 }
@@ -203,34 +155,6 @@ fn the_promise_is_kept_under_steal_and_stalls() {
     the_promise_is_kept(Noise::Stalling);
 }
 
-/// Rows of one experiment on machines of their own, which share its time.
-struct Several {
-    machines: Vec<Simulation>,
-    now: Duration,
-}
-
-impl Platform for Several {
-    fn elapsed(&self) -> Duration {
-        self.now
-    }
-
-    fn time_left(&self) -> Duration {
-        Duration::MAX
-    }
-
-    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
-        let machine = &mut self.machines[slot.unit.work];
-        let before = machine.now;
-        let readings = machine.sample(slot)?;
-        self.now += machine.now - before;
-        Ok(readings)
-    }
-
-    fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
-        self.machines[slot.unit.work].failed(slot, reason)
-    }
-}
-
 /// The budget is too small for all rows, so data decide which are measured on; the promise of the
 /// whole experiment stands. Without any effect both corrections promise the same.
 #[test]
@@ -239,13 +163,12 @@ fn a_budget_that_follows_the_evidence_raises_no_more_false_alarms() {
     for multiplicity in [Multiplicity::Holm, Multiplicity::EBh] {
         let design = Design { multiplicity, ..Design::default() };
         let alarmed = (0..often()).filter(|&seed| {
-            let machine = |(row, noise)| Simulation::new(noise, seed * 4 + row, 0.0);
-            let machines = (0..).zip(noises).map(machine).collect();
-            let mut platform = Several { machines, now: Duration::ZERO };
+            let machine = |(row, noise)| Machine::new(noise, seed * 4 + row);
+            let mut platform = Simulation::of((0..).zip(noises).map(machine).collect(), 0.0);
             let units: Vec<RowKey> = (0..noises.len()).map(|work| unit(work, 1)).collect();
-            let mut witness = Witness { truth: 0.0, alarmed: false, missed: false };
-            let budget = SAMPLE * 2 * 44;
-            run(&units, &design, seed, budget, &mut platform, &mut witness)
+            let mut witness = Witness::of(0.0);
+            let (rows, budget) = (fresh_rows(&units, &design), SAMPLE * 2 * 44);
+            run_rows(rows, &design, (seed, 0), budget, &mut platform, &mut witness)
                 .1
                 .expect("nothing stops a simulated machine");
             witness.alarmed

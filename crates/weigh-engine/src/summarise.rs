@@ -1,18 +1,18 @@
 //! From a stored experiment to what reports show: judged anew from the raw samples, so that what
 //! `weigh show` says is what `weigh compare` said.
 
+use super::effects::factorial;
 use super::load_compared::{compared_loads, on_curve};
 use super::provenance::Provenance;
 use super::ranking;
 use super::request::Request;
 use super::stored_design::design;
-use super::stored_effects;
 use super::times;
 use paired::betting::Betting;
 use paired::design::Design;
 use paired::estimate::median;
 use paired::forecast::{Forecast, FutureVerdict, forecast};
-use paired::judge::{Judgement, judge_claims};
+use paired::judge::{Judgement, judge_claims, least_pairs};
 use paired::parallel::map_rows;
 use paired::stalls;
 use paired::{Doubt, Verdict, Withheld};
@@ -33,6 +33,7 @@ use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::SampleMetric;
 use weigh_treatment::differences::differences;
 use weigh_verdict::disturbed;
+use weigh_verdict::effects;
 use weigh_verdict::evidence;
 use weigh_verdict::family;
 use weigh_verdict::gate;
@@ -140,7 +141,8 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         map_rows(&measurements, |row| row.series.len(), |of_row| of_row.betting_of(metric))
     };
     let of_further: Vec<Vec<Betting>> = further.iter().map(of_metric).collect();
-    let claimed = stored_effects::claimed(stored, &measurements, &bettings);
+    let factorial = factorial(&stored.header.arms);
+    let claimed = effects::claimed(stored, factorial.as_ref(), &measurements, &bettings);
     let of_effects = claimed.iter().map(|claimed| &claimed.betting);
     let claims = family::claims(stored, &measurements, &bettings, &of_further, of_effects);
     let mut judgements = judge_claims(claims, &pooled);
@@ -154,7 +156,7 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
     let differ: Vec<bool> = sets.iter().map(|sets| sets::differ(sets)).collect();
     let of_rows = (&judgements[..bettings.len()], &differ[..]);
-    let effects = stored_effects::told(stored, &measurements, claimed, judged_effects, of_rows);
+    let effects = effects::told(stored, &measurements, claimed, judged_effects, of_rows);
     let judged_further = judgements.split_off(bettings.len());
     let readings = readings(&measurements, &further, judged_further, &design);
     let of_sets: Vec<Vec<String>> = judgements
@@ -170,7 +172,9 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         |((of_row, (betting, judgement)), ((forecast, (sets, notes)), readings))| {
             let (row_work, row_arm) = (of_row.work, of_row.arm);
             let times = PairTimes { pair_s: of_row.pair_s(), old_s: of_row.late.time_left_s() };
+            let least_pairs = least_pairs(&pooled, family::weights(stored, &of_row).rate);
             let mut row = row(stored, of_row, betting, &judgement, &design);
+            row.least_pairs = least_pairs;
             row.sets = sets.iter().map(Set::effect).collect();
             if sets::differ(&sets) {
                 // Of what a further set costs these say nothing, and more pairs would not either.
@@ -181,10 +185,17 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
             }
             row.readings = readings;
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
-            let Row { series, evidence, metrics, .. } = &row;
+            let Row { series, least_pairs, evidence, metrics, .. } = &row;
             let quantities = &stored.quantities[row_arm];
-            let judged =
-                Judged { betting, judgement: &judgement, series, evidence, quantities, metrics };
+            let judged = Judged {
+                betting,
+                judgement: &judgement,
+                series,
+                least_pairs: *least_pairs,
+                evidence,
+                quantities,
+                metrics,
+            };
             row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
             row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
             row
@@ -258,6 +269,7 @@ fn row(
         pairs_needed_low: None,
         pairs_needed_high: None,
         seconds_needed: None,
+        least_pairs: 0,
         futures: Vec::new(),
         disturbed_pairs,
         stalls: stalls(stored, &measurements, design),

@@ -20,6 +20,7 @@ use paired::looks;
 use weigh_model::format;
 use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::record::Stored;
+use weigh_model::result::summary::Failure;
 use weigh_model::result::warning::Warning;
 use weigh_model::samples::Point;
 use weigh_net::cell::Cell;
@@ -81,12 +82,34 @@ impl Session<'_> {
             drive(&mut sweep, host, progress_sink)?;
             longest = longest.max(host.elapsed() - began);
             done += 1;
+            if sweep.failed.is_empty() && without_result.is_empty() {
+                self.forget_earlier_failures()?;
+            }
             if sweep.failed.iter().any(is_scored) {
                 // There is no score, however often the others are measured.
                 return Ok(());
             }
             without_result.extend(sweep.failed);
         }
+    }
+
+    /// Turns failures of cells in an earlier session into warnings, as the study of 1996 restarted such
+    /// cells. Only a whole sweep without a failure does so: until then there is no score.
+    fn forget_earlier_failures(&self) -> Result<(), Stop> {
+        if self.earlier.sessions == 0 {
+            return Ok(());
+        }
+        let Stored { failures, sessions, .. } = self.store.load(self.id).map_err(Stop::from)?;
+        let restarted = |failure: Failure| {
+            let Failure { workload: cell, reason, .. } = failure;
+            Warning::CellRestarted { cell, reason }.in_session(sessions)
+        };
+        let done = self.store.in_one_commit(|| {
+            self.store.forget_failures(self.id)?;
+            let mut warnings = failures.into_iter().map(restarted);
+            warnings.try_for_each(|warning| self.store.add_warning(self.id, &warning))
+        });
+        done.map_err(|error: weigh_store::Error| Stop::from(error))
     }
 
     /// All cells once more, each with a file of what W_test's interfaces carried. None is scored, as that

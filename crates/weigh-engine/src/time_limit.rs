@@ -55,6 +55,22 @@ pub fn check_budget(request: &Request, works: &[Work]) -> Result<(), String> {
     ))
 }
 
+/// Says before anything is begun that the budget is too short for a verdict, where that is sure.
+pub fn no_verdict_within(request: &Request, works: &[Work]) -> Option<String> {
+    let budget = request.common.budget;
+    if budget.is_zero() || are_boots(&request.common.arms) {
+        return None;
+    }
+    let (goal, enough) = LeastTime::of(request, works)?.goal.filter(|goal| goal.1 > budget)?;
+    let clock = |time: Duration| format::clock(time.as_secs_f64());
+    Some(format!(
+        "{goal} needs at least {}, so --budget {} gives none. Use --budget {} or more.",
+        clock(enough),
+        clock(budget),
+        format::budget(enough.as_secs_f64())
+    ))
+}
+
 /// How long a plan takes at least.
 #[derive(Debug, PartialEq)]
 struct LeastTime {
@@ -211,11 +227,7 @@ impl Session<'_> {
             }
         };
         let has_failed = |(work, arm): &(WorkId, ArmId)| {
-            let is_its = |label: &str| {
-                [&arms[ArmId::BASELINE.0], &arms[arm.0]].iter().any(|own| **own == label)
-            };
-            let mut failures = stored.failures.iter();
-            failures.any(|one| one.workload == self.works[*work].name() && is_its(&one.arm))
+            stored.has_no_result_in(&self.works[*work].name(), *arm)
         };
         let open = rows.iter().filter(|row| !has_result(row) && !has_failed(row));
         let name = |(work, arm): &(WorkId, ArmId)| match self.request.plan.contest() {
@@ -308,6 +320,24 @@ mod tests {
             |part| NetWork { label: "net:today".into(), grid: Grid::find("today").unwrap(), part };
         let sweep = net(crate::net_work::NetPart::Sweep { class_bytes: None });
         assert!(compare(&[Work::Net(Box::new(sweep))], &arms, 10).is_err());
+    }
+
+    #[test]
+    fn a_budget_of_one_pair_of_a_network_is_said_to_give_no_verdict() {
+        let part = crate::net_work::NetPart::Sweep { class_bytes: None };
+        let grid = Grid::find("quick").unwrap();
+        let pair = grid.predicted_sizing() + grid.predicted_pair();
+        let works = [Work::Net(Box::new(NetWork { label: "net:quick".into(), grid, part }))];
+        let said = |budget_s| {
+            let plan = Plan::Compare(Comparison::default());
+            let request = request(plan, &["none", "none"], budget_s);
+            assert_eq!(check_budget(&request, &works), Ok(()));
+            no_verdict_within(&request, &works)
+        };
+        let told = said(pair.as_secs() + 2).unwrap();
+        assert!(told.starts_with("A verdict needs at least "), "{told}");
+        assert!(told.contains(" gives none. Use --budget "), "{told}");
+        assert_eq!(said(8 * pair.as_secs() + 10), None);
     }
 
     #[test]

@@ -11,9 +11,7 @@ use weigh_model::samples::{PooledTimes, Totals, Waits};
 pub fn of_run(stored: &Stored) -> Vec<TimesRow> {
     let cpus = stored.header.machine.cpus_online;
     let of_work = |(work, about): (usize, &StoredWork)| {
-        let has_failed = stored.failures.iter().any(|failure| failure.workload == about.name);
-        let of_row = stored.samples_of_run(WorkId(work)).filter(|_| !has_failed);
-        let totals = of_row?.counted_totals()?;
+        let totals = stored.result_of_run(WorkId(work))?.counted_totals()?;
         Some(of_arm(&about.name, None, totals, cpus))
     };
     stored.header.works.iter().enumerate().filter_map(of_work).flatten().collect()
@@ -25,7 +23,7 @@ pub fn of_comparison(stored: &Stored) -> Vec<TimesRow> {
     let mut rows = Vec::new();
     for ((work, arm), of_row) in &stored.samples {
         let name = &stored.header.works[*work].name;
-        if stored.failures.iter().any(|failure| failure.workload == *name) {
+        if stored.has_failed(name) {
             continue;
         }
         for (arm, totals) in [(ArmId::BASELINE, &of_row.baseline), (*arm, &of_row.treated)] {
@@ -47,7 +45,7 @@ fn of_arm(
     let Waits { during_s, cpu_s, disk_s, stolen_s } = totals.waits;
     let pct = |seconds: f64| if during_s > 0.0 { 100.0 * seconds / during_s } else { 0.0 };
     let row = |(of, times): (&String, &PooledTimes)| {
-        let quantile = |q: f64| times.histogram.quantile(q).filter(|_| times.histogram.supports(q));
+        let quantile = |q: f64| times.histogram.located(q);
         let count = times.histogram.count();
         TimesRow {
             workload: workload.clone(),

@@ -22,7 +22,6 @@ use weigh_workload::interpreted::{self, Interpreted, WorkAmount};
 use weigh_workload::launcher::Job;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::start_cpu::Range;
-use weigh_workload::stdout_use::StdoutUse;
 
 /// A workload that takes longer than this for a sample hangs, where `--timeout` says nothing else.
 const KERNEL_TIMEOUT_MS: u64 = 120_000;
@@ -164,11 +163,7 @@ impl Work {
     pub fn syscalls_per_op(&self) -> Option<f64> {
         match self {
             Work::Builtin { workload, .. } => workload.syscalls_per_op,
-            Work::Interpreted(_)
-            | Work::Command { .. }
-            | Work::CommandComparison { .. }
-            | Work::Load(_)
-            | Work::Net(_) => None,
+            _ => None,
         }
     }
 
@@ -183,50 +178,39 @@ impl Work {
     ) -> Result<Job, String> {
         let length = Length { target_ms: self.at_least(length.target_ms), ..length };
         Ok(match self {
-            Work::Builtin { workload, copies, .. } => Job {
-                argv: {
-                    let has_latencies = length.has_latencies && !workload.only_in_batches;
-                    let length = Length { has_latencies, ..length };
-                    let own = place.executable.sample_argv(&workload.name, *copies, length);
-                    let moments = ["--seed".to_owned(), order.to_string()];
-                    own.into_iter()
-                        .chain(moments.into_iter().filter(|_| length.per_1000s > 0))
-                        .collect()
-                },
-                environment: Vec::new(),
-                directory: place.work_directory.clone(),
-                timeout_ms: KERNEL_TIMEOUT_MS + 2 * length.target_ms,
-                stdout: StdoutUse::KeepEnd,
-                start: None,
-                if_missing: None,
-            },
+            Work::Builtin { workload, copies, .. } => {
+                let has_latencies = length.has_latencies && !workload.only_in_batches;
+                let length = Length { has_latencies, ..length };
+                let mut argv = place.executable.sample_argv(&workload.name, *copies, length);
+                if length.per_1000s > 0 {
+                    argv.extend(["--seed".to_owned(), order.to_string()]);
+                }
+                let timeout_ms = KERNEL_TIMEOUT_MS + 2 * length.target_ms;
+                Job::new(argv, &place.work_directory, timeout_ms)
+            }
             Work::Interpreted(one) => Work::interpreted(one, place, {
                 let Length { target_ms, warm_up_ms, .. } = length;
                 WorkAmount::Time { target_ms, warm_up_ms }
             }),
             // The directory of here is not there.
             Work::Command { argv, .. } if !place.is_here() => {
-                Work::whole(argv.clone(), &place.work_directory)
+                Job::new(argv.clone(), &place.work_directory, Work::COMMAND_TIMEOUT_MS)
             }
-            Work::Command { argv, directory } => Work::whole(argv.clone(), directory),
+            Work::Command { argv, directory } => {
+                Job::new(argv.clone(), directory, Work::COMMAND_TIMEOUT_MS)
+            }
             Work::CommandComparison { argvs, directory, .. } => match argvs.get(arm.0) {
-                Some(argv) => Work::whole(argv.clone(), directory),
+                Some(argv) => Job::new(argv.clone(), directory, Work::COMMAND_TIMEOUT_MS),
                 None => return Err(format!("arm {arm} has no command")),
             },
             Work::Net(net) => {
                 return Err(format!("{} is launched by its testbed, cell by cell", net.name()));
             }
-            Work::Load(load) => Job {
-                argv: load.argv(&place.executable, order),
-                environment: Vec::new(),
-                directory: place.work_directory.clone(),
-                timeout_ms: KERNEL_TIMEOUT_MS
-                    + load.users.get() as u64 * MS_PER_USER
-                    + 2 * load.pace_ms(),
-                stdout: StdoutUse::KeepEnd,
-                start: None,
-                if_missing: None,
-            },
+            Work::Load(load) => {
+                let of_users_ms = load.users.get() as u64 * MS_PER_USER + 2 * load.pace_ms();
+                let argv = load.argv(&place.executable, order);
+                Job::new(argv, &place.work_directory, KERNEL_TIMEOUT_MS + of_users_ms)
+            }
         })
     }
 
@@ -245,26 +229,11 @@ impl Work {
             WorkAmount::Time { target_ms, .. } => KERNEL_TIMEOUT_MS + 2 * target_ms,
             WorkAmount::Operations(_) => KERNEL_TIMEOUT_MS,
         };
+        let argv = one.argv(executable.directory(), interpreter, amount);
         Job {
-            argv: one.argv(executable.directory(), interpreter, amount),
             environment: interpreted::environment(place.is_here()),
-            directory: place.work_directory.clone(),
-            timeout_ms,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
             if_missing: (interpreter == one.language.program).then(|| one.language.how_to_get_it()),
-        }
-    }
-
-    fn whole(argv: Vec<String>, directory: &Path) -> Job {
-        Job {
-            argv,
-            environment: Vec::new(),
-            directory: directory.to_owned(),
-            timeout_ms: Work::COMMAND_TIMEOUT_MS,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
+            ..Job::new(argv, &place.work_directory, timeout_ms)
         }
     }
 
@@ -281,6 +250,11 @@ impl Work {
             Work::Builtin { copies: 2.., .. } | Work::Load(_) => Range::All,
             _ => Range::ThatKind,
         }
+    }
+
+    /// Returns true if the work is a command that is launched as a whole.
+    pub fn is_command(&self) -> bool {
+        matches!(self, Work::Command { .. } | Work::CommandComparison { .. })
     }
 
     /// Returns true if the work sends requests to a server, be it its own or one that all arms
@@ -329,20 +303,16 @@ impl Work {
     pub fn users(&self) -> Option<NonZero<usize>> {
         match self {
             Work::Load(load) => Some(load.users),
-            Work::Builtin { .. }
-            | Work::Interpreted(_)
-            | Work::Command { .. }
-            | Work::CommandComparison { .. }
-            | Work::Net(_) => None,
+            _ => None,
         }
     }
 
     pub fn directory(&self) -> Option<&Path> {
         match self {
-            Work::Builtin { .. } | Work::Interpreted(_) | Work::Load(_) | Work::Net(_) => None,
             Work::Command { directory, .. } | Work::CommandComparison { directory, .. } => {
                 Some(directory)
             }
+            _ => None,
         }
     }
 
@@ -350,11 +320,7 @@ impl Work {
     pub fn contest(&self) -> Option<&CommandComparison> {
         match self {
             Work::CommandComparison { contest, .. } => Some(contest),
-            Work::Builtin { .. }
-            | Work::Interpreted(_)
-            | Work::Command { .. }
-            | Work::Load(_)
-            | Work::Net(_) => None,
+            _ => None,
         }
     }
 
@@ -363,10 +329,7 @@ impl Work {
         match self {
             Work::Builtin { .. } => true,
             Work::Interpreted(one) => one.times_itself(),
-            Work::Command { .. }
-            | Work::CommandComparison { .. }
-            | Work::Load(_)
-            | Work::Net(_) => false,
+            _ => false,
         }
     }
 
@@ -379,15 +342,8 @@ impl Work {
             }
             _ => return None,
         };
-        Some(Job {
-            argv: place.executable.operations_argv(&workload.name, *copies, 1),
-            environment: Vec::new(),
-            directory: place.work_directory.clone(),
-            timeout_ms: KERNEL_TIMEOUT_MS,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        })
+        let argv = place.executable.operations_argv(&workload.name, *copies, 1);
+        Some(Job::new(argv, &place.work_directory, KERNEL_TIMEOUT_MS))
     }
 
     /// A launch of the detail pass. A command has none, as nothing is known of its operations, and copies
@@ -401,15 +357,8 @@ impl Work {
             Look::Latencies => "--latencies",
             Look::Counters => "--count-instructions",
         };
-        Some(Job {
-            argv: place.executable.detail_argv(&workload.name, detail::TARGET_MS, option),
-            environment: Vec::new(),
-            directory: place.work_directory.clone(),
-            timeout_ms: KERNEL_TIMEOUT_MS,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        })
+        let argv = place.executable.detail_argv(&workload.name, detail::TARGET_MS, option);
+        Some(Job::new(argv, &place.work_directory, KERNEL_TIMEOUT_MS))
     }
 
     /// Returns true if the detail pass launches the work.

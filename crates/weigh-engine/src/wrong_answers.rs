@@ -5,6 +5,14 @@ use serde::Deserialize;
 
 use weigh_model::format;
 use weigh_model::printable;
+use weigh_model::result::warning::Warning;
+use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::sample::Sample;
+
+/// Kinds that other clients cause (workloads/shared/http.h, workloads/web/cookie.c): their requests slow a
+/// server, so its good answers do not count either.
+const BY_OTHERS: [&str; 2] =
+    ["a request that somebody else made", "a visit in the database that nobody made"];
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct WrongKind {
@@ -63,14 +71,76 @@ impl WrongAnswers {
 
     /// Each kind with how many there were, and an example.
     pub fn kinds_in_words(&self) -> String {
-        let kinds = self.kinds.iter().map(|one| {
-            let WrongKind { kind, count, example, .. } = one;
-            let (kind, example) = (printable::line(kind), printable::line(example));
-            let example = format::shorten(example.trim(), 80);
-            format!("{} {kind} (\"{example}\")", format::integer(*count))
-        });
-        kinds.collect::<Vec<_>>().join(", ")
+        kinds_in_words(&self.kinds)
     }
+
+    /// Why its good answers do not count either, if they do not.
+    pub fn why_none_counts(&self) -> Option<String> {
+        if self.operations == 0 {
+            return Some(format!("no answer was right: {}", self.kinds_in_words()));
+        }
+        let by_others = |kind: &&WrongKind| BY_OTHERS.contains(&&*kind.kind);
+        let kind = self.kinds.iter().find(by_others)?;
+        Some(format!("{} {}, which slows the server", format::integer(kind.count), kind.kind))
+    }
+}
+
+/// Effect of wrong answers on their workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnWrong {
+    Fail,
+    /// The good answers are compared (`--good-answers`).
+    Count,
+}
+
+/// Answers of one arm to a workload: how many there were, and the wrong ones by kind.
+#[derive(Debug, Default, PartialEq)]
+pub struct AnswerTally {
+    all: u64,
+    wrong: Vec<WrongKind>,
+}
+
+impl AnswerTally {
+    /// Adds the answers of a sample.
+    pub fn add(&mut self, sample: &Sample, wrong: Option<WrongAnswers>) {
+        self.all += match &wrong {
+            Some(wrong) => wrong.total_operations.max(wrong.count()),
+            None => sample.total_operations.unwrap_or(sample.operations) as u64,
+        };
+        for one in wrong.into_iter().flat_map(|wrong| wrong.kinds) {
+            match self.wrong.iter_mut().find(|known| known.kind == one.kind) {
+                Some(known) => known.count += one.count,
+                None => self.wrong.push(one),
+            }
+        }
+    }
+
+    pub fn has_wrong(&self) -> bool {
+        !self.wrong.is_empty()
+    }
+
+    /// The warning about the wrong ones, if there were any.
+    pub fn warning(&self, workload: WorkName, arm: String) -> Option<Warning> {
+        let wrong = self.wrong.iter().map(|kind| kind.count).sum();
+        let kinds = kinds_in_words(&self.wrong);
+        (wrong > 0).then_some(Warning::WrongAnswers {
+            workload,
+            arm,
+            wrong,
+            answers: self.all,
+            kinds,
+        })
+    }
+}
+
+fn kinds_in_words(kinds: &[WrongKind]) -> String {
+    let kinds = kinds.iter().map(|one| {
+        let WrongKind { kind, count, example, .. } = one;
+        let (kind, example) = (printable::line(kind), printable::line(example));
+        let example = format::shorten(example.trim(), 80);
+        format!("{} {kind} (\"{example}\")", format::integer(*count))
+    });
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -90,6 +160,43 @@ mod tests {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert!(!said.contains('\u{1b}'));
+    }
+
+    fn wrong(operations: u64, kinds: &[(&str, u64)]) -> WrongAnswers {
+        let kind = |(kind, count): &(&str, u64)| WrongKind {
+            kind: (*kind).into(),
+            count: *count,
+            first_ns: 1,
+            example: "x".into(),
+        };
+        let kinds: Vec<WrongKind> = kinds.iter().map(kind).collect();
+        let bad: u64 = kinds.iter().map(|kind| kind.count).sum();
+        WrongAnswers { kinds, operations, elapsed_ns: 9, total_operations: operations + bad }
+    }
+
+    #[test]
+    fn a_tally_has_each_kind_once_and_the_answers_of_good_samples() {
+        let sample = Sample { total_operations: Some(60.0), ..Sample::default() };
+        let mut tally = AnswerTally::default();
+        tally.add(&sample, None);
+        assert_eq!(tally.warning("app:web".into(), "none".into()), None);
+        tally.add(&sample, Some(wrong(20, &[("other bytes", 5)])));
+        tally.add(&sample, Some(wrong(10, &[("connection closed", 2), ("other bytes", 3)])));
+        let said = tally.warning("app:web".into(), "seccomp".into()).unwrap().to_string();
+        assert_eq!(
+            said,
+            "app:web under `seccomp`: 10.0 % of the answers were wrong (10 of 100): 8 other bytes (\"x\"), 2 \
+             connection closed (\"x\"). The rate counts the good answers alone."
+        );
+    }
+
+    #[test]
+    fn good_answers_beside_requests_of_others_do_not_count() {
+        assert_eq!(wrong(5, &[("other bytes", 5)]).why_none_counts(), None);
+        let none_right = wrong(0, &[("other bytes", 5)]).why_none_counts().unwrap();
+        assert!(none_right.starts_with("no answer was right: 5 other bytes"), "{none_right}");
+        let others = wrong(5, &[("a request that somebody else made", 2)]).why_none_counts();
+        assert_eq!(others.unwrap(), "2 a request that somebody else made, which slows the server");
     }
 
     #[test]

@@ -103,6 +103,17 @@ pub fn fatal_signals(is_left_out: impl Fn(i32) -> bool) -> io::Result<Vec<i32>> 
     Ok(signals.filter(|signal| OF_ERRORS.contains(signal)).collect())
 }
 
+/// Counts the children of ours that still run.
+pub fn living(is_left_out: impl Fn(i32) -> bool) -> io::Result<usize> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let mut others = children()?;
+    others.retain(|pid| !is_left_out(pid.as_raw_nonzero().get()));
+    Ok(others
+        .into_iter()
+        .filter(|pid| matches!(waitid(WaitId::Pid(*pid), options), Ok(None)))
+        .count())
+}
+
 /// Looks more and more seldom whether something is so; `false` where it is not by then.
 pub fn wait_until(deadline: Instant, mut is_so: impl FnMut() -> bool) -> bool {
     let mut pause = FIRST_PAUSE;

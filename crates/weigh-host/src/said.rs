@@ -27,7 +27,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(300);
 /// Whoever waits for a program looks this often whether to go on.
 const LOOK_UP: Duration = Duration::from_millis(20);
 /// As much of what another machine says as makes a sentence.
-const WORDS_CHARS: usize = 400;
+pub const WORDS_CHARS: usize = 400;
 
 /// Part of the output that is kept where it exceeds the limit.
 #[derive(Clone, Copy, Debug)]

@@ -16,10 +16,3 @@ pub struct DiskSpeed {
     /// (O_DSYNC).
     pub synced_writes_per_s: f64,
 }
-
-impl DiskSpeed {
-    /// The most that can come from it or go to it, in bytes per second.
-    pub fn most_bytes_per_s(&self) -> f64 {
-        self.read_bytes_per_s.max(self.write_bytes_per_s)
-    }
-}

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::evidence::Evidence;
 use crate::facts::Facts;
-use crate::ids::{PairId, SetId};
+use crate::ids::{ArmId, PairId, SetId, WorkId};
+use crate::record::Measured;
 use crate::result::alike;
 use crate::result::cost::AddedCost;
 use crate::result::factorial::FactorialEffect;
@@ -25,7 +27,9 @@ use crate::result::work_name::WorkName;
 use crate::role::SampleRole;
 use crate::samples::Point;
 use crate::workload::metric::{Direction, Metric};
+use crate::workload::sample::Sample;
 use paired::Verdict;
+use paired::judge::MIN_PAIRS;
 
 /// Every system call audited, on a machine like those that people have.
 pub fn audit() -> Summary {
@@ -292,8 +296,10 @@ pub fn imported() -> Summary {
         unit: row.unit.clone(),
         better: Better::More,
         copies: None,
+        users: None,
         runs: Vec::new(),
         baseline: None,
+        interval: None,
     };
     let file = |arm: &str, value| File {
         file: "table.csv".to_owned(),
@@ -301,6 +307,7 @@ pub fn imported() -> Summary {
         arm: arm.to_owned(),
         set: 1,
         figures: vec![figure(value)],
+        loads: Vec::new(),
     };
     let files = vec![file("off", 100.0), file("on", 90.0)];
     s.imported = Some(Imported { files, cannot: Vec::new(), original: None });
@@ -434,6 +441,7 @@ fn row(workload: &str, unit: &str, baseline: f64, effect_pct: f64, pairs: usize)
         verdict: if effect_pct < 0.0 { Verdict::Slower } else { Verdict::Faster },
         precise: true,
         pairs,
+        least_pairs: MIN_PAIRS,
         evidence: evidence(treated, unit),
         metrics: metrics(baseline, treated),
         series: measured.collect(),
@@ -563,5 +571,25 @@ pub fn point(pair: usize, rate: f64) -> Point {
         exit_code: 0,
         rate_over_all: 1.0,
         outside: None,
+    }
+}
+
+/// A sample of the first row's pairs, which takes no time and has no evidence.
+pub fn measured(arm: usize, pair: usize, position: usize, sample: Sample) -> Measured {
+    Measured {
+        work: WorkId(0),
+        arm: ArmId(arm),
+        treated_arm: ArmId(1),
+        role: SampleRole::Compared,
+        scheme: Scheme::Sequential,
+        set: SetId(0),
+        pair: PairId(pair),
+        position,
+        started_s: 0.0,
+        padding_bytes: 0,
+        cpu: None,
+        sample,
+        evidence: Evidence::default(),
+        disturbance: None,
     }
 }

@@ -43,8 +43,7 @@ pub struct Facts {
     /// `/sys/hypervisor/type`, the flag `hypervisor` of `/proc/cpuinfo`,
     /// `/sys/class/dmi/id/sys_vendor`, the clocks that exist.
     pub hypervisor: Option<String>,
-    /// Container type by the marks of the file system, e.g. `docker`: `/run/systemd/container`,
-    /// `/.dockerenv`, `/run/.containerenv`.
+    /// Container type, e.g. `docker`; with the only evidence where that is no proof.
     pub container: Option<String>,
     /// `PRETTY_NAME` of `/etc/os-release` or `/usr/lib/os-release`.
     pub distribution: Option<String>,

@@ -8,6 +8,7 @@
 //! - [`workload`]: metrics, suites, mixes, and a [`workload::sample::Sample`];
 //! - [`evidence`], [`facts`], [`disturbance`]: proof of a treatment, the machine, and other load on it;
 //! - [`role`]: why a sample was taken; [`ids`]: which experiment, arm, work, set or pair;
+//! - [`atlas_list`]: the treatments of `weigh atlas`;
 //! - [`record`] and [`samples`]: a stored experiment, and the part of its samples that memory keeps;
 //! - [`result`]: results of all commands; [`profile`]: the system calls of a program;
 //! - [`format`](mod@format), [`printable`], [`shell`]: how numbers, foreign text and commands are written.
@@ -16,6 +17,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod atlas_list;
 pub mod cpu_share;
 pub mod described;
 pub mod disk_speed;

@@ -43,6 +43,9 @@ pub enum ExperimentKind {
     Budget,
     /// The system calls of a program: likewise.
     Profile,
+    /// List of treatments: stored as a document. Its measurements are experiments of their own, which have
+    /// its tag.
+    Atlas,
 }
 
 impl ExperimentKind {
@@ -57,6 +60,7 @@ impl ExperimentKind {
             ExperimentKind::Rules => "`weigh rules`",
             ExperimentKind::Budget => "`weigh budget`",
             ExperimentKind::Profile => "`weigh profile`",
+            ExperimentKind::Atlas => "`weigh atlas`",
         }
     }
 
@@ -70,6 +74,7 @@ impl ExperimentKind {
             ExperimentKind::Rules => "rules",
             ExperimentKind::Budget => "budget",
             ExperimentKind::Profile => "profile",
+            ExperimentKind::Atlas => "atlas",
         }
     }
 
@@ -84,6 +89,7 @@ impl ExperimentKind {
             ExperimentKind::Rules,
             ExperimentKind::Budget,
             ExperimentKind::Profile,
+            ExperimentKind::Atlas,
         ]
         .into_iter()
         .find(|kind| kind.as_str() == name)
@@ -338,6 +344,24 @@ impl Stored {
     /// The samples of a work in a run, which has one arm.
     pub fn samples_of_run(&self, work: WorkId) -> Option<&RowSamples> {
         self.samples.get(&(work, ArmId::BASELINE))
+    }
+
+    /// The samples of a work in a run, unless it failed: what failed once has no result.
+    pub fn result_of_run(&self, work: WorkId) -> Option<&RowSamples> {
+        let name = &self.header.works.get(work.0)?.name;
+        self.samples_of_run(work).filter(|_| !self.has_failed(name))
+    }
+
+    /// Returns true if a workload failed in any arm.
+    pub fn has_failed(&self, workload: &WorkName) -> bool {
+        self.failures.iter().any(|failure| failure.workload == *workload)
+    }
+
+    /// Returns true if a workload failed in this arm or in the baseline's: it has no result there.
+    pub fn has_no_result_in(&self, workload: &WorkName, arm: ArmId) -> bool {
+        let labels = [ArmId::BASELINE, arm].map(|arm| &self.header.arms[arm]);
+        let is_its = |one: &Failure| one.workload == *workload && labels.contains(&&one.arm);
+        self.failures.iter().any(is_its)
     }
 
     /// n* of a row, where it was known after its pilot alone.

@@ -165,6 +165,12 @@ impl RowSamples {
         })
     }
 
+    /// Returns the value that a sample has for a metric besides the rate.
+    pub fn further_of(&self, sample: usize, name: &str) -> Option<f64> {
+        let mut further = self.further.get(sample)?.iter();
+        further.find(|(metric, _)| metric.name() == name).map(|(_, found)| found.value)
+    }
+
     /// Returns true if some of its samples were taken in the rounds of a ramp.
     pub fn has_rounds(&self) -> bool {
         self.points.iter().any(Point::is_in_round)

@@ -29,7 +29,6 @@ use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::allowed_cpus::AllowedCpus;
 use weigh_workload::setup::kind::join_network::JoinNetwork;
-use weigh_workload::stdout_use::StdoutUse;
 
 /// In the scratch directory.
 const TRACE: &str = "trace.pcap";
@@ -332,20 +331,13 @@ impl NetSite {
         argv.extend(is_watched.then(|| "--watch".into()));
         let ftp = self.address(BlackBox::Active, Via::Lan, false).unwrap_or_default();
         let sending = GridLink::least_time(grid.link.as_ref(), size.amount);
-        Job {
-            argv,
-            environment: vec![
-                ("WEIGH_FTP".into(), format!("{ftp} {FTP_PORT}")),
-                (NONCE.into(), self.nonce.clone()),
-            ],
-            directory: place.work_directory.clone(),
-            timeout_ms: CELL_TIMEOUT_MS
-                + cell.link.delay_us * MOST_ROUND_TRIPS / 1000
-                + 2 * sending.as_millis() as u64,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        }
+        let timeout_ms = CELL_TIMEOUT_MS
+            + cell.link.delay_us * MOST_ROUND_TRIPS / 1000
+            + 2 * sending.as_millis() as u64;
+        let mut job = Job::new(argv, &place.work_directory, timeout_ms);
+        job.environment.push(("WEIGH_FTP".into(), format!("{ftp} {FTP_PORT}")));
+        job.environment.push((NONCE.into(), self.nonce.clone()));
+        job
     }
 
     /// Checks that a launch was measured on W_test.

@@ -106,6 +106,7 @@ pub fn report(report: Report) -> Result<Report, String> {
         Report::Rules(report) => scrubbed(&*report, &report.machine).map(Report::from),
         Report::Budget(report) => scrubbed(&*report, &report.machine).map(Report::from),
         Report::Profile(report) => scrubbed(&*report, &report.machine).map(Report::from),
+        Report::Atlas(report) => scrubbed(&*report, &report.machine).map(Report::from),
     };
     anonymous.map_err(|error| format!("cannot anonymise {id}: {error}"))
 }
@@ -130,6 +131,7 @@ fn summary(s: &Summary) -> Result<Summary, serde_json::Error> {
     // The pairs have no text, and are no part of the JSON.
     for (row, known) in scrubbed.results.iter_mut().zip(&s.results) {
         row.series.clone_from(&known.series);
+        row.least_pairs = known.least_pairs;
     }
     Ok(scrubbed)
 }

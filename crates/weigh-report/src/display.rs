@@ -6,6 +6,7 @@
 use std::io::{self, Stderr, Write};
 use std::time::{Duration, Instant};
 
+use weigh_host::interruption;
 use weigh_model::format;
 use weigh_model::printable;
 
@@ -29,6 +30,13 @@ pub fn stderr_size() -> Option<Size> {
     Some(Size { columns: or(size.ws_col, 80), rows: or(size.ws_row, 24) })
 }
 
+/// For a process that ends without dropping its display.
+fn show_cursor() {
+    if stderr_size().is_some() {
+        let _ = io::stderr().write_all(SHOW_CURSOR.as_bytes());
+    }
+}
+
 /// Dropping it takes its lines off the screen and gives the cursor back.
 pub struct Display<W: Write = Stderr> {
     out: W,
@@ -41,6 +49,7 @@ pub struct Display<W: Write = Stderr> {
 
 impl Display {
     pub fn on_stderr() -> Display {
+        interruption::before_the_end(show_cursor);
         Display::new(io::stderr(), stderr_size)
     }
 }

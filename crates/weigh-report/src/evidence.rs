@@ -184,6 +184,21 @@ fn lost(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<String> {
     })
 }
 
+/// Amounts that a treatment produced in a row, per operation, and their losses: `3 records/op`.
+pub fn proof(row: &Row, quantities: &[EvidenceQuantity]) -> String {
+    let counts = |quantity: &&EvidenceQuantity| {
+        matches!((quantity.kind, quantity.unit), (Made, QuantityUnit::Count) | (Lost, _))
+    };
+    let said = quantities.iter().filter(counts).filter_map(|quantity| {
+        let text = text(quantity, row).filter(|text| text != "0")?;
+        Some(match quantity.kind {
+            Lost => format!("{text} {} lost", quantity.noun),
+            _ => format!("{text} {}/op", quantity.noun),
+        })
+    });
+    said.collect::<Vec<_>>().join(", ")
+}
+
 fn growth(quantity: &EvidenceQuantity, row: &Row) -> Option<String> {
     bytes_per_day(quantity, &row.evidence).map(|bytes| format!("{}/day", format::bytes(bytes)))
 }
@@ -194,14 +209,71 @@ fn bytes_per_day(quantity: &EvidenceQuantity, evidence: &RowEvidence) -> Option<
     rate.is_finite().then_some(rate * SECONDS_PER_DAY)
 }
 
-/// The range of a quantity over all rows, as text, for each divisor.
-fn ranges(s: &Summary, quantity: &EvidenceQuantity) -> Vec<(Per, String)> {
-    let mut amounts: BTreeMap<Per, Vec<f64>> = BTreeMap::new();
+/// Returns the quantities in bytes that treatments store.
+pub fn stored(s: &Summary) -> Vec<&EvidenceQuantity> {
+    let declared = declared(s).into_iter();
+    declared.filter(|it| (it.kind, it.unit) == (Made, QuantityUnit::Bytes)).collect()
+}
+
+/// Returns the bytes that one operation of a row stores.
+pub fn stored_per_op(stored: &[&EvidenceQuantity], row: &Row) -> f64 {
+    stored.iter().filter_map(|quantity| row.evidence.amounts.number(&quantity.per_op())).sum()
+}
+
+/// The amounts that a row made, its bytes, and how many bytes a day of only this workload adds.
+pub fn storage_cells(s: &Summary, row: &Row) -> [String; 3] {
+    let declared = declared(s);
+    let made = |unit| {
+        declared
+            .iter()
+            .copied()
+            .filter(move |it: &&EvidenceQuantity| (it.kind, it.unit) == (Made, unit))
+    };
+    let joined = |texts: Vec<String>| texts.join(", ");
+    let bytes = || made(QuantityUnit::Bytes);
+    [
+        joined(made(QuantityUnit::Count).filter_map(|it| text(it, row)).collect()),
+        joined(bytes().filter_map(|it| text(it, row)).collect()),
+        joined(bytes().filter_map(|it| growth(it, row)).collect()),
+    ]
+}
+
+/// A quantity in the rows that share a divisor.
+struct Range<'a> {
+    per: Per,
+    /// From the lowest row to the highest, as text.
+    text: String,
+    rows: Vec<&'a Row>,
+    highest: &'a Row,
+}
+
+impl Range<'_> {
+    /// Names the divisor; rare events also with their workload, as its operations are others.
+    fn per_noun(&self) -> String {
+        match (self.per, &self.rows[..]) {
+            (Per::Million, [row]) => {
+                format!("per {} of {}", self.per.noun(), quoted(&row.workload))
+            }
+            (Per::Million, rows) => {
+                format!("per {} of {}", self.per.noun(), format::plural(rows.len(), "workload"))
+            }
+            _ => format!("per {}", self.per.noun()),
+        }
+    }
+}
+
+/// The range of a quantity over all rows that have it, for each divisor.
+fn ranges<'a>(s: &'a Summary, quantity: &EvidenceQuantity) -> Vec<Range<'a>> {
+    let mut amounts: BTreeMap<Per, Vec<(f64, &Row)>> = BTreeMap::new();
     for row in &s.results {
         let per_op = row.evidence.amounts.number(&quantity.per_op());
         if let Some(per_op) = per_op.filter(|per_op| *per_op > 0.0) {
-            let per = Per::of(&row.unit, per_op);
-            amounts.entry(per).or_default().push(per_op * per.operations());
+            let per = match (Per::of(&row.unit, per_op), quantity.unit) {
+                // No operation writes a part of a byte.
+                (Per::Operation, QuantityUnit::Bytes) if per_op < 1.0 => Per::Million,
+                (per, _) => per,
+            };
+            amounts.entry(per).or_default().push((per_op * per.operations(), row));
         }
     }
     let text = |amount: f64| match quantity.unit {
@@ -209,29 +281,30 @@ fn ranges(s: &Summary, quantity: &EvidenceQuantity) -> Vec<(Per, String)> {
         QuantityUnit::Bytes => format!("{} B", format::rare(amount)),
         _ => format::rare(amount),
     };
-    let range = |(per, amounts): (Per, Vec<f64>)| {
-        let low = text(amounts.iter().copied().fold(f64::INFINITY, f64::min));
-        let high = text(amounts.iter().copied().fold(0.0, f64::max));
-        (per, if low == high { high } else { format!("{low} to {high}") })
+    let range = |(per, mut amounts): (Per, Vec<(f64, &'a Row)>)| {
+        amounts.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let [low, high] = [amounts.first()?, amounts.last()?];
+        let (low, high, highest) = (text(low.0), text(high.0), high.1);
+        let text = if low == high { high } else { format!("{low} to {high}") };
+        Some(Range { per, text, rows: amounts.iter().map(|(_, row)| *row).collect(), highest })
     };
-    amounts.into_iter().map(range).collect()
+    amounts.into_iter().filter_map(range).collect()
 }
 
 /// Clauses such as `3 records per operation`; with a larger divisor, also the total.
 fn counted(s: &Summary, quantity: &EvidenceQuantity) -> Vec<String> {
-    let of_rows = |per: Per| {
-        let is_of = |row: &&Row| {
-            let per_op = row.evidence.amounts.number(&quantity.per_op());
-            per_op.is_some_and(|per_op| Per::of(&row.unit, per_op) == per)
-        };
-        let rows = s.results.iter().filter(is_of);
+    let total = |range: &Range| {
+        let rows = range.rows.iter();
         rows.filter_map(|row| row.evidence.amounts.whole(&quantity.name)).sum::<u64>()
     };
-    let clause = |(per, range): (Per, String)| {
-        let clause = format!("{range} {} per {}", quantity.noun, per.noun());
-        match per {
+    let clause = |range: Range| {
+        let clause = format!("{} {} {}", range.text, quantity.noun, range.per_noun());
+        match range.per {
+            Per::Operation if range.text.contains(" to ") => {
+                format!("{clause} (most: {})", quoted(&range.highest.workload))
+            }
             Per::Operation => clause,
-            _ => format!("{clause} ({} in all)", format::integer(of_rows(per))),
+            _ => format!("{clause} ({} in all)", format::integer(total(&range))),
         }
     };
     ranges(s, quantity).into_iter().map(clause).collect()
@@ -294,27 +367,33 @@ pub fn storage(s: &Summary) -> Option<String> {
         return None;
     }
     for quantity in made(QuantityUnit::Bytes) {
-        let bytes = |(per, bytes): (Per, String)| match per {
-            Per::Operation => format!("{bytes} of {}", quantity.noun),
-            _ => format!("{bytes} of {} per {}", quantity.noun, per.noun()),
-        };
+        let bytes =
+            |range: Range| format!("{} of {} {}", range.text, quantity.noun, range.per_noun());
         clauses.extend(ranges(s, quantity).into_iter().map(bytes));
         if let Some((row, bytes)) = fastest_growth(s, quantity) {
             let (day, name) = (format::bytes(bytes), quoted(&row.workload));
-            clauses.push(format!("up to {day} a day at maximum rate ({name})"));
+            let noun = &quantity.noun;
+            clauses.push(format!("up to {day} of {noun} a day (if only {name} runs)"));
         }
     }
-    if declared.iter().any(|quantity| quantity.kind == Lost) {
-        clauses.push(match lost_in_all(s) {
-            0 => "none lost".to_owned(),
-            lost => format!("{} lost", format::integer(lost)),
-        });
+    if let Some(quantity) = declared.iter().find(|quantity| quantity.kind == Lost) {
+        let lost = match lost_in_all(s) {
+            0 => "no".to_owned(),
+            lost => format::integer(lost),
+        };
+        clauses.push(format!("{lost} {} lost", quantity.noun));
     }
     // The amounts are then those that others counted, such as the machine that receives the records.
     let why = |row: &Row| row.evidence.amounts.text(NOT_COUNTED).map(str::to_owned);
     let uncounted: BTreeSet<String> = s.results.iter().filter_map(why).collect();
     clauses.extend(uncounted.iter().map(|why| format!("the count is incomplete: {why}")));
     Some(format!("{}.", clauses.join(", ")))
+}
+
+/// Returns the heading of [`storage`]: events that nobody stores are only counted.
+pub fn storage_title(s: &Summary) -> &'static str {
+    let is_stored = declared(s).iter().any(|it| (it.kind, it.unit) == (Made, QuantityUnit::Bytes));
+    if is_stored { "Storage" } else { "Evidence" }
 }
 
 /// Returns true if the row has evidence of a treatment. A workload's declaration about itself does
@@ -345,13 +424,24 @@ mod tests {
         let mut s = example::audit();
         assert_eq!(
             storage(&s).unwrap(),
-            "3 records per operation, 500 B of log, up to 14.4 TiB a day at maximum rate (`pipe`), \
-             16,910 lost."
+            "3 records per operation, 500 B of log per operation, up to 14.4 TiB of log a day (if only \
+             `pipe` runs), 16,910 records lost."
         );
         s.results.truncate(2);
         s.results[1].evidence.amounts.set("records_per_op", 148.25);
-        assert!(storage(&s).unwrap().starts_with("3 to 148.2 records"), "{:?}", storage(&s));
-        assert!(storage(&s).unwrap().ends_with("none lost."));
+        let said = storage(&s).unwrap();
+        let most =
+            format!("3 to 148.2 records per operation (most: `{}`), ", s.results[1].workload);
+        assert!(said.starts_with(&most) && said.ends_with(", no records lost."), "{said}");
+        // A day's few records of others, beside a workload that makes none itself.
+        for (name, per_op) in [("records_per_op", 1.2e-6), ("log_bytes_per_op", 1.9e-4)] {
+            s.results[0].evidence.amounts.set(name, per_op);
+        }
+        let (said, name) = (storage(&s).unwrap(), &s.results[0].workload);
+        let few = format!("1.20 records per million operations of `{name}` (");
+        assert!(said.contains(&few), "{said}");
+        let log = format!(", 190 B of log per million operations of `{name}`, ");
+        assert!(said.contains(&log), "{said}");
         for row in &mut s.results {
             row.evidence.amounts.set("records_per_op", 0.0);
         }
@@ -386,13 +476,17 @@ mod tests {
         }
         row.evidence.amounts.set("records", 2_007_948);
         let said = "8.39 records per MiB transferred (2,007,948 in all), 1.64 KiB of log per MiB \
-                    transferred, none lost.";
+                    transferred, no records lost.";
         assert_eq!(storage(&s).unwrap(), said);
         let cells = table(&s).unwrap().rows.remove(0);
         assert!(cells.contains(&"8.39 per MiB".into()), "{cells:?}");
         s.results[0].unit = "ops/s".into();
         let said = storage(&s).unwrap();
-        assert!(said.starts_with("1 records per million operations (2,007,948 in all)"), "{said}");
+        let few = format!(
+            "1 records per million operations of `{}` (2,007,948 in all)",
+            s.results[0].workload
+        );
+        assert!(said.starts_with(&few), "{said}");
         // The other machine may have counted shipped records that were not counted here.
         s.treatments[0].quantities = vec![EvidenceQuantity::new(
             "shipped",
@@ -472,8 +566,8 @@ mod tests {
         );
         assert_eq!(
             storage(&s).unwrap(),
-            "7 AVC lookups per operation, 64 B of trace, up to 84.4 MiB a day at maximum rate (`syscall`), \
-             5 lost."
+            "7 AVC lookups per operation, 64 B of trace per operation, up to 84.4 MiB of trace a day (if \
+             only `syscall` runs), 5 events lost."
         );
     }
 }

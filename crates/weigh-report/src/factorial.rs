@@ -33,6 +33,11 @@ pub fn workloads(s: &Summary) -> Vec<&WorkName> {
     workloads
 }
 
+/// True if there are so many arms that a sentence on each would hide the result: the tables have them.
+pub fn has_many_arms(s: &Summary) -> bool {
+    factors(s).len() > 2
+}
+
 /// Sentences on each factor and their interactions: for each of a few workloads, or counted.
 pub fn sentences(s: &Summary) -> Vec<String> {
     let workloads = workloads(s);
@@ -41,24 +46,50 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     }
     let of_workload = |workload: &&WorkName| {
         let effects = s.effects.iter().filter(|effect| effect.workload == **workload);
-        let effects: Vec<String> = effects.map(|effect| said(effect, s.margin_pct)).collect();
+        let effects: Vec<String> = match has_many_arms(s) {
+            true => grouped(effects, s.margin_pct),
+            false => effects.map(|effect| said(effect, s.margin_pct)).collect(),
+        };
         format!("Effects on {}: {}.", quoted(workload), effects.join("; "))
     };
     workloads.iter().map(of_workload).collect()
 }
 
-fn said(effect: &FactorialEffect, margin_pct: f64) -> String {
-    let name: Vec<String> = effect.factors.iter().map(quoted).collect();
-    let name = name.join(" × ");
-    if effect.verdict == Verdict::Inconclusive {
-        return format!("{name} inconclusive");
+/// The effects of each verdict, interactions without their figures; those without a verdict are counted.
+fn grouped<'a>(effects: impl Iterator<Item = &'a FactorialEffect>, margin_pct: f64) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    let mut open = 0;
+    for effect in effects {
+        if effect.verdict == Verdict::Inconclusive {
+            open += 1;
+            continue;
+        }
+        let verdict = verdict(effect, margin_pct);
+        let name = match effect.is_interaction() {
+            true => quoted_name(effect),
+            false => with_figures(effect),
+        };
+        match groups.iter_mut().find(|(known, _)| *known == verdict) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((verdict, vec![name])),
+        }
     }
-    format!(
-        "{name} {} {} ({})",
-        format::percent(effect.effect_pct),
-        format::interval(effect.low_pct, effect.high_pct),
-        verdict(effect, margin_pct)
-    )
+    let named =
+        |(verdict, names): (String, Vec<String>)| format!("{verdict}: {}", names.join(", "));
+    let open = (open > 0).then(|| format!("{open} inconclusive"));
+    groups.into_iter().map(named).chain(open).collect()
+}
+
+fn said(effect: &FactorialEffect, margin_pct: f64) -> String {
+    if effect.verdict == Verdict::Inconclusive {
+        return format!("{} inconclusive", quoted_name(effect));
+    }
+    format!("{} ({})", with_figures(effect), verdict(effect, margin_pct))
+}
+
+fn with_figures(effect: &FactorialEffect) -> String {
+    let interval = format::interval(effect.low_pct, effect.high_pct);
+    format!("{} {} {interval}", quoted_name(effect), format::percent(effect.effect_pct))
 }
 
 fn counted(s: &Summary, workloads: usize) -> String {
@@ -97,6 +128,20 @@ pub fn table(s: &Summary) -> Option<Table> {
     });
     let columns = columns("workload|factor|>effect|interval|verdict|>rounds");
     Some(Table::new(columns, cells.collect()))
+}
+
+/// A line per workload and effect, for a screen that is too narrow for all columns of the table.
+pub fn lines(s: &Summary) -> Vec<String> {
+    let line = |effect: &FactorialEffect| {
+        let verdict = verdict(effect, s.margin_pct);
+        format!("{}: {}: {verdict}", quoted(&effect.workload), with_figures(effect))
+    };
+    s.effects.iter().map(line).collect()
+}
+
+fn quoted_name(effect: &FactorialEffect) -> String {
+    let factors: Vec<String> = effect.factors.iter().map(quoted).collect();
+    factors.join(" × ")
 }
 
 fn name(effect: &FactorialEffect) -> String {
@@ -147,6 +192,27 @@ mod tests {
             [
                 "3 workloads: `seccomp` changes 1, `nice:5` changes 1, `seccomp` × `nice:5` interact in 0."
             ]
+        );
+    }
+
+    #[test]
+    fn three_factors_are_grouped_by_their_verdicts() {
+        let mut s = example::factorial();
+        let mut more = s.effects[0].clone();
+        more.factors = vec!["audit".into()];
+        s.effects.insert(0, more);
+        assert_eq!(
+            sentences(&s),
+            ["Effects on `getppid`: slower: `audit` −20.0 % [−21.0, −19.0], \
+              `seccomp` −20.0 % [−21.0, −19.0], `nice:5` −25.0 % [−26.0, −24.0]; \
+              no interaction beyond 1 %: `seccomp` × `nice:5`."]
+        );
+        s.effects[0].verdict = Verdict::Inconclusive;
+        assert_eq!(
+            sentences(&s),
+            ["Effects on `getppid`: slower: `seccomp` −20.0 % [−21.0, −19.0], \
+              `nice:5` −25.0 % [−26.0, −24.0]; \
+              no interaction beyond 1 %: `seccomp` × `nice:5`; 1 inconclusive."]
         );
     }
 }

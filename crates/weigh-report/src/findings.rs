@@ -1,6 +1,7 @@
 //! Findings under one treatment, as one sentence; [`super::sentence`] joins these sentences.
 
 use super::needed;
+use super::schemes;
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::format::quoted;
@@ -64,9 +65,10 @@ fn led(name: &str, verb: &str, rows: &[&Row], of: usize, margin_pct: f64) -> Str
 fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
     let (name, workload) = (quoted(treatment), quoted(&row.workload));
     let effect = format!(
-        "{} {}",
+        "{} {}{}",
         format::percent(row.effect_pct),
-        format::interval(row.low_pct, row.high_pct)
+        format::interval(row.low_pct, row.high_pct),
+        of_cpu_time(row)
     );
     match row.verdict {
         Verdict::Slower => format!("{name} slows {}.", named(row)),
@@ -83,6 +85,14 @@ fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
     }
 }
 
+/// Says how many of all rows are undecided and what they need; `None` if all are decided.
+pub(super) fn undecided(rows: &[&Row]) -> Option<String> {
+    let open = with(rows, Verdict::Inconclusive);
+    let of = format::plural(rows.len(), "row");
+    (!open.is_empty())
+        .then(|| format!("No verdict on {} of {of}{}.", open.len(), needed::of(&open)))
+}
+
 /// Writes the state of an inconclusive row; without an interval, it gives no number.
 pub(super) fn so_far(row: &Row) -> String {
     let pairs = format::plural(row.pairs, "pair");
@@ -90,7 +100,8 @@ pub(super) fn so_far(row: &Row) -> String {
         (None, None) => format!(" after {pairs}"),
         (low, high) => {
             let effect = format::percent(row.effect_pct);
-            format!(": {effect} {} after {pairs}", format::interval(low, high))
+            let interval = format::interval(low, high);
+            format!(": {effect} {interval}{} after {pairs}", of_cpu_time(row))
         }
     }
 }
@@ -174,7 +185,12 @@ fn largest<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
 /// `` `syscall` by 85.2 % [84.9, 85.6] ``: the sign is in the verb before it.
 fn named(row: &Row) -> String {
     let (pct, interval) = amount(row);
-    format!("{} by {pct} % {interval}", quoted(&row.workload))
+    format!("{} by {pct} % {interval}{}", quoted(&row.workload), of_cpu_time(row))
+}
+
+/// Names the measure of an effect that is not one on time: of commands that shared a CPU.
+fn of_cpu_time(row: &Row) -> String {
+    if schemes::is_of_cpu_time(row) { format!(" ({})", schemes::CPU_TIME) } else { String::new() }
 }
 
 /// The effect and its interval without the sign, which is in a word beside them.
@@ -207,6 +223,7 @@ fn are(count: usize) -> String {
 mod tests {
     use super::*;
     use weigh_model::example;
+    use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::Summary;
 
     fn said(s: &Summary, treatment: &str) -> String {
@@ -220,6 +237,19 @@ mod tests {
         assert!(!said(&s, "vm:selinux").contains("Instructions"));
         s.results[0].metric = PATH_LENGTH.into();
         assert!(said(&s, "vm:selinux").ends_with(". Instructions were counted instead of time."));
+    }
+
+    #[test]
+    fn the_effect_on_a_command_that_shared_its_cpu_is_one_on_cpu_time() {
+        let mut s = example::versus();
+        s.results.truncate(1);
+        assert!(!said(&s, "seccomp").contains("CPU time"));
+        s.results[0].scheme = Some(Scheme::Interleaved);
+        let all = [Verdict::Faster, Verdict::Slower, Verdict::Equivalent, Verdict::Inconclusive];
+        for verdict in all {
+            s.results[0].verdict = verdict;
+            assert!(said(&s, "seccomp").contains("] (CPU time)"), "{}", said(&s, "seccomp"));
+        }
     }
 
     #[test]

@@ -15,12 +15,12 @@ mod sequence;
 use minijinja::{Environment, Error, Value, context};
 
 use super::profiled::{self, ProfilerText};
-use super::results::{interval, measured, verdict};
+use super::results::{about_preliminary, interval, measured, verdict};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, command_times, equivalence, evidence, factorial, facts, imported,
-    latency, readings, sentence, sets, times, versus,
+    bounds, by_treatment, command_times, degrees, equivalence, evidence, factorial, facts,
+    imported, latency, readings, sentence, sets, times, versus,
 };
 use paired::Verdict;
 use weigh_model::described;
@@ -90,6 +90,11 @@ fn what_was_done(s: &Summary) -> Vec<Value> {
 fn drivers(s: &Summary) -> Option<Value> {
     let (title, legend) = (latency::DRIVERS, latency::OF_DRIVERS);
     Some(context! { title, legend, table => table(&latency::drivers_table(s)?) })
+}
+
+fn by_degree(s: &Summary) -> Option<Value> {
+    let (title, legend) = (degrees::TITLE, degrees::LEGEND);
+    Some(context! { title, legend, table => table(&degrees::table(s)?) })
 }
 
 fn factors(s: &Summary) -> Option<Value> {
@@ -162,19 +167,19 @@ fn page(s: &Summary) -> Value {
         rows => rows.filter(|_| is_measured).map(|row| result(row, s.margin_pct))
             .collect::<Vec<Value>>(),
         equivalence => equivalence::note(s).map(|note| parts(&note)),
-        commands => commands(s),
+        commands => commands(s), preliminary => about_preliminary(s),
         titles => versus::titles(s).to_vec(),
         has_added,
         columns => 10 + usize::from(several) + usize::from(has_added),
         readings => of_metrics(s),
         latencies => latency::quantiles_table(s).map(|latencies| table(&latencies)),
         times => times::table(&s.times).map(|times| table(&times)),
-        times_title => times::TITLE,
-        times_legend => times::LEGEND,
+        times_title => times::TITLE, times_legend => times::LEGEND,
         resources => latency::resources_table(s).map(|resources| table(&resources)),
         drivers => drivers(s),
         factors => factors(s),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
+        degrees => by_degree(s),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),
         profiles => titled(&profiled::tables(&s.profiles)),
         printouts => printouts(&profiled::printouts(&s.profiles)),

@@ -67,7 +67,7 @@ pub fn table(s: &Summary, imported: &Imported) -> Table {
     }
     for file in &imported.files {
         let number = if counts[&*file.arm] > 1 { format!(" {}", file.set) } else { String::new() };
-        titles.push(format::label(&format!("{}{number}", file.arm)));
+        titles.extend([format::label(&format!("{}{number}", file.arm)), "interval".into()]);
     }
     titles.push("unit".into());
     let treatments: Vec<&str> = s.treatments.iter().map(|t| t.label.as_str()).collect();
@@ -83,9 +83,13 @@ pub fn table(s: &Summary, imported: &Imported) -> Table {
     let rows = imported.distinct().into_iter().map(|figure| {
         let name = figure.name();
         let mut cells = vec![format::label(&name)];
-        cells.extend(indices.iter().map(|index| {
-            index.get(&figure.key()).map(|other| plain(other.value)).unwrap_or_default()
-        }));
+        for index in &indices {
+            let found = index.get(&figure.key());
+            cells.push(found.map(|found| plain(found.value)).unwrap_or_default());
+            let interval = found.and_then(|found| found.interval);
+            let bounds = interval.map(|[low, high]| format!("[{}, {}]", plain(low), plain(high)));
+            cells.push(bounds.unwrap_or_default());
+        }
         cells.push(format::label(&figure.unit));
         for treatment in &treatments {
             let row = results.get(&(treatment, &name));

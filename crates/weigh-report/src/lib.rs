@@ -1,4 +1,4 @@
-//! Renders results for people and programs, and imports foreign results.
+//! Renders results for people and programs.
 //!
 //! Each format is one file in `formats/` and renders any [`Report`]. The crate measures
 //! nothing and opens no database.
@@ -7,9 +7,9 @@
 //!   words; [`table`] and `scale` (the axis of every interval) are shared;
 //! - [`ReportFormat`] is a format, and [`FORMATS`] lists all; [`live`] shows progress during measurement;
 //! - [`dialect`]: the tables of other suites, and of Nitzberg, Smalley, Whitcher and White;
-//! - [`rules`], [`budget`], [`profile`], [`calibration`], [`diff`], [`net_rank`]: the report of one command;
-//! - [`hyperfine`]: times of commands in the files of another program;
-//! - [`import`]: results of other programs, one file per format.
+//! - [`rules`], [`budget`], [`profile`], [`atlas`], [`calibration`], [`diff`], [`net_rank`]: the report of
+//!   one command;
+//! - [`hyperfine`]: times of commands in the files of another program.
 //!
 //! Start with [`terminal`].
 
@@ -20,6 +20,7 @@ use weigh_model::result::summary::{Row, Summary};
 
 pub mod activity;
 pub mod anonymise;
+pub mod atlas;
 mod bar;
 mod bounds;
 pub mod budget;
@@ -29,6 +30,7 @@ mod command_times;
 mod countdown;
 mod cumulative;
 pub mod curve_text;
+mod degrees;
 pub mod dialect;
 pub mod diff;
 pub mod display;
@@ -41,7 +43,6 @@ mod findings;
 pub mod gate;
 pub mod html;
 pub mod hyperfine;
-pub mod import;
 pub mod imported;
 mod latency;
 pub mod live;
@@ -64,6 +65,7 @@ pub mod profile;
 mod profiled;
 mod pulse;
 mod readings;
+pub mod repeated;
 mod results;
 pub mod rules;
 pub mod run_page;
@@ -98,6 +100,20 @@ pub struct ReportFormat {
     pub render: fn(&Report) -> Result<String, String>,
     /// JSON keeps every character. From all else what would drive a terminal is taken.
     pub is_json: bool,
+}
+
+/// Each note once, with the rows that it is about, in the order of the experiment.
+fn by_note(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
+    let mut notes: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for (row, note) in
+        s.results.iter().flat_map(|row| row.notes.iter().map(move |note| (row, note)))
+    {
+        match notes.iter_mut().find(|(of, _)| of == note) {
+            Some((_, rows)) => rows.push(row),
+            None => notes.push((note, vec![row])),
+        }
+    }
+    notes
 }
 
 /// The rows of each treatment, both in the order of the experiment.

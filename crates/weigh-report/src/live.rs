@@ -80,6 +80,14 @@ impl<W: Write> Live<W> {
         shown.show();
     }
 
+    /// Has something written above the view.
+    pub fn above(&mut self, write: impl FnOnce()) {
+        let mut shown = lock(&self.shown);
+        shown.display.clear();
+        write();
+        shown.show();
+    }
+
     /// Takes the time measured so far, and the estimate of the time left.
     pub fn clock(&mut self, elapsed: Duration, left: Option<Duration>) {
         lock(&self.shown).clock(elapsed, left);

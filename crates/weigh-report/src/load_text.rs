@@ -35,15 +35,19 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
             false => format!(" ({} are as good)", most.users),
         };
         let most = format::plural(most.users, "user");
-        format!(" No more than {most} were measured{alike}, so the real peak may be higher.")
+        format!(" The ramp ended at {most}{alike}, so the real peak may be higher.")
     });
     let mix = &answers.mix;
     Some(match answers.no_peak {
-        Some(_) => format!(
-            "No clear peak for `{mix}`: none of {} differs significantly from the best. With {users}: \
-             {did}.{beyond}",
-            format::plural(answers.points.len(), "load point")
-        ),
+        Some(_) => {
+            let why = match answers.points.len() {
+                1 => "only one load point was measured".to_owned(),
+                points => {
+                    format!("none of {points} load points differs significantly from the best")
+                }
+            };
+            format!("No clear peak for `{mix}`: {why}. With {users}: {did}.{beyond}")
+        }
         None => {
             let others = or_with(best.users, &best.as_good);
             format!("`{mix}` peaks with {users}{others}: {did}.{beyond}")
@@ -54,15 +58,25 @@ fn peak(answers: &LoadAnswers) -> Option<String> {
 /// The best point without an interval: too few samples in rounds, so its rate is likely too high.
 fn best_without_interval(answers: &LoadAnswers) -> Option<String> {
     let best = answers.best_point()?;
+    let did = match answers.points.len() {
+        1 => "was measured with no more than",
+        _ => "did best with",
+    };
+    let candidates = answers.points.iter().chain(answers.points.last());
+    let enough = candidates.map(|point| SAMPLES_OF_CANDIDATE * point.elapsed_s).sum::<f64>();
     Some(format!(
-        "`{}` did best with {}: about {} jobs/min. Not confirmed as the peak, which takes {} of each \
-         candidate: use a longer --budget.",
+        "`{}` {did} {}: about {} jobs/min. Not confirmed as the peak, which takes {} of each candidate: use \
+         --budget {} or more.",
         answers.mix,
         format::plural(best.users, "user"),
         format::rate(best.jobs_per_min, "jobs/min"),
-        format::plural(looks::FIRST, "sample")
+        format::plural(looks::FIRST, "sample"),
+        format::budget(enough)
     ))
 }
+
+/// Launches of a load point that may be the peak: three to choose it, and those in rounds.
+const SAMPLES_OF_CANDIDATE: f64 = 3.0 + looks::FIRST as f64;
 
 fn at_peak(answers: &LoadAnswers) -> Option<String> {
     let users = answers.best()?.users;
@@ -178,8 +192,9 @@ fn basis(answers: &LoadAnswers) -> Option<String> {
     let users: Vec<String> = in_rounds.map(|point| point.users.to_string()).collect();
     (1..answers.points.len()).contains(&users.len()).then(|| {
         format!(
-            "Samples: with {} users, only those in rounds count; with other numbers, all count.",
-            users.join(", ")
+            "Samples: with {} {}, only those in rounds count; with other numbers, all count.",
+            users.join(", "),
+            if users[..] == ["1"] { "user" } else { "users" }
         )
     })
 }
@@ -194,7 +209,7 @@ fn crossover(answers: &LoadAnswers) -> Option<String> {
             format!("Crossover ({per_user}): at {users}{there}.")
         }
         None => format!(
-            "Crossover ({per_user}): not reached with {}, where each gets {} jobs/min.",
+            "Crossover ({per_user}): not reached with {} ({} jobs/min per user).",
             format::plural(last.users, "user"),
             format::rate(last.jobs_per_min / last.users as f64, "jobs/min")
         ),
@@ -277,10 +292,24 @@ mod tests {
     }
 
     #[test]
+    fn one_user_alone_is_no_plural() {
+        let text = text(&[(1, 1000.0)], 8);
+        for part in
+            ["The ramp ended at 1 user, so", "not reached with 1 user (1,004 jobs/min per user)"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("none of 1"), "{text}");
+    }
+
+    #[test]
     fn without_enough_rounds_the_best_is_named_without_an_interval() {
         let text = text(&[(1, 600.0), (2, 1000.0), (4, 900.0)], 3);
         assert!(text.contains("did best with 2 users: about 1,000"), "{text}");
-        assert!(!text.contains('[') && text.contains("--budget"), "{text}");
+        assert!(!text.contains('[') && text.contains("use --budget 10s or more"), "{text}");
+        let alone = answers(&[(1, 600.0)], 3);
+        let alone = sentences(&alone).join(" ");
+        assert!(alone.contains("was measured with no more than 1 user: about 600"), "{alone}");
     }
 
     #[test]
@@ -295,6 +324,8 @@ mod tests {
         assert!(said(&found).contains(wanted), "{}", said(&found));
         found.points[0].in_rounds = true;
         assert!(!said(&found).contains("Samples:"), "all are of one kind");
+        found.points[1..].iter_mut().for_each(|point| point.in_rounds = false);
+        assert!(said(&found).contains("Samples: with 1 user, only"), "{}", said(&found));
     }
 
     #[test]
@@ -330,11 +361,11 @@ mod tests {
     fn a_peak_at_the_end_is_said_to_be_one() {
         let text = text(&[(1, 600.0), (2, 1000.0)], 8);
         assert!(
-            text.contains("No more than 2 users were measured, so the real peak may be higher")
+            text.contains("The ramp ended at 2 users, so the real peak may be higher")
                 && text.contains("not reached with 2 users"),
             "{text}"
         );
         let text = self::text(&[(1, 600.0), (2, 1000.0), (4, 996.0)], 8);
-        assert!(text.contains("more than 4 users were measured (4 are as good), so"), "{text}");
+        assert!(text.contains("ended at 4 users (4 are as good), so"), "{text}");
     }
 }

@@ -45,6 +45,7 @@ fn without_forecast(rows: &[&Row]) -> Option<String> {
 
 /// Says that some of `rows` have fewer pairs than a verdict needs, how many they have, and what to type.
 fn too_little_time(rows: &[&Row]) -> String {
+    let least_pairs = least_pairs(rows);
     let few: Vec<&Row> = rows.iter().copied().filter(|row| row.has_few_pairs()).collect();
     let pairs = few.iter().map(|row| row.pairs);
     let (least, most) = (pairs.clone().min().unwrap_or(0), pairs.max().unwrap_or(0));
@@ -54,7 +55,13 @@ fn too_little_time(rows: &[&Row]) -> String {
         Some(seconds) => format!("use --budget {}, or fewer workloads", format::budget(seconds)),
         None => "use a longer --budget, or fewer workloads".to_owned(),
     };
-    format!("too little time{of}: {pairs} of at least {MIN_PAIRS} pairs per row; {budget}")
+    let least_pairs = format::plural(least_pairs, "pair");
+    format!("too little time{of}: {pairs} of at least {least_pairs} per row; {budget}")
+}
+
+fn least_pairs(rows: &[&Row]) -> usize {
+    // What was read from JSON has no number.
+    rows.iter().map(|row| row.least_pairs).max().unwrap_or(0).max(MIN_PAIRS)
 }
 
 /// Time that the least number of pairs of all `rows` takes at their measured pace; `None` if that is unknown.
@@ -63,7 +70,7 @@ fn time_of_a_verdict(rows: &[&Row]) -> Option<f64> {
     let (first, last) =
         (started().fold(f64::INFINITY, f64::min), started().fold(f64::NEG_INFINITY, f64::max));
     let pace = (last - first) / started().count().checked_sub(1).filter(|more| *more > 0)? as f64;
-    Some(pace * (MIN_PAIRS * rows.len()) as f64).filter(|seconds| seconds.is_finite())
+    Some(pace * (least_pairs(rows) * rows.len()) as f64).filter(|seconds| seconds.is_finite())
 }
 
 fn one(row: &Row) -> String {
@@ -171,6 +178,9 @@ mod tests {
         }
         // Two seconds per pair, and a reserve of a fifth.
         let said = " (too little time: 3 of at least 8 pairs per row; use --budget 20s, or fewer workloads)";
+        assert_eq!(of(&[&few]), said);
+        few.least_pairs = 12;
+        let said = " (too little time: 3 of at least 12 pairs per row; use --budget 30s, or fewer workloads)";
         assert_eq!(of(&[&few]), said);
         few.series.clear();
         let short = row(1..=100, false);

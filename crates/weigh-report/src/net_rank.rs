@@ -3,17 +3,18 @@
 
 use minijinja::{Value, context};
 
-use super::html::{chart, fill, parts, table};
+use super::html::{fill, parts, table};
 use super::screen::Room;
 use super::table::{Align, Table, columns};
 use super::text::wrap;
 use weigh_model::format;
-use weigh_model::result::curve::{Chart, Curve, CurvePoint, Quantity};
 use weigh_model::result::net_rank::{NetRank, RankedClass, RankedMachine, ScoreDocument};
 use weigh_model::result::warning::Warning;
-use weigh_model::result::work_name::{BYTES, WorkName};
 
 const BITS: &str = "Mb/s";
+/// As high as an item of the lists beside the bars: see the style sheet.
+const ROW_HEIGHT: usize = 26;
+const LONGEST_NAME: usize = 60;
 
 /// Table 1, then the numbers of the figures.
 pub fn text(rank: &NetRank, room: Room) -> String {
@@ -31,14 +32,12 @@ pub fn html(rank: &NetRank) -> Result<String, String> {
     let titled = tables(rank).into_iter().map(|(title, of_it)| {
         context! { title => format::label(&title), table => table(&of_it) }
     });
-    let charts: Vec<Value> =
-        charts(rank).iter().flat_map(|of_it| chart::figures(of_it, None)).collect();
     let values = context! {
         id => format::label(&rank.hash),
         plain => "Bits to the user: machines ranked",
         sentences => sentences(rank).map(|said| parts(&format::label(&said))).collect::<Vec<_>>(),
         tables => titled.collect::<Vec<Value>>(),
-        charts => charts,
+        figures => figures(rank),
     };
     fill("net_rank.html", values)
         .map_err(|error| format!("the HTML page could not be written: {error}"))
@@ -58,13 +57,13 @@ fn tables(rank: &NetRank) -> Vec<(String, Table)> {
         (format!("Bits to the user by class, {BITS}"), by_class(rank, &bits)),
         ("Time for 32 Mb by class".into(), by_class(rank, &seconds)),
         ("Penalty of the host by class, %".into(), by_class(rank, &penalty)),
+        ("Machines".into(), processors(rank)),
     ]
 }
 
 fn final_ranking(rank: &NetRank) -> Table {
     let columns = columns(
-        "rank|machine|>BTU, Mb/s|>penalty of host, %|>of network, %|>index|>price|\
-         >Mb/s per 1000|processor",
+        "rank|machine|>BTU, Mb/s|>penalty of host, %|>of network, %|>index|>price|>Mb/s per 1000",
     );
     let row = |one: &RankedMachine| {
         vec![
@@ -76,10 +75,15 @@ fn final_ranking(rank: &NetRank) -> Table {
             one.index.map(|index| format!("{index:.1}")).unwrap_or_default(),
             one.price.map(format::per_op).unwrap_or_default(),
             one.btu_per_1000.map(|bits| format::rate(bits, BITS)).unwrap_or_default(),
-            format::label(&one.cpu_model),
         ]
     };
     Table::new(columns, rank.machines.iter().map(row).collect())
+}
+
+fn processors(rank: &NetRank) -> Table {
+    let row =
+        |one: &RankedMachine| [&one.name, &one.cpu_model, &one.kernel].map(format::label).to_vec();
+    Table::new(columns("machine|processor|kernel"), rank.machines.iter().map(row).collect())
 }
 
 fn ranks(one: &RankedMachine) -> String {
@@ -127,25 +131,113 @@ fn score(of: Option<ScoreDocument>, text: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-fn charts(rank: &NetRank) -> Vec<Chart> {
-    let chart = |title: &str, quantity, of: &dyn Fn(&RankedClass) -> Option<ScoreDocument>| {
-        let curve = |one: &RankedMachine| Curve {
-            series: format!("{title}, {}", one.name),
-            points: one.classes.iter().filter_map(|class| point(class, of(class)?)).collect(),
-        };
-        let curves: Vec<Curve> = rank.machines.iter().map(curve).collect();
-        let curves = curves.into_iter().filter(|curve| curve.points.len() > 1).collect();
-        Chart { quantity, x_unit: BYTES.into(), curves, marks: Vec::new() }
+/// Figures 2 and 3: groups of bars, one group per class and one bar per machine.
+fn figures(rank: &NetRank) -> Vec<Value> {
+    let seconds = |class: &RankedClass| {
+        class.seconds_of_32_mb.map(|time| format!("32 Mb in {}", format::seconds(time)))
     };
-    let charts = [
-        chart("bits to the user", Quantity::Rate(BITS.into()), &|class| class.btu),
-        chart("penalty of the host", Quantity::Slowdown, &|class| class.host_penalty_pct),
-    ];
-    charts.into_iter().filter(|chart| !chart.curves.is_empty()).collect()
+    let bits_title = "Figure 2: bits to the user by class";
+    let bits = Bars { class: "before", of: &|class| class.btu, value: &bits, remark: &seconds };
+    let penalties = Bars {
+        class: "cost",
+        of: &|class| class.host_penalty_pct,
+        value: &|class| format!("{}\u{a0}%", penalty(class)),
+        remark: &|_| None,
+    };
+    vec![
+        figure(rank, (bits_title, "in Mb/s; beside each, the seconds of 32 Mb."), &bits),
+        figure(rank, ("Figure 3: penalty of the host by class", "in per cent."), &penalties),
+    ]
 }
 
-fn point(class: &RankedClass, score: ScoreDocument) -> Option<CurvePoint> {
-    let ScoreDocument { value, low, high } = score;
-    let workload = WorkName::of_bytes(&class.name, class.bytes);
-    Some(CurvePoint { workload, x: f64::from(class.bytes), y: value, low, high })
+/// Values that a figure draws for a class of a machine.
+struct Bars<'a> {
+    class: &'a str,
+    of: &'a dyn Fn(&RankedClass) -> Option<ScoreDocument>,
+    value: &'a dyn Fn(&RankedClass) -> String,
+    remark: &'a dyn Fn(&RankedClass) -> Option<String>,
+}
+
+fn figure(rank: &NetRank, (title, note): (&str, &str), bars: &Bars) -> Value {
+    let machines = &rank.machines;
+    let classes = machines.iter().map(|one| one.classes.len()).max().unwrap_or(0);
+    let drawn = (0..classes).flat_map(|at| {
+        let of_class = machines.iter().filter_map(move |one| Some((one, one.classes.get(at)?)));
+        of_class.filter_map(|(one, class)| Some((one, class, (bars.of)(class)?.value)))
+    });
+    let drawn: Vec<(&RankedMachine, &RankedClass, f64)> = drawn.collect();
+    let largest = drawn.iter().map(|(.., value)| *value).fold(0.0, f64::max);
+    let row = |(row, (one, class, value)): (usize, &(&RankedMachine, &RankedClass, f64))| {
+        // A negative penalty has no bar, but its value.
+        let width = if *value > 0.0 { 100.0 * value / largest } else { 0.0 };
+        let part = context! {
+            class => bars.class, x => "0.00%", width => format!("{width:.2}%"),
+        };
+        let name = format!("{}: {}", format::label(&class.name), format::label(&one.name));
+        context! {
+            y => ROW_HEIGHT * row + ROW_HEIGHT / 2,
+            name => format::shorten(&name, LONGEST_NAME),
+            whole => name,
+            parts => vec![part],
+            value => (bars.value)(class),
+            remark => (bars.remark)(class).unwrap_or_default(),
+        }
+    };
+    context! {
+        title => title,
+        note => note,
+        keys => Vec::<Value>::new(),
+        height => ROW_HEIGHT * drawn.len(),
+        rows => drawn.iter().enumerate().map(row).collect::<Vec<Value>>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weigh_model::result::net_rank::Candidate;
+
+    fn candidate(name: &str, btu: f64, slowdown: f64) -> Candidate {
+        let score = |value: f64| json!({"value": value, "low": value, "high": value});
+        let class = |name: &str, bytes: u32, btu: f64| {
+            json!({
+                "name": name, "bytes": bytes, "btu": score(btu), "activity_slowdown": score(slowdown)
+            })
+        };
+        let net = json!({
+            "grid": "quick", "hash": "0123", "sweeps": 8, "btu": score(btu),
+            "activity_slowdown": score(slowdown), "comm_slowdown": score(2.0),
+            "classes": [class("Telnet", 100, btu / 4.0), class("FTP", 1024, btu)],
+        });
+        let run = json!({"id": name, "machine": {"cpu_model": "Sparc 10"}, "net": net});
+        let run = serde_json::from_value(run).unwrap();
+        Candidate { name: name.into(), run, index: None, price: Some(2900.0) }
+    }
+
+    #[test]
+    fn the_figures_have_a_bar_per_machine_in_each_class() {
+        let both = vec![candidate("fast", 400.0, 1.5), candidate("slow", 200.0, 0.9)];
+        let rank = NetRank::of(both).unwrap();
+        let page = html(&rank).unwrap();
+        assert_eq!(page.matches("<rect").count(), 8, "two figures of two classes and two machines");
+        let widths: Vec<&str> = page
+            .split("<rect")
+            .skip(1)
+            .filter_map(|bar| bar.split("width=\"").nth(1)?.split('"').next())
+            .collect();
+        let expected =
+            ["25.00%", "12.50%", "100.00%", "50.00%", "100.00%", "0.00%", "100.00%", "0.00%"];
+        assert_eq!(widths, expected);
+        for part in ["Telnet: fast", "FTP: slow", "32 Mb in", "−10"] {
+            assert!(page.contains(part), "no {part}");
+        }
+    }
+
+    #[test]
+    fn the_processor_is_shown_on_a_narrow_terminal_too() {
+        let rank = NetRank::of(vec![candidate("fast", 400.0, 1.5)]).unwrap();
+        let text = text(&rank, Room { cut: 100, wrap: 100 });
+        assert!(text.contains("Sparc 10"), "{text}");
+    }
 }

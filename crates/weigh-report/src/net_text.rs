@@ -4,7 +4,7 @@ use crate::net_cells_text::{self, SIZE, size};
 use crate::table::{Align, Table};
 use paired::looks;
 use weigh_model::format;
-use weigh_model::result::btu::ScoreInterval;
+use weigh_model::result::btu::{Means, ScoreInterval};
 use weigh_model::result::net::{NetAnswers, NetClass};
 
 const BITS: &str = "Mb/s";
@@ -87,8 +87,8 @@ pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
     let title = |what: &str| format!("{what}, {BITS}");
     let mut tables = vec![
         ("By the size of a write".into(), classes(net)),
-        (title("Components under load"), components(net, |class| &class.components, true)),
-        (title("Components alone"), components(net, |class| &class.components_alone, false)),
+        (title("Components under load"), components(net, |class| &class.components)),
+        (title("Components alone"), components(net, |class| &class.components_alone)),
     ];
     tables.extend(net_cells_text::tables(net));
     // Nothing but names: of cells that were not measured.
@@ -116,29 +116,61 @@ fn classes(net: &NetAnswers) -> Table {
         cells.extend(class.beside.iter().map(|found| rate(*found)));
         cells
     };
-    Table::new(columns, net.classes.iter().map(row).collect())
+    let mut rows: Vec<Vec<String>> = net.classes.iter().map(row).collect();
+    rows.extend(means_of_classes(net));
+    Table::new(columns, rows)
 }
 
-fn components(
-    net: &NetAnswers,
-    of: impl Fn(&NetClass) -> &Vec<Option<f64>>,
-    has_means: bool,
-) -> Table {
+/// Means over the classes; of penalties, those of the times as long.
+fn means_of_classes(net: &NetAnswers) -> Vec<Vec<String>> {
+    let column = |of: &dyn Fn(&NetClass) -> Option<f64>| {
+        means(&net.classes.iter().map(of).collect::<Vec<_>>())
+    };
+    let penalty = |of: &dyn Fn(&NetClass) -> Option<ScoreInterval>| {
+        column(&|class| of(class).map(|found| found.value))
+            .map(|mean| mean.map(percent).unwrap_or_default())
+    };
+    let mut columns = vec![
+        column(&|class| class.btu.map(|btu| btu.value)).map(rate),
+        column(&|class| class.alone).map(rate),
+        penalty(&|class| class.activity_slowdown),
+        penalty(&|class| class.comm_slowdown),
+    ];
+    let activities = 0..net.activities.len();
+    columns.extend(
+        activities.map(|at| column(&|class| class.beside.get(at).copied().flatten()).map(rate)),
+    );
+    let row = |(which, mean): (usize, &str)| {
+        let cells = columns.iter().map(|means| means[which].clone());
+        std::iter::once(mean.to_owned()).chain(cells).collect()
+    };
+    match net.classes.len() {
+        // A single class is its own mean.
+        0 | 1 => Vec::new(),
+        _ => MEANS.into_iter().enumerate().map(row).collect(),
+    }
+}
+
+/// The arithmetic, the geometric and the harmonic mean, if every value is there.
+fn means(values: &[Option<f64>]) -> [Option<f64>; 3] {
+    let all: Option<Vec<f64>> = values.iter().copied().collect();
+    match all.and_then(|values| Means::of(&values)) {
+        Some(Means { arithmetic, geometric, harmonic }) => {
+            [arithmetic, geometric, harmonic].map(Some)
+        }
+        None => [None; 3],
+    }
+}
+
+fn components(net: &NetAnswers, of: impl Fn(&NetClass) -> &Vec<Option<f64>>) -> Table {
     use Align::{Left, Right};
     let mut columns = vec![(SIZE, Left)];
     columns.extend(net.components.iter().map(|component| (plain(component), Right)));
-    if has_means {
-        columns.extend(MEANS.map(|mean| (mean, Right)));
-    }
+    columns.extend(MEANS.map(|mean| (mean, Right)));
     let row = |class: &NetClass| {
         let mut cells = vec![size(&class.name, class.bytes)];
         cells.extend(of(class).iter().map(|found| rate(*found)));
-        if has_means {
-            let means =
-                class.means.map(|means| [means.arithmetic, means.geometric, means.harmonic]);
-            let means = means.map_or([None; 3], |means| means.map(Some));
-            cells.extend(means.into_iter().map(rate));
-        }
+        cells.extend(means(of(class)).into_iter().map(rate));
         cells
     };
     Table::new(columns, net.classes.iter().map(row).collect())
@@ -226,6 +258,33 @@ mod tests {
         (class.components, class.components_alone) = (vec![None], vec![None]);
         let [only] = &shown(&empty)[..] else { panic!("{:?}", shown(&empty)) };
         assert!(only.starts_with("By the size of a write: "), "{only}");
+    }
+
+    #[test]
+    fn each_table_has_three_means_if_no_value_is_missing() {
+        let mut net = net();
+        net.components.push("RECV".into());
+        let class = &mut net.classes[0];
+        class.components_alone = vec![Some(100.0), Some(400.0)];
+        class.components = vec![Some(100.0), None];
+        let mut second = class.clone();
+        second.beside = vec![Some(200.0)];
+        second.components = vec![Some(100.0), Some(400.0)];
+        net.classes.push(second);
+        let shown = |title: &str| {
+            let all = tables(&net);
+            let (_, table) = all.iter().find(|(found, _)| found.starts_with(title)).unwrap();
+            table.clone()
+        };
+        let ends = |row: &[String]| row[row.len() - 3..].to_vec();
+        assert_eq!(ends(&shown("Components alone").rows[0]), ["250.0", "200.0", "160.0"]);
+        assert_eq!(ends(&shown("Components under load").rows[0]), ["", "", ""]);
+        let classes = shown("By the size");
+        let last = |row: &Vec<String>| [row[0].clone(), row[row.len() - 1].clone()];
+        let means: Vec<[String; 2]> = classes.rows[2..].iter().map(last).collect();
+        let expected =
+            [["arithmetic mean", "125.0"], ["geometric mean", "100.0"], ["harmonic mean", "80.00"]];
+        assert_eq!(means, expected.map(|row| row.map(str::to_owned)));
     }
 
     #[test]

@@ -7,7 +7,9 @@ use anstyle::Style;
 use super::paint::{BOLD, FAINT, WARNING, paint};
 use super::screen::Room;
 use super::table::Table;
-use super::text::{emphasise, wrap};
+use super::text::{brief_line, emphasise, wrap};
+use weigh_model::described;
+use weigh_model::facts::Facts;
 use weigh_model::format;
 
 /// No terminal is narrower, and no layout fits one that is.
@@ -35,6 +37,16 @@ impl Page {
         self.titled(title, BOLD);
     }
 
+    /// Lines about the measurement, and one about the machine.
+    pub fn faint(&mut self, mut lines: Vec<String>, machine: &Facts) {
+        let machine = described::line(machine);
+        if !machine.is_empty() {
+            lines.extend(brief_line(&format!("machine: {machine}"), self.room));
+        }
+        self.lines.push(String::new());
+        self.lines.extend(lines.iter().map(|line| paint(line, FAINT, self.colour)));
+    }
+
     fn titled(&mut self, title: &str, style: Style) {
         self.lines.push(String::new());
         self.lines.push(paint(&format::shorten(title, self.room.cut), style, self.colour));
@@ -53,18 +65,13 @@ impl Page {
         self.lines.extend(wrap(text, self.room.wrap, 2));
     }
 
-    /// A list on a small screen: an item is one line, and the last ones are counted. In a file, all of it.
+    /// A list on a small screen: the last items are counted, and the others are whole. In a file, all of it.
     pub fn brief_list(&mut self, title: &str, items: &[String], most: usize) {
         if self.room.is_file() {
             return self.whole_list(title, items);
         }
         let shown = if items.len() <= most { items.len() } else { most - 1 };
-        for item in &items[..shown] {
-            let line = format!("{title}: {}", format::label(item));
-            let line = format::shorten_sentence(&line, self.room.cut);
-            let rest = line.strip_prefix(title).unwrap_or_default();
-            self.lines.push(paint(title, WARNING, self.colour) + rest);
-        }
+        self.whole_list(title, &items[..shown]);
         let rest = items.len() - shown;
         if rest > 0 {
             self.lines.push(format!("{title}: {rest} more"));

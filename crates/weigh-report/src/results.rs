@@ -202,6 +202,15 @@ pub(super) fn verdict(row: &Row, margin_pct: f64) -> String {
     }
 }
 
+/// Explains the word and the mark of preliminary rows, where there are any.
+pub(super) fn about_preliminary(summary: &Summary) -> Option<&'static str> {
+    let is_any = summary.results.iter().any(|row| row.preliminary.is_some());
+    is_any.then_some(
+        "~ and preliminary: an estimate from too few pairs for a verdict. Its range is from the lowest to \
+         the highest pair, and is no confidence interval.",
+    )
+}
+
 /// The effect, the treated rate that follows from it, the factor, and the time added to an operation: in
 /// words, each a dash where the pairs are too few for any bound, but for a preliminary effect.
 pub(super) fn measured(row: &Row) -> [String; 4] {
@@ -289,6 +298,8 @@ mod tests {
         let row = &mut s.results[0];
         (row.low_pct, row.high_pct, row.verdict) = (None, None, Verdict::Inconclusive);
         row.preliminary = Some(Preliminary { effect_pct: -85.2, low_pct: -86.0, high_pct: -80.0 });
+        assert!(about_preliminary(&s).unwrap().starts_with("~ and preliminary: "));
+        assert_eq!(about_preliminary(&example::audit()), None);
         for width in [80, 160] {
             let line = Results::new(&s, width).lines(false).remove(1);
             assert!(line.contains("~−85.2 %") && line.contains("preliminary"), "{line}");

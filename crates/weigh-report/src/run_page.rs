@@ -115,7 +115,7 @@ fn answers(report: &RunReport) -> Vec<String> {
 pub fn results(report: &RunReport) -> Table {
     let columns = columns(
         "workload|>at|>rate|unit|>time per operation|>spread|>lowest|>highest|>samples|\
-         >device/files|>driver|>efficiency|>index",
+         >user|>system|>device/files|>driver|>efficiency|>index",
     );
     Table::new(columns, report.results.iter().map(cells).collect())
 }
@@ -125,6 +125,7 @@ fn cells(row: &RunRow) -> Vec<String> {
     let on_curve =
         row.on_curve.as_ref().filter(|on| ![COPIES, USERS].contains(&on.x_unit.as_str()));
     let at = on_curve.map(|on| format!("{} {}", x_text(on.x, &on.x_unit), on.x_unit));
+    let [user, system] = row.cpu_shares();
     vec![
         format::label(&row.workload),
         at.map(|at| format::label(&at)).unwrap_or_default(),
@@ -135,6 +136,8 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::rate(row.lowest, &row.unit),
         format::rate(row.highest, &row.unit),
         format::integer(row.samples as u64),
+        user,
+        system,
         row.device_share().unwrap_or_default(),
         row.driver_share().unwrap_or_default(),
         row.efficiency_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),

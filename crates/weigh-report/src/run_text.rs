@@ -190,7 +190,7 @@ fn table_of_copies(
 fn table(rows: &[&RunRow], room: Room, colour: bool) -> String {
     let columns = columns(
         "workload|>rate|unit|>index|>device/files|>driver|>efficiency|>spread|>samples|\
-         >lowest to highest",
+         >user|>system|>lowest to highest",
     );
     lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), room, colour)
 }
@@ -200,6 +200,7 @@ fn cells(row: &RunRow) -> Vec<String> {
     let efficiency = row.efficiency_pct.filter(|_| row.workload.copies() > 1);
     let [rate, lowest, highest] =
         [row.rate, row.lowest, row.highest].map(|rate| format::rate(rate, &row.unit));
+    let [user, system] = row.cpu_shares();
     vec![
         format::label(&row.workload),
         rate,
@@ -210,6 +211,8 @@ fn cells(row: &RunRow) -> Vec<String> {
         efficiency.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
         run_page::spread(row),
         format::integer(row.samples as u64),
+        user,
+        system,
         format!("{lowest} to {highest}"),
     ]
 }

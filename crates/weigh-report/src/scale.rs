@@ -147,20 +147,26 @@ impl EffectScale {
 
     /// Labels and their places, as many as do not collide; `room` is the width of one character.
     pub fn ticks(&self, room: f64) -> Vec<(f64, String)> {
-        let mut ticks: Vec<(f64, String)> = Vec::new();
-        for (at, text) in self.labels() {
-            let length = |text: &str| text.chars().count() as f64;
-            let free = ticks.iter().all(|(other, taken)| {
-                // Half of each label, and a blank between them.
-                (at - other).abs() >= ((length(&text) + length(taken)) / 2.0 + 1.0) * room
-            });
-            if free {
-                ticks.push((at, text));
-            }
-        }
-        ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        ticks
+        without_collisions(self.labels(), room)
     }
+}
+
+/// The labels that do not collide with an earlier one, in the order of their places.
+pub fn without_collisions(
+    labels: impl Iterator<Item = (f64, String)>,
+    room: f64,
+) -> Vec<(f64, String)> {
+    let length = |text: &str| text.chars().count() as f64;
+    let mut free: Vec<(f64, String)> = Vec::new();
+    for (at, text) in labels {
+        // Half of each label, and a blank between them.
+        let apart = |taken: &str| ((length(&text) + length(taken)) / 2.0 + 1.0) * room;
+        if free.iter().all(|(other, taken)| (at - other).abs() >= apart(taken)) {
+            free.push((at, text));
+        }
+    }
+    free.sort_by(|a, b| a.0.total_cmp(&b.0));
+    free
 }
 
 fn tick_text(pct: f64) -> String {

@@ -3,13 +3,16 @@
 use weigh_model::format::quoted;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{Row, Summary};
+use weigh_model::workload::metric::WHOLE_RUNS;
 
 /// So many workloads are named.
 const MOST_NAMED: usize = 6;
 
+/// Measure by which commands that share a CPU are compared.
+pub const CPU_TIME: &str = "CPU time";
 /// How interleaved pairs of commands are taken, and what lets them stand for the time of a command.
-const SHARED: &str =
-    "both commands of a pair shared one CPU (interleaved pairs), so their CPU time is compared";
+const SHARED: &str = "both commands of a pair ran at the same time on the same CPUs (interleaved pairs), so \
+                      their CPU time is compared";
 const CPU_BOUND: &str =
     "They are CPU-bound: when they ran alone, they waited for less than 5 % of their time.";
 
@@ -18,13 +21,14 @@ pub fn sentence(s: &Summary) -> Option<String> {
     let of = |scheme| rows_of(s, scheme).collect::<Vec<&Row>>();
     let [interleaved, sequential] = [of(Scheme::Interleaved), of(Scheme::Sequential)];
     let has_several = s.results.iter().any(|row| row.treatment != s.results[0].treatment);
+    let share_cpu = shares_cpu(s);
     Some(match (&interleaved[..], &sequential[..]) {
         ([], []) if !is_switched_off(s) => return None,
-        ([_, ..], []) if s.versus.is_some() => format!("Method: {SHARED}. {CPU_BOUND}"),
-        ([_, ..], [_, ..]) if s.versus.is_some() => format!(
+        ([_, ..], []) if share_cpu => format!("Method: {SHARED}. {CPU_BOUND}"),
+        ([_, ..], [_, ..]) if share_cpu => format!(
             "Method: for {}, {SHARED}. {CPU_BOUND} Sequential pairs for {}.",
-            named(&interleaved, false),
-            named(&sequential, false)
+            named(&interleaved, has_several),
+            named(&sequential, has_several)
         ),
         ([_, ..], []) => {
             "Method: baseline and treated process alternated on one CPU (interleaved pairs).".into()
@@ -40,7 +44,12 @@ pub fn sentence(s: &Summary) -> Option<String> {
 
 /// Returns true if commands shared a CPU: their rows are about CPU time.
 pub fn shares_cpu(s: &Summary) -> bool {
-    s.versus.is_some() && rows_of(s, Scheme::Interleaved).next().is_some()
+    s.results.iter().any(is_of_cpu_time)
+}
+
+/// Returns true if both commands of a row's pairs shared a CPU, so that the row is about CPU time.
+pub fn is_of_cpu_time(row: &Row) -> bool {
+    row.scheme == Some(Scheme::Interleaved) && row.unit == WHOLE_RUNS
 }
 
 /// Returns true if the command line excluded interleaved pairs: its rows had no choice, and have no scheme.

@@ -6,7 +6,7 @@
 use super::by_treatment;
 use super::command_times;
 use super::factorial;
-use super::findings::{control, found};
+use super::findings::{control, found, undecided};
 use super::gate;
 use super::imported;
 use super::peak_text;
@@ -14,10 +14,12 @@ use super::readings;
 use super::schemes;
 use super::stalls::not_excluded;
 use super::versus;
-use paired::Verdict;
+use paired::{Doubt, Verdict};
 use weigh_model::format;
 use weigh_model::format::quoted;
+use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{AppliedTreatment, Loss, NOTHING, Row, State, Summary};
+use weigh_model::workload::metric::WHOLE_RUNS;
 
 pub fn sentence(s: &Summary) -> String {
     sentences(s).join(" ")
@@ -63,6 +65,9 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     sentences.extend(peak_text::sentences(s));
     match &s.versus {
         Some(versus) => sentences.extend(versus::sentences(s, versus)),
+        None if factorial::has_many_arms(s) => {
+            sentences.extend(undecided(&s.results.iter().collect::<Vec<_>>()));
+        }
         None => {
             sentences.extend(by_treatment(s).into_iter().filter_map(|(treatment, mut rows)| {
                 if treatment == s.baseline {
@@ -156,7 +161,30 @@ fn withheld(s: &Summary) -> Option<String> {
         }
     };
     let name = versus::row_name(&row.workload, &row.treatment);
-    Some(format!("{name} is not reported as {verdict}: {}{others}.", format::doubt(first.because)))
+    let reason = format::doubt(first.because);
+    Some(format!(
+        "{name} is not reported as {verdict}: {reason}{others}.{}",
+        remedy(row, first.because)
+    ))
+}
+
+/// Says what to type where more pairs do not remove the doubt; begins with a space.
+fn remedy(row: &Row, because: Doubt) -> &'static str {
+    if !matches!(because, Doubt::CarryOver | Doubt::OrderMatters) {
+        return "";
+    }
+    match (row.unit.as_str(), row.scheme) {
+        (WHOLE_RUNS, Some(Scheme::Interleaved)) => {
+            " More pairs do not change that: measure again with --interleave=off."
+        }
+        (WHOLE_RUNS, _) => {
+            " More pairs do not change that: measure again with --prepare LINE, where LINE restores the same \
+             state before each run."
+        }
+        _ => {
+            " More pairs do not change that: measure again with longer samples, such as --sample 1s."
+        }
+    }
 }
 
 /// A cost that is low because records were thrown away is not a low cost.
@@ -202,7 +230,7 @@ fn without_result(s: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paired::{Doubt, Withheld};
+    use paired::Withheld;
     use weigh_model::example;
 
     #[test]
@@ -274,6 +302,19 @@ mod tests {
         s.results[0].withheld =
             Some(Withheld { verdict: Verdict::Faster, because: Doubt::CarryOver });
         assert!(sentence(&s).contains(" `new --x` is not reported as faster: a treated sample"));
+        let remedy = |s: &Summary, typed| {
+            let said = sentence(s);
+            assert!(said.contains(" More pairs do not change that: measure again with "), "{said}");
+            assert!(said.contains(typed), "{said}");
+        };
+        s.results[0].scheme = Some(Scheme::Sequential);
+        remedy(&s, "--prepare LINE");
+        s.results[0].scheme = Some(Scheme::Interleaved);
+        remedy(&s, "--interleave=off");
+        let mut s = example::audit();
+        let because = Doubt::OrderMatters;
+        s.results[1].withheld = Some(Withheld { verdict: Verdict::Equivalent, because });
+        remedy(&s, "--sample 1s");
     }
 
     #[test]
@@ -282,6 +323,19 @@ mod tests {
         assert!(!sentence(&s).contains("session"));
         s.sessions = 3;
         assert!(sentence(&s).contains(" Measured in 3 sessions."), "{}", sentence(&s));
+    }
+
+    /// Seven arms of three factors would have seven sentences before the tables.
+    #[test]
+    fn arms_of_three_factors_have_one_sentence_together() {
+        let mut s = example::factorial();
+        let mut more = s.effects[0].clone();
+        more.factors = vec!["audit".into()];
+        s.effects.push(more);
+        assert!(!sentence(&s).contains("slows"), "{}", sentence(&s));
+        s.results[0].verdict = Verdict::Inconclusive;
+        assert!(sentence(&s).contains(" No verdict on 1 of 3 rows"), "{}", sentence(&s));
+        assert!(!sentence(&s).contains("effect of `seccomp`"), "{}", sentence(&s));
     }
 
     #[test]

@@ -86,6 +86,18 @@ impl Table {
         all().map(line).collect()
     }
 
+    /// Returns true if a line of this width has room for all columns.
+    pub fn fits(&self, width: usize) -> bool {
+        let widest = |i: usize| {
+            let cells =
+                self.rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
+            cells.chain([self.columns[i].0.chars().count()]).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(widest).collect();
+        widths.iter_mut().take(1).for_each(|name| *name = LEAST_NAME.min(*name));
+        used(&widths) <= width
+    }
+
     /// A GitHub table; a bar or a line break in a cell would end it.
     pub fn to_markdown(&self) -> Markdown {
         let line = |cells: Vec<Markdown>| {

@@ -6,20 +6,18 @@
 
 use super::command_times;
 use super::page::Page;
-use super::paint::{FAINT, paint};
 use super::profiled::{self, MOST_PRINTED, ProfilerText};
 use super::readings::{self, MetricTable};
-use super::results::Results;
+use super::results::{self, Results};
 use super::screen::first_sentence;
 pub use super::screen::{RULES_SHOWN, Room, Screen};
 pub use super::sets::sets_table;
-use super::text::{brief_line, wrap};
+use super::text::wrap;
 use super::{
-    bounds, budget, equivalence, evidence, factorial, facts, failed, imported, latency, load_chart,
-    profile, rules, run_text, sentence, times, versus,
+    atlas, bounds, budget, degrees, equivalence, evidence, factorial, facts, failed, imported,
+    latency, load_chart, profile, rules, run_text, sentence, times, versus,
 };
 use weigh_host::machine::check;
-use weigh_model::described;
 use weigh_model::format;
 use weigh_model::result::report::Report;
 use weigh_model::result::summary::{Failure, State, Summary};
@@ -29,6 +27,8 @@ use weigh_model::result::warning::Warning;
 const MOST_REMARKS: usize = 3;
 /// More lines of times are too many for a small screen.
 const MOST_TIMES: usize = 8;
+/// More lines of degrees, too.
+const MOST_DEGREES: usize = 8;
 
 /// The report for a person at a terminal.
 pub fn show(report: &Report, on: &Screen) -> String {
@@ -40,6 +40,7 @@ pub fn show(report: &Report, on: &Screen) -> String {
             with_html(rules::terminal::show(report, rows, on.room, on.colour), on.html)
         }
         Report::Budget(report) => with_html(budget::render(report, on.room, on.colour), on.html),
+        Report::Atlas(report) => with_html(atlas::render(report, on.room, on.colour), on.html),
         Report::Profile(report) => {
             let text = profile::text(report, on.room, on.colour);
             format!("{text}\nagain: {}\n", format::label(&report.again))
@@ -72,7 +73,7 @@ pub fn screen(s: &Summary, screen: &Screen) -> String {
     // Not wrapped: paths and commands are to be copied.
     page.lines.extend(screen.html.map(|path| format!("HTML:  {}", format::label(path))));
     if !screen.is_verbose {
-        page.lines.push(format!("again: {}", format::label(&s.command)));
+        page.lines.push(again(s));
         // Without a sample it is not stored, and there is no more to show.
         page.lines.extend((!s.id.is_empty()).then(|| {
             format!(
@@ -103,6 +104,7 @@ fn top(page: &mut Page, s: &Summary, is_whole: bool) {
     if figures.is_none() && !s.results.is_empty() && (is_whole || times.is_none()) {
         page.lines.push(String::new());
         page.lines.extend(Results::new(s, page.room.cut).lines(page.colour));
+        results::about_preliminary(s).into_iter().for_each(|text| page.legend(text));
     }
     page.lines.extend(equivalence::note(s).iter().flat_map(|note| wrap(note, page.room.wrap, 2)));
     page.lines.extend(load_chart::lines(s, page.room.wrap, page.colour));
@@ -132,9 +134,12 @@ fn brief(page: &mut Page, s: &Summary) {
     if let Some(sets) = sets_table(s) {
         page.table("Each set separately", &sets);
     }
+    if s.results.len() <= MOST_DEGREES {
+        degrees_table(page, s);
+    }
     profiles(page, s, MOST_PRINTED);
     if let Some(storage) = evidence::storage(s) {
-        page.say(&format!("Storage: {storage}"));
+        page.say(&format!("{}: {storage}", evidence::storage_title(s)));
     }
     page.whole_list("No result", &failures(s));
     page.brief_list("Note", &notes(s), MOST_REMARKS);
@@ -158,9 +163,22 @@ fn times(page: &mut Page, s: &Summary) {
     }
 }
 
+fn degrees_table(page: &mut Page, s: &Summary) {
+    if let Some(degrees) = degrees::table(s) {
+        page.table(degrees::TITLE, &degrees);
+        page.legend(degrees::LEGEND);
+    }
+}
+
 fn factors(page: &mut Page, s: &Summary) {
     if let Some(factors) = factorial::table(s) {
-        page.table(factorial::TITLE, &factors);
+        if factors.fits(page.room.cut) {
+            page.table(factorial::TITLE, &factors);
+        } else {
+            page.heading(factorial::TITLE);
+            let lines = factorial::lines(s);
+            page.lines.extend(lines.iter().flat_map(|line| wrap(line, page.room.wrap, 2)));
+        }
         page.legend(factorial::LEGEND);
     }
 }
@@ -188,6 +206,7 @@ fn whole(page: &mut Page, s: &Summary) {
     if let Some(sets) = sets_table(s) {
         page.table("Each set separately", &sets);
     }
+    degrees_table(page, s);
     if let Some(evidence) = evidence::table(s) {
         page.table("Side effects of the treatment", &evidence);
     }
@@ -200,14 +219,14 @@ fn whole(page: &mut Page, s: &Summary) {
 
 fn notes(s: &Summary) -> Vec<String> {
     let several = super::has_several_treatments(s);
-    let of_row = |row: &super::Row| {
-        let name = match several {
-            true => format!("{} under {}", row.workload, row.treatment),
-            false => row.workload.to_string(),
-        };
-        row.notes.iter().map(move |note| format!("{name}: {note}")).collect::<Vec<_>>()
+    let name = |row: &&super::Row| match several {
+        true => format!("{} under {}", row.workload, row.treatment),
+        false => row.workload.to_string(),
     };
-    s.results.iter().flat_map(of_row).collect()
+    let of_rows = |(note, rows): (&str, Vec<&super::Row>)| {
+        format!("{}: {note}", rows.iter().map(name).collect::<Vec<_>>().join(", "))
+    };
+    super::by_note(s).into_iter().map(of_rows).collect()
 }
 
 fn failures(s: &Summary) -> Vec<String> {
@@ -235,14 +254,21 @@ fn context(page: &mut Page, s: &Summary) {
     } else {
         lines.extend(design(s, page.room.wrap));
     }
-    let machine = described::line(&s.machine);
-    if !machine.is_empty() {
-        lines.extend(brief_line(&format!("machine: {machine}"), page.room));
-    }
-    page.lines.push(String::new());
-    page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
+    page.faint(lines, &s.machine);
     // Not wrapped: a command is to be copied.
-    page.lines.push(format!("again: {}", format::label(&s.command)));
+    page.lines.push(again(s));
+}
+
+/// The command that measures the same again. After `--continue` it is that of the first session.
+fn again(s: &Summary) -> String {
+    let of_all = match s.sessions {
+        ..=1 => String::new(),
+        sessions => {
+            let elapsed = format::clock(s.elapsed_s);
+            format!("   (the first of {sessions} sessions, which took {elapsed} together)")
+        }
+    };
+    format!("again: {}{of_all}", format::label(&s.command))
 }
 
 fn design(s: &Summary, width: usize) -> Vec<String> {
@@ -416,6 +442,52 @@ mod tests {
         assert!(note(&s).starts_with("pipe: Cheaper because"), "{}", note(&s));
         s.results[0].treatment = "seccomp".into();
         assert!(note(&s).starts_with("pipe under audit: Cheaper because"), "{}", note(&s));
+    }
+
+    #[test]
+    fn a_narrow_screen_keeps_interval_and_verdict_of_each_factor() {
+        let s = example::factorial();
+        let lines = |columns| {
+            let mut page = Page::new(Room::terminal(columns), false);
+            factors(&mut page, &s);
+            page.lines.join("\n")
+        };
+        assert!(lines(60).contains("`seccomp` −20.0 % [−21.0, −19.0]: slower"), "{}", lines(60));
+        assert!(lines(60).lines().all(|line| line.chars().count() <= 60), "{}", lines(60));
+        assert!(lines(120).contains("rounds"), "{}", lines(120));
+    }
+
+    #[test]
+    fn no_note_or_warning_is_cut_on_a_small_screen() {
+        let mut s = example::audit();
+        let note =
+            "a note that is much longer than one line of a screen that has 60 columns, to its end";
+        s.results.truncate(1);
+        s.results[0].notes = vec![note.to_owned()];
+        let text = screen(&s, &Screen { room: Room::terminal(60), ..Screen::default() });
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(note), "{text}");
+        assert!(too_wide(&text, 60).is_empty(), "{text}");
+    }
+
+    #[test]
+    fn equal_notes_are_printed_once_with_their_rows() {
+        let mut s = example::audit();
+        s.results.truncate(3);
+        let names: Vec<String> = s.results.iter().map(|row| row.workload.to_string()).collect();
+        s.results.iter_mut().for_each(|row| row.notes = vec!["like the others".into()]);
+        s.results[1].notes.insert(0, "of its own".into());
+        let together = format!("{}: like the others", names.join(", "));
+        assert_eq!(notes(&s), [together, format!("{}: of its own", names[1])]);
+    }
+
+    #[test]
+    fn the_command_of_a_continued_experiment_is_called_that_of_its_first_session() {
+        let mut s = example::audit();
+        assert_eq!(again(&s), format!("again: {}", s.command));
+        (s.sessions, s.elapsed_s) = (2, 40.0);
+        let said = "   (the first of 2 sessions, which took 40 s together)";
+        assert_eq!(again(&s), format!("again: {}{said}", s.command));
     }
 
     #[test]

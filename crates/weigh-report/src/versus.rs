@@ -11,7 +11,6 @@ use paired::Verdict;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::format::quoted;
-use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::versus::{Ranked, Versus, WORK};
 use weigh_model::result::work_name::WorkName;
@@ -20,8 +19,6 @@ use weigh_model::result::work_name::WorkName;
 const MOST_SENTENCES: usize = 4;
 /// From this change on, a factor is easier to read than a percentage.
 const LARGE_PCT: f64 = 10.0;
-/// Measure by which commands that share a CPU are compared.
-const CPU_TIME: &str = "CPU time";
 
 /// The experiment with its rows as tables show them: where commands are compared, each by the name of the
 /// command.
@@ -115,7 +112,7 @@ fn found(row: &Row, s: &Summary) -> String {
     // One that reports a rate of its own has no time of a run.
     let ranking = s.versus.as_ref().map_or(&[][..], |versus| &versus.ranking);
     let time = match ranking.iter().any(|one| one.run_ms.is_none()) {
-        _ if row.scheme == Some(Scheme::Interleaved) => CPU_TIME,
+        _ if schemes::is_of_cpu_time(row) => schemes::CPU_TIME,
         true => "time per operation",
         false => "time",
     };
@@ -163,7 +160,7 @@ fn different(timed: &Row, time: &str, has_factor: bool) -> String {
     let (pct, interval) = super::findings::amount(timed);
     let is_large = timed.effect_pct.abs() >= LARGE_PCT;
     let factor = timed.cost.factor.filter(|_| has_factor && is_large);
-    let as_long = if time == CPU_TIME { "as much" } else { "as long" };
+    let as_long = if time == schemes::CPU_TIME { "as much" } else { "as long" };
     let factor = factor.map_or(String::new(), |f| format!(", {} times {as_long}", times(f)));
     format!("{pct} % {more} {time} {interval}{factor}")
 }
@@ -225,6 +222,7 @@ pub fn legend(s: &Summary) -> Option<String> {
 mod tests {
     use super::*;
     use weigh_model::example;
+    use weigh_model::result::scheme::Scheme;
 
     #[test]
     fn a_command_is_faster_or_slower_than_the_first() {

@@ -61,9 +61,10 @@ fn servers_of_arm(
 }
 
 /// Note on workloads that send requests to servers of their own.
-const WARM: &str = "Samples with these servers start warm: each sample gets a new server, and the workload \
-                    sends requests before it is timed. Passes of --for and --capacity start with the servers \
-                    as the pass before left them; the first pass starts cold.";
+const WARM: &str = "Samples with these servers start warm (with --good-answers: cold): each sample gets a \
+                    new server, and the workload sends requests before it is timed. Passes of --for and \
+                    --capacity start with the servers as the pass before left them; the first pass starts \
+                    cold.";
 
 /// Time to wait for one of two simultaneous launches before looking at the other. Also how long a
 /// launch may go on after its partner failed.
@@ -117,8 +118,14 @@ impl<'a> Arms<'a> {
                 Some(Rc::new(RefCell::new(client)))
             }
         };
+        let mut announced = Vec::new();
         for named in &mut treatments {
-            named.treatment.takes_time().into_iter().for_each(|sentence| announce(&sentence));
+            if let Some(sentence) =
+                named.treatment.takes_time().filter(|it| !announced.contains(it))
+            {
+                announce(&sentence);
+                announced.push(sentence);
+            }
             for sentence in named.treatment.prepare(&context, guard)? {
                 announce(&sentence);
             }
@@ -421,8 +428,9 @@ impl<'a> Arms<'a> {
         renewed.inspect_err(|_| arms.iter().for_each(|arm| self.arms[*arm].lower()))
     }
 
-    /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone.
-    pub fn lower(self, guard: &mut Guard) -> Result<(), String> {
+    /// Ends the launchers, takes the treatments back, last first, and looks whether they are gone. `begins`
+    /// gets each step, as removing an unpacked root file system may take a minute.
+    pub fn lower(self, guard: &mut Guard, begins: &mut dyn FnMut(&str)) -> Result<(), String> {
         let lowered = self.arms.into_iter().map(|mut arm| {
             arm.lower();
             arm.named
@@ -430,6 +438,7 @@ impl<'a> Arms<'a> {
         let treatments: Vec<Named> = lowered.collect();
         let mut left = Vec::new();
         for mut named in treatments.into_iter().rev() {
+            begins(&format!("undoing `{}`", named.label));
             if let Err(error) = named.treatment.restore(guard) {
                 left.push(error.to_string());
             }

@@ -35,7 +35,9 @@ use weigh_fixture::Circumstances;
 use weigh_host::machine::file_system::file_system;
 use weigh_host::undo::claim::{AUDIT, Claim, claim, only_one_at_a_time};
 use weigh_host::undo::guard::Guard;
-use weigh_host::undo::left_behind::{put_back_what_was_claimed, put_back_what_was_left};
+use weigh_host::undo::left_behind::{
+    own_state_dir, put_back_what_was_claimed, put_back_what_was_left,
+};
 use weigh_host::undo::queue::{self, Refused};
 use weigh_model::facts::Facts;
 use weigh_model::result::warning::Warning;
@@ -53,6 +55,23 @@ pub struct Station {
     has_audit: bool,
     /// As it was when it was last looked at.
     audit: Cell<Option<AuditSeen>>,
+}
+
+/// News of a station that opens, each a sentence.
+#[derive(Clone, Copy, Debug)]
+pub enum OpeningNews<'a> {
+    /// A change of an earlier experiment was restored.
+    Restored(&'a str),
+    /// The station waits for the experiment that is named, repeatedly.
+    Waits(&'a str),
+}
+
+impl OpeningNews<'_> {
+    /// The sentence, for a command that shows both alike.
+    pub fn sentence(&self) -> &str {
+        let (OpeningNews::Restored(sentence) | OpeningNews::Waits(sentence)) = self;
+        sentence
+    }
 }
 
 /// A lock that one station at a time holds.
@@ -86,7 +105,7 @@ impl Locks {
 
 impl Station {
     /// Opens a station, with claims on the things in `occupied`, which exist once per kernel. If another
-    /// experiment holds one, waits up to `wait`. `announce` gets the restored changes and the holder's name.
+    /// experiment holds one, waits up to `wait`. `tell` gets the restored changes and the holder's name.
     ///
     /// `check` finds errors in the request, given the workloads. It runs before waiting; otherwise the caller
     /// checks. Without `wait` nothing is unpacked for it, as that would disturb the experiment that measures.
@@ -96,10 +115,12 @@ impl Station {
     pub fn open(
         occupied: impl IntoIterator<Item = &'static str>,
         wait: Option<Duration>,
-        announce: &mut dyn FnMut(&str),
+        tell: &mut dyn FnMut(OpeningNews),
         check: impl FnOnce(&Executable) -> Result<(), String>,
     ) -> Result<Station, String> {
-        put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
+        put_back_what_was_left(Path::new("/"), &undoings(), &mut |it| {
+            tell(OpeningNews::Restored(it))
+        })?;
         let occupied: BTreeSet<&str> = occupied.into_iter().collect();
         let has_audit = occupied.contains(AUDIT);
         let claims = occupied.into_iter().map(Wanted::Claim);
@@ -111,14 +132,16 @@ impl Station {
                 if wait.is_some() {
                     with_workloads(check)?;
                 }
-                let locks = queue::take(wait, announce, || Locks::take(&mut wanted))?;
+                let mut waits = |it: &str| tell(OpeningNews::Waits(it));
+                let locks = queue::take(wait, &mut waits, || Locks::take(&mut wanted))?;
                 // Whoever had them may have been killed meanwhile, with its guard.
-                put_back_what_was_left(Path::new("/"), &undoings(), announce)?;
+                let mut restored = |it: &str| tell(OpeningNews::Restored(it));
+                put_back_what_was_left(Path::new("/"), &undoings(), &mut restored)?;
                 locks
             }
         };
         let Locks { alone: _alone, claims } = locks;
-        put_back_what_was_claimed(&claims, &undoings(), announce)?;
+        put_back_what_was_claimed(&claims, &undoings(), &mut |it| tell(OpeningNews::Restored(it)))?;
         let mut guard = Guard::arm(claims, undoings()).map_err(|error| error.to_string())?;
         match unpack(&mut guard) {
             Ok(place) => Ok(Station { _alone, guard, place, has_audit, audit: Cell::new(None) }),
@@ -182,7 +205,11 @@ impl Station {
 }
 
 /// Has the workloads unpacked, for this check alone: nothing is held meanwhile.
-fn with_workloads(check: impl FnOnce(&Executable) -> Result<(), String>) -> Result<(), String> {
+///
+/// # Errors
+/// As `check`, or why the workloads cannot be unpacked.
+pub fn with_workloads(check: impl FnOnce(&Executable) -> Result<(), String>) -> Result<(), String> {
+    own_state_dir()?;
     let mut guard = Guard::arm(Vec::new(), undoings()).map_err(|error| error.to_string())?;
     let checked = unpack(&mut guard).and_then(|place| check(&place.executable));
     match (checked, guard.disarm()) {

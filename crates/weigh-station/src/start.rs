@@ -20,7 +20,13 @@ impl Arms<'_> {
         let is_free = arms.iter().all(|arm| cpus_of(self.setup_of_treatment(*arm)).is_empty());
         let are_alone = !arms.iter().any(|arm| self.has_members(*arm));
         let then = range(wanted, is_free, are_alone);
-        StartCpu { chance, among: common(own_cpus, others_cpus), then, gate: None }
+        StartCpu {
+            chance,
+            among: common(own_cpus, others_cpus),
+            then,
+            gate: None,
+            counts_cpu: false,
+        }
     }
 }
 

@@ -34,6 +34,24 @@ impl Store {
         Ok(id)
     }
 
+    /// Replaces the document of an experiment, with its state and time so far.
+    pub fn set_document(
+        &self,
+        id: &ExperimentId,
+        state: State,
+        elapsed_s: f64,
+        document: &str,
+    ) -> Result<(), Error> {
+        self.in_one_commit(|| {
+            self.execute(
+                "UPDATE experiment SET state = ?2, elapsed_s = ?3, document = ?4 WHERE id = ?1",
+                params![&**id, state_name(state), elapsed_s, document],
+            )?;
+            // The words for the list of experiments were those of the document before.
+            self.execute("DELETE FROM outcome WHERE experiment = ?1", [&**id])
+        })
+    }
+
     /// The document of an experiment; `None` of one that has samples.
     pub fn document(&self, id: &ExperimentId) -> Result<Option<String>, Error> {
         self.connection()
@@ -66,6 +84,10 @@ mod tests {
         assert_eq!((entry.kind, &*entry.command), (Some(ExperimentKind::Rules), about.command));
         assert_eq!(entry.state, State::Interrupted);
         assert_eq!(store.load(&id).unwrap().header.kind, ExperimentKind::Rules);
+        store.set_document(&id, State::Complete, 90.0, "{}").unwrap();
+        assert_eq!(store.document(&id).unwrap().as_deref(), Some("{}"));
+        let stored = store.load(&id).unwrap();
+        assert_eq!((stored.state, stored.elapsed_s), (State::Complete, 90.0));
         let measured = store.begin(&header()).unwrap();
         assert_eq!(store.document(&measured).unwrap(), None);
         assert_eq!(store.document(&no_id()).unwrap(), None);

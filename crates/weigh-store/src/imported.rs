@@ -58,8 +58,8 @@ impl Store {
 mod tests {
     use super::super::tests::header;
     use super::*;
-    use weigh_report::import::compare::summary;
-    use weigh_report::import::{labels::Labels, read};
+    use weigh_import::compare::summary;
+    use weigh_import::{labels::Labels, read};
 
     #[test]
     fn an_import_comes_back_and_what_was_measured_is_none() {

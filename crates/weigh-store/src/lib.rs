@@ -137,13 +137,11 @@ pub use kept::keep_measured;
 mod tests {
     use super::kept::keep_measured;
     use super::*;
-    use weigh_model::ids::{ArmId, ExperimentId, PairId, SetId, WorkId};
+    use weigh_model::ids::ExperimentId;
     use weigh_model::record::*;
-    use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::State;
     use weigh_model::result::warning::Warning;
     use weigh_model::result::work_name::WorkName;
-    use weigh_model::role::SampleRole;
     use weigh_model::samples::{Gatherer, Samples};
     use weigh_model::workload::metric::Metric;
     use weigh_model::workload::suite::{FromFile, Suite, embedded};
@@ -195,21 +193,11 @@ mod tests {
     }
 
     pub fn measured(pair: usize, arm: usize) -> Measured {
+        let sample = serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap();
         Measured {
-            work: WorkId(0),
-            arm: ArmId(arm),
-            treated_arm: ArmId(1),
-            role: SampleRole::Compared,
-            scheme: Scheme::Sequential,
-            set: SetId(0),
-            pair: PairId(pair),
-            position: arm,
             started_s: pair as f64,
-            padding_bytes: 0,
-            cpu: None,
-            sample: serde_json::from_str(r#"{"operations":50,"elapsed_ns":1000}"#).unwrap(),
-            evidence: Default::default(),
             disturbance: Some(Default::default()).filter(|_| arm == 1),
+            ..weigh_model::example::measured(arm, pair, arm, sample)
         }
     }
 

@@ -7,6 +7,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use super::write::id;
 use super::{Error, NO_EXPERIMENT, Store};
 use weigh_model::ids::ExperimentId;
+use weigh_model::record::ExperimentKind;
 use weigh_model::result::summary::State;
 
 /// Name and tags that the user gives an experiment.
@@ -74,6 +75,18 @@ impl Store {
         }
     }
 
+    /// Finds the latest experiment of a kind.
+    ///
+    /// # Errors
+    /// Where there is none, or the database cannot be read.
+    pub fn latest_of(&self, kind: ExperimentKind) -> Result<ExperimentId, Error> {
+        let sql =
+            "SELECT id FROM experiment WHERE kind = ?1 ORDER BY started DESC, rowid DESC LIMIT 1";
+        let ids = self.rows(sql, [kind.as_str()], id)?;
+        let none = || Error(format!("there is no experiment of `weigh {}` yet", kind.as_str()));
+        ids.into_iter().next().ok_or_else(none)
+    }
+
     fn before_latest(&self, before: u32, wanted: &str) -> Result<ExperimentId, Error> {
         let ids = self.rows(
             "SELECT id FROM experiment
@@ -99,6 +112,16 @@ impl Store {
             self.execute("INSERT OR IGNORE INTO tag VALUES (?1, ?2)", params![&**id, tag])?;
         }
         Ok(())
+    }
+
+    /// Ids of the experiments that have a tag, the oldest first.
+    pub fn tagged(&self, tag: &str) -> Result<Vec<ExperimentId>, Error> {
+        self.rows(
+            "SELECT id FROM experiment JOIN tag ON tag.experiment = experiment.id WHERE tag.tag = ?1
+             ORDER BY started, experiment.rowid",
+            [tag],
+            id,
+        )
     }
 
     /// Takes a tag from an experiment that may have it.
@@ -207,6 +230,7 @@ mod tests {
             (entries[2].name.as_deref(), &entries[2].tags[..]),
             (Some("base"), &["night".into()][..])
         );
+        assert_eq!(store.tagged("night").unwrap(), ids[..1]);
         store.remove_tag(&ids[0], "night").unwrap();
         assert!(store.history().unwrap()[2].tags.is_empty());
     }

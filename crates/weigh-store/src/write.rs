@@ -209,6 +209,11 @@ impl Store {
         )
     }
 
+    /// Removes all failures of an experiment whose next session tries what failed again.
+    pub fn forget_failures(&self, id: &ExperimentId) -> Result<(), Error> {
+        self.execute("DELETE FROM failure WHERE experiment = ?1", params![&**id])
+    }
+
     /// Keeps how long the samples of a work are from now on.
     pub fn set_sample_ms(
         &self,

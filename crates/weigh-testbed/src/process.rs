@@ -4,7 +4,7 @@
 //! by a [`TestbedAnswer`] on stdout.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::time::Duration;
 
 use wire::{End, Impairment, Interfaces, Medium, Offload, Scheduling, Wire};
@@ -16,6 +16,7 @@ use super::{
     BlackBox, Extent, Heading, HostName, LinkCount, RoundTripTimes, TestbedAnswer, TestbedOrder,
     TestbedReady, TestbedSetup, Via, collector, round_trips,
 };
+use weigh_host::lines::say;
 
 /// As the reference has it: above all that is weighed, below what the kernel needs itself.
 const PRIORITY: i32 = 50;
@@ -47,14 +48,6 @@ pub fn run() -> io::Result<()> {
         let done = bed.obey(serde_json::from_str(&line)?);
         say(&done.unwrap_or_else(|error| TestbedAnswer::Error(error.to_string())))?;
     }
-}
-
-fn say(answer: &TestbedAnswer) -> io::Result<()> {
-    let mut line = serde_json::to_vec(answer)?;
-    line.push(b'\n');
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&line)?;
-    stdout.flush()
 }
 
 struct Bed {

@@ -32,6 +32,7 @@ impl Combined {
                 ));
             }
         }
+        refuse_filtered_tracer(terms)?;
         let build = |term: &Term| Ok((term.name.clone(), build(term)?));
         let parts: Vec<_> = terms.iter().map(build).collect::<Result<_, String>>()?;
         for (index, (name, part)) in parts.iter().enumerate() {
@@ -56,6 +57,23 @@ impl Combined {
 
     fn all(&self) -> impl Iterator<Item = &dyn Treatment> {
         self.parts.iter().map(|(_, part)| &**part)
+    }
+}
+
+/// strace is executed in the set-up process, after its filters: it would be under them, and each of its own
+/// calls would cost what they cost, which no workload has.
+fn refuse_filtered_tracer(terms: &[Term]) -> Result<(), String> {
+    let is_on = |term: &&Term| !term.parameters.has("off");
+    let of = |names: &[&str]| {
+        terms.iter().filter(is_on).find(|term| names.contains(&term.name.as_str()))
+    };
+    match of(&["strace"]).zip(of(&["seccomp", "seccomp-notify"])) {
+        None => Ok(()),
+        Some((_, Term { name, .. })) => Err(format!(
+            "`strace` and `{name}` cannot be in one arm: the filter would also be in force for strace \
+             itself, so the cost would not be that of the workload. Write two arms, with a blank instead of \
+             the `+`"
+        )),
     }
 }
 
@@ -330,5 +348,13 @@ mod tests {
         assert!(refused("seccomp+none").contains("remove it"));
         assert!(refused("seccomp+audti").contains("unknown treatment `audti`"));
         assert!(parse("audit:backlog=64+seccomp+planted:share=1%").is_ok());
+        for name in ["seccomp", "seccomp-notify"] {
+            let said = format!("`strace` and `{name}` cannot be in one arm: ");
+            for label in [format!("strace:off+{name}"), format!("{name}+strace")] {
+                let filtered = parse(&label).err();
+                assert_eq!(filtered.is_some(), !label.contains("off"), "{label}");
+                assert!(filtered.is_none_or(|why| why.starts_with(&said)), "{label}");
+            }
+        }
     }
 }

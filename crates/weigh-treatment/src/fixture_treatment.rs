@@ -79,6 +79,17 @@ impl Treatment for FixtureTreatment {
         self.fixture.check_inputs()
     }
 
+    /// A database makes its first data; a server that a workload needs first is announced by the engine.
+    fn takes_time(&self) -> Option<String> {
+        let is_asked = weigh_fixture::find(self.name).is_some_and(|kind| kind.is_asked);
+        (is_asked && self.is_ready_at_first).then(|| {
+            format!(
+                "Preparing the `{}` server of each arm, before the time of --budget: up to 10 s per arm.",
+                self.name
+            )
+        })
+    }
+
     fn prepare(
         &mut self,
         context: &ApplyContext,

@@ -13,7 +13,7 @@
 //! - [`Place`] is the part of a treatment that decides where its arm is launched;
 //! - [`parse`] reads a label, such as `audit+seccomp`; [`undoings`] says how to undo each kind of change;
 //! - [`Placebo`]: the same procedure without the effect, which is the default baseline;
-//! - [`audit`], [`boot`], [`elsewhere`], [`guest`], [`rebuild`], [`seccomp`]: the parts of the larger kinds.
+//! - [`audit`], [`boot`], [`guest`], [`rebuild`], [`seccomp`]: the parts of the larger kinds.
 //!
 //! Start with [`Treatment`].
 
@@ -48,8 +48,10 @@ use weigh_workload::member::MemberDuring;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 
+mod accounting;
 pub mod audit;
 pub mod boot;
+mod canary;
 mod combined;
 pub mod command_arm;
 pub mod control_group;
@@ -58,12 +60,14 @@ pub mod digest;
 mod error;
 mod fixture_treatment;
 pub mod guest;
+mod listening;
 mod place;
 pub mod placebo;
 pub mod rebuild;
 pub mod remote;
 mod rootfs;
 pub mod seccomp;
+mod sensing;
 mod shared_state;
 pub mod switched;
 mod tuned;
@@ -81,6 +85,7 @@ pub use kind::KINDS;
 pub use place::{PairDraw, Place};
 pub use placebo::Placebo;
 pub use shared_state::SharedState;
+use shared_state::Turns;
 pub use tuned::asked_of_servers;
 
 pub struct TreatmentKind {
@@ -612,7 +617,7 @@ mod tests {
         assert!(
             refused("seccomp:compares").contains("`seccomp` does not take `compares`; it takes")
         );
-        assert!(refused("seccomp:filters=1").contains("does not take `filters=`"));
+        assert!(refused("seccomp:colour=1").contains("does not take `colour=`"));
         assert!(refused("none:x").contains("it takes nothing"));
         assert!(refused("cm:kernel=x::seccomp").contains("no such place `cm`"));
         assert!(refused("seccomp:").contains("^ character 9"));

@@ -1,7 +1,7 @@
 //! Values that the treatments of one kind share in an experiment.
 
 use std::any::{Any, TypeId};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -18,10 +18,42 @@ impl SharedState {
     }
 }
 
+/// Turns of the arms at something that exists once. Each kind wraps them in a type of its own, to share them
+/// with no other kind.
+///
+/// Only the baseline and a treated arm can both have a say in a sample, and the baseline is asked first.
+#[derive(Default)]
+pub struct Turns {
+    arms: Cell<usize>,
+    holder: Cell<Option<usize>>,
+}
+
+impl Turns {
+    /// Returns the number of an arm that takes part.
+    pub fn enlist(&self) -> usize {
+        self.arms.replace(self.arms.get() + 1)
+    }
+
+    pub fn take(&self, arm: usize) {
+        self.holder.set(Some(arm));
+    }
+
+    /// Ends the turn of this arm; `false` if it has none.
+    pub fn end(&self, arm: usize) -> bool {
+        let is_its = self.holder.get() == Some(arm);
+        if is_its {
+            self.holder.set(None);
+        }
+        is_its
+    }
+
+    pub fn is_free(&self) -> bool {
+        self.holder.get().is_none()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use super::*;
 
     #[test]

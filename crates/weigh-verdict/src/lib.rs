@@ -5,7 +5,7 @@
 //! ([`weigh_model::samples`]) and the statistics of [`paired`].
 //!
 //! - [`schedule`]: whether the next pair is interleaved; [`pair_roles`] computes it from the stored pairs;
-//! - [`pairs`] joins the samples of each pair; [`sets`] and [`family`] list the claims of a test;
+//! - [`pairs`] joins the samples of each pair; [`sets`], [`effects`] and [`family`] list a test's claims;
 //! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold claims that pairs do not support;
 //! - [`disturbed`], [`drift`] and [`notes`]: warnings and notes; [`metrics`]: results besides the rate.
 //!
@@ -15,6 +15,7 @@
 
 pub mod disturbed;
 pub mod drift;
+pub mod effects;
 pub mod evidence;
 pub mod family;
 pub mod gate;

@@ -21,6 +21,8 @@ pub struct Judged<'a> {
     pub betting: &'a Betting,
     pub judgement: &'a Judgement,
     pub series: &'a [Pair],
+    /// Pairs that a verdict takes at least, however large the effect.
+    pub least_pairs: usize,
     pub evidence: &'a RowEvidence,
     /// Quantities that the treatment declares.
     pub quantities: &'a [EvidenceQuantity],
@@ -62,10 +64,14 @@ fn on_multiplicity(row: &Judged, design: &Design) -> Option<String> {
         && row.judgement.withheld.is_none()
         && !waits;
     (is_open && leaves_zero_out && design.rows > 1).then(|| {
+        let rows = design.rows;
+        let effort = match row.series.len() < row.least_pairs {
+            true => format!("That takes at least {}.", format::plural(row.least_pairs, "pair")),
+            false => "Fewer rows or more time will decide it.".to_owned(),
+        };
         format!(
-            "Significant on its own, but not after correcting for {} comparisons ({method}). Fewer rows or \
-             more time will decide it.",
-            design.rows
+            "Significant on its own, but not after correcting for {} ({method}). {effort}",
+            format::plural(rows, "comparison")
         )
     })
 }
@@ -147,8 +153,10 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
 mod tests {
     use super::*;
     use paired::carry_over::Turn;
+    use paired::judge_rows;
     use weigh_model::example;
     use weigh_model::ids::SetId;
+    use weigh_model::result::summary::Row;
 
     /// Sixty pairs, whose second sample is faster by about `second`, and slower by `after_treated` if it or
     /// the first comes after a treated one.
@@ -181,6 +189,31 @@ mod tests {
         let previous = on_carry_over(row(0.0, 0.02));
         assert!(previous.len() == 1 && previous[0].starts_with("carry-over"), "{previous:?}");
         assert!(previous[0].contains("+2.") || previous[0].contains("+1."), "{previous:?}");
+    }
+
+    #[test]
+    fn what_only_many_rows_withhold_is_told_with_the_pairs_that_it_takes() {
+        let eight = Betting::from_log_ratios(&[-5.0; 8], 0.01).unwrap();
+        let design = Design { rows: 10, ..Design::default() };
+        let judgement = judge_rows([&eight], &design).remove(0);
+        let experiment = example::audit();
+        let Row { series, evidence, metrics, .. } = &experiment.results[4];
+        let said = |least_pairs, pairs: usize| {
+            let (betting, judgement, series) = (&eight, &judgement, &series[..pairs]);
+            let of_row = Judged {
+                betting,
+                judgement,
+                series,
+                least_pairs,
+                evidence,
+                quantities: &[],
+                metrics,
+            };
+            on_multiplicity(&of_row, &design).unwrap()
+        };
+        let why = "Significant on its own, but not after correcting for 10 comparisons (Holm). ";
+        assert_eq!(said(12, 8), format!("{why}That takes at least 12 pairs."));
+        assert_eq!(said(8, 8), format!("{why}Fewer rows or more time will decide it."));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::outside::OutsideUse;
 use super::schedule::Schedule;
 use paired::carry_over::Turn;
 use weigh_model::ids::PairId;
+use weigh_model::result::scheme::Scheme;
 use weigh_model::workload::metric::Metric;
 
 /// Measurements of a row by an earlier session of the same experiment.
@@ -25,6 +26,23 @@ pub struct PriorRow {
     pub planned: Option<f64>,
     pub spent: Duration,
     pub next_pair: PairId,
+}
+
+impl PriorRow {
+    /// A row without a whole pair.
+    pub fn new(next_pair: PairId) -> PriorRow {
+        PriorRow {
+            log_ratios: Vec::new(),
+            turns: Vec::new(),
+            further: Vec::new(),
+            schedule: Schedule::Fixed(Scheme::Sequential),
+            outside: OutsideUse::default(),
+            late: Vec::new(),
+            planned: None,
+            spent: Duration::ZERO,
+            next_pair,
+        }
+    }
 }
 
 /// Measurements of another metric by an earlier session.

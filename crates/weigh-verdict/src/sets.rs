@@ -4,7 +4,7 @@ use super::log_ratio::{bound, percent};
 use super::pairs::Measurements;
 use paired::design::Design;
 use paired::judge::{Judgement, judge_rows};
-use paired::student::two_sided_quantile;
+use paired::student::one_more;
 use paired::{Interval, Verdict};
 use weigh_model::format;
 use weigh_model::ids::SetId;
@@ -97,13 +97,10 @@ fn next(sets: &[Set]) -> Option<String> {
     if sets.len() < FEWEST_SETS {
         return None;
     }
-    let count = sets.len() as f64;
-    let student = two_sided_quantile(ALPHA, sets.len() - 1);
-    let estimates = || sets.iter().map(|set| set.judgement.estimate);
-    let mean = estimates().sum::<f64>() / count;
-    let variance = estimates().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let half = student * (variance * (1.0 + 1.0 / count)).sqrt();
-    let range = format::interval(bound(mean - half), bound(mean + half));
+    let estimates: Vec<f64> = sets.iter().map(|set| set.judgement.estimate).collect();
+    let Interval { low, high } = one_more(&estimates, ALPHA)?;
+    let range = format::interval(bound(low), bound(high));
+    let count = sets.len();
     Some(format!(
         "judging by {count} sets, the effect of a further set would lie within {range}, with 95 % confidence"
     ))

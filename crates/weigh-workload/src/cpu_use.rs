@@ -5,10 +5,12 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
+use super::task_looks::Looks;
+
 /// CPU use of a held command from the moment when it was let go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuUse {
-    /// CPU time of all its processes, also of those that outlived it and were ended.
+    /// CPU time of all its processes that somebody waited for, also of those that outlived it and were ended.
     pub cpu_ns: u64,
     /// The part of its first thread.
     pub first_thread_ns: u64,
@@ -16,6 +18,9 @@ pub struct CpuUse {
     pub queued_ns: u64,
     /// How often it gave up a CPU to wait for something. Its end counts as one, too.
     pub waits: u64,
+    /// Looks at all of its processes while it ran, if its launcher was to look.
+    #[serde(default)]
+    pub looks: Looks,
 }
 
 /// Counters of the kernel's scheduler for the first thread of a process: the first two numbers of `schedstat`
@@ -57,7 +62,7 @@ impl HeldCounters {
     }
 
     /// Returns what it used until its end. Called when it was waited for, with all that it left.
-    pub fn until(&self, end: Scheduled, voluntary_switches: u64) -> CpuUse {
+    pub fn until(&self, end: Scheduled, voluntary_switches: u64, looks: Looks) -> CpuUse {
         let descendants_ns = ended_descendants_ns().saturating_sub(self.descendants_ns);
         CpuUse {
             // It was none of the ended ones, so its time before is among theirs now.
@@ -65,6 +70,7 @@ impl HeldCounters {
             first_thread_ns: end.ran_ns.saturating_sub(self.thread.ran_ns),
             queued_ns: end.queued_ns.saturating_sub(self.thread.queued_ns),
             waits: voluntary_switches.saturating_sub(self.waits),
+            looks,
         }
     }
 }
@@ -95,7 +101,7 @@ mod tests {
     fn what_was_used_before_is_not_the_commands() {
         let thread = Scheduled { ran_ns: 1000, queued_ns: 500 };
         let held = HeldCounters { thread, waits: 4, descendants_ns: ended_descendants_ns() };
-        let used = held.until(Scheduled { ran_ns: 9000, queued_ns: 2500 }, 5);
+        let used = held.until(Scheduled { ran_ns: 9000, queued_ns: 2500 }, 5, Looks::default());
         assert_eq!((used.first_thread_ns, used.queued_ns, used.waits), (8000, 2000, 1));
     }
 }

@@ -134,6 +134,11 @@ impl LaunchQueue {
         }
     }
 
+    /// Number of processes that a worker which has ended left running.
+    pub fn living_orphans(&self, worker: Pid) -> io::Result<usize> {
+        orphans::living(|child| child == worker.as_raw_nonzero().get() || self.is_keeper(child))
+    }
+
     /// The job is over.
     pub fn stop_listening(&mut self) {
         if std::mem::take(&mut self.is_listening)

@@ -53,6 +53,21 @@ pub struct Job {
     pub if_missing: Option<String>,
 }
 
+impl Job {
+    /// A launch in the environment and on the CPUs of its launcher.
+    pub fn new(argv: Vec<String>, directory: impl Into<PathBuf>, timeout_ms: u64) -> Job {
+        Job {
+            argv,
+            environment: Vec::new(),
+            directory: directory.into(),
+            timeout_ms,
+            stdout: StdoutUse::KeepEnd,
+            start: None,
+            if_missing: None,
+        }
+    }
+}
+
 /// Outcome of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launched {
@@ -90,6 +105,9 @@ pub struct Launched {
     /// CPU use since it was let go; only of a command that was held, on a kernel that counts it.
     #[serde(default)]
     pub cpu_use: Option<CpuUse>,
+    /// Processes of a held command that were still running when it ended.
+    #[serde(default)]
+    pub outlived: usize,
     /// CPU time since the worker was forked.
     pub user_ns: u64,
     pub system_ns: u64,

@@ -26,13 +26,14 @@ use super::hold;
 use super::kills::{KillCounters, Kills};
 use super::launch_queue::LaunchQueue;
 use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder, Numbered, status_number};
-use super::pipes::Pipes;
+use super::pipes::{self, Pipes};
 use super::setup::Setup;
 use super::setup::kind::allowed_cpus::AllowedCpus;
 use super::setup::kind::enter_root::EnterRoot;
 use super::stamp::{Stamp, monotonic_ns};
-use super::start_cpu::{Range, allowed_cpus, keep_to_cpus};
+use super::start_cpu::{Range, StartCpu, allowed_cpus, keep_to_cpus};
 use super::stdout_use::StdoutSink;
+use super::task_looks::TaskLooks;
 use trust::program::end_with_us;
 use trust::start::{self, Inherited};
 use weigh_host::lines::Lines;
@@ -160,8 +161,12 @@ fn launch(
     let Looked { status, counters, treatment: looked, release } =
         look(desk, pid, stamp, gate, &mut seen);
     let mut pipes = Pipes::new(&mut child, sink);
-    let watched = watch(&mut pipes, pid, stamp.executed_ns(), job.timeout_ms, desk);
-    let signals = desk.fatal_signals(pid);
+    let mut looks = TaskLooks::begin(job.start.as_ref().is_some_and(|start| start.counts_cpu));
+    let watched = watch(&mut pipes, pid, (stamp.executed_ns(), job.timeout_ms), &mut looks, desk);
+    if matches!(watched, Ok((WorkerEnd::Ended, _))) {
+        desk.setup.steps().for_each(|step| step.before_orphans_end(child.id()));
+    }
+    let (signals, outlived) = (desk.fatal_signals(pid), desk.living_orphans(pid));
     end_everything(pid, desk)?;
     let ended = Moment::now();
     let looked = looked.and_then(|()| {
@@ -177,8 +182,9 @@ fn launch(
     };
     let scheduled = Scheduled::of(launched.pid);
     let maxrss = reap(pid, &mut launched)?;
-    launched.cpu_use =
-        (counters.zip(scheduled)).map(|(held, end)| held.until(end, launched.voluntary_switches));
+    launched.cpu_use = (counters.zip(scheduled))
+        .map(|(held, end)| held.until(end, launched.voluntary_switches, looks.found()));
+    launched.outlived = outlived?;
     launched.kills = Kills { signals: signals?, ..desk.kills.read()?.since(&kills) };
     // The kernel keeps the maximum across execve(2): what is not above ours may be that of our fork.
     launched.peak_memory_bytes =
@@ -324,7 +330,8 @@ fn spawn(
         .stderr(Stdio::piped())
         .process_group(0);
     end_with_us(&mut command, Signal::KILL);
-    let is_to_be_held = setup.holds() && !hold::gains_privileges(program);
+    let is_wanted = setup.holds() || job.start.as_ref().is_some_and(StartCpu::holds);
+    let is_to_be_held = is_wanted && !hold::gains_privileges(program);
     let (setup, beginning) = (setup.clone(), beginning.clone());
     // SAFETY: the launcher has one thread, so the forked child may use the heap.
     unsafe {
@@ -343,7 +350,11 @@ fn spawn(
             Ok(())
         });
     }
-    command.spawn()
+    let child = command.spawn()?;
+    if job.start.as_ref().is_some_and(StartCpu::holds) {
+        pipes::widen(&child);
+    }
+    Ok(child)
 }
 
 enum WorkerEnd {
@@ -357,8 +368,8 @@ enum WorkerEnd {
 fn watch(
     pipes: &mut Pipes,
     pid: Pid,
-    executed_ns: u64,
-    timeout_ms: u64,
+    (executed_ns, timeout_ms): (u64, u64),
+    looks: &mut TaskLooks,
     desk: &mut LaunchQueue,
 ) -> io::Result<(WorkerEnd, u64)> {
     // Linux 5.3; before, we look every millisecond.
@@ -368,7 +379,7 @@ fn watch(
         let left =
             Duration::from_millis(timeout_ms).saturating_sub(Duration::from_nanos(elapsed_ns()));
         let inputs: Vec<_> = desk.inputs().into_iter().chain(desk.deaths()).collect();
-        let is_asked = pipes.wait(&inputs, pidfd.as_ref(), left)?;
+        let is_asked = pipes.wait(&inputs, pidfd.as_ref(), looks.due_in().min(left))?;
         drop(inputs);
         desk.hear_of_deaths(pid)?;
         if has_ended(pid)? {
@@ -377,6 +388,7 @@ fn watch(
         if is_asked && !desk.attend_during_job()? {
             break WorkerEnd::ParentGone;
         }
+        looks.look();
         if left.is_zero() {
             break WorkerEnd::TimedOut;
         }
@@ -457,19 +469,10 @@ fn end_everything(worker: Pid, desk: &LaunchQueue) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::start_cpu::StartCpu;
-    use crate::stdout_use::StdoutUse;
 
     fn job(if_missing: Option<&str>) -> Job {
-        Job {
-            argv: vec!["lua".into(), "fib.lua".into()],
-            environment: Vec::new(),
-            directory: "/".into(),
-            timeout_ms: 1000,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: if_missing.map(Into::into),
-        }
+        let if_missing = if_missing.map(Into::into);
+        Job { if_missing, ..Job::new(vec!["lua".into(), "fib.lua".into()], "/", 1000) }
     }
 
     /// As the clients of a server have CPUs of their own, of which some may be slower.
@@ -479,7 +482,9 @@ mod tests {
         let setup = Setup::default().with(AllowedCpus { cpus: vec![here, elsewhere] });
         let kinds = Ok(vec![vec![here], vec![elsewhere]]);
         let range = |then, kinds| {
-            let start = Some(StartCpu { chance: 0, among: vec![here], then, gate: None });
+            let start =
+                StartCpu { chance: 0, among: vec![here], then, gate: None, counts_cpu: false };
+            let start = Some(start);
             let beginning = Beginning::of(&Job { start, ..job(None) }, &setup, kinds);
             beginning.map(|beginning| beginning.unwrap().then)
         };

@@ -38,3 +38,4 @@ pub mod sources;
 pub mod stamp;
 pub mod start_cpu;
 pub mod stdout_use;
+pub mod task_looks;

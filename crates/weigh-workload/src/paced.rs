@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::launcher::Job;
-use super::stdout_use::StdoutUse;
 
 /// The hidden subcommand that turns `weigh` into this load.
 pub const SUBCOMMAND: &str = "__paced";
@@ -46,15 +45,7 @@ impl Pace {
             self.steps.to_string(),
             self.seconds.to_string(),
         ];
-        Job {
-            argv: argv.into(),
-            environment: Vec::new(),
-            directory: directory.to_owned(),
-            timeout_ms: (self.seconds * 1000.0) as u64 + 60_000,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        }
+        Job::new(argv.into(), directory, (self.seconds * 1000.0) as u64 + 60_000)
     }
 
     /// Makes the steps: all that are due, then sleeps until the next tick.

@@ -7,11 +7,23 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionread;
+use rustix::pipe::fcntl_setpipe_size;
 
 use super::stdout_use::{OutputDifference, StdoutSink};
 
 /// Bytes kept from the end of each pipe.
 pub const KEEP_OUTPUT_BYTES: usize = 64 << 10;
+
+/// As much as any user may ask for (pipe(7)).
+const WIDE_BYTES: usize = 1 << 20;
+
+/// Makes the pipes of a worker so wide that it seldom waits for us to read what it prints. On a busy machine
+/// it would wait long, and look like one that waits by itself.
+pub fn widen(worker: &Child) {
+    // A user who has too many pipes keeps narrow ones.
+    let _ = worker.stdout.as_ref().map(|pipe| fcntl_setpipe_size(pipe, WIDE_BYTES));
+    let _ = worker.stderr.as_ref().map(|pipe| fcntl_setpipe_size(pipe, WIDE_BYTES));
+}
 
 /// Pipes that a worker prints to; each pipe is dropped at its end.
 pub struct Pipes {

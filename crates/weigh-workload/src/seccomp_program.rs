@@ -1,6 +1,9 @@
 //! Answers of a seccomp filter to system calls: the classic BPF of `include/uapi/linux/seccomp.h`, run as the
 //! kernel runs it, and a variant of the filter in which calls that it denies are announced to a supervisor.
 
+use std::io;
+use std::os::fd::RawFd;
+
 /// The fields of `struct sock_filter`: code, jump if true, jump if false, constant.
 pub type Instruction = (u16, u8, u8, u32);
 
@@ -100,6 +103,30 @@ pub fn announcing(program: &[Instruction]) -> Vec<Instruction> {
         (code, if_true, if_false, constant)
     };
     program.iter().map(announced).collect()
+}
+
+/// Puts this process under a filter that asks a supervisor, and returns the descriptor on which the
+/// supervisor is asked (`seccomp_unotify(2)`).
+///
+/// # Errors
+/// Fails if the kernel refuses the filter, or has more instructions than it takes.
+pub fn install_notifying(program: &[Instruction]) -> io::Result<RawFd> {
+    rustix::thread::set_no_new_privs(true)?;
+    let instruction = |&(code, jt, jf, k): &_| libc::sock_filter { code, jt, jf, k };
+    let mut instructions: Vec<libc::sock_filter> = program.iter().map(instruction).collect();
+    let length = u16::try_from(instructions.len())
+        .map_err(|_| io::Error::other("a seccomp filter has at most 4096 instructions"))?;
+    let filter = libc::sock_fprog { len: length, filter: instructions.as_mut_ptr() };
+    // SAFETY: `filter` and the instructions that it points to live across the call.
+    let listener = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const filter,
+        )
+    };
+    if listener < 0 { Err(io::Error::last_os_error()) } else { Ok(listener as RawFd) }
 }
 
 #[cfg(test)]

@@ -23,6 +23,9 @@ pub struct StartCpu {
     /// Where it waits for the other command of its pair, if both run at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
+    /// True if its CPU use is counted although it meets nobody at a gate.
+    #[serde(default)]
+    pub counts_cpu: bool,
 }
 
 /// How far a worker may go from the CPU on which it began.
@@ -38,6 +41,12 @@ pub enum Range {
 }
 
 impl StartCpu {
+    /// Returns true if the worker has to be held when it has executed its program: to wait for the other one,
+    /// or to have its CPU use counted from then on.
+    pub fn holds(&self) -> bool {
+        self.counts_cpu || self.gate.is_some()
+    }
+
     /// The CPUs that a worker which begins on `cpu` may use from then on, of these. `kinds` are those of a
     /// machine with CPUs that are not equally fast.
     pub fn range(&self, cpu: usize, allowed: &[usize], kinds: &[Vec<usize>]) -> Vec<usize> {
@@ -80,7 +89,8 @@ mod tests {
     fn both_arms_draw_one_cpu_of_those_that_both_may_use() {
         let drawn = |chance, among: &[usize], allowed: &[usize]| {
             let among = among.to_vec();
-            StartCpu { chance, among, then: Range::ThatCpu, gate: None }.choose(allowed)
+            StartCpu { chance, among, then: Range::ThatCpu, gate: None, counts_cpu: false }
+                .choose(allowed)
         };
         assert_eq!(
             [4, 5, 6].map(|chance| drawn(chance, &[], &[1, 3])),
@@ -97,7 +107,8 @@ mod tests {
     #[test]
     fn a_worker_stays_on_cpus_as_fast_as_the_one_it_began_on() {
         let range = |then, cpu, kinds: &[Vec<usize>]| {
-            let start = StartCpu { chance: 0, among: Vec::new(), then, gate: None };
+            let start =
+                StartCpu { chance: 0, among: Vec::new(), then, gate: None, counts_cpu: false };
             start.range(cpu, &[1, 2, 3, 4], kinds)
         };
         let kinds = [vec![0, 1, 2], vec![3, 4, 5]];

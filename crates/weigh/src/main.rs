@@ -11,6 +11,8 @@ use weigh::cli;
 use weigh_audit::attribution::{prober, prober_process};
 use weigh_host::undo::guard;
 use weigh_model::printable;
+use weigh_sensor::bpf::sensor;
+use weigh_sensor::events::listener;
 use weigh_testbed as testbed;
 use weigh_treatment as treatment;
 use weigh_treatment::audit::stream;
@@ -32,6 +34,8 @@ fn main() -> ExitCode {
     let result = match role.as_ref().and_then(|role| role.to_str()) {
         Some(launcher::SUBCOMMAND) => launcher_process::run().map_err(|error| error.to_string()),
         Some(stream::SUBCOMMAND) => sink::run().map_err(|error| error.to_string()),
+        Some(listener::SUBCOMMAND) => listener::run().map_err(|error| error.to_string()),
+        Some(sensor::SUBCOMMAND) => sensor::run().map_err(|error| error.to_string()),
         Some(handshake::SUBCOMMAND) => handshake::run(arguments),
         Some(lease::SUBCOMMAND) => lease::run().map_err(|error| error.to_string()),
         Some(inside::SUBCOMMAND) => inside::run(),

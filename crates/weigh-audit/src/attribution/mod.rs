@@ -50,7 +50,7 @@ use weigh_model::format;
 use weigh_model::profile::SyscallProfile;
 use weigh_model::result::rules::{CostMetric, RuleReport};
 use weigh_model::result::warning::Warning;
-use weigh_station::Station;
+use weigh_station::{OpeningNews, Station};
 use weigh_treatment::audit::system;
 use weigh_treatment::{ApplyContext, TreatmentError};
 
@@ -81,6 +81,16 @@ pub struct RulesOutcome {
     pub left: Option<String>,
 }
 
+/// Reads the rules to measure.
+///
+/// # Errors
+/// A sentence about a file that cannot be read or has too many rules.
+pub fn read_rules(request: &RulesRequest) -> Result<RuleSet, String> {
+    let set = RuleSet::read(&request.paths)?;
+    refuse_too_many(&set)?;
+    Ok(set)
+}
+
 /// Measures every rule of these files. `announce` is told what was put back, and who is waited for.
 ///
 /// # Errors
@@ -91,9 +101,9 @@ pub fn measure_rules(
     announce: &mut dyn FnMut(&str),
     progress: ProgressFn,
 ) -> Result<RulesOutcome, String> {
-    let set = RuleSet::read(&request.paths)?;
-    refuse_too_many(&set)?;
-    let mut station = Station::open([AUDIT], request.wait, announce, |_| Ok(()))?;
+    let set = read_rules(request)?;
+    let mut tell = |news: OpeningNews| announce(news.sentence());
+    let mut station = Station::open([AUDIT], request.wait, &mut tell, |_| Ok(()))?;
     match measure_in_session(request, &set, interrupted, &mut station, progress) {
         Ok(measured) => {
             let is_cut_short = measured.is_cut_short;

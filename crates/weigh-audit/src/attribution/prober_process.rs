@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -18,6 +18,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::operation::{INODE_BUCKETS, Operation};
+use weigh_host::lines::say;
 use weigh_host::machine::counter::Counter;
 use weigh_workload::setup::kind::login_uid::{become_a_child, set_login_uid};
 
@@ -85,14 +86,6 @@ pub fn run() -> io::Result<()> {
             Err(error) => say(&Reply::Error(format!("an operation failed: {error}")))?,
         }
     }
-}
-
-fn say(reply: &Reply) -> io::Result<()> {
-    let mut line = serde_json::to_vec(reply)?;
-    line.push(b'\n');
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&line)?;
-    stdout.flush()
 }
 
 /// Creates a prober's worker. The login uid of the parent decides at the fork whether the process

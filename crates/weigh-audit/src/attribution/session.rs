@@ -123,13 +123,14 @@ impl<'a> RulesSession<'a> {
                 .into();
         }
         let reasons = self.lines.iter().filter_map(|line| match &line.outcome {
-            LineOutcome::Refused(reason) => Some(format!("line {}: {reason}", line.number)),
-            LineOutcome::Present => {
-                Some(format!("line {}: this host already has this rule", line.number))
-            }
+            LineOutcome::Refused(reason) => Some((line, reason.as_str())),
+            LineOutcome::Present => Some((line, "this host already has this rule")),
             LineOutcome::Loaded | LineOutcome::Skipped(_) => None,
         });
-        let reasons: Vec<String> = reasons.take(5).collect();
+        let reasons: Vec<String> = reasons
+            .take(5)
+            .map(|(line, reason)| format!("{}:{}: {reason}", line.file.display(), line.number))
+            .collect();
         format!("no rule of these files could be loaded: {}", reasons.join("; "))
     }
 

@@ -10,7 +10,7 @@ use weigh_engine::request::build_treatments;
 use weigh_engine::work::Work;
 use weigh_host::undo::guard::Guard;
 use weigh_model::result::budget::{BudgetReport, Compressed, Day, PerOperation, SCHEMA};
-use weigh_station::Station;
+use weigh_station::{OpeningNews, Station, with_workloads};
 use weigh_treatment::{ApplyContext, read_label, with_parameter};
 use weigh_workload::executable::Executable;
 
@@ -61,6 +61,16 @@ pub struct BudgetOutcome {
     pub left: Option<String>,
 }
 
+/// Checks what was typed.
+///
+/// # Errors
+/// A sentence about the treatment, or the workload or command.
+pub fn check_typed(request: &BudgetRequest) -> Result<(), String> {
+    check_kind(&request.treatment)?;
+    build_treatments(std::slice::from_ref(&request.treatment), &[])?;
+    with_workloads(|executable| request.subject.resolve(executable).map(drop))
+}
+
 /// Measures a budget. `announce` is told what is being done.
 pub fn execute(
     request: &BudgetRequest,
@@ -74,7 +84,8 @@ pub fn execute(
     }
     let check = |executable: &Executable| request.subject.resolve(executable).map(drop);
     let occupied = Station::occupied_by(&treatments);
-    let mut station = Station::open(occupied, request.wait, announce, check)?;
+    let mut tell = |news: OpeningNews| announce(news.sentence());
+    let mut station = Station::open(occupied, request.wait, &mut tell, check)?;
     match measure(request, &mut station, interrupted, announce) {
         Ok(mut report) => {
             let report_of = report.as_mut();

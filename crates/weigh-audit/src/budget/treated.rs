@@ -97,6 +97,6 @@ impl<'a> Treated<'a> {
     }
 
     pub fn take_down(self, guard: &mut Guard) -> Result<(), Stop> {
-        self.arms.lower(guard).map_err(Stop::Failed)
+        self.arms.lower(guard, &mut |_| {}).map_err(Stop::Failed)
     }
 }

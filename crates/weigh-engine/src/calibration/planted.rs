@@ -93,9 +93,19 @@ fn judged(stored: &Stored, true_effect: f64) -> Vec<PlantedRow> {
         .collect()
 }
 
+/// Begins what a workload says in whose samples too few operations would be planted
+/// (`workloads/driver/sample.c`).
+const TOO_FEW: &str = "too few operations to plant ";
+
+/// Returns why nothing is planted in a workload, without the exit status with which it says so.
+pub fn why_not_planted(reason: &str) -> Option<&str> {
+    reason.find(TOO_FEW).map(|at| &reason[at..])
+}
+
 /// Returns the workloads, with reasons, that failed only where they had to do more.
 fn left_out(stored: &Stored) -> impl Iterator<Item = (String, String)> + '_ {
     let is_baseline = |failure: &Failure| failure.arm == stored.header.arms[0];
     let failures = stored.failures.iter().filter(move |failure| !is_baseline(failure));
-    failures.map(|failure| (failure.workload.to_string(), failure.reason.clone()))
+    let why = |reason: &str| why_not_planted(reason).unwrap_or(reason).to_owned();
+    failures.map(move |failure| (failure.workload.to_string(), why(&failure.reason)))
 }

@@ -2,12 +2,12 @@
 
 use super::planted::planted_experiments;
 use super::*;
+use crate::example;
 use paired::simulated::{Machine, Noise};
-use weigh_model::ids::{ArmId, ExperimentId, PairId, SetId, WorkId};
+use weigh_model::example::measured;
+use weigh_model::ids::{ExperimentId, WorkId};
 use weigh_model::record::{ExperimentKind, Header, Measured, StoredWork};
-use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::State;
-use weigh_model::role::SampleRole;
 use weigh_model::workload::metric::Metric;
 use weigh_treatment::kind::planted;
 
@@ -18,14 +18,7 @@ fn calibration(store: &Store, seed: u64, effect: f64) {
 
 /// Stores an experiment with the treatment of this name, and returns its id.
 fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> ExperimentId {
-    let work = |name: &str| StoredWork {
-        name: name.into(),
-        unit: "ops/s".into(),
-        syscalls_per_op: None,
-        sample_ms: Some(70),
-        start_scale: 0.01.into(),
-        on_curve: None,
-    };
+    let work = |name| StoredWork { sample_ms: Some(70), ..example::work(name, "ops/s") };
     let header = Header {
         metrics: Metric::judged(Some(8), &[]),
         kind: ExperimentKind::Calibrate,
@@ -53,19 +46,8 @@ fn experiment(store: &Store, seed: u64, effect: f64, treatment: &str) -> Experim
         let sample = serde_json::from_str(&json).unwrap();
         let measured = Measured {
             work: WorkId(work),
-            arm: ArmId(arm),
-            treated_arm: ArmId(1),
-            role: SampleRole::Compared,
-            scheme: Scheme::Sequential,
-            set: SetId(0),
-            pair: PairId(pair),
-            position,
             started_s: number as f64 / 10.0,
-            padding_bytes: 0,
-            cpu: None,
-            sample,
-            evidence: Default::default(),
-            disturbance: None,
+            ..measured(arm, pair, position, sample)
         };
         store.add_sample(&id, &measured).unwrap();
     }

@@ -1,16 +1,13 @@
 //! The detail pass on a machine whose launches take known times.
 
 use super::*;
-use crate::engine::{fresh_rows, run_set};
+use crate::engine::fresh_rows;
 use crate::order::Coins;
-use crate::plan::simulated::{Nobody, unit};
+use crate::plan::simulated::{Nobody, run_rows, unit};
 use crate::platform::Readings;
 use paired::design::Design;
-use weigh_model::ids::{PairId, SetId, WorkId};
-use weigh_model::result::scheme::Scheme;
-use weigh_verdict::outside::OutsideUse;
+use weigh_model::ids::{PairId, WorkId};
 use weigh_verdict::prior_row::PriorRow;
-use weigh_verdict::schedule::Schedule;
 
 /// A machine on which a sample takes 100 ms and a launch of the pass `launch_ms`.
 struct Fake {
@@ -35,10 +32,6 @@ impl Fake {
 impl Platform for Fake {
     fn elapsed(&self) -> Duration {
         self.now
-    }
-
-    fn time_left(&self) -> Duration {
-        Duration::MAX
     }
 
     fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
@@ -81,15 +74,8 @@ fn run(
     let units: Vec<RowKey> =
         (1..=treatments).flat_map(|arm| (0..works).map(move |work| unit(work, arm))).collect();
     let design = Design { fixed_pairs: Some(8), ..Design::default() };
-    let (rows, result) = run_set(
-        fresh_rows(&units, &design),
-        &design,
-        Coins::new(seed, SetId(0), 0),
-        SetId(0),
-        &|_| LONG,
-        fake,
-        &mut Nobody,
-    );
+    let rows = fresh_rows(&units, &design);
+    let (rows, result) = run_rows(rows, &design, (seed, 0), LONG, fake, &mut Nobody);
     result.unwrap();
     let (coins, had) = (Coins::new(seed, COINS, 0), |_: &RowKey| DetailProgress::default());
     run_detail(&rows, had, coins, deadline, fake, &mut Nobody)
@@ -176,17 +162,7 @@ fn rows_of(count: usize, pairs: usize) -> Vec<RowState> {
     let design = Design::default();
     let log_ratios = vec![0.001; pairs];
     let spent = Duration::from_millis(100) * pairs as u32;
-    let past = PriorRow {
-        log_ratios,
-        turns: Vec::new(),
-        further: Vec::new(),
-        schedule: Schedule::Fixed(Scheme::Sequential),
-        planned: None,
-        outside: OutsideUse::default(),
-        late: Vec::new(),
-        spent,
-        next_pair: PairId(pairs),
-    };
+    let past = PriorRow { log_ratios, spent, ..PriorRow::new(PairId(pairs)) };
     (0..count).map(|work| RowState::resumed(unit(work, 1), &design, &past)).collect()
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Host, SampleError};
-use crate::platform::Stop;
+use crate::platform::{Stop, settled};
 use weigh_model::ids::ArmId;
 use weigh_net::cell::{Cell, CellSize, FurtherKind};
 use weigh_net::grid::Grid;
@@ -153,14 +153,5 @@ impl Host<'_> {
             }
             units *= 4;
         }
-    }
-}
-
-/// Separates the failure of a workload from errors that end the experiment.
-fn settled<T>(result: Result<T, SampleError>) -> Result<Result<T, String>, Stop> {
-    match result {
-        Ok(value) => Ok(Ok(value)),
-        Err(SampleError::Workload(reason) | SampleError::Lost(reason)) => Ok(Err(reason)),
-        Err(SampleError::Stop(stop)) => Err(stop),
     }
 }

@@ -80,12 +80,9 @@ impl Host<'_> {
         let (measured, detail) = self.measured_cell(slot).map_err(|error| self.settle(error))?;
         let rate = measured.sample.rate();
         let (store, id) = (self.site.store, self.site.id);
-        store.add_sample(id, &measured).map_err(|error| SampleError::Stop(error.into()))?;
+        store.add_sample(id, &measured)?;
         if let Some(detail) = detail {
-            let SampleSlot { arm, pair, position, .. } = *slot;
-            let (work, treated_arm) = (slot.unit.work, slot.unit.treated_arm);
-            let detailed = Detailed { work, arm, treated_arm, pair, position, detail };
-            store.add_detail(id, &detailed).map_err(|error| SampleError::Stop(error.into()))?;
+            store.add_detail(id, &detailed(slot, detail))?;
         }
         Ok(Readings { rate, ..Readings::default() })
     }
@@ -203,12 +200,7 @@ impl Host<'_> {
 
 /// Returns the readings of the links.
 fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
-    let count = |name: &str, value: u64| OwnReading {
-        name: name.into(),
-        value: value as f64,
-        unit: "packets".into(),
-        better: Direction::Lower,
-    };
+    let count = |name, value: u64| OwnReading::new(name, value as f64, "packets", Direction::Lower);
     let mut readings = vec![count(LOST_PACKETS, losses.not_meant)];
     if GridLink::is_over_wire(grid.link.as_ref(), cell) {
         readings.push(count(DROPPED, losses.meant));
@@ -216,6 +208,12 @@ fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
         readings.push(count("overruns", losses.overruns));
     }
     readings
+}
+
+pub(super) fn detailed(slot: &SampleSlot, detail: Detail) -> Detailed {
+    let SampleSlot { arm, pair, position, .. } = *slot;
+    let (work, treated_arm) = slot.unit.id();
+    Detailed { work, arm, treated_arm, pair, position, detail }
 }
 
 pub(super) fn measured(

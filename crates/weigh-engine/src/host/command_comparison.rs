@@ -76,15 +76,8 @@ impl Host<'_> {
         else {
             return Ok(());
         };
-        let job = Job {
-            argv: shell.iter().cloned().chain([String::new()]).collect(),
-            environment: Vec::new(),
-            directory: directory.to_owned(),
-            timeout_ms: SHELL_TIMEOUT_MS,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        };
+        let argv = shell.iter().cloned().chain([String::new()]).collect();
+        let job = Job::new(argv, directory, SHELL_TIMEOUT_MS);
         let mut times_ns = Vec::new();
         for _ in 0..SHELL_STARTS {
             let launched = launcher.run(&job, self.arms.context.interrupted);

@@ -2,10 +2,8 @@
 //! make a program faster, and nothing else in a report would say why.
 
 use super::Host;
-use super::hooks::into_stop;
 use crate::length::SampleLength;
 use crate::platform::Stop;
-use crate::work::Work;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::{ArmId, WorkId};
 use weigh_treatment::seccomp::denied;
@@ -26,14 +24,13 @@ impl Host<'_> {
         work: WorkId,
         arm: ArmId,
     ) -> Result<Option<String>, Stop> {
-        let is_users =
-            matches!(self.site.works[work], Work::Command { .. } | Work::CommandComparison { .. });
+        let is_users = self.site.works[work].is_command();
         if arm.is_baseline() || is_users || !self.arms.has_denying_filter(arm) {
             return Ok(None);
         }
         self.arms.need(arm, &self.site.works[work].needs());
         let Some(job) = self.job_of_all_calls(work, arm) else { return Ok(None) };
-        let job = self.limited(&job).map_err(into_stop)?;
+        let job = self.limited(&job)?;
         let job = Job { timeout_ms: job.timeout_ms.min(LONGEST_MS), ..job };
         let mut evidence = Evidence::default();
         let words = match self.arms.denied_calls(arm, &job)? {

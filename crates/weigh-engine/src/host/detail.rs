@@ -1,9 +1,8 @@
 //! A launch of the detail pass on this machine: like that of a sample, but for what is kept of it.
 
-use super::{Host, padding, padding_bytes};
+use super::{Host, cells, padding, padding_bytes};
 use crate::detail::{DetailPlatform, Look};
 use crate::platform::{Platform, SampleError, SampleSlot, Stop};
-use weigh_model::record::Detailed;
 use weigh_model::result::warning::Warning;
 use weigh_model::workload::detail::Detail;
 
@@ -33,7 +32,7 @@ impl Host<'_> {
         job.environment.push(padding(padding_bytes(self.site.seed, slot)));
         job.start = self.start(slot);
         let (launched, ..) = self.launch(slot.arm, slot.unit.treated_arm, &job)?;
-        work.read(&launched).map_err(SampleError::Workload)?;
+        self.read(&self.site.works[slot.unit.work], &launched)?;
         let none = || SampleError::Workload("it printed no latencies".into());
         let detail = Detail::parse(&launched.stdout).ok_or_else(none)?;
         detail.check(launched.wall_ns).map_err(SampleError::Workload)?;
@@ -42,15 +41,7 @@ impl Host<'_> {
             Look::Counters if !detail.is_counted() => return Ok(false),
             _ => {}
         }
-        let detailed = Detailed {
-            work: slot.unit.work,
-            arm: slot.arm,
-            treated_arm: slot.unit.treated_arm,
-            pair: slot.pair,
-            position: slot.position,
-            detail,
-        };
-        let kept = self.site.store.add_detail(self.site.id, &detailed);
-        kept.map(|()| true).map_err(|error| SampleError::Stop(error.into()))
+        self.site.store.add_detail(self.site.id, &cells::detailed(slot, detail))?;
+        Ok(true)
     }
 }

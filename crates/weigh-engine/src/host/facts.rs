@@ -39,6 +39,21 @@ impl Host<'_> {
         Ok(())
     }
 
+    /// Tells how many answers were wrong in each arm, and keeps it as warnings.
+    ///
+    /// # Errors
+    /// Where that cannot be stored.
+    pub fn tell_wrong_answers(&mut self, progress_sink: &mut dyn ProgressSink) -> Result<(), Stop> {
+        for ((work, arm), answers) in std::mem::take(&mut self.answers) {
+            let arm = self.arms.label(arm).to_owned();
+            if let Some(warning) = answers.warning(self.site.works[work].name(), arm) {
+                progress_sink.announce(&warning.to_string());
+                self.site.store.add_warning(self.site.id, &warning)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Servers of their own for passes over a work.
     ///
     /// # Errors

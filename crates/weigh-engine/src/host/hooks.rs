@@ -18,7 +18,6 @@ use weigh_workload::launcher::Job;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::canary::Canary;
 use weigh_workload::setup::kind::noted::Noted;
-use weigh_workload::stdout_use::StdoutUse;
 
 /// After an interrupt, what cleans up gets no longer.
 const AFTER_INTERRUPT_MS: u64 = 10_000;
@@ -61,7 +60,7 @@ impl Host<'_> {
     /// Where it fails; [`Stop::OutOfTime`] where it outlasts the budget.
     pub fn run_setup(&mut self) -> Result<(), Stop> {
         let line = self.site.around.and_then(|around| around.setup.clone());
-        self.run_line(Hook::Setup, line).map_err(into_stop)
+        Ok(self.run_line(Hook::Setup, line)?)
     }
 
     /// Runs `--cleanup`, also after an interrupt. A failure is reported and kept as a warning: whatever it
@@ -89,7 +88,7 @@ impl Host<'_> {
         }
         match self.run_line(Hook::Cleanup, Some(line.clone())) {
             Err(SampleError::Workload(problem)) => Err(problem),
-            other => other.map_err(|error| failed(into_stop(error))),
+            other => other.map_err(|error| failed(error.into())),
         }
     }
 
@@ -125,15 +124,9 @@ impl Host<'_> {
         let is_interrupted = self.arms.context.interrupted.load(Ordering::Relaxed);
         let limit =
             self.site.timeout.map_or(Work::COMMAND_TIMEOUT_MS, |time| time.as_millis() as u64);
-        let job = Job {
-            argv: vec!["/bin/sh".into(), "-c".into(), line.clone()],
-            environment: Vec::new(),
-            directory: directory.to_owned(),
-            timeout_ms: if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit },
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        };
+        let limit = if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit };
+        let argv = vec!["/bin/sh".into(), "-c".into(), line.clone()];
+        let job = Job::new(argv, directory, limit);
         let job = if hook.is_in_budget() { self.limited(&job)? } else { job };
         let Some(launcher) = &mut self.neutral else { return Ok(()) };
         let never = AtomicBool::new(false);
@@ -170,12 +163,5 @@ fn reason(stop: Stop) -> String {
         Stop::Failed(problem) | Stop::NotKept(problem) => problem,
         Stop::Interrupted | Stop::NextBoot => "it was interrupted".to_owned(),
         Stop::OutOfTime => "the budget was spent".to_owned(),
-    }
-}
-
-pub(super) fn into_stop(error: SampleError) -> Stop {
-    match error {
-        SampleError::Stop(stop) => stop,
-        SampleError::Workload(problem) | SampleError::Lost(problem) => Stop::Failed(problem),
     }
 }

@@ -24,6 +24,7 @@ const ONLY: ArmId = ArmId::BASELINE;
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Outcome of a pass.
+#[derive(Default)]
 pub struct PassFound {
     /// When it began, from the beginning of all.
     pub started_s: f64,
@@ -57,8 +58,7 @@ impl Host<'_> {
     /// # Errors
     /// Where that cannot be stored.
     pub fn keep_pass(&self, measured: &Measured) -> Result<(), SampleError> {
-        let stored = self.site.store.add_sample(self.site.id, measured);
-        stored.map_err(|error| SampleError::Stop(error.into()))
+        Ok(self.site.store.add_sample(self.site.id, measured)?)
     }
 
     /// One pass over a work, with the sample that it is.
@@ -79,16 +79,7 @@ impl Host<'_> {
         job.environment.push((PASS.into(), (slot.pair.0 + 1).to_string()));
         self.arms.need(ONLY, &work.needs());
         let started_s = self.elapsed_s();
-        let mut pass = PassFound {
-            started_s,
-            good_rate: None,
-            p99_ns: None,
-            unsent: 0.0,
-            wrong: None,
-            held: ProcessFootprint::default(),
-            problem: None,
-            are_there: true,
-        };
+        let mut pass = PassFound { started_s, are_there: true, ..PassFound::default() };
         let (launched, evidence, disturbance) = match self.launch(ONLY, ONLY, &job) {
             Ok(launched) => launched,
             Err(SampleError::Workload(problem)) => {
@@ -163,10 +154,5 @@ fn readings_of(pass: &PassFound) -> [OwnReading; 4] {
         ("open_files", held.open_bytes as f64, "B"),
         ("deleted_files", held.deleted_bytes as f64, "B"),
     ];
-    all.map(|(name, value, unit)| OwnReading {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-        better: Direction::Lower,
-    })
+    all.map(|(name, value, unit)| OwnReading::new(name, value, unit, Direction::Lower))
 }

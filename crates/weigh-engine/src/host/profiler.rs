@@ -21,7 +21,6 @@ use weigh_model::result::profiled::{HotSymbol, ProfiledArm};
 use weigh_model::shell::command_line;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{Job, Launched, Launcher, LauncherError};
-use weigh_workload::stdout_use::StdoutUse;
 
 /// How long a workload is looked at that can be of any length.
 const LOOKED_AT_MS: u64 = 3000;
@@ -57,16 +56,10 @@ impl Host<'_> {
         }
         let found = self.profile_in(slot, line, &directory);
         let _ = fs::remove_dir_all(&directory);
-        match found {
-            Err(SampleError::Stop(
-                stop @ (Stop::Interrupted | Stop::NextBoot | Stop::OutOfTime | Stop::NotKept(_)),
-            )) => Err(stop),
-            Err(
-                SampleError::Stop(Stop::Failed(problem))
-                | SampleError::Workload(problem)
-                | SampleError::Lost(problem),
-            ) => Ok(Err(problem)),
+        match found.map_err(Stop::from) {
             Ok(found) => Ok(Ok(found)),
+            Err(Stop::Failed(problem)) => Ok(Err(problem)),
+            Err(stop) => Err(stop),
         }
     }
 
@@ -98,7 +91,7 @@ impl Host<'_> {
         let seen = profiler.end();
         self.arms.context.running.forget();
         self.start_neutral_again(profiler)?;
-        work.read(&launched?.launched).map_err(SampleError::Workload)?;
+        self.read(&work, &launched?.launched)?;
         let printed = seen.map_err(SampleError::Workload)?;
         let symbols = self.kernel_symbols(directory)?;
         let name = self.site.works[slot.unit.work].name();
@@ -135,15 +128,7 @@ impl Host<'_> {
             "none",
         ];
         let argv = std::iter::once(perf.display().to_string()).chain(words.map(str::to_owned));
-        let job = Job {
-            argv: argv.collect(),
-            environment: Vec::new(),
-            directory: directory.to_owned(),
-            timeout_ms: REPORT_MS,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        };
+        let job = Job::new(argv.collect(), directory, REPORT_MS);
         let launched = launcher.run(&job, self.arms.context.interrupted)?;
         match failure_of(&launched, &ExpectedExit::default()) {
             Some(problem) => Err(SampleError::Workload(format!("`perf report`: {problem}"))),
@@ -227,15 +212,8 @@ impl Profiler {
         let pids: Vec<String> =
             processes.iter().map(|pid| pid.as_raw_nonzero().to_string()).collect();
         let line = self.line.replace("{pids}", &pids.join(",")).replace("{pid}", &pids[0]);
-        Job {
-            argv: vec!["/bin/sh".into(), "-c".into(), format!("exec >{PRINTED} 2>&1; {line}")],
-            environment: Vec::new(),
-            directory: self.directory.clone(),
-            timeout_ms: Work::COMMAND_TIMEOUT_MS,
-            stdout: StdoutUse::KeepEnd,
-            start: None,
-            if_missing: None,
-        }
+        let argv = vec!["/bin/sh".into(), "-c".into(), format!("exec >{PRINTED} 2>&1; {line}")];
+        Job::new(argv, &self.directory, Work::COMMAND_TIMEOUT_MS)
     }
 
     /// Waits until it has ended by itself, tells it to, and kills it; what it printed.

@@ -32,13 +32,21 @@ impl Host<'_> {
         let other = if slot.arm.is_baseline() { treated } else { ArmId::BASELINE };
         let work = &self.site.works[slot.unit.work];
         let range = match slot.scheme {
-            // Interleaved commands share that CPU. In sequence they may go where they like.
-            Scheme::Interleaved if work.contest().is_some() => Range::ThatCpu,
+            // Interleaved commands share that CPU, or all if they can use several. In sequence they may go
+            // where they like.
+            Scheme::Interleaved if work.is_command() && !self.is_parallel(slot) => Range::ThatCpu,
             Scheme::Interleaved | Scheme::Sequential => work.range(),
         };
         let chance = cpu_chance(self.site.seed, slot);
-        (!treated.is_baseline()).then(|| self.arms.start(slot.arm, other, chance, range))
+        let counts_cpu = work.is_command() && is_control(slot);
+        let start = |arm| StartCpu { counts_cpu, ..self.arms.start(arm, other, chance, range) };
+        (!treated.is_baseline()).then(|| start(slot.arm))
     }
+}
+
+/// Returns true if a row that may still be interleaved learns from this sample what its work does alone.
+pub(super) fn is_control(slot: &SampleSlot) -> bool {
+    slot.role == SampleRole::Pilot && slot.scheme == Scheme::Sequential
 }
 
 /// The arms of a pair, in the order in which their launchers are started: the arm that is measured first, and

@@ -13,7 +13,7 @@ use crate::further_readings::ACTIVITY_RATE;
 use crate::net_answers::{ACTIVITY_SLOWDOWN, COMM_SLOWDOWN, FoundCell, class_metric, scored};
 use crate::net_work::{BITS, NetWork};
 use crate::order::{chance_of_pair, padding_bytes};
-use crate::platform::{PairError, PairSlot, Platform, Readings, SampleSlot, Stop};
+use crate::platform::{PairError, PairSlot, Platform, Readings, SampleSlot, Stop, settled};
 use weigh_model::evidence::Evidence;
 use weigh_model::result::btu::{Btu, ScoredCell};
 use weigh_model::workload::metric::{Direction, Metric};
@@ -39,10 +39,8 @@ impl Host<'_> {
         let Some((NetWork { grid, .. }, _)) = self.net_work(first.unit.work) else {
             return Ok(None);
         };
-        match self.size_sweeps(first, &grid) {
-            Ok(()) => {}
-            Err(SampleError::Stop(stop)) => return Err(stop),
-            Err(SampleError::Workload(_) | SampleError::Lost(_)) => return Ok(None),
+        if settled(self.size_sweeps(first, &grid))?.is_err() {
+            return Ok(None);
         }
         let needed = self.needed(&grid.cells_of_score());
         let sizes = self.site.net.as_ref().and_then(|net| net.sizes.get(&grid.hash()));
@@ -168,20 +166,15 @@ impl SweepTotals {
         let scored = scored(grid, cells, &self.found);
         let scored = scored.ok_or("a cell has no result, so the BTU is incomplete")?;
         let btu = Btu::of(&scored).ok_or("the grid has no scored cell")?;
-        let reading = |name: String, value: f64, unit: &str, better: Direction| OwnReading {
-            name,
-            value,
-            unit: unit.into(),
-            better,
-        };
-        let slowdown = |name: &str, value| reading(name.into(), value, "times", Direction::Lower);
+        let slowdown = |name, value| OwnReading::new(name, value, "times", Direction::Lower);
         let mut readings = vec![slowdown(ACTIVITY_SLOWDOWN, btu.activity_slowdown)];
         readings.extend(btu.comm_slowdown.map(|value| slowdown(COMM_SLOWDOWN, value)));
         for (at, class) in grid.classes.iter().enumerate() {
             let of_class: Vec<ScoredCell> =
                 scored.iter().filter(|cell| cell.class == at).cloned().collect();
             let rate = Btu::of(&of_class).ok_or("a size of the grid has no cell")?.btu;
-            readings.push(reading(class_metric(class.bytes), rate, BITS, Direction::Higher));
+            let name = class_metric(class.bytes);
+            readings.push(OwnReading::new(name, rate, BITS, Direction::Higher));
         }
         let sample = Sample {
             operations: self.bits,

@@ -97,9 +97,9 @@ impl Host<'_> {
     /// [`PairError`]
     pub(super) fn interleaved_pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
         let slots = slot.slots();
-        let measured = match self.site.works[slot.unit.work].contest() {
-            Some(_) => self.pair_of_commands(&slots),
-            None => {
+        let measured = match self.site.works[slot.unit.work].is_command() {
+            true => self.pair_of_commands(&slots),
+            false => {
                 let file = self.arms.context.place.scratch.join("turns");
                 let measured = self.measure_interleaved(&slots, &file);
                 let _ = fs::remove_file(&file);
@@ -169,7 +169,7 @@ impl Host<'_> {
         // Both wait for the disk once. If the second one is not proved, the first is stored all the same.
         let kept =
             store.in_one_commit(|| Ok::<_, weigh_store::Error>(samples.try_for_each(&mut keep)));
-        kept.map_err(|error| (1, SampleError::Stop(error.into())))??;
+        kept.map_err(|error| (1, error.into()))??;
         Ok(readings)
     }
 
@@ -256,7 +256,7 @@ impl Host<'_> {
     }
 
     pub(super) fn note_not_interleavable(&mut self, slot: &SampleSlot, found: NotInterleaved) {
-        let row = (slot.unit.work, slot.unit.treated_arm);
+        let row = slot.unit.id();
         self.not_interleaved.entry(row).or_insert(found);
     }
 
@@ -309,7 +309,7 @@ impl Work {
                 !name.contains('@') && workload.group != "feel" && !workload.leaves_work
             }
             // Its first pair shows whether it waits.
-            Work::CommandComparison { .. } => true,
+            Work::Command { .. } | Work::CommandComparison { .. } => true,
             _ => false,
         }
     }
@@ -350,12 +350,8 @@ fn add_readings(slots: &[SampleSlot; 2], samples: &mut [Sample; 2], log_ratio: f
         let by_median = if slot.arm.is_baseline() { rate } else { rate * log_ratio.exp() };
         let readings = [(INTERLEAVED, by_median), (CLIPPED, sample.clipped_rate(longest_ns))];
         let unit = sample.unit.clone().unwrap_or_default();
-        sample.readings.extend(readings.map(|(name, value)| OwnReading {
-            name: name.to_owned(),
-            value,
-            unit: unit.clone(),
-            better: Direction::Higher,
-        }));
+        let reading = |(name, value)| OwnReading::new(name, value, &*unit, Direction::Higher);
+        sample.readings.extend(readings.map(reading));
     }
 }
 

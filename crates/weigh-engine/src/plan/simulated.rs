@@ -1,4 +1,4 @@
-//! A simulated machine for the tests of plans: a function gives the rate of each sample.
+//! A simulated machine for tests: a function gives the rate of each sample.
 
 use std::time::Duration;
 
@@ -6,12 +6,20 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::MixPoint;
-use crate::platform::{Observer, Platform, Readings, SampleError, SampleSlot, Stop};
+use crate::engine::{fresh_rows, run_set};
+use crate::order::Coins;
+use crate::platform::{
+    Observer, PairError, PairSlot, Platform, Readings, SampleError, SampleSlot, Stop,
+};
 use crate::request::{Printout, ProgressSink, Taken};
 use crate::row::{RowKey, RowState};
+use paired::Verdict;
 use paired::betting::DEFAULT_SCALE;
+use paired::design::Design;
+use paired::judge::Judgement;
 use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::result::warning::Warning;
+use weigh_verdict::schedule::{Schedule, SchemePilot};
 
 /// A machine whose samples have this rate, or fail.
 pub struct Simulated<F> {
@@ -33,6 +41,10 @@ impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Simulated<F> {
         let (taken, failures, warnings) = (Vec::new(), Vec::new(), Vec::new());
         let limit = Duration::MAX;
         Simulated { now, lasts, limit, rate, taken, failures, warnings }
+    }
+
+    pub fn slots(&self) -> Vec<SampleSlot> {
+        self.taken.iter().map(|(slot, _)| *slot).collect()
     }
 }
 
@@ -60,6 +72,62 @@ impl<F: FnMut(&SampleSlot) -> Result<f64, SampleError>> Platform for Simulated<F
     fn warn(&mut self, warning: &Warning) -> Result<(), Stop> {
         self.warnings.push(warning.clone());
         Ok(())
+    }
+}
+
+/// A simulated machine whose pairs a function takes: it may find that an arm cannot be interleaved.
+pub struct Pairwise<F, P> {
+    pub machine: Simulated<F>,
+    take: P,
+    /// Treated arms that are known not to be interleaved, and those whose rows have left.
+    pub alone: Vec<ArmId>,
+    pub left: Vec<ArmId>,
+    /// The pairs that were asked for.
+    pub pairs: Vec<PairSlot>,
+}
+
+impl<F, P> Pairwise<F, P>
+where
+    P: FnMut(&mut Simulated<F>, &PairSlot, &mut Vec<ArmId>) -> Result<[Readings; 2], PairError>,
+{
+    pub fn new(machine: Simulated<F>, take: P) -> Pairwise<F, P> {
+        Pairwise { machine, take, alone: Vec::new(), left: Vec::new(), pairs: Vec::new() }
+    }
+}
+
+impl<F, P> Platform for Pairwise<F, P>
+where
+    F: FnMut(&SampleSlot) -> Result<f64, SampleError>,
+    P: FnMut(&mut Simulated<F>, &PairSlot, &mut Vec<ArmId>) -> Result<[Readings; 2], PairError>,
+{
+    fn elapsed(&self) -> Duration {
+        self.machine.elapsed()
+    }
+
+    fn time_left(&self) -> Duration {
+        self.machine.time_left()
+    }
+
+    fn sample(&mut self, slot: &SampleSlot) -> Result<Readings, SampleError> {
+        self.machine.sample(slot)
+    }
+
+    fn pair(&mut self, slot: &PairSlot) -> Result<[Readings; 2], PairError> {
+        self.pairs.push(*slot);
+        (self.take)(&mut self.machine, slot, &mut self.alone)
+    }
+
+    fn why_not_interleaved(&self, unit: &RowKey) -> Option<String> {
+        self.alone.contains(&unit.treated_arm).then(|| "it cannot be interleaved".into())
+    }
+
+    fn left_interleaving(&mut self, unit: &RowKey, _: &str) -> Result<(), Stop> {
+        self.left.push(unit.treated_arm);
+        Ok(())
+    }
+
+    fn failed(&mut self, slot: &SampleSlot, reason: &str) -> Result<(), Stop> {
+        self.machine.failed(slot, reason)
     }
 }
 
@@ -95,6 +163,60 @@ impl ProgressSink for Watcher {
 
     fn took(&mut self, taken: &Taken) {
         self.taken.push(taken.clone());
+    }
+}
+
+/// Rows without pairs, whose first ones choose the scheme.
+pub fn open_rows(units: &[RowKey], design: &Design) -> Vec<RowState> {
+    let open = || Schedule::Open(SchemePilot::default());
+    fresh_rows(units, design).into_iter().map(|row| row.on(open(), design)).collect()
+}
+
+/// Measures the first set of rows by the coins of this seed and session, until so much time is over.
+pub fn run_rows(
+    rows: Vec<RowState>,
+    design: &Design,
+    (seed, session): (u64, usize),
+    budget: Duration,
+    platform: &mut impl Platform,
+    observer: &mut dyn Observer,
+) -> (Vec<RowState>, Result<(), Stop>) {
+    let coins = Coins::new(seed, SetId(0), session);
+    run_set(rows, design, coins, SetId(0), &|_| budget, platform, observer)
+}
+
+/// Wrong claims about a true effect.
+#[derive(Default)]
+pub struct Witness {
+    pub truth: f64,
+    /// Called slower or faster, in the wrong direction or without any.
+    pub alarmed: bool,
+    /// The interval left the truth out.
+    pub missed: bool,
+}
+
+impl Witness {
+    pub fn of(truth: f64) -> Witness {
+        Witness { truth, ..Witness::default() }
+    }
+
+    pub fn hear(&mut self, judgement: &Judgement) {
+        let interval = judgement.interval;
+        self.missed |= self.truth < interval.low || self.truth > interval.high;
+        self.alarmed |= match judgement.verdict {
+            Verdict::Slower => self.truth >= 0.0,
+            Verdict::Faster => self.truth <= 0.0,
+            Verdict::Equivalent | Verdict::Inconclusive => false,
+        };
+    }
+}
+
+/// At the end of any round.
+impl Observer for Witness {
+    fn pair(&mut self, _: usize, _: &RowState, _: Duration) {}
+
+    fn round(&mut self, rows: &[RowState], _: Duration, _: Option<Duration>) {
+        rows.iter().for_each(|row| self.hear(&row.judgement));
     }
 }
 

@@ -28,13 +28,73 @@ pub(super) fn hypervisor(source: Source) -> Option<String> {
     Some(by_clock.map_or("unknown", |(_, name)| name).to_string())
 }
 
-/// Returns the container type that marks of this file system show; `None` without a mark.
+/// Returns the container type; `None` outside a container.
+///
+/// An engine's mark alone is no proof, as a virtual machine that was made from a container's image has it
+/// too. A mark that nothing confirms and nothing contradicts is named as such.
 pub(super) fn container(source: Source) -> Option<String> {
+    if let Some(named) = source.text("/run/systemd/container").or_else(|| named_by_init(source)) {
+        return Some(named);
+    }
+    if is_of_lxc(source) {
+        return Some("lxc".to_owned());
+    }
     let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
-    source.text("/run/systemd/container").or_else(|| {
-        let mark = marks.iter().find(|(file, _)| source.path(file).exists())?;
-        Some(mark.1.to_string())
-    })
+    let mark = marks.iter().find(|(file, _)| source.path(file).exists());
+    if let Some((_, engine)) = mark.filter(|_| is_confirmed(source)) {
+        return Some((*engine).to_owned());
+    }
+    // Only the first process namespace shows the kernel's own threads, whose parent is process 2.
+    let is_first_namespace = source.text("/proc/2/comm").as_deref() == Some("kthreadd");
+    let has_processes = source.path("/proc/self").exists();
+    match mark {
+        _ if is_first_namespace => None,
+        Some((file, engine)) => Some(format!("perhaps {engine}: only {file} shows it")),
+        None if has_processes && source.bytes("/proc/1/environ").is_none() => Some(
+            "perhaps: no kernel thread is visible, and only root may read /proc/1/environ, which says more"
+                .to_owned(),
+        ),
+        None => None,
+    }
+}
+
+/// Returns true if files that every user may read show LXC, LXD or Incus: the files of `/proc` that it
+/// replaces, the socket for guests, or the control group.
+fn is_of_lxc(source: Source) -> bool {
+    const SOCKETS: [&str; 3] = ["/dev/lxd/sock", "/dev/incus/sock", "/dev/.lxc-boot-id"];
+    let text = |file| source.text(file).unwrap_or_default();
+    let groups = ["/proc/self/cgroup", "/proc/1/cgroup"].map(text).concat();
+    let mounts = text("/proc/self/mounts");
+    let is_of_lxcfs = |line: &str| {
+        let mut words = line.split(' ').skip(1);
+        words.next().is_some_and(|target| target.starts_with("/proc/"))
+            && words.next() == Some("fuse.lxcfs")
+    };
+    SOCKETS.iter().any(|file| source.path(file).exists())
+        || ["/lxc/", "/lxc.payload"].iter().any(|name| groups.contains(name))
+        || mounts.lines().any(is_of_lxcfs)
+}
+
+/// Returns the `container=` of the first process's environment, which LXC, nspawn and podman set.
+fn named_by_init(source: Source) -> Option<String> {
+    let environment = source.bytes("/proc/1/environ")?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let name = variables.find_map(|variable| variable.strip_prefix(b"container="))?;
+    (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
+}
+
+/// Returns true if a container engine mounted the root or files in `/etc`, or named our control group.
+fn is_confirmed(source: Source) -> bool {
+    const OF_ENGINES: [&str; 3] = ["/etc/hostname", "/etc/hosts", "/etc/resolv.conf"];
+    let mounts = source.text("/proc/self/mounts").unwrap_or_default();
+    let is_by_engine = |line: &str| {
+        let mut words = line.split(' ').skip(1);
+        let (target, kind) = (words.next().unwrap_or_default(), words.next());
+        OF_ENGINES.contains(&target) || (target == "/" && kind == Some("overlay"))
+    };
+    let groups = source.text("/proc/self/cgroup").unwrap_or_default();
+    let engines = ["/docker", "/libpod", "/kubepods", "/crio-"];
+    mounts.lines().any(is_by_engine) || engines.iter().any(|name| groups.contains(name))
 }
 
 /// The name of the distribution, as it shows itself.
@@ -119,6 +179,49 @@ mod tests {
         assert_eq!(facts.distribution.as_deref(), Some("Example Linux 7"));
         assert_eq!(facts.libc.as_deref(), Some("GNU C Library (GNU libc) release version 2.36"));
         assert_eq!(read(&[("/lib/ld-musl-x86_64.so.1", "")]).libc.as_deref(), Some("musl"));
-        assert_eq!(read(&[("/.dockerenv", "")]).container.as_deref(), Some("docker"));
+    }
+
+    #[test]
+    fn a_mark_of_a_container_needs_further_evidence() {
+        let found = |more: &[(&str, &str)]| {
+            let files: Vec<_> = [("/.dockerenv", "")].iter().chain(more).copied().collect();
+            read(&files).container
+        };
+        let is_docker = Some("docker".to_owned());
+        let of_engine = "overlay / overlay rw 0 0\n/dev/sda1 /etc/hosts ext4 rw 0 0\n";
+        assert_eq!(found(&[("/proc/self/mounts", of_engine)]), is_docker);
+        assert_eq!(
+            found(&[("/proc/self/cgroup", "0::/system.slice/docker-1f.scope\n")]),
+            is_docker
+        );
+        let of_machine = ("/proc/self/mounts", "/dev/vda / ext4 rw 0 0\n");
+        let kernel_thread = ("/proc/2/comm", "kthreadd\n");
+        assert_eq!(found(&[of_machine, kernel_thread]), None, "a machine made from an image");
+        let unsure = found(&[of_machine]).unwrap();
+        assert_eq!(unsure, "perhaps docker: only /.dockerenv shows it");
+        let init = [("/proc/1/environ", "PATH=/bin\0container=lxc\0TERM=linux\0")];
+        assert_eq!(read(&init).container.as_deref(), Some("lxc"));
+        assert_eq!(read(&[kernel_thread]).container, None);
+    }
+
+    #[test]
+    fn without_the_environment_of_init_what_everyone_may_read_shows_lxc() {
+        let found = |file: &str, text: &str| read(&[(file, text)]).container;
+        let lxc = Some("lxc".to_owned());
+        let mounts = "/proc/self/mounts";
+        assert_eq!(found(mounts, "lxcfs /proc/cpuinfo fuse.lxcfs rw 0 0\n"), lxc);
+        assert_eq!(found("/proc/1/cgroup", "0::/lxc.payload.web/init.scope\n"), lxc);
+        assert_eq!(found("/dev/lxd/sock", ""), lxc);
+        // A host of such containers has the file system, but at a place of its own.
+        let of_host = (mounts, "lxcfs /var/lib/lxcfs fuse.lxcfs rw 0 0\n");
+        let kernel_thread = ("/proc/2/comm", "kthreadd\n");
+        assert_eq!(read(&[of_host, kernel_thread]).container, None);
+        let unknown = read(&[of_host]).container.unwrap();
+        assert!(
+            unknown.starts_with("perhaps: no kernel thread is visible, and only root"),
+            "{unknown}"
+        );
+        let readable = ("/proc/1/environ", "TERM=linux\0");
+        assert_eq!(read(&[of_host, readable]).container, None);
     }
 }

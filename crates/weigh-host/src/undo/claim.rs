@@ -253,6 +253,7 @@ mod tests {
         fs::write(&victim, "precious").unwrap();
         let locks = home.path().join("locks");
         lock_in(&locks, "one.lock").unwrap();
+        assert!(lock_in(&victim, "one.lock").is_err(), "that is no directory");
         symlink(&victim, locks.join("two.lock")).unwrap();
         assert!(lock_in(&locks, "two.lock").is_err());
         assert_eq!(fs::read(&victim).unwrap(), b"precious");

@@ -56,7 +56,11 @@ pub fn restore_left_behind(root: &Path, undoings: &[Undoing]) -> Result<LeftBehi
     Ok(found)
 }
 
-fn own_state_dir() -> Result<StateDir, String> {
+/// Opens the state directory of this user.
+///
+/// # Errors
+/// A sentence.
+pub fn own_state_dir() -> Result<StateDir, String> {
     StateDir::open().map_err(|error| format!("cannot use the state directory: {error}"))
 }
 

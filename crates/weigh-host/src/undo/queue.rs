@@ -147,9 +147,12 @@ impl Holder {
         let of_weigh = words.trim_end_matches('\0').split('\0').take_while(|word| *word != "--");
         let line = command_line(of_weigh);
         let command = format::shorten(&format::label(&line), MOST_CHARS);
-        let age_s = seconds_since_boot() - start as f64 / clock_ticks_per_second() as f64;
-        let age = format::seconds(age_s.max(0.0));
+        let age = format::seconds(self.age_s().max(0.0));
         Some(format!("`{}` (process {pid}, for {age})", command.replace('`', "'")))
+    }
+
+    fn age_s(self) -> f64 {
+        seconds_since_boot() - self.start as f64 / clock_ticks_per_second() as f64
     }
 }
 
@@ -160,6 +163,8 @@ fn seconds_since_boot() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -179,6 +184,45 @@ mod tests {
         for wrong in ["", "\n", "x", "7", "7 x", "7 8 9", "/var/lib/weighbridge/7.journal"] {
             assert_eq!(Holder::read(wrong), None, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_holder_is_as_old_as_its_process() {
+        const CLOCK_TICK_S: f64 = 0.01;
+        let uptime_s = || {
+            let text = fs::read_to_string("/proc/uptime").unwrap();
+            text.split(' ').next().unwrap().parse::<f64>().unwrap()
+        };
+        let before = uptime_s();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let start = process_start(child.id()).unwrap().unwrap();
+        let (age, now) = (Holder { pid: child.id(), start }.age_s(), seconds_since_boot());
+        let of_boot = Holder { pid: child.id(), start: 0 }.age_s();
+        let after = uptime_s();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let near = |from: f64, to: f64| from - 2.0 * CLOCK_TICK_S..=to + 2.0 * CLOCK_TICK_S;
+        assert!(
+            [now, of_boot].iter().all(|age| near(before, after).contains(age)),
+            "{now} {of_boot}"
+        );
+        assert!(near(0.0, after - before).contains(&age), "{age}");
+    }
+
+    /// Its arguments may hold secrets.
+    #[test]
+    fn the_command_that_a_holder_weighs_is_not_shown() {
+        let line = ["-c", "echo; read line", "--", "secret"];
+        let mut command = Command::new("sh");
+        command.args(line).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut ready = [0];
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        let start = process_start(child.id()).unwrap().unwrap();
+        let shown = Holder { pid: child.id(), start }.shown().unwrap();
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(shown.starts_with("`sh -c 'echo; read line'` (process "), "{shown}");
     }
 
     fn busy<T>() -> Result<T, Refused> {
@@ -223,14 +267,15 @@ mod tests {
         let mut told = Vec::new();
         let mut announce = |sentence: &str| told.push(sentence.to_owned());
         let mut attempts = 0;
-        let second = || {
+        let third = || {
             attempts += 1;
-            if attempts == 2 { Ok(attempts) } else { busy() }
+            if attempts == 3 { Ok(attempts) } else { busy() }
         };
         let wait = Duration::from_secs(3600);
-        assert_eq!(take(Some(wait), &mut announce, second), Ok(2));
+        assert_eq!(take(Some(wait), &mut announce, third), Ok(3));
         let ended = take::<()>(Some(Duration::from_millis(1)), &mut announce, busy).unwrap_err();
         assert!(ended.starts_with("still busy after waiting "), "{ended}");
+        assert_eq!(told.len(), 2, "at once, and then every ten seconds: {told:?}");
         assert!(
             told[0].starts_with("Waiting up to ")
                 && told[0].ends_with(" longer, because `a` is running.")

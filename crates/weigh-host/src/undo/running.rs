@@ -324,10 +324,17 @@ mod tests {
         let known: NotedCommand = serde_json::from_slice(&std::fs::read(&made).unwrap()).unwrap();
         assert!(known.start > 0 && !home.path().join("7.running").exists());
         std::fs::remove_file(&made).unwrap();
-        let refused = start_held(shell(&line), |_| Err(io::Error::other("no room")));
+        let (mut printed, to_print) = io::pipe().unwrap();
+        let mut command = shell(&line);
+        command.stderr(to_print);
+        let refused = start_held(command, |_| Err(io::Error::other("no room")));
         assert_eq!(refused.unwrap_err().to_string(), "no room");
+        // Until the last process that could have run has ended: `cat` finds no note.
+        assert_eq!(io::read_to_string(&mut printed).unwrap(), "");
         assert!(!made.exists());
         assert_eq!(running.stop(), Ok(()));
+        std::fs::create_dir(home.path().join("7.running")).unwrap();
+        assert!(running.stop().unwrap_err().starts_with("cannot end the command that "));
     }
 
     #[test]
@@ -345,7 +352,7 @@ mod tests {
     fn what_runs_is_ended_with_all_that_it_started() {
         let (home, running) = running();
         let made = home.path().join("made");
-        let line = "(setsid sleep 600 &) ; setsid sleep 601 & touch made; trap '' TERM; sleep 602";
+        let line = "trap '' TERM; (setsid sleep 600 &) ; setsid sleep 601 & touch made; sleep 602";
         let mut command = shell(line);
         command.current_dir(home.path());
         let mut child = running.start(command).unwrap();
@@ -401,8 +408,8 @@ mod tests {
     fn what_runs_is_asked_before_it_is_killed() {
         let (home, running) = running();
         let [made, asked] = ["made", "asked"].map(|name| home.path().join(name));
-        let line =
-            "trap 'touch asked; exit' TERM; touch made; for i in $(seq 1000); do sleep 0.02; done";
+        // By the shell itself: a new process would be asked to end too, perhaps before it has done anything.
+        let line = "trap ': >asked; exit' TERM; : >made; for i in $(seq 1000); do sleep 0.02; done";
         let mut command = shell(line);
         command.current_dir(home.path());
         let mut child = running.start(command).unwrap();
@@ -411,6 +418,23 @@ mod tests {
         running.stop().unwrap();
         ended.join().unwrap().unwrap();
         assert!(asked.exists());
+    }
+
+    #[test]
+    fn a_mark_is_in_the_environment_and_what_has_ended_has_none() {
+        let mut child = Command::new("sleep").arg("600").env(MARK, "x").spawn().unwrap();
+        let pid = child.id();
+        let is_marked = |mark: &str| has_mark(pid, mark).unwrap();
+        // The new program gets its environment while it is executed.
+        assert!(wait_until(Instant::now() + Duration::from_secs(20), || is_marked("x")));
+        assert!(!is_marked("y"));
+        child.kill().unwrap();
+        // It keeps its number until it is reaped.
+        let is_ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&child)), is_ended).unwrap();
+        assert!(!is_marked("x"));
+        child.wait().unwrap();
+        assert!(!is_marked("x"));
     }
 
     /// Numbers that no process has: only the list says what they are.

@@ -179,6 +179,7 @@ mod tests {
     use std::os::unix::fs::{chown, symlink};
 
     use rustix::fs::mkdirat;
+    use rustix::io::{FdFlags, fcntl_getfd};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     use super::*;
@@ -211,7 +212,9 @@ mod tests {
         fs::create_dir_all(victim.join(&own)).unwrap();
         symlink(&victim, &link).unwrap();
         let elsewhere = home.path().join(&own).join("../victim");
-        for path in [victim.clone(), link, elsewhere, "weigh-7-01234567".into(), "/".into()] {
+        let refused = remove(&state(&link), 7).unwrap_err();
+        assert!(refused.ends_with(" is not a directory, so it is not removed"), "{refused}");
+        for path in [victim.clone(), elsewhere, "weigh-7-01234567".into(), "/".into()] {
             assert!(remove(&state(&path), 7).is_err(), "{}", path.display());
         }
         assert!(remove(&Value::Null, 7).is_err());
@@ -226,6 +229,22 @@ mod tests {
             assert!(remove(&state(&victim.join(&own)), 7).unwrap_err().contains("safely"));
             assert!(theirs.exists() && victim.join(&own).exists());
         }
+    }
+
+    #[test]
+    fn only_a_directory_is_opened_and_no_program_inherits_it() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("directory")).unwrap();
+        fs::write(home.path().join("file"), "").unwrap();
+        symlink("directory", home.path().join("link")).unwrap();
+        let parent = OwnedFd::from(fs::File::open(home.path()).unwrap());
+        let opened = open_directory(&parent, "directory").unwrap();
+        assert_eq!(fcntl_getfd(&opened).unwrap(), FdFlags::CLOEXEC);
+        for other in ["file", "link"] {
+            assert!(open_directory(&parent, other).is_err(), "{other}");
+            assert!(remove_tree(&parent, other).is_err() && home.path().join(other).exists());
+        }
+        assert_eq!(place().unwrap(), std::env::temp_dir().canonicalize().unwrap());
     }
 
     /// Whoever worked in it may not keep it from being removed.

@@ -81,3 +81,30 @@ pub fn undo(state: &Value, root: &Path) -> Result<(), String> {
     let left: Vec<String> = settings.iter().rev().filter_map(undo).collect();
     if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::machine::fix::RCU_EXPEDITED;
+
+    #[test]
+    fn known_settings_are_put_back_and_every_other_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let [known, unknown] = [RCU_EXPEDITED, "/sys/kernel/profiling"].map(|file| {
+            let file = root.path().join(file.trim_start_matches('/'));
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "1").unwrap();
+            Setting { file, was: "0".into(), wanted: "1".into() }
+        });
+        let state = |settings: &[&Setting]| serde_json::to_value(settings).unwrap();
+        assert_eq!(undo(&state(&[&known]), root.path()), Ok(()));
+        assert_eq!(known.read().unwrap(), "0");
+        known.apply().unwrap();
+        let left = undo(&state(&[&known, &unknown]), root.path()).unwrap_err();
+        assert!(left.contains("/sys/kernel/profiling = \"0\" is not a setting that weigh changes"));
+        assert_eq!([known.read().unwrap(), unknown.read().unwrap()], ["0", "1"]);
+        assert!(undo(&Value::Null, root.path()).unwrap_err().contains("damaged"));
+    }
+}

@@ -191,6 +191,8 @@ mod tests {
         assert_eq!(StartedBy::of(own, 7), StartedBy::Us);
         assert_eq!(StartedBy::of(own, 8), StartedBy::Others);
         assert_eq!(StartedBy::of(b"", 7), StartedBy::Unknown);
+        // Greater than every number of a process.
+        assert_eq!(command_line(5_000_000).unwrap(), b"", "it has ended");
         let mut child = Command::new("sh").args(["-c", "sleep 0.3; exit 7"]).spawn().unwrap();
         let start = process_start(child.id()).unwrap().unwrap();
         let started = Started { pid: child.id(), start };
@@ -208,6 +210,8 @@ mod tests {
         assert!(file.exists(), "of another auditd");
         remove_pid_file(&file, 123).unwrap();
         assert!(!file.exists() && remove_pid_file(&file, 123).is_ok());
+        let unreadable = remove_pid_file(directory.path(), 123).unwrap_err();
+        assert!(unreadable.starts_with("cannot remove "), "{unreadable}");
     }
 
     #[test]

@@ -111,12 +111,7 @@ impl StateDir {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&*self.directory, name, flags, Mode::empty())?;
         check(&file, &self.path(name))?;
-        let mut bytes = Vec::new();
-        let read = File::from(file).take(MAX_JOURNAL_BYTES + 1).read_to_end(&mut bytes)?;
-        match read as u64 > MAX_JOURNAL_BYTES {
-            true => Err(io::Error::other("it is too long for a journal")),
-            false => Ok(bytes),
-        }
+        at_most(MAX_JOURNAL_BYTES, file.into())
     }
 
     /// Replaces a file in one step, and returns when it is on disk, with its name.
@@ -233,6 +228,15 @@ fn half_written(file: &str) -> String {
     file.replace(JOURNAL, ".new").replace(RUNNING, ".running-new")
 }
 
+fn at_most(limit: u64, file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = file.take(limit + 1).read_to_end(&mut bytes)?;
+    match read as u64 > limit {
+        true => Err(io::Error::other("it is too long for a journal")),
+        false => Ok(bytes),
+    }
+}
+
 /// A file in this directory to be locked: nothing in it is changed, and no link is followed.
 pub(super) fn lock_file(directory: &OwnedFd, path: &Path, name: &str) -> io::Result<File> {
     let flags =
@@ -282,7 +286,10 @@ fn not_ours(path: &Path, uid: u32) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
     use std::os::unix::fs::{chown, symlink};
+
+    use rustix::io::{FdFlags, fcntl_getfd};
 
     use super::*;
 
@@ -314,6 +321,29 @@ mod tests {
         assert_eq!(dir.journals().unwrap(), all);
         dir.remove_journal("7.journal").unwrap();
         assert!(victim.exists() && !state.join("7.journal").exists());
+    }
+
+    #[test]
+    fn no_program_inherits_what_is_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = StateDir::at(home.path()).unwrap();
+        let (lock, new) = (dir.lock_file("7.lock").unwrap(), dir.write("7.new", b"{}").unwrap());
+        for file in [dir.directory.as_fd(), lock.as_fd(), new.as_fd()] {
+            assert_eq!(fcntl_getfd(file).unwrap(), FdFlags::CLOEXEC);
+        }
+        assert!(StateDir::at(&home.path().join("7.lock")).is_err(), "that is no directory");
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_not_read_in_part() {
+        let home = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            let path = home.path().join("7.journal");
+            fs::write(&path, text).unwrap();
+            at_most(3, File::open(path).unwrap())
+        };
+        assert_eq!(read("abc").unwrap(), b"abc");
+        assert!(read("abcd").is_err() && read("abcde").is_err());
     }
 
     #[test]

@@ -171,6 +171,7 @@ mod tests {
         assert_eq!(run("true"), Ok(Ok(())));
         let failed = run("echo so it is; exit 3").unwrap().unwrap_err();
         assert!(failed.ends_with("it ended with status 3; it printed: so it is"), "{failed}");
+        assert!(run("exit 3").unwrap().unwrap_err().ends_with("it ended with status 3"));
         assert!(run("no-such-command").unwrap_err().contains("cannot run it (status 127)"));
         assert!(run("kill -9 $$").unwrap_err().contains("killed by signal 9"));
         let absent = UserCommand { line: "true".into(), directory: "/absent".into() };

@@ -29,12 +29,7 @@ impl AddedCost {
     /// Computes the cost from a row's baseline rate in `unit` and the effect on it in per cent.
     pub fn of(workload: &WorkName, unit: &str, baseline: f64, effect_pct: f64) -> AddedCost {
         let factor = finite(1.0 / (1.0 + effect_pct / 100.0)).filter(|factor| *factor > 0.0);
-        let time_ns = match unit {
-            _ if workload.copies() > 1 => None,
-            "ops/s" | "runs/s" => Some(1e9 / baseline),
-            "lpm" => Some(60e9 / baseline),
-            _ => None,
-        };
+        let time_ns = time_ns(workload, unit, baseline);
         let instructions = match unit {
             _ if workload.copies() > 1 => None,
             "ops/Ginstr" | "runs/Ginstr" => Some(1e9 / baseline),
@@ -61,6 +56,16 @@ impl AddedCost {
                 .or_else(|| self.added_instructions_per_op.map(format::added_instructions))
                 .unwrap_or_default(),
         ]
+    }
+}
+
+/// Returns the time of one operation at a rate in `unit`; `None` where it has no meaning.
+pub fn time_ns(workload: &WorkName, unit: &str, rate: f64) -> Option<f64> {
+    match unit {
+        _ if workload.copies() > 1 => None,
+        "ops/s" | "runs/s" => Some(1e9 / rate),
+        "lpm" => Some(60e9 / rate),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::result::load::LoadPoint;
 use crate::result::work_name::WorkName;
 
 /// Where an imported experiment is from.
@@ -30,6 +31,20 @@ pub struct File {
     pub set: usize,
     /// Empty for weigh's own JSON, whose rows are in `results`.
     pub figures: Vec<Figure>,
+    /// Mixes with their load points, where the file is of `weigh load`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub loads: Vec<ImportedLoad>,
+}
+
+/// A mix that was measured with several numbers of users.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ImportedLoad {
+    pub mix: String,
+    /// Ascending in users.
+    pub points: Vec<LoadPoint>,
+    /// The users of the point that the file calls the best, where it names one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub best_users: Option<usize>,
 }
 
 /// One number of a result, as it was written.
@@ -42,16 +57,22 @@ pub struct Figure {
     /// How many copies of the test ran at the same time, where not one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub copies: Option<u32>,
+    /// How many users did the jobs of a mix, which is the test.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub users: Option<u32>,
     /// The value of each run, where the file has them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub runs: Vec<f64>,
     /// The result that the suite's index counts as its baseline, where the file says it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub baseline: Option<f64>,
+    /// The interval of the value, where the file states it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interval: Option<[f64; 2]>,
 }
 
-/// Key that two comparable figures share: test, copies, unit, direction.
-pub type FigureKey<'a> = (&'a str, Option<u32>, &'a str, Better);
+/// Key that two comparable figures share: test, copies, users, unit, direction.
+pub type FigureKey<'a> = (&'a str, [Option<u32>; 2], &'a str, Better);
 
 /// Which direction is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -68,12 +89,15 @@ pub enum Better {
 impl Figure {
     /// Returns the name of the row that contains the figure.
     pub fn name(&self) -> WorkName {
-        WorkName::of_copies(&self.test, self.copies.map_or(1, |copies| copies as usize))
+        match self.users {
+            Some(users) => WorkName::of_users(&self.test, users as usize),
+            None => WorkName::of_copies(&self.test, self.copies.unwrap_or(1) as usize),
+        }
     }
 
     /// By what it is found in another result.
     pub fn key(&self) -> FigureKey<'_> {
-        (&self.test, self.copies, &self.unit, self.better)
+        (&self.test, [self.copies, self.users], &self.unit, self.better)
     }
 
     /// A value of this figure as a rate, of which more is better; `None` for a count.

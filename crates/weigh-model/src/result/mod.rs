@@ -2,6 +2,7 @@
 //! engine and the importers make them, and every format shows them.
 
 pub mod alike;
+pub mod atlas;
 pub mod btu;
 pub mod budget;
 pub mod busy_machine;

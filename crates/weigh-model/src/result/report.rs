@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::profile::runs::ProfileReport;
 use crate::record::ExperimentKind;
+use crate::result::atlas::AtlasReport;
 use crate::result::budget::BudgetReport;
 use crate::result::rules::RuleReport;
 use crate::result::run::RunReport;
@@ -17,6 +18,7 @@ pub enum Report {
     Rules(Box<RuleReport>),
     Budget(Box<BudgetReport>),
     Profile(Box<ProfileReport>),
+    Atlas(Box<AtlasReport>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +44,13 @@ impl Report {
             Report::Rules(r) => (ExperimentKind::Rules, &r.id, &r.command, &r.machine),
             Report::Budget(r) => (ExperimentKind::Budget, &r.id, &r.command, &r.machine),
             Report::Profile(r) => (ExperimentKind::Profile, &r.id, &r.again, &r.machine),
+            Report::Atlas(r) => (ExperimentKind::Atlas, &r.id, &r.command, &r.machine),
         };
         let (failure, failures) = match self {
             Report::Compared(s) => (s.failure.as_deref(), &*s.failures),
             Report::Run(r) => (r.failure.as_deref(), &*r.failures),
             Report::Budget(r) => (r.failure.as_deref(), &[][..]),
-            Report::Rules(_) | Report::Profile(_) => (None, &[][..]),
+            Report::Rules(_) | Report::Profile(_) | Report::Atlas(_) => (None, &[][..]),
         };
         ReportHeader { kind, id, command, machine, failure, failures }
     }
@@ -64,6 +67,7 @@ impl Report {
             Report::Rules(report) => &mut report.id,
             Report::Budget(report) => &mut report.id,
             Report::Profile(report) => &mut report.id,
+            Report::Atlas(report) => &mut report.id,
         } = id;
     }
 }
@@ -95,5 +99,11 @@ impl From<BudgetReport> for Report {
 impl From<ProfileReport> for Report {
     fn from(report: ProfileReport) -> Report {
         Report::Profile(Box::new(report))
+    }
+}
+
+impl From<AtlasReport> for Report {
+    fn from(report: AtlasReport) -> Report {
+        Report::Atlas(Box::new(report))
     }
 }

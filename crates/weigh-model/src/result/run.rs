@@ -53,6 +53,9 @@ pub struct RunReport {
     /// True if it was measured as UnixBench does, with a table for each number of copies.
     #[serde(skip)]
     pub is_scored: bool,
+    /// True if the samples are passes over one server that goes on (`--for`).
+    #[serde(skip)]
+    pub is_endurance: bool,
     pub failures: Vec<Failure>,
     #[serde(serialize_with = "as_sentences")]
     pub warnings: Vec<Warning>,
@@ -124,6 +127,14 @@ pub struct RunRow {
     pub lowest: f64,
     pub highest: f64,
     pub samples: usize,
+    /// Mean length of the timed part of a sample.
+    pub elapsed_s: f64,
+    /// Mean CPU time of a sample in user mode and in kernel mode, where all samples report it. The CPU time
+    /// of a server is not in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_s: Option<f64>,
     /// Index of the row in the suite that was asked for, or in `unixbench`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<f64>,
@@ -133,8 +144,7 @@ pub struct RunRow {
     pub file_bytes_per_op: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_bytes_per_op: Option<f64>,
-    /// True if the file I/O per second exceeds the speed of the device, as `weigh doctor --disk`
-    /// found.
+    /// True if the device moved less than half of the file I/O.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_cached: bool,
     /// Over copies: the rate of one of them over that of one of the fewest, in per cent.
@@ -185,6 +195,16 @@ impl RunRow {
         ))
     }
 
+    /// Formats the shares of a sample's time that were CPU time in user mode and in kernel mode. The CPU time
+    /// of a workload that sends requests to a server is mostly the server's.
+    pub fn cpu_shares(&self) -> [String; 2] {
+        let has_server = self.workload.name.starts_with(APP);
+        [self.user_s, self.system_s].map(|cpu_s| {
+            let share = cpu_s.filter(|_| !has_server).map(|cpu_s| 100.0 * cpu_s / self.elapsed_s);
+            share.map(|share| format!("{share:.1} %")).unwrap_or_default()
+        })
+    }
+
     /// Formats the driver's share of the CPU time; only for a load.
     pub fn driver_share(&self) -> Option<String> {
         let reading = self.readings.iter().find(|reading| reading.name == DRIVER_READING)?;
@@ -196,7 +216,7 @@ impl RunRow {
         (self.unit == "ops/s" && self.copies.is_none()).then(|| 1e9 / self.rate)
     }
 
-    /// How much of what it moves the device had to, and whether it cannot have been more.
+    /// How much of its file I/O the device did, and whether the rest was in the page cache.
     pub fn device_share(&self) -> Option<String> {
         let share = self.device_bytes_per_op? / self.file_bytes_per_op?;
         let cache = if self.is_cached { " cache" } else { "" };

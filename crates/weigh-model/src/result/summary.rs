@@ -277,6 +277,9 @@ pub struct Row {
     /// The effect of each set of `--sets`, in order; empty with one set.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sets: Vec<SetEffect>,
+    /// Pairs that a verdict takes at least, however large the effect; not part of the JSON.
+    #[serde(skip)]
+    pub least_pairs: usize,
     /// The forecast itself; not part of the JSON.
     #[serde(skip)]
     pub futures: Vec<Future>,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::finding::Finding;
-use crate::format::{clock, plural, quoted, seconds};
+use crate::format::{clock, integer, plural, quoted, seconds};
 use crate::result::work_name::{WORK, WorkName};
 
 /// Description of a boot that failed, also for the console.
@@ -135,6 +135,8 @@ pub enum Warning {
     },
     #[error("{workload}: pass {pass} has no result: {problem}.")]
     PassFailed { workload: WorkName, pass: usize, problem: String },
+    #[error("The cell {cell} had failed, so this session began it again: {reason}.")]
+    CellRestarted { cell: WorkName, reason: String },
     #[error(
         "{workload}: its servers exited in pass {pass} of {passes}{}.",
         if .pass < .passes { "; the remaining passes are skipped" } else { "" }
@@ -142,6 +144,12 @@ pub enum Warning {
     ServersExited { workload: WorkName, pass: usize, passes: usize },
     #[error("{workload}: {running} of {} did not exit when weigh stopped them.", plural(*.servers, "server"))]
     ServersStayed { workload: WorkName, running: usize, servers: usize },
+    #[error(
+        "{workload} under `{arm}`: {:.1} % of the answers were wrong ({} of {}): {kinds}. The rate counts \
+         the good answers alone.",
+        100.0 * *.wrong as f64 / *.answers as f64, integer(*.wrong), integer(*.answers)
+    )]
+    WrongAnswers { workload: WorkName, arm: String, wrong: u64, answers: u64, kinds: String },
 
     #[error(
         "The unit is operations per 10⁹ instructions (Ginstr), not per second. The emulated CPU has no \

@@ -185,6 +185,14 @@ impl JobMix {
         tests.chain(commands).map(u64::from).sum()
     }
 
+    /// Share of the work that the tests of the mix `all_utime` do, which stay in user mode, in per cent.
+    pub fn user_mode_pct(&self, all_utime: &JobMix) -> f64 {
+        let weights = self.tests.iter().filter(|(name, _)| all_utime.tests.contains_key(*name));
+        let sum: f64 = weights.map(|(_, weight)| weight).sum();
+        let all = self.tests.values().chain(self.commands.values().map(|command| &command.weight));
+        100.0 * sum / self.total.unwrap_or_else(|| all.sum())
+    }
+
     fn count(&self, weight: f64, jobs: u32) -> u32 {
         let exact = weight / self.total.unwrap_or_else(|| self.sum()) * f64::from(jobs);
         let whole = exact.trunc();
@@ -258,6 +266,24 @@ pub fn from_files(labels: &[String]) -> Result<(Vec<MixFromFile>, Vec<String>), 
     Ok((files, doubts))
 }
 
+/// Reads the tests of a file with a mix, and says in sentences what is doubtful when each is measured alone.
+pub fn tests_alone(path: &Path) -> Result<(Vec<String>, Vec<String>), String> {
+    let (mix, mut doubts) = read(path)?;
+    let file = path.display();
+    if !mix.commands.is_empty() {
+        return Err(format!(
+            "{file} has commands, which are jobs of a mix only: measure each with `weigh versus`"
+        ));
+    }
+    let sizes = [("FILESIZE", mix.file_kib), ("POOLSIZE", mix.pool_kib)];
+    for (name, _) in sizes.iter().filter(|(_, kib)| kib.is_some()) {
+        doubts.push(format!(
+            "{file}: {name} is for users only. A test alone has files of {FILE_KIB} KiB."
+        ));
+    }
+    Ok((mix.tests.into_keys().collect(), doubts))
+}
+
 fn read(path: &Path) -> Result<(JobMix, Vec<String>), String> {
     let text = user_file::read_text(path, LONGEST_FILE)
         .map_err(|error| format!("cannot read the mix {}: {error}", path.display()))?;
@@ -300,6 +326,17 @@ fn parse(file: &str, text: &str) -> Result<JobMix, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// White's appendix A.2. Its compute and dbase are older than ours.
+    #[test]
+    fn mixes_have_the_shares_of_user_mode_of_the_paper() {
+        let mixes = embedded().unwrap();
+        let find = |name: &str| mixes.iter().find(|mix| mix.name == name).unwrap();
+        for (name, tenths) in [("shared", 397.0), ("fserver", 218.0), ("all_utime", 1000.0)] {
+            let share = find(name).user_mode_pct(find("all_utime"));
+            assert_eq!((share * 10.0).round(), tenths, "{name}");
+        }
+    }
 
     /// How many jobs a user does of each mix with `-j100` (classic-suites.md, 3.2).
     #[test]

@@ -36,9 +36,7 @@ impl Times {
         let histogram = Histogram::new(self.buckets.iter().copied());
         let reading = |end: &str, value: f64| (format!("{}_{end}", self.name), value);
         let percentiles = Percentile::ALL.into_iter().filter_map(|percentile| {
-            let quantile = percentile.quantile();
-            let value = histogram.quantile(quantile).filter(|_| histogram.supports(quantile))?;
-            Some(reading(percentile.end(), value))
+            Some(reading(percentile.end(), histogram.located(percentile.quantile())?))
         });
         let longest = (histogram.count() > 0).then(|| reading("max", self.longest_ns as f64));
         percentiles.chain(longest).collect()

@@ -7,9 +7,14 @@ use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::{Sheet, SheetLine, format, lines, three_digits};
 use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
+use weigh_model::result::run::RunSeries;
 use weigh_model::result::work_name::WorkName;
 
 const RANDOM_INSERT: &str = "app:db.random-insert";
+const RANDOM_FILL: &str = "app:db.random-fill";
+/// Keys of its tables.
+const KEYS_TO_FILL: f64 = (1u32 << 20) as f64;
+const LONGEST_BAR: f64 = 30.0;
 const COOKIE: &str = "app:web.cookie";
 
 /// His curve tells the time of so many queries.
@@ -33,6 +38,12 @@ pub fn parts(sheet: &Sheet, systems: &[ArmId], difference: &str) -> Vec<String> 
         table.map(|table| format!("{title}\n{}{note}", lines(&table)))
     };
     let all = [
+        titled(
+            "Database - seconds per 100,000 queries while a table fills - smaller is better",
+            while_filling(sheet),
+            "A line per pass of --for that has a result. Filled: the expected share of the 2^20 keys of each \
+             table.\nA pass without a result may have filled more.\n",
+        ),
         titled(
             "Database - random inserts until tables are 90 % full, best (worst)",
             to_the_end(sheet, systems),
@@ -61,6 +72,48 @@ pub fn parts(sheet: &Sheet, systems: &[ArmId], difference: &str) -> Vec<String> 
         ),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// The passes of runs whose table fills: the queries and the rate of each.
+pub fn filling(series: &[RunSeries]) -> Vec<(WorkName, Vec<[f64; 2]>)> {
+    let of_fill = series.iter().filter(|one| WhoIsAsked::of(&one.workload, RANDOM_FILL).is_some());
+    let passes = |one: &RunSeries| {
+        one.samples.iter().map(|sample| [sample.operations, sample.rate]).collect()
+    };
+    of_fill.map(|one| (one.workload.clone(), passes(one))).collect()
+}
+
+/// His plot of the time over the queries, as lines with bars.
+fn while_filling(sheet: &Sheet) -> Option<Table> {
+    let mut rows = Vec::new();
+    for (name, passes) in sheet.filling.iter().filter(|(_, passes)| passes.len() > 1) {
+        let title = WhoIsAsked::of(name, RANDOM_FILL)?.title();
+        let seconds = |rate: f64| QUERIES / rate;
+        let slowest = passes.iter().map(|[_, rate]| seconds(*rate)).fold(0.0, f64::max);
+        let mut queries = 0.0;
+        for [more, rate] in passes {
+            queries += more;
+            // A key stays absent with the chance that no query of this client has drawn it.
+            let of_client = queries / name.copies() as f64;
+            let filled_pct = 100.0 * (1.0 - (-of_client / KEYS_TO_FILL).exp());
+            let length = (LONGEST_BAR * seconds(*rate) / slowest).round() as usize;
+            rows.push(vec![
+                title.clone(),
+                format::integer(queries as u64),
+                format!("{filled_pct:.1}%"),
+                three_digits(seconds(*rate)),
+                "▇".repeat(length),
+            ]);
+        }
+    }
+    let columns = [
+        ("Benchmark", Align::Left),
+        ("queries", Align::Right),
+        ("filled", Align::Right),
+        ("s per 100,000", Align::Right),
+        ("", Align::Left),
+    ];
+    (!rows.is_empty()).then(|| Table::new(columns.to_vec(), rows))
 }
 
 /// A line for each server, state of the table and number of clients; `None` where there is none.
@@ -245,6 +298,27 @@ mod tests {
         for part in parts {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
+    }
+
+    #[test]
+    fn a_table_that_fills_has_a_line_and_a_bar_per_pass() {
+        let mut sheet = Sheet::of_rates("id", "none", std::iter::empty());
+        let name = WorkName::of_copies("app:db.random-fill@mariadb", 2);
+        let half = f64::from(1u32 << 20);
+        sheet.filling = vec![(name, vec![[half, 1000.0], [half, 2000.0]])];
+        let text = words(parts(&sheet, &[ArmId(0)], ""));
+        // Each client has drawn half as many keys as there are, and then as many.
+        let (long, short) = ("▇".repeat(30), "▇".repeat(15));
+        assert_has(
+            &text,
+            &[
+                &format!("mariadb, 2 clients 1,048,576 39.3% 100 {long}"),
+                &format!("mariadb, 2 clients 2,097,152 63.2% 50.0 {short}"),
+            ],
+        );
+        // A single sample is no course.
+        sheet.filling[0].1.pop();
+        assert!(parts(&sheet, &[ArmId(0)], "").is_empty());
     }
 
     #[test]

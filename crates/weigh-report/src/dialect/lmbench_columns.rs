@@ -7,6 +7,7 @@ pub enum ColumnScale {
     /// Time per operation; the value is the number of its units in a second.
     Time(f64),
     Bandwidth,
+    Millions,
 }
 
 /// A column. Its own title, or the title with what follows, is how an import of lmbench calls it.
@@ -18,11 +19,15 @@ pub struct LmbenchColumn {
     /// include.
     pub less: &'static [&'static str],
     pub more: &'static [&'static str],
+    /// Part of the workload's operations whose median time it shows, in the section's unit.
+    pub part: Option<&'static str>,
+    /// Its scale, if it is not the section's.
+    pub own_scale: Option<ColumnScale>,
 }
 
 /// As measured.
 const fn column(title: &'static str, names: &'static [&'static str]) -> LmbenchColumn {
-    LmbenchColumn { title, names, less: &[], more: &[] }
+    LmbenchColumn { title, names, less: &[], more: &[], part: None, own_scale: None }
 }
 
 /// Less what lmbench measures for that.
@@ -31,7 +36,16 @@ const fn net(
     names: &'static [&'static str],
     less: &'static [&'static str],
 ) -> LmbenchColumn {
-    LmbenchColumn { title, names, less, more: &[] }
+    LmbenchColumn { less, ..column(title, names) }
+}
+
+/// The time of one part of a workload's operations.
+const fn part(
+    title: &'static str,
+    names: &'static [&'static str],
+    part: &'static str,
+) -> LmbenchColumn {
+    LmbenchColumn { part: Some(part), ..column(title, names) }
 }
 
 pub struct Section {
@@ -54,6 +68,11 @@ pub const SECTIONS: [Section; 6] = [
         scale: MICRO,
         suffix: "",
         columns: &[
+            // A chain of exclusive ors: each takes one cycle, and the next one waits for it.
+            LmbenchColumn {
+                own_scale: Some(ColumnScale::Millions),
+                ..column("Mhz", &["lat-ops-uint64-bit"])
+            },
             column("null call", &["getppid"]),
             column("null I/O", &["read", "write"]),
             column("stat", &["stat"]),
@@ -89,6 +108,7 @@ pub const SECTIONS: [Section; 6] = [
         scale: MICRO,
         suffix: " latency",
         columns: &[
+            net("2p/0K ctxsw", &["lat-ctx-2p-0k"], OVERHEAD_0K),
             column("Pipe", &["lat-pipe"]),
             column("AF UNIX", &["lat-unix"]),
             column("UDP", &["lat-udp"]),
@@ -101,18 +121,17 @@ pub const SECTIONS: [Section; 6] = [
         scale: MICRO,
         suffix: "",
         columns: &[
-            column("0K File Create", &[]),
-            column("0K File Delete", &[]),
+            part("0K File Create", &["lat-fs-0k"], "create"),
+            part("0K File Delete", &["lat-fs-0k"], "delete"),
             column("0K create+delete", &["create-unlink"]),
-            column("10K File Create", &[]),
-            column("10K File Delete", &[]),
+            part("10K File Create", &["lat-fs-10k"], "create"),
+            part("10K File Delete", &["lat-fs-10k"], "delete"),
             column("10K create+delete", &["lat-fs-10k"]),
             column("Mmap Latency", &["lat-mmap-8m"]),
             LmbenchColumn {
-                title: "Prot Fault",
-                names: &["lat-sig-prot"],
                 less: &["lat-sig-catch"],
                 more: &["lat-sig-overhead"],
+                ..column("Prot Fault", &["lat-sig-prot"])
             },
             column("Page Fault", &["lat-pagefault"]),
             column("100fd selct", &["lat-select-file-100"]),
@@ -153,6 +172,7 @@ impl ColumnScale {
         match self {
             ColumnScale::Time(per_second) => per_second / rate,
             ColumnScale::Bandwidth => rate,
+            ColumnScale::Millions => rate / 1e6,
         }
     }
 }

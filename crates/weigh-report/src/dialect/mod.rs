@@ -11,8 +11,8 @@ use super::table::Table;
 use paired::estimate::median;
 use weigh_model::format;
 use weigh_model::ids::ArmId;
-use weigh_model::result::imported::{Figure, FigureKey, Imported};
-use weigh_model::result::load::LoadAnswers;
+use weigh_model::result::imported::{Figure, FigureKey, File, Imported, ImportedLoad};
+use weigh_model::result::load::{LoadAnswers, LoadPoint};
 use weigh_model::result::report::Report;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::{NOTHING, Row, Summary};
@@ -21,6 +21,7 @@ use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::clock::is_path_length;
 
 mod asked_servers;
+mod eight_tests;
 mod lmbench_columns;
 mod perlbench;
 mod side_by_side;
@@ -70,10 +71,33 @@ pub struct Sheet {
     head: Option<String>,
     /// Where there is one treatment, and records were counted.
     cumulative: Option<Cumulative>,
-    /// Mixes that a run measured with several numbers of users.
-    loads: Vec<LoadAnswers>,
+    /// Mixes that were measured with several numbers of users.
+    loads: Vec<SheetLoad>,
     /// Inserts per second into databases, per arm.
     inserts: Vec<(WorkName, Vec<Option<f64>>)>,
+    /// Queries and their rate in each pass over a table that fills during the run.
+    filling: Vec<(WorkName, Vec<[f64; 2]>)>,
+    /// Times of parts of operations.
+    times: Vec<TimesRow>,
+}
+
+/// A mix with several numbers of users, on one system.
+#[derive(Clone, Default)]
+struct SheetLoad {
+    /// The system, by its arm.
+    system: String,
+    mix: String,
+    points: Vec<LoadPoint>,
+    /// The users of the point that the report of `weigh load` names.
+    best_users: Option<usize>,
+}
+
+/// By how much a treatment's rate differs from the baseline's, in per cent.
+#[derive(Clone, Copy)]
+struct SheetChange {
+    pct: f64,
+    low_pct: Option<f64>,
+    high_pct: Option<f64>,
 }
 
 /// Name of the inserts among a workload's times.
@@ -96,6 +120,10 @@ struct SheetLine {
     log_bytes_per_op: Option<f64>,
     /// Per arm: what its index counts as the baseline, where the file says so.
     baselines: Vec<Option<f64>>,
+    /// Mean length of a sample and its CPU time in kernel mode and in user mode, of a run.
+    sample_s: Option<[f64; 3]>,
+    /// Per treatment, of an import of figures.
+    changes: Vec<Option<SheetChange>>,
 }
 
 /// The table, for a terminal.
@@ -163,11 +191,13 @@ impl Sheet {
         match report {
             Report::Compared(s) => Ok(Sheet::of_summary(s)),
             Report::Run(report) => Ok(Sheet::of_run(report)),
-            Report::Rules(_) | Report::Budget(_) | Report::Profile(_) => Err(format!(
-                "{} is a result of {}, which no --as table can show: omit --as",
-                report.id(),
-                report.header().kind.commands()
-            )),
+            Report::Rules(_) | Report::Budget(_) | Report::Profile(_) | Report::Atlas(_) => {
+                Err(format!(
+                    "{} is a result of {}, which no --as table can show: omit --as",
+                    report.id(),
+                    report.header().kind.commands()
+                ))
+            }
         }
     }
 
@@ -177,9 +207,17 @@ impl Sheet {
         let mut sheet = Sheet::of_rates(id, NOTHING, rates);
         for (line, row) in sheet.lines.iter_mut().zip(results) {
             line.extremes = vec![Some([row.highest, row.lowest])];
+            let cpu_s = row.system_s.zip(row.user_s);
+            line.sample_s = cpu_s.map(|(system, user)| [row.elapsed_s, system, user]);
         }
         sheet.inserts = inserts(times, &[NOTHING], &sheet.lines);
-        Sheet { loads: loads.clone(), ..sheet }
+        let filling = match report.is_endurance {
+            true => asked_servers::filling(&report.series),
+            // Each sample has a table of its own, which is empty at first.
+            false => Vec::new(),
+        };
+        let loads = loads.iter().map(SheetLoad::of).collect();
+        Sheet { loads, times: times.clone(), filling, ..sheet }
     }
 
     /// Builds a sheet from the name, unit and rate of each workload.
@@ -216,10 +254,15 @@ impl Sheet {
             ..Sheet::default()
         };
         match figures {
-            Some(imported) => sheet.add_figures(imported, &arms),
+            Some(imported) => {
+                sheet.add_figures(imported, &arms);
+                sheet.add_changes(&s.results, &treatments);
+                sheet.loads = imported.files.iter().flat_map(SheetLoad::of_file).collect();
+            }
             None => sheet.add_rows(&s.results, &treatments),
         }
         sheet.inserts = inserts(&s.times, &arms, &sheet.lines);
+        sheet.times.clone_from(&s.times);
         if treatments.len() == 1 {
             sheet.cumulative = cumulative::of(s).pop();
             let mut rows: BTreeMap<&WorkName, &Row> = BTreeMap::new();
@@ -263,9 +306,37 @@ impl Sheet {
                 rates: arms.iter().map(|arm| rate(of_arm(arm))).collect(),
                 extremes: vec![None; arms.len()],
                 sets: Vec::new(),
+                changes: Vec::new(),
+                sample_s: None,
                 baselines: arms.iter().map(|arm| baseline(of_arm(arm))).collect(),
             });
         }
+    }
+
+    fn add_changes(&mut self, rows: &[Row], treatments: &[&str]) {
+        let mut changes: BTreeMap<(&str, &WorkName), SheetChange> = BTreeMap::new();
+        for row in rows {
+            let Row { effect_pct: pct, low_pct, high_pct, .. } = *row;
+            let change = SheetChange { pct, low_pct, high_pct };
+            changes.entry((&row.treatment, &row.workload)).or_insert(change);
+        }
+        for line in &mut self.lines {
+            let of = |treatment: &&str| changes.get(&(*treatment, &line.name)).copied();
+            line.changes = treatments.iter().map(of).collect();
+        }
+    }
+
+    /// Median time of a part of the operations of one copy of these workloads in an arm, in seconds.
+    fn median_s(&self, workloads: &[&str], part: &str, arm: ArmId) -> Option<f64> {
+        let is_of_it = |row: &&TimesRow| {
+            let in_arm = match &row.treatment {
+                Some(label) => format::label(label) == self.arms[arm],
+                None => true,
+            };
+            let name = &row.workload;
+            in_arm && row.of == part && name.copies() == 1 && workloads.contains(&&*name.name)
+        };
+        Some(self.times.iter().find(is_of_it)?.p50_ns? / 1e9)
     }
 
     /// The numbers of its arms.
@@ -296,6 +367,34 @@ impl Sheet {
                 extremes[arm + 1] = extremes_of(row, 1);
             }
         }
+    }
+}
+
+impl SheetLoad {
+    fn of(answers: &LoadAnswers) -> SheetLoad {
+        SheetLoad {
+            system: String::new(),
+            mix: answers.mix.clone(),
+            points: answers.points.clone(),
+            best_users: answers.best().map(|best| best.users),
+        }
+    }
+
+    fn of_file(file: &File) -> impl Iterator<Item = SheetLoad> {
+        file.loads.iter().map(|ImportedLoad { mix, points, best_users }| SheetLoad {
+            system: format::label(&file.arm),
+            mix: format::label(mix),
+            points: points.clone(),
+            best_users: *best_users,
+        })
+    }
+
+    /// The point of the best throughput: without enough samples in rounds, that with the highest median.
+    fn best_point(&self) -> Option<&LoadPoint> {
+        let named = self.points.iter().find(|point| Some(point.users) == self.best_users);
+        let highest =
+            || self.points.iter().max_by(|a, b| a.jobs_per_min.total_cmp(&b.jobs_per_min));
+        named.or_else(highest)
     }
 }
 

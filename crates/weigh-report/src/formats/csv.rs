@@ -5,11 +5,12 @@ use crate::ReportFormat;
 use crate::rules::words::short_unit;
 use weigh_model::format;
 use weigh_model::profile::runs::ProfileReport;
+use weigh_model::result::atlas::{AtlasMeasured, AtlasReport};
 use weigh_model::result::budget::BudgetReport;
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::{CostInterval, Fate, Matched, RuleReport};
 use weigh_model::result::run::RunReport;
-use weigh_model::result::summary::Summary;
+use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::metric::Metric;
 
@@ -22,6 +23,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Rules(report) => Ok(rules(report)),
         Report::Budget(report) => Ok(budget(report)),
         Report::Profile(report) => Ok(profile(report)),
+        Report::Atlas(report) => Ok(atlas(report)),
     },
     is_json: false,
 };
@@ -35,6 +37,9 @@ const RUN_HEADER: &str = "experiment,workload,unit,sample,started_s,operations,e
 
 const RULES_HEADER: &str = "experiment,file,line,rule,state,unit,per_syscall,low,high,\
                             records_if_matched,log_bytes_if_matched,ns_if_matched\n";
+
+const ATLAS_HEADER: &str = "atlas,experiment,treatment,workload,unit,baseline_rate,factor,added_ns_per_op,\
+                            effect_pct,low_pct,high_pct,verdict,pairs\n";
 
 const BUDGET_HEADER: &str = "experiment,workload,treatment,operations_per_s,is_maximum,\
                              log_bytes_per_day,gzip_bytes_per_day\n";
@@ -176,6 +181,31 @@ fn budget(report: &BudgetReport) -> String {
         ]);
     }
     text
+}
+
+/// The rows of all treatments.
+fn atlas(report: &AtlasReport) -> String {
+    let measured = report.entries.iter().filter_map(|result| result.measured.as_ref());
+    let rows = measured.flat_map(|of| of.rows.iter().map(move |row| (of, row)));
+    let cell = |number: Option<f64>| CsvCell::number(number.unwrap_or(f64::NAN));
+    let row = |(of, row): (&AtlasMeasured, &Row)| {
+        line(&[
+            CsvCell::name(&report.id),
+            CsvCell::name(&of.id),
+            CsvCell::name(&row.treatment),
+            CsvCell::name(&row.workload.to_string()),
+            CsvCell::name(&row.unit),
+            CsvCell::number(row.baseline),
+            cell(row.cost.factor),
+            cell(row.cost.added_ns_per_op),
+            CsvCell::number(row.effect_pct),
+            cell(row.low_pct),
+            cell(row.high_pct),
+            CsvCell::name(&format::verdict(row.verdict, row.within_margin, report.margin_pct)),
+            CsvCell::count(row.pairs),
+        ])
+    };
+    std::iter::once(ATLAS_HEADER.to_owned()).chain(rows.map(row)).collect()
 }
 
 /// How often each system call was made.

@@ -1,7 +1,7 @@
 //! The report as one file for a browser: the pages of `html.rs`, `run_page.rs`, `rules/html.rs` and
 //! `outline.rs`.
 
-use crate::{ReportFormat, budget, html, profile, rules, run_page};
+use crate::{ReportFormat, atlas, budget, html, profile, rules, run_page};
 use weigh_model::result::report::Report;
 
 pub static FORMAT: ReportFormat = ReportFormat {
@@ -13,6 +13,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Rules(report) => rules::html::page(report),
         Report::Budget(budget) => budget::outline(budget).html(report),
         Report::Profile(profile) => profile::outline(profile).html(report),
+        Report::Atlas(atlas) => atlas::outline(atlas).html(report),
     },
     is_json: false,
 };

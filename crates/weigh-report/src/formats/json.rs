@@ -17,6 +17,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Rules(report) => document(&**report),
         Report::Budget(report) => document(&**report),
         Report::Profile(report) => document(&**report),
+        Report::Atlas(report) => document(&**report),
     },
     is_json: true,
 };
@@ -52,7 +53,7 @@ mod tests {
     use weigh_model::example;
     use weigh_model::result::curve::OnCurve;
     use weigh_model::result::gate::{Above, Gate};
-    use weigh_model::result::imported::{Better, Figure, File, Imported};
+    use weigh_model::result::imported::{Better, Figure, File, Imported, ImportedLoad};
     use weigh_model::result::load::Crossover;
     use weigh_model::result::metrics::{Contrast, Counters};
     use weigh_model::result::work_name::WorkName;
@@ -114,15 +115,20 @@ mod tests {
             unit: "ops/s".to_owned(),
             better: Better::More,
             copies: Some(2),
+            users: Some(2),
             runs: vec![868_970.0, 868_974.0],
             baseline: Some(15_000.0),
+            interval: Some([868_900.0, 869_000.0]),
         };
+        let load =
+            ImportedLoad { mix: "load:shared".to_owned(), points: Vec::new(), best_users: Some(4) };
         let file = File {
             file: "unixbench.txt".to_owned(),
             format: "UnixBench 6.0.0".to_owned(),
             arm: "none".to_owned(),
             set: 1,
             figures: vec![figure],
+            loads: vec![load],
         };
         let cannot = vec!["No verdict: the runs were not paired.".to_owned()];
         Imported { files: vec![file], cannot, original: Some("m2abcd".to_owned()) }

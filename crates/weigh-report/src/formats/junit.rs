@@ -33,10 +33,11 @@ pub static FORMAT: ReportFormat = ReportFormat {
             Report::Run(report) => vec![run(report)],
             Report::Rules(report) => vec![of_rules(report)],
             Report::Budget(report) => vec![of_budget(report)],
-            Report::Profile(report) => {
+            Report::Profile(_) | Report::Atlas(_) => {
                 return Err(format!(
-                    "{} is a profile, which has no tests for --junit: use --json",
-                    report.id
+                    "{} is of {}, which has no tests for --junit: use --json",
+                    report.id(),
+                    report.header().kind.commands()
                 ));
             }
         };

@@ -7,7 +7,8 @@ use crate::readings::{self, MetricTable};
 use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
 use crate::{
-    ReportFormat, budget, command_times, has_several_treatments, profile, rules, run_page,
+    ReportFormat, atlas, budget, by_note, command_times, degrees, has_several_treatments, profile,
+    rules, run_page,
 };
 use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
 use weigh_model::described;
@@ -27,6 +28,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Rules(rules) => Ok(outlined(&rules::outline(rules), report)),
         Report::Budget(budget) => Ok(outlined(&budget::outline(budget), report)),
         Report::Profile(profile) => Ok(outlined(&profile::outline(profile), report)),
+        Report::Atlas(atlas) => Ok(outlined(&atlas::outline(atlas), report)),
     },
     is_json: false,
 };
@@ -102,6 +104,9 @@ fn tables(s: &Summary) -> Vec<Markdown> {
         parts.push(explained(factorial::TITLE, factorial::LEGEND, &factors));
     }
     parts.extend(sets::sets_table(s).map(|sets| titled("Each set separately", &sets)));
+    if let Some(degrees) = degrees::table(s) {
+        parts.push(explained(degrees::TITLE, degrees::LEGEND, &degrees));
+    }
     parts.extend(
         evidence::table(s).map(|evidence| titled("Side effects of the treatment", &evidence)),
     );
@@ -231,13 +236,14 @@ fn results(s: &Summary) -> Table {
 
 fn remarks(s: &Summary) -> Vec<Markdown> {
     let several = has_several_treatments(s);
-    let notes = s.results.iter().flat_map(|row| {
+    let name = |row: &Row| {
         let names = std::iter::once(Markdown::code(&row.workload));
         let treatment = several.then(|| Markdown::code(&row.treatment));
-        let name = Markdown::joined(names.chain(treatment), " under ");
-        let note =
-            move |note: &String| Markdown::joined([name.clone(), Markdown::text(note)], ": ");
-        row.notes.iter().map(note)
+        Markdown::joined(names.chain(treatment), " under ")
+    };
+    let notes = by_note(s).into_iter().map(|(note, rows)| {
+        let names = Markdown::joined(rows.into_iter().map(name), ", ");
+        Markdown::joined([names, Markdown::text(note)], ": ")
     });
     let failures = s.failures.iter().map(|failure| {
         let names = match failure.name() == failure.arm {
@@ -272,6 +278,17 @@ mod tests {
             "| syscall | 469.0k | 69.37k | ops/s | −85.2 % | [−85.6, −84.8] | ×6.76 | +12.3 µs | slower | 8 |"
         ));
         assert!(text.contains("- `fsdisk` under `audit`: It took longer"));
+    }
+
+    #[test]
+    fn a_note_about_several_rows_is_one_item() {
+        let mut s = example::audit();
+        s.results.iter_mut().for_each(|row| row.notes = vec!["like the others".into()]);
+        s.results.truncate(3);
+        let text = compared(&s);
+        let names = s.results.iter().map(|row| format!("`{}`", row.workload));
+        let said = format!("- {}: like the others", names.collect::<Vec<_>>().join(", "));
+        assert!(text.contains(&said) && text.matches("like the others").count() == 1, "{text}");
     }
 
     #[test]

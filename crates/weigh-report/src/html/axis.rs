@@ -1,5 +1,6 @@
 //! An axis of a chart: where a value lies between its ends, and which values are labelled.
 
+use crate::scale::without_collisions;
 use weigh_model::format;
 use weigh_model::result::curve::Quantity;
 
@@ -104,19 +105,8 @@ impl Axis {
             })
         };
         let (round, others): (Vec<f64>, Vec<f64>) = sorted.iter().partition(|x| is_round(x));
-        let mut labels: Vec<(f64, String)> = Vec::new();
-        for value in [first, last].into_iter().chain(round).chain(others) {
-            let (at, text) = (self.at(value), text(value));
-            let length = |text: &str| text.chars().count() as f64;
-            let is_free = labels.iter().all(|(other, taken)| {
-                (at - other).abs() >= ((length(&text) + length(taken)) / 2.0 + 1.0) * room
-            });
-            if is_free {
-                labels.push((at, text));
-            }
-        }
-        labels.sort_by(|a, b| a.0.total_cmp(&b.0));
-        labels
+        let values = [first, last].into_iter().chain(round).chain(others);
+        without_collisions(values.map(|value| (self.at(value), text(value))), room)
     }
 }
 
@@ -141,6 +131,11 @@ fn scaled(value: f64, steps: &[(f64, &str)], smallest: &str) -> String {
     let step = steps.iter().find(|(scale, _)| value >= scale * 0.9999);
     let (scale, suffix) = step.copied().unwrap_or((1.0, smallest));
     format!("{}{suffix}", format::per_op(value / scale))
+}
+
+/// Pixels to a tenth, as a picture needs no more.
+pub fn round(value: f64) -> f64 {
+    (10.0 * value).round() / 10.0
 }
 
 fn extent(values: &[f64]) -> (f64, f64) {

@@ -5,7 +5,7 @@
 
 use minijinja::{Value, context};
 
-use super::axis::{Axis, tick_text};
+use super::axis::{Axis, round, tick_text};
 use super::parts;
 use crate::table::{Align, Table};
 use weigh_model::format;
@@ -343,10 +343,6 @@ fn axis_title(of: &str, axis: &Axis) -> String {
 
 fn percent(at: f64) -> String {
     format!("{:.2}%", 100.0 * at.clamp(0.0, 1.0))
-}
-
-fn round(value: f64) -> f64 {
-    (10.0 * value).round() / 10.0
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use minijinja::{Value, context};
 
+use super::axis::round;
 use super::class;
 use weigh_model::format;
 use weigh_model::result::summary::{Pair, Row};
@@ -106,10 +107,6 @@ fn relative(rates: Vec<f64>) -> Vec<f64> {
 
 fn percent(log_ratio: f64) -> String {
     format::percent(100.0 * log_ratio.exp_m1())
-}
-
-fn round(value: f64) -> f64 {
-    (10.0 * value).round() / 10.0
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use minijinja::{Value, context};
 
+use super::axis::round;
 use weigh_model::format;
 use weigh_model::result::net_cells::Abnormal;
 use weigh_model::workload::detail::{TcpLook, WatchedConnection};
@@ -81,10 +82,6 @@ fn sent_at(looks: &[TcpLook], at_us: f64) -> f64 {
     let span = f64::from(b.0 - a.0);
     let share = if span > 0.0 { (at_us - f64::from(a.0)) / span } else { 1.0 };
     a.1 as f64 + share.clamp(0.0, 1.0) * (b.1.saturating_sub(a.1)) as f64
-}
-
-fn round(value: f64) -> f64 {
-    (10.0 * value).round() / 10.0
 }
 
 #[cfg(test)]

@@ -244,21 +244,22 @@ fn number_of_bytes(bytes: f64) -> String {
 pub fn legend(r: &RuleReport) -> String {
     let marks = match r.is_estimate {
         true => {
-            "≈: an estimate, because this machine has no PMU; confirmed by leaving out this rule, or, in \
-                 brackets, the mean of its kind."
+            "≈: an estimate, as this machine has no PMU. Figures in brackets are the mean of the rule's \
+             kind; the others were confirmed by leaving out the rule."
         }
         false => {
-            "≈: the mean of its kind (rules that the kernel treats alike); figures without ≈ were confirmed \
-                  by leaving out this rule. 0: counted as exactly nothing."
+            "≈: the mean of the rule's kind, which are the rules that the kernel treats alike. Figures \
+             without ≈ were confirmed by leaving out the rule. 0: counted as exactly nothing."
         }
     };
     format!(
-        "Costs are in {}. share: of all lines together; shares vary less between runs than costs do. per \
-         call: added to each system call of {}, even if the rule is about a different call. A row of several \
-         rules (20 ×) shows their sum. {marks} ?: leaving out this rule gave different figures in two tries; \
-         the interval covers both. below: too small to detect. if it matches: the extra cost of a match with \
-         its records (≈: of a similar rule of weigh's own). Rules that do not fit are shown without -a \
-         always,exit -F arch=b64.",
+        "Costs are in {}. per call: the cost that the rule adds to each system call of {}, even to calls \
+         that it does not name. share: the rule's part of the cost of all lines; it varies less between \
+         runs than the cost does. if it matches: the extra cost of a call that matches, with its records; \
+         with ≈, of a similar rule of weigh's own. {marks} ?: two tries without the rule gave different \
+         figures, and the interval covers both. below: too small to detect. 20 ×: a row of 20 similar \
+         rules, with their sum. A long rule is shown without its usual beginning, -a always,exit -F \
+         arch=b64.",
         words::unit(r.metric),
         format::label(&r.mix)
     )

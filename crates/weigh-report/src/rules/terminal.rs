@@ -8,8 +8,7 @@ use crate::page::Page;
 use crate::paint::{FAINT, paint};
 use crate::screen::Room;
 use crate::table::Align;
-use crate::text::{brief_line, wrap};
-use weigh_model::described;
+use crate::text::wrap;
 use weigh_model::format;
 use weigh_model::result::rules::{Rewrite, RuleReport};
 
@@ -128,13 +127,7 @@ fn details(r: &RuleReport, rewrite: &Rewrite, files: &FileNames) -> Vec<(&'stati
 
 /// On which machine, and how to do it again.
 fn context(page: &mut Page, r: &RuleReport) {
-    let mut lines = vec![format!("measured in {}", format::seconds(r.elapsed_s))];
-    let machine = described::line(&r.machine);
-    if !machine.is_empty() {
-        lines.extend(brief_line(&format!("machine: {machine}"), page.room));
-    }
-    page.lines.push(String::new());
-    page.lines.extend(lines.iter().map(|line| paint(line, FAINT, page.colour)));
+    page.faint(vec![format!("measured in {}", format::seconds(r.elapsed_s))], &r.machine);
     if !r.id.is_empty() {
         page.lines.push(format!("kept:  weigh show {}", format::label(&r.id)));
     }
@@ -153,6 +146,22 @@ mod tests {
         let text = show(&sample::stig(), 12, Room::terminal(100), false);
         let expected = include_str!("../../../../tests/fixtures/report/rules-100.txt");
         assert_eq!(text, expected, "now it is:\n{text}");
+    }
+
+    #[test]
+    fn a_saving_that_surely_matters_is_a_headline_and_no_other() {
+        let headline = |share: f64| {
+            let mut r = sample::stig();
+            let saved = share * r.total.value;
+            let saving = CostInterval { value: saved, low: 0.9 * saved, high: 1.1 * saved };
+            r.rewrites.truncate(1);
+            r.rewrites[0].saving_per_syscall = saving;
+            let said = words::sentences(&r).join(" ");
+            said.contains("The best rewrite saves")
+        };
+        assert!(headline(0.05));
+        assert!(!headline(0.003));
+        assert!(!headline(0.0105), "its low end is below 1 %");
     }
 
     #[test]

@@ -132,8 +132,16 @@ fn most_expensive_class(r: &RuleReport) -> Option<String> {
     ))
 }
 
+/// A saving that surely is a smaller share of the total matters to nobody: as `--margin`, in per cent.
+const LEAST_SAVING_PCT: f64 = 1.0;
+
+/// Names the rewrite that saves most, if its saving surely matters.
 fn best_rewrite(r: &RuleReport) -> Option<String> {
-    let rewrites = r.rewrites.iter().filter(|rewrite| rewrite.saving_per_syscall.low > 0.0);
+    let matters = |rewrite: &&Rewrite| {
+        let least = r.total.share_pct(rewrite.saving_per_syscall.low);
+        least.is_some_and(|least| least >= LEAST_SAVING_PCT)
+    };
+    let rewrites = r.rewrites.iter().filter(matters);
     let best = rewrites
         .max_by(|a, b| a.saving_per_syscall.value.total_cmp(&b.saving_per_syscall.value))?;
     Some(format!(
@@ -226,8 +234,9 @@ pub fn saving(r: &RuleReport, rewrite: &Rewrite) -> String {
     match (saving.low, saving.high) {
         (low, _) if low > 0.0 => {
             let of_total = r.total.share_pct(saving.value);
-            let of_total = of_total
-                .map_or(String::new(), |pct| format!(", {} of the total", share(Some(pct))));
+            let of_total = of_total.map_or(String::new(), |pct| {
+                format!(", {} of the cost of all rules", share(Some(pct)))
+            });
             format!("saves {saved} per call {bounds}{of_total}{per_operation}")
         }
         (_, high) if high < 0.0 => {

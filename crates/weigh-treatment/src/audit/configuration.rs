@@ -40,17 +40,17 @@ impl Shared {
             return match configuration.borrow().sink == sink {
                 true => Ok((Rc::clone(&configuration), Vec::new())),
                 false => Err(TreatmentError::Unavailable(
-                    "all arms of an experiment share one receiver of audit records: use the same `sink=` \
-                     and `flush=` in all arms, or two experiments"
+                    "all arms of an experiment share one receiver of audit records: use the same `sink=`, \
+                     `flush=` and `format=` in all arms, or two experiments"
                         .into(),
                 )),
             };
         }
         let configuration = Configuration::take(context, guard, sink)?;
-        let sentence = configuration.host.sentence();
+        let sentences = [Some(configuration.host.sentence()), sink.sentence()];
         let configuration = Rc::new(RefCell::new(configuration));
         *self.0.borrow_mut() = Rc::downgrade(&configuration);
-        Ok((configuration, vec![sentence]))
+        Ok((configuration, sentences.into_iter().flatten().collect()))
     }
 }
 

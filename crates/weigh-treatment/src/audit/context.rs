@@ -5,7 +5,6 @@ use crate::{ApplyContext, TreatmentError};
 use weigh_model::workload::sample::Sample;
 use weigh_workload::executable::Length;
 use weigh_workload::launcher::{self, Job, Launcher};
-use weigh_workload::stdout_use::StdoutUse;
 
 /// How many times as long `getppid` takes in an ordinary new process as in one that a `never,task`
 /// rule exempts, in kernel instructions where the PMU counts them. The rule must be loaded.
@@ -28,15 +27,7 @@ pub fn cost_of_context(context: &ApplyContext) -> Result<f64, TreatmentError> {
 fn getppid_cost(context: &ApplyContext, launcher: &mut Launcher) -> Result<f64, TreatmentError> {
     let mut argv = context.place.executable.sample_argv("getppid", 1, Length::of_ms(15));
     argv.push("--count-instructions".into());
-    let job = Job {
-        argv,
-        environment: Vec::new(),
-        directory: context.place.work_directory.clone(),
-        timeout_ms: 10_000,
-        stdout: StdoutUse::KeepEnd,
-        start: None,
-        if_missing: None,
-    };
+    let job = Job::new(argv, &context.place.work_directory, 10_000);
     let launched = launcher.run(&job, context.interrupted).map_err(|error| match error {
         launcher::LauncherError::Interrupted => TreatmentError::Interrupted,
         other => system(other),

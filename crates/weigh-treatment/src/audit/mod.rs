@@ -15,6 +15,7 @@ pub mod arm_rules;
 pub mod config_diff;
 pub mod configuration;
 pub mod context;
+pub mod event_classes;
 pub mod host;
 pub mod limits;
 pub mod live;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::needs;
 use super::wait::{SEND_AGAIN_EVERY, Wait};
 use crate::TreatmentError;
-use linux_audit::auditd::Auditd;
+use linux_audit::auditd::{Auditd, LogFormat};
 use linux_audit::netlink::Client;
 use weigh_host::machine::cpu_time;
 use weigh_host::machine::stat::family;
@@ -29,7 +29,7 @@ pub enum Receiver {
 }
 
 /// With `flush = sync` and a slow disk a full backlog takes minutes.
-const AUDITD_LIMIT: Duration = Duration::from_secs(300);
+pub(super) const AUDITD_LIMIT: Duration = Duration::from_secs(300);
 /// A full default backlog drains in well under a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -71,7 +71,10 @@ impl Receiver {
         let unreadable = |error: io::Error| {
             TreatmentError::NotInForce(format!("cannot check what auditd has written: {error}"))
         };
-        while !auditd.has_written(&quoted).map_err(unreadable)? {
+        let log = loop {
+            if let Some(log) = auditd.written_until(&quoted).map_err(unreadable)? {
+                break log;
+            }
             if auditd.has_ended() {
                 return Err(TreatmentError::NotInForce(
                     "auditd ended during the measurement".into(),
@@ -88,6 +91,15 @@ impl Receiver {
                 sent = Instant::now();
             }
             std::thread::sleep(LOOK_EVERY);
+        };
+        let wanted = auditd.configuration().format;
+        // A sample without records of calls, such as the baseline's, does not show it.
+        if let Some(found) = LogFormat::of_log(&log).filter(|found| *found != wanted) {
+            return Err(TreatmentError::NotInForce(format!(
+                "auditd writes its log in the format {} instead of {}",
+                found.word(),
+                wanted.word()
+            )));
         }
         let family = family(&[auditd.pid()], None);
         let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid)).sum::<u64>();
@@ -129,9 +141,11 @@ impl Receiver {
                     false => "no plugin",
                 };
                 format!(
-                    "The records go to an auditd that weigh started (process {}): log_format = RAW, \
-                     flush = {}, {plugin}. weigh counts the workloads' records separately. {COPIES}",
+                    "The records go to an auditd that weigh started (process {}): log_format = {}, \
+                     flush = {}, {plugin}. weigh counts the workloads' records separately, with the bytes \
+                     that they take in the format RAW. {COPIES}",
                     auditd.pid(),
+                    configuration.format.word(),
                     configuration.flush.word(),
                 )
             }

@@ -1,13 +1,14 @@
 //! `sink=` and `flush=`: which receiver of the records the user wants.
 
-use super::receiver::Receiver;
+use super::receiver::{AUDITD_LIMIT, Receiver};
 use super::system;
 use crate::{ApplyContext, Parameter, TreatmentError};
-use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, find_auditd};
+use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, LogFormat, find_auditd};
 use linux_audit::netlink::Client;
 use weigh_host::orphans;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::started::write_down;
+use weigh_model::format;
 use weigh_model::label::Parameters;
 
 /// The parameters as they are explained.
@@ -20,6 +21,10 @@ pub const FLUSH: Parameter = Parameter {
     help: "how auditd flushes its log (sink=auditd): none, incremental, incremental_async (default), data \
          or sync",
 };
+pub const FORMAT: Parameter = Parameter {
+    form: "format=WORD",
+    help: "how auditd writes a record (sink=auditd): raw (default) or enriched, with names for numbers",
+};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkChoice {
@@ -30,6 +35,7 @@ pub enum SinkChoice {
     /// Ours, which ships them to W_passive.
     Remote,
     Auditd {
+        format: LogFormat,
         flush: Flush,
         has_plugin: bool,
     },
@@ -39,12 +45,14 @@ pub enum SinkChoice {
 impl SinkChoice {
     pub fn parse(parameters: &Parameters) -> Result<SinkChoice, String> {
         let flush = parameters.value("flush").map(parse_flush).transpose()?;
+        let format = parameters.value("format").map(parse_format).transpose()?;
         let choice = match parameters.value("sink") {
             None => SinkChoice::Usual,
             Some("own") => SinkChoice::Own,
             Some("remote") => SinkChoice::Remote,
             Some("none") => SinkChoice::Nobody,
             Some(name @ ("auditd" | "auditd+dispatcher")) => SinkChoice::Auditd {
+                format: format.unwrap_or(LogFormat::Raw),
                 flush: flush.unwrap_or(Flush::IncrementalAsync),
                 has_plugin: name != "auditd",
             },
@@ -54,8 +62,12 @@ impl SinkChoice {
                 ));
             }
         };
-        if flush.is_some() && !matches!(choice, SinkChoice::Auditd { .. }) {
-            return Err("flush= sets how auditd writes its log, so it needs sink=auditd".into());
+        for (name, is_given) in [("flush", flush.is_some()), ("format", format.is_some())] {
+            if is_given && !matches!(choice, SinkChoice::Auditd { .. }) {
+                return Err(format!(
+                    "{name}= sets how auditd writes its log, so it needs sink=auditd"
+                ));
+            }
         }
         Ok(choice)
     }
@@ -75,6 +87,17 @@ impl SinkChoice {
         }
     }
 
+    /// Says what the user waits for that `--budget` does not end.
+    pub fn sentence(self) -> Option<String> {
+        matches!(self, SinkChoice::Auditd { .. }).then(|| {
+            format!(
+                "After each sample, weigh waits until auditd has written the records. On a slow disk, the \
+                 last wait may end up to {} after --budget.",
+                format::clock(AUDITD_LIMIT.as_secs_f64())
+            )
+        })
+    }
+
     /// Starts it, where it is not our own.
     pub fn start(
         self,
@@ -90,14 +113,17 @@ impl SinkChoice {
                 context.collector.clone().map(Receiver::Remote).ok_or_else(no_collector)
             }
             (SinkChoice::Nobody, None) => Ok(Receiver::Nobody),
-            (SinkChoice::Auditd { flush, has_plugin }, None) => {
+            (SinkChoice::Auditd { format, flush, has_plugin }, None) => {
                 // A set of its own has a directory of its own.
                 let directory = tempfile::Builder::new()
                     .prefix("auditd-")
                     .tempdir_in(&context.place.scratch)
                     .map_err(system)?
                     .keep();
-                let configuration = AuditdConfiguration::new(directory, flush, has_plugin);
+                let configuration = AuditdConfiguration {
+                    format,
+                    ..AuditdConfiguration::new(directory, flush, has_plugin)
+                };
                 start_auditd(configuration, guard, client).map(Receiver::Auditd)
             }
         }
@@ -133,6 +159,14 @@ fn parse_flush(word: &str) -> Result<Flush, String> {
     })
 }
 
+fn parse_format(word: &str) -> Result<LogFormat, String> {
+    match word {
+        "raw" => Ok(LogFormat::Raw),
+        "enriched" => Ok(LogFormat::Enriched),
+        _ => Err(format!("format={word}: takes raw or enriched")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,13 +179,16 @@ mod tests {
 
     #[test]
     fn sinks_and_ways_to_flush_have_auditds_own_words() {
-        let of = |flush, has_plugin| Ok(SinkChoice::Auditd { flush, has_plugin });
+        let raw = LogFormat::Raw;
+        let of = |flush, has_plugin| Ok(SinkChoice::Auditd { format: raw, flush, has_plugin });
         assert_eq!(parse("audit"), Ok(SinkChoice::Usual));
         assert_eq!(parse("audit:sink=own"), Ok(SinkChoice::Own));
         assert_eq!(parse("audit:sink=none"), Ok(SinkChoice::Nobody));
         assert_eq!(parse("audit:sink=remote"), Ok(SinkChoice::Remote));
         assert_eq!(parse("audit:sink=auditd"), of(Flush::IncrementalAsync, false));
         assert_eq!(parse("audit:sink=auditd+dispatcher,flush=sync"), of(Flush::Sync, true));
+        let enriched = parse("audit:sink=auditd,format=enriched").unwrap();
+        assert!(matches!(enriched, SinkChoice::Auditd { format: LogFormat::Enriched, .. }));
     }
 
     #[test]
@@ -159,6 +196,8 @@ mod tests {
         assert!(parse("audit:sink=rsyslog").unwrap_err().contains("auditd+dispatcher"));
         assert!(parse("audit:sink=auditd,flush=often").unwrap_err().contains("incremental_async"));
         assert!(parse("audit:flush=sync").unwrap_err().contains("sink=auditd"));
+        assert!(parse("audit:sink=auditd,format=xml").unwrap_err().contains("raw or enriched"));
+        assert!(parse("audit:format=raw").unwrap_err().contains("sink=auditd"));
         assert!(parse("audit:sink=none,flush=data").unwrap_err().contains("sink=auditd"));
     }
 

@@ -16,6 +16,7 @@ use rustix::fs::{statvfs, sync};
 use super::program;
 use crate::TreatmentError;
 use trust::start::{self, Inherited};
+use weigh_host::interruption;
 use weigh_host::said;
 use weigh_host::said::{Heard, KEPT_BYTES, Keep};
 use weigh_host::undo::guard::Guard;
@@ -28,8 +29,8 @@ use weigh_model::printable;
 const LIMIT: Duration = Duration::from_secs(1200);
 /// Time limit of a program that only looks.
 const LOOKS_WITHIN: Duration = Duration::from_secs(60);
-/// Who waits longer is told for what.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+/// Nobody waits longer without being told for what.
+const TELL_EVERY: Duration = Duration::from_secs(2);
 /// A root file system twice, as a tree and as an image, with the packages that it is made of.
 const ROOM_BYTES: u64 = 2 << 30;
 /// Most bytes of a program's output: lists of a package manager are long.
@@ -38,9 +39,19 @@ const MOST_PRINTED: usize = 16 << 20;
 const TOLD_LINES: usize = 4;
 
 pub struct Workshop<'a> {
-    directory: PathBuf,
+    directory: WorkshopDirectory,
     guard: &'a mut Guard,
     interrupted: &'a AtomicBool,
+}
+
+/// Where everything that was built is. When dropped, it is removed if nothing was built.
+struct WorkshopDirectory(PathBuf);
+
+impl Drop for WorkshopDirectory {
+    fn drop(&mut self) {
+        // The kernel refuses to remove a directory with anything in it, and an empty one does no harm.
+        let _ = fs::remove_dir(&self.0);
+    }
 }
 
 impl<'a> Workshop<'a> {
@@ -53,12 +64,12 @@ impl<'a> Workshop<'a> {
         if !directory.is_dir() {
             scratch::create(&directory).map_err(|error| within(&directory, &error))?;
         }
-        Ok(Workshop { directory, guard, interrupted })
+        Ok(Workshop { directory: WorkshopDirectory(directory), guard, interrupted })
     }
 
     /// Where all of it is.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        &self.directory.0
     }
 
     /// The directory of this name, which is made where it is not there: `make` is given an empty one.
@@ -70,22 +81,22 @@ impl<'a> Workshop<'a> {
         name: &str,
         make: impl FnOnce(&BuildStep, &Path) -> Result<(), TreatmentError>,
     ) -> Result<PathBuf, TreatmentError> {
-        let wanted = self.directory.join(name);
+        let wanted = self.directory().join(name);
         if wanted.is_dir() {
             return Ok(wanted);
         }
-        let status = statvfs(&self.directory).map_err(|error| unavailable(error.into()))?;
+        let status = statvfs(self.directory()).map_err(|error| unavailable(error.into()))?;
         let free = status.f_bavail.saturating_mul(status.f_frsize);
         if free < ROOM_BYTES {
             return Err(TreatmentError::Unavailable(format!(
                 "building a virtual machine needs {} MiB in {}, but {} MiB are free: set XDG_STATE_HOME \
                  to a directory with more space",
                 ROOM_BYTES >> 20,
-                self.directory.display(),
+                self.directory().display(),
                 free >> 20
             )));
         }
-        let beside = self.directory.join(scratch::name(std::process::id()).map_err(unavailable)?);
+        let beside = self.directory().join(scratch::name(std::process::id()).map_err(unavailable)?);
         let instance = beside.display().to_string();
         let state = serde_json::to_value(&beside).map_err(|error| unavailable(error.into()))?;
         self.guard.write_down(SCRATCH, &instance, state).map_err(unavailable)?;
@@ -152,43 +163,58 @@ impl BuildStep<'_> {
 }
 
 /// Runs a program that only looks; returns its output and whether it succeeded.
+///
+/// # Errors
+/// A sentence, also where the user gives up.
 pub(super) fn output_of(program: &Path, words: &[&OsStr]) -> Result<(Vec<u8>, bool), String> {
     let say = |error: io::Error| format!("{}: {error}", program.display());
     let mut command = start::command(program, Inherited::Fixed);
     command.args(words).env("LC_ALL", "C").stdin(Stdio::null());
     let keep = [Keep::First(MOST_PRINTED), Keep::First(0)];
     let mut heard = Heard::start(command, keep).map_err(say)?;
-    let status = heard.wait(LOOKS_WITHIN, |_| true).map_err(say)?;
+    let status = heard.wait(LOOKS_WITHIN, |_| !interruption::has_come()).map_err(say)?;
     match heard.stdout.is_cut() {
         true => Err(format!("{} printed more than {} MiB", program.display(), MOST_PRINTED >> 20)),
         false => Ok((heard.stdout.bytes().to_owned(), status.success())),
     }
 }
 
-/// Returns the last lines of a program's output, with advice.
+/// Returns advice where there is some, then the last lines of a program's output, each from its beginning.
 fn last_words(printed: &str) -> String {
     let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = said::words(lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n").as_bytes());
-    let advice = if printed.contains("No space left on device") {
-        ". The disk is full: set XDG_STATE_HOME to a directory with 2 GiB of free space"
-    } else if [
+    let mut last = &lines[lines.len().saturating_sub(TOLD_LINES)..];
+    while last.len() > 1 && last.join("; ").chars().count() > said::WORDS_CHARS {
+        last = &last[1..];
+    }
+    let last = said::words(last.join("\n").as_bytes());
+    let last = last.trim_end_matches('.');
+    match advice(printed) {
+        Some(advice) => format!("{advice}. Last output: {last}"),
+        None => last.to_owned(),
+    }
+}
+
+/// Returns what is wrong and what to do.
+fn advice(printed: &str) -> Option<&'static str> {
+    const UNREACHED: [&str; 4] = [
         "Temporary failure resolving",
         "Could not resolve",
         "Could not connect",
         "Unable to connect",
-    ]
-    .iter()
-    .any(|words| printed.contains(words))
-    {
-        ". Cannot reach the distribution's mirror: connect this machine, or use a local root file system \
-         and kernel (vm:root=PATH,kernel=PATH)"
+    ];
+    if printed.contains("No space left on device") {
+        Some("the disk is full: set XDG_STATE_HOME to a directory with 2 GiB of free space")
+    } else if UNREACHED.iter().any(|words| printed.contains(words)) {
+        Some(
+            "cannot reach the distribution's mirror: connect this machine, or use a local root file system \
+             and kernel (vm:root=PATH,kernel=PATH)",
+        )
     } else if printed.contains("Unable to locate package") || printed.contains("No packages found")
     {
-        ". apt's lists may be missing or old: run apt-get update"
+        Some("apt's lists may be missing or old: run apt-get update")
     } else {
-        ""
-    };
-    format!("{}{advice}", last.trim_end_matches('.'))
+        None
+    }
 }
 
 pub(super) fn unavailable(error: io::Error) -> TreatmentError {
@@ -207,8 +233,35 @@ mod tests {
     fn what_to_do_follows_what_a_program_said() {
         let of = |said: &str| last_words(&format!("one\ntwo\n\nthree\nfour\n{said}\n"));
         assert_eq!(of("five."), "two; three; four; five");
-        assert!(of("write: No space left on device").contains("XDG_STATE_HOME"));
-        assert!(of("Temporary failure resolving 'deb.debian.org'").contains("Cannot reach"));
-        assert!(of("E: Unable to locate package x").ends_with("apt-get update"));
+        assert!(
+            of("write: No space left on device").starts_with("the disk is full: set XDG_STATE")
+        );
+        let unreached = of("Temporary failure resolving 'deb.debian.org'");
+        assert!(unreached.starts_with("cannot reach the distribution's mirror: "), "{unreached}");
+        let unknown = of("E: Unable to locate package x");
+        assert!(
+            unknown.contains("run apt-get update. Last output: two; three; four; E: "),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn no_line_begins_in_its_middle() {
+        let line = |name: &str| format!("Err:{name} {}\n", "x".repeat(150));
+        let said = last_words(&["1", "2", "3", "4"].map(line).concat());
+        assert!(said.starts_with("Err:3 xxx") && said.contains("; Err:4 xxx"), "{said}");
+    }
+
+    #[test]
+    fn a_directory_is_left_only_if_something_is_in_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("vm");
+        for (kept, is_left) in [(None, false), (Some("image"), true)] {
+            fs::create_dir(&directory).unwrap();
+            let workshop = WorkshopDirectory(directory.clone());
+            kept.iter().for_each(|name| fs::write(directory.join(name), "").unwrap());
+            drop(workshop);
+            assert_eq!(directory.exists(), is_left, "{kept:?}");
+        }
     }
 }

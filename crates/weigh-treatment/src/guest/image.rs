@@ -54,7 +54,7 @@ impl Image {
         let (digest, shown, directory) = match root {
             None => {
                 let suite = suite().map_err(TreatmentError::Unavailable)?;
-                let digest = digest_of_suite(&suite);
+                let digest = digest_of_suite(&suite).map_err(TreatmentError::Unavailable)?;
                 let shown = format!("Debian {suite} with {PACKAGES}");
                 let built = workshop.have(&format!("root-{digest}"), |step, whole| {
                     debootstrap(step, &suite)?;
@@ -87,7 +87,7 @@ impl Image {
     /// Returns the identity of an image without building it; a different image has another.
     pub fn identity(root: Option<&str>) -> Result<String, String> {
         match root {
-            None => Ok(digest_of_suite(&suite()?)),
+            None => digest_of_suite(&suite()?),
             Some(path) => digest_of_root(&RootSource::look(path)?),
         }
     }
@@ -102,8 +102,8 @@ fn digest_of(parts: &[&str]) -> String {
     hex(&hash.finalize())[..16].to_owned()
 }
 
-fn digest_of_suite(suite: &str) -> String {
-    digest_of(&["debian", suite, PACKAGES, &candidates()])
+fn digest_of_suite(suite: &str) -> Result<String, String> {
+    Ok(digest_of(&["debian", suite, PACKAGES, &candidates()?]))
 }
 
 fn digest_of_root(source: &RootSource) -> Result<String, String> {
@@ -127,13 +127,18 @@ fn suite() -> Result<String, String> {
 }
 
 /// Which versions of the packages there are now: others make another image.
-fn candidates() -> String {
-    let Ok(Some(apt)) = trust::program::find("apt-cache") else { return String::new() };
+fn candidates() -> Result<String, String> {
+    let Some(apt) = trust::program::find("apt-cache")? else { return Ok(String::new()) };
     let words: Vec<&OsStr> =
         ["policy"].into_iter().chain(PACKAGES.split(',')).map(OsStr::new).collect();
-    let (printed, _) = output_of(&apt, &words).unwrap_or_default();
+    let (printed, has_succeeded) = output_of(&apt, &words)?;
+    if !has_succeeded {
+        return Err("`apt-cache policy` failed, so the versions of the guest's packages are not known: run \
+                    `apt-get update`"
+            .into());
+    }
     let text = String::from_utf8_lossy(&printed).into_owned();
-    text.lines().filter(|line| line.contains("Candidate:")).collect()
+    Ok(text.lines().filter(|line| line.contains("Candidate:")).collect())
 }
 
 fn tree(step: &BuildStep) -> PathBuf {

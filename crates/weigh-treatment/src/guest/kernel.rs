@@ -244,22 +244,21 @@ fn real_package(
             name = other;
             continue;
         }
-        let mut parts = vec![name.clone()];
         let mut open = needs(&told, &PARTS);
+        let mut parts = vec![(name.clone(), told)];
         while let Some(part) = open.pop() {
-            if !parts.contains(&part) {
-                open.extend(needs(&shown(&part)?, &PARTS));
-                parts.push(part);
+            if parts.iter().all(|(known, _)| *known != part) {
+                let told = shown(&part)?;
+                open.extend(needs(&told, &PARTS));
+                parts.push((part, told));
             }
         }
-        let with_version = |part: String| {
-            Ok(match version_in(&shown(&part)?) {
-                Some(version) => format!("{part}={version}"),
-                // It is a name for another one.
-                None => part,
-            })
+        let with_version = |(part, told): (String, String)| match version_in(&told) {
+            Some(version) => format!("{part}={version}"),
+            // It is a name for another one.
+            None => part,
         };
-        let parts = parts.into_iter().map(with_version).collect::<Result<_, String>>()?;
+        let parts = parts.into_iter().map(with_version).collect();
         return Ok(KernelPackage { name, version, parts });
     }
     Err("its package only refers to other packages: name the package that contains the kernel"

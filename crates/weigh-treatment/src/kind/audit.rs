@@ -10,11 +10,12 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use crate::audit::configuration::{Configuration, Shared};
+use crate::audit::event_classes::EventClasses;
 use crate::audit::limits::Wanted;
 use crate::audit::live::HostRules;
 use crate::audit::probe::probe;
 use crate::audit::residual::Residual;
-use crate::audit::sink_choice::{FLUSH, SINK, SinkChoice};
+use crate::audit::sink_choice::{FLUSH, FORMAT, SINK, SinkChoice};
 use crate::audit::state::Snapshot;
 use crate::audit::watch::Watch;
 use crate::audit::{BASELINE_LOGINUID, needs, quantities, setup, system};
@@ -46,11 +47,18 @@ pub static KIND: TreatmentKind = TreatmentKind {
                     help: "load the rules of this file or directory instead of auditing everything",
                 },
                 Parameter {
+                    form: "class=NAME",
+                    help: "audit the calls of an event class instead, such as open; further classes follow \
+                           as words: class=delete,open; all, or none",
+                },
+                Parameter { form: "CLASS", help: "a further event class behind class=" },
+                Parameter {
                     form: "backlog=N",
                     help: "the backlog limit, in records; default 8192",
                 },
                 SINK,
                 FLUSH,
+                FORMAT,
                 Parameter {
                     form: "wait=TIME",
                     help: "longest time that a process blocks when the backlog is full; 0 drops the \
@@ -77,28 +85,67 @@ const RECORDS_OF_A_START: u64 = 32;
 fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     let wanted = Wanted::read(parameters)?;
     let rules = parameters.value("rules").map(absolute).transpose()?;
+    let classes = classes(parameters)?;
     let sink = SinkChoice::parse(parameters)?;
-    let is_plain = rules.is_none() && wanted == Wanted::default() && sink == SinkChoice::Usual;
+    let is_everything = rules.is_none() && classes.is_none();
+    let is_plain = is_everything && wanted == Wanted::default() && sink == SinkChoice::Usual;
     match (parameters.has("residual"), parameters.has("live")) {
         (false, false) => {}
         (true, false) if is_plain => return Ok(Box::new(Residual::default())),
         (false, true) if is_plain => return Ok(Box::new(HostRules::new()?)),
         (true, false) => {
-            return Err("audit:residual takes no rules, backlog or sink, as auditing is off".into());
+            return Err(
+                "audit:residual takes no rules, class, backlog or sink, as auditing is off".into(),
+            );
         }
         (_, true) => {
             return Err("audit:live takes no other parameter: it weighs this host as it is".into());
         }
     }
-    let rules = rules
-        .map(|path| Ok::<_, String>((RuleSet::read(std::slice::from_ref(&path))?, path)))
-        .transpose()?;
+    let events = match (rules, classes) {
+        (Some(_), Some(_)) => {
+            return Err(
+                "`rules=` and `class=` both say what is audited: use one of them, or two arms"
+                    .into(),
+            );
+        }
+        (Some(path), None) => Events::File(RuleSet::read(std::slice::from_ref(&path))?, path),
+        (None, Some(classes)) => Events::Classes(classes),
+        (None, None) => Events::All,
+    };
     let (lines, shared, arm) = (Vec::new(), None, None);
-    Ok(Box::new(Auditing { rules, wanted, sink, lines, shared, arm }))
+    Ok(Box::new(Auditing { events, wanted, sink, lines, shared, arm }))
+}
+
+/// The value of `class=` and the words that follow it; words that are no class are no parameters.
+fn classes(parameters: &Parameters) -> Result<Option<EventClasses>, String> {
+    let is_further = |(key, value): &(&str, Option<&str>)| {
+        value.is_none() && !["live", "residual"].contains(key)
+    };
+    let mut further = parameters.iter().filter(is_further).map(|(key, _)| key);
+    match parameters.value("class") {
+        Some(first) => EventClasses::parse(std::iter::once(first).chain(further)).map(Some),
+        None => match further.next() {
+            Some(word) => Err(format!(
+                "`audit` does not take `{word}`; it takes live, residual, or parameters with a value \
+                 (`weigh list treatments`); event classes come behind `class=`"
+            )),
+            None => Ok(None),
+        },
+    }
+}
+
+/// Events that make records.
+enum Events {
+    /// Every system call.
+    All,
+    Classes(EventClasses),
+    /// Whatever the rules of a file say.
+    File(RuleSet, PathBuf),
 }
 
 struct Auditing {
-    rules: Option<(RuleSet, PathBuf)>,
+    events: Events,
     wanted: Wanted,
     sink: SinkChoice,
     lines: Vec<RuleLine>,
@@ -130,7 +177,7 @@ impl Treatment for Auditing {
     /// The baseline's processes have no audit context, so rules are in force for the treated ones alone.
     /// Where they make records, the kernel and the receiver work on these in the other's turn.
     fn can_interleave(&self) -> bool {
-        self.rules.is_some()
+        !matches!(self.events, Events::All)
     }
 
     fn left_no_async_work(&self, evidence: &Evidence) -> bool {
@@ -148,22 +195,29 @@ impl Treatment for Auditing {
     }
 
     fn apply(&mut self, context: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
-        let of_file = self.rules.as_ref().and_then(|(file, _)| file.backlog_limit);
+        let of_file = match &self.events {
+            Events::File(file, _) => file.backlog_limit,
+            Events::All | Events::Classes(_) => None,
+        };
         let wanted = Wanted { backlog: self.wanted.backlog.or(of_file), ..self.wanted };
         let (loginuid, is_host_audited) = {
             let configuration = self.configuration()?;
             (configuration.next_loginuid()?, configuration.is_host_audited())
         };
-        if let Some((file, _)) = &mut self.rules {
+        if let Events::File(file, _) = &mut self.events {
             file.confine_to = is_host_audited.then_some(loginuid);
         }
         let mut lines = Vec::new();
         let load = |client: &mut Client, watch: &Watch| {
-            match &self.rules {
-                None => {
+            match &self.events {
+                Events::All => {
                     client.add_rule(&Rule::always_exit(loginuid, KEY)).map_err(needs)?;
                 }
-                Some((file, path)) => lines = load_file(file, path, context, client)?,
+                Events::Classes(classes) => {
+                    let mut rules = classes.rules(loginuid);
+                    rules.try_for_each(|rule| client.add_rule(&rule)).map_err(needs)?;
+                }
+                Events::File(file, path) => lines = load_file(file, path, context, client)?,
             }
             // It asks for no login uid, so a baseline that is not exempt would be seen, too.
             client.add_rule(&Rule::watch(&watch.canary, KEY)).map_err(needs)
@@ -198,7 +252,11 @@ impl Treatment for Auditing {
     }
 
     fn content(&self) -> Vec<u8> {
-        self.rules.as_ref().map(|(file, _)| file.text().into_bytes()).unwrap_or_default()
+        match &self.events {
+            Events::All => Vec::new(),
+            Events::Classes(classes) => classes.text().into_bytes(),
+            Events::File(file, _) => file.text().into_bytes(),
+        }
     }
 
     fn quantities(&self) -> Vec<EvidenceQuantity> {
@@ -210,12 +268,13 @@ impl Treatment for Auditing {
         let (Ok(configuration), Some((arm, loginuid))) = (self.configuration(), self.arm) else {
             return Vec::new();
         };
-        let mut facts = vec![match &self.rules {
-            None => "Every system call of the treated processes is audited.".into(),
-            Some((_, path)) => rule_file_fact(path, &self.lines),
+        let mut facts = vec![match &self.events {
+            Events::All => "Every system call of the treated processes is audited.".into(),
+            Events::Classes(classes) => classes.fact(),
+            Events::File(_, path) => rule_file_fact(path, &self.lines),
         }];
         facts.extend(configuration.facts(arm));
-        if let Some((_, path)) = &self.rules {
+        if let Events::File(_, path) = &self.events {
             facts.extend(self.lines.iter().filter_map(|line| line_fact(path, line, loginuid)));
         }
         facts
@@ -340,6 +399,11 @@ mod tests {
         assert!(build("audit:live,residual").err().unwrap().contains("as it is"));
         assert!(build("audit:wait=soon").err().unwrap().contains("wait=soon"));
         assert!(build("audit:rules=/nonexistent/x").err().unwrap().contains("/nonexistent/x"));
+        assert!(build("audit:class=open,rules=/x").err().unwrap().contains("use one of them"));
+        assert!(build("audit:class=open,mouse").err().unwrap().contains("class=mouse: unknown"));
+        assert!(build("audit:mouse").err().unwrap().contains("does not take `mouse`"));
+        assert!(build("audit:live,class=open").err().unwrap().contains("as it is"));
+        assert!(build("audit:class=delete,open").is_ok());
         assert!(build("audit").is_ok());
     }
 }

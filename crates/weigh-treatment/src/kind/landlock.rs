@@ -12,7 +12,10 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
     Kind {
         name: "landlock",
         summary: "layers of Landlock around the workload that allow all it does",
-        parameters: &[Parameter { form: "layers=N", help: "number of nested layers; default 1" }],
+        parameters: &[
+            Parameter { form: "layers=N", help: "number of nested layers; default 1" },
+            Parameter { form: "rules=N", help: "rules of each layer; default 1; 0: no layer" },
+        ],
         probe,
     },
     build,
@@ -20,6 +23,8 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
 
 /// As many as the kernel allows.
 const MOST_LAYERS: u32 = 16;
+/// Each takes the launcher an open file, of which a process has 1024 by default.
+const MOST_RULES: u32 = 500;
 
 fn probe() -> Probe {
     match LandlockLayers::version() {
@@ -38,11 +43,15 @@ fn probe() -> Probe {
 
 fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     let layers = parameters.number("layers", 1..=MOST_LAYERS)?.unwrap_or(1);
-    Ok(Box::new(Layers { layers }))
+    let rules = parameters.number("rules", 0..=MOST_RULES)?.unwrap_or(1);
+    // A layer without a rule would deny everything.
+    let layers = if rules == 0 { 0 } else { layers };
+    Ok(Box::new(Layers { layers, rules }))
 }
 
 struct Layers {
     layers: u32,
+    rules: u32,
 }
 
 impl Treatment for Layers {
@@ -55,14 +64,16 @@ impl Treatment for Layers {
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
-        Setup::default().with(LandlockLayers { layers: if is_treated { self.layers } else { 0 } })
+        let layers = if is_treated { self.layers } else { 0 };
+        Setup::default().with(LandlockLayers { layers, rules: self.rules })
     }
 
     /// No program was executed that was not denied what the layers deny: the step itself tries that. That it
     /// cannot gain privileges is left of it in `/proc/PID/status`.
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        let layers = launch.setup.get::<LandlockLayers>().map_or(0, |step| step.layers);
-        let is_set_up = !launch.is_treated || layers == self.layers;
+        let step = launch.setup.get::<LandlockLayers>();
+        let (layers, rules) = step.map_or((0, 0), |step| (step.layers, step.rules));
+        let is_set_up = !launch.is_treated || (layers, rules) == (self.layers, self.rules);
         let is_held = layers == 0 || launch.status_numbers("NoNewPrivs").all(|set| set == Some(1));
         match is_set_up && is_held {
             true => Ok(Evidence::default()),
@@ -74,9 +85,19 @@ impl Treatment for Layers {
     }
 
     fn facts(&self) -> Vec<String> {
+        let layers = match self.layers {
+            0 => return vec!["The processes of this arm are in no layer of Landlock.".into()],
+            1 => "a layer".to_owned(),
+            layers => format!("{layers} layers"),
+        };
+        let of_files = match self.rules {
+            1 => String::new(),
+            2 => ", and one for a file that no program opens".into(),
+            rules => format!(", and {} for files that no program opens", rules - 1),
+        };
         vec![format!(
-            "The processes of this arm are in {} of Landlock, each with one rule for the whole tree.",
-            if self.layers == 1 { "a layer".to_owned() } else { format!("{} layers", self.layers) }
+            "The processes of this arm are in {layers} of Landlock, each with one rule for the whole \
+             tree{of_files}."
         )]
     }
 }
@@ -91,7 +112,7 @@ mod tests {
     fn a_process_that_can_gain_privileges_is_in_no_layer() {
         let mut treatment = parse("landlock:layers=2").unwrap().treatment;
         let mut is_believed = |is_treated, layers, status: &str| {
-            let setup = Setup::default().with(LandlockLayers { layers });
+            let setup = Setup::default().with(LandlockLayers { layers, rules: 1 });
             let launched = Launched { status: status.into(), ..Launched::default() };
             treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
@@ -100,5 +121,14 @@ mod tests {
         assert!(!is_believed(true, 0, "NoNewPrivs:\t1\n"));
         assert!(is_believed(false, 0, "") && is_believed(false, 1, "NoNewPrivs:\t1\n"));
         assert!(parse("landlock:layers=17").err().unwrap().contains("from 1 to 16"));
+        assert!(parse("landlock:rules=501").err().unwrap().contains("from 0 to 500"));
+    }
+
+    #[test]
+    fn without_a_rule_there_is_no_layer() {
+        let treatment = parse("landlock:rules=0,layers=3").unwrap().treatment;
+        let layers = |is_treated| treatment.setup(is_treated).get::<LandlockLayers>().cloned();
+        assert_eq!(layers(true), Some(LandlockLayers { layers: 0, rules: 0 }));
+        assert_eq!(layers(true), layers(false));
     }
 }

@@ -56,7 +56,7 @@ mod tests {
             Nothing.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
         let planted = |ppm| Setup::default().with(PlantedShare::evenly(ppm));
-        let filtered = || Setup::default().with(SeccompFilter { program: Vec::new() });
+        let filtered = || Setup::default().with(SeccompFilter { program: Vec::new(), times: 1 });
         assert!(is_believed(true, Setup::default()) && is_believed(true, planted(0)));
         assert!(!is_believed(true, filtered()) && !is_believed(true, planted(1000)));
         assert!(is_believed(false, filtered()), "another arm");

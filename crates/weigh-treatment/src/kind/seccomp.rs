@@ -15,6 +15,7 @@ use weigh_model::format;
 use weigh_model::label::Parameters;
 use weigh_workload::launcher::status_number;
 use weigh_workload::setup::Setup;
+use weigh_workload::setup::kind::notified_calls::NotifiedCalls;
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
 
 pub static KIND: TreatmentKind = TreatmentKind::of(
@@ -30,6 +31,10 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
                 form: "profile=FILE",
                 help: "a profile in the OCI's JSON format, as used for containers",
             },
+            Parameter {
+                form: "filters=N",
+                help: "how often the filter is installed, 0 to 32; default 1",
+            },
         ],
         probe,
     },
@@ -38,6 +43,14 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
 
 /// About what a container's profile makes of the average system call.
 const DEFAULT_COMPARES: u32 = 50;
+/// A service of systemd has about a dozen.
+const MOST_FILTERS: u32 = 32;
+/// `MAX_INSNS_PER_PATH` of kernel/seccomp.c, which counts each filter as four instructions longer.
+const MOST_INSTRUCTIONS: usize = (1 << 18) / 8;
+const FILTER_PENALTY: usize = 4;
+/// All filters of a process have at most 32768 instructions of eBPF (`MAX_INSNS_PER_PATH` in
+/// kernel/seccomp.c), and the kernel makes four of each comparison.
+const MOST_STACKED_COMPARES: u32 = 200;
 /// `SECCOMP_MODE_FILTER`.
 const FILTER_MODE: u32 = 2;
 /// `SECCOMP_MODE_DEAD`: of a process that its filter has killed.
@@ -66,7 +79,29 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         Some(path) => Filter::Profile(oci_profile::read(Path::new(path))?, absolute(path)?),
         None => Filter::Compares(compares.unwrap_or(DEFAULT_COMPARES)),
     };
-    Ok(Box::new(Filtering { filter, own: own_seccomp() }))
+    let times = parameters.number("filters", 0..=MOST_FILTERS)?.unwrap_or(1);
+    if times > 1 && compares.is_some_and(|compares| compares > MOST_STACKED_COMPARES) {
+        return Err(format!(
+            "filters={times} takes at most compares={MOST_STACKED_COMPARES}: the kernel limits the length \
+             of all filters of a process together"
+        ));
+    }
+    if let Filter::Profile(compiled, path) = &filter
+        && is_too_long(compiled.program.len(), times)
+    {
+        return Err(format!(
+            "filters={times} is too many for {}: it compiles to {} instructions, and the kernel allows \
+             {MOST_INSTRUCTIONS} in all filters of a process together",
+            path.display(),
+            compiled.program.len()
+        ));
+    }
+    Ok(Box::new(Filtering { filter, times, own: own_seccomp() }))
+}
+
+/// Returns true if the kernel cannot hold so many filters, for certain: what it makes of each may be longer.
+fn is_too_long(instructions: usize, times: u32) -> bool {
+    times as usize * (instructions + FILTER_PENALTY) > MOST_INSTRUCTIONS
 }
 
 enum Filter {
@@ -76,6 +111,8 @@ enum Filter {
 
 struct Filtering {
     filter: Filter,
+    /// Number of times that it is installed; with 0 the arm is the baseline.
+    times: u32,
     /// Mode and number of filters of `weigh` itself, which every worker inherits. Kernels before
     /// 5.9 do not tell the number.
     own: (u32, Option<u32>),
@@ -100,8 +137,10 @@ impl Treatment for Filtering {
     }
 
     fn setup(&self, is_treated: bool) -> Setup {
-        match is_treated {
-            true => Setup::default().with(SeccompFilter { program: self.program() }),
+        match is_treated && self.times > 0 {
+            true => {
+                Setup::default().with(SeccompFilter { program: self.program(), times: self.times })
+            }
             false => Setup::default(),
         }
     }
@@ -113,15 +152,18 @@ impl Treatment for Filtering {
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let (own_mode, own_filters) = self.own;
         // The other arm may have a filter too: of another treatment, or of the baseline.
-        let has_filter = launch.setup.get::<SeccompFilter>().is_some();
-        let mode = if has_filter { FILTER_MODE } else { own_mode };
-        let filters = own_filters.map(|own| own + u32::from(has_filter));
+        let times = launch.setup.get::<SeccompFilter>().map_or(0, |step| step.times);
+        let notifying = launch.setup.get::<NotifiedCalls>();
+        let installed = times + u32::from(notifying.is_some_and(|step| !step.calls.is_empty()));
+        let mode = if installed > 0 { FILTER_MODE } else { own_mode };
+        let filters = own_filters.map(|own| own + installed);
         let numbers = |name| launch.status_numbers(name);
         let in_force = |mode| if mode == DEAD_MODE { FILTER_MODE } else { mode };
         let modes = numbers("Seccomp").map(|mode| mode.map(in_force));
         let mut found = modes.zip(numbers("Seccomp_filters"));
         let differing = found.find(|found| *found != (Some(mode), filters));
-        if has_filter >= launch.is_treated && differing.is_none() {
+        let is_set_up = !launch.is_treated || times == self.times;
+        if is_set_up && differing.is_none() {
             let mut evidence = Evidence::default();
             if let Some(filters) = filters.filter(|_| launch.is_treated) {
                 evidence.amounts.set("seccomp_filters", &*filters.to_string());
@@ -139,6 +181,9 @@ impl Treatment for Filtering {
     }
 
     fn facts(&self) -> Vec<String> {
+        if self.times == 0 {
+            return vec!["No filter is installed.".into()];
+        }
         let what = match &self.filter {
             Filter::Compares(compares) => format!(
                 "Every system call of the treated processes passes a filter that compares its first \
@@ -151,7 +196,11 @@ impl Treatment for Filtering {
                 compiled.description
             ),
         };
-        vec![what, format!("The filter has {} BPF instructions.", self.program().len())]
+        let length = format!("The filter has {} BPF instructions.", self.program().len());
+        let stacked = (self.times > 1).then(|| {
+            format!("It is installed {} times: each call passes all of them.", self.times)
+        });
+        [what, length].into_iter().chain(stacked).collect()
     }
 }
 
@@ -174,7 +223,24 @@ mod tests {
         assert!(build("seccomp:compares=0").unwrap().contains("from 1 to 2000"));
         assert!(build("seccomp:compares=5,profile=x").unwrap().contains("not both"));
         assert!(build("seccomp:profile=/nonexistent").unwrap().contains("/nonexistent"));
+        assert!(build("seccomp:filters=2,compares=201").unwrap().contains("at most compares=200"));
+        assert!(build("seccomp:filters=1,compares=2000").is_none());
+        assert!(is_too_long(1021, 32) && !is_too_long(1020, 32) && !is_too_long(4096, 1));
+        assert!(build("seccomp:filters=33").unwrap().contains("from 0 to 32"));
         assert!(build("seccomp").is_none());
+    }
+
+    #[test]
+    fn all_of_several_filters_must_be_there() {
+        let is_believed = |times, mode, filters| {
+            let mut treatment = Filtering { filter: Filter::Compares(1), times, own: (0, Some(0)) };
+            let setup = treatment.setup(true);
+            let launched = launched(Some(mode), Some(filters));
+            treatment.verify_sample(&Launch::of_worker(true, &setup, &launched)).is_ok()
+        };
+        assert!(is_believed(4, 2, 4));
+        assert!(!is_believed(4, 2, 3) && !is_believed(4, 2, 1));
+        assert!(is_believed(0, 0, 0) && !is_believed(0, 2, 1));
     }
 
     fn launched(mode: Option<u32>, filters: Option<u32>) -> Launched {
@@ -186,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_sample_without_the_filter_is_no_evidence() {
-        let treatment = |own| Filtering { filter: Filter::Compares(1), own };
+        let treatment = |own| Filtering { filter: Filter::Compares(1), times: 1, own };
         let is_believed = |own, is_treated, seccomp_mode, seccomp_filters| {
             let mut treatment = treatment(own);
             let setup = treatment.setup(is_treated);
@@ -207,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_server_without_the_filter_is_no_evidence_either() {
-        let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
+        let mut treatment = Filtering { filter: Filter::Compares(1), times: 1, own: (0, Some(0)) };
         let (setup, launched) = (treatment.setup(true), launched(Some(2), Some(1)));
         let mut is_believed = |status: &str| {
             let status = status.to_owned();
@@ -222,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_baseline_may_have_a_filter_of_its_own() {
-        let mut treatment = Filtering { filter: Filter::Compares(1), own: (0, Some(0)) };
+        let mut treatment = Filtering { filter: Filter::Compares(1), times: 1, own: (0, Some(0)) };
         let setup = treatment.setup(true);
         let launched = launched(Some(2), Some(1));
         let launch = Launch::of_worker(false, &setup, &launched);

@@ -234,6 +234,21 @@ fn mounts_below(directory: &Path, mounts: &[u8]) -> Vec<PathBuf> {
     points
 }
 
+/// Lists the places where file systems of these kinds are mounted, and may be written.
+///
+/// `mounts` has the form of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+pub fn writable_mounts(kinds: &[&str], mounts: &[u8]) -> Vec<PathBuf> {
+    let points = mounts.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let (point, options) = (fields.nth(4)?, fields.next()?);
+        let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+        let is_wanted = kinds.iter().any(|wanted| wanted.as_bytes() == kind);
+        let is_writable = options.split(|byte| *byte == b',').any(|option| option == b"rw");
+        (is_wanted && is_writable).then(|| PathBuf::from(OsString::from_vec(unescaped(point))))
+    });
+    points.collect()
+}
+
 /// Blanks and the like are written there as `\040`.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), field);

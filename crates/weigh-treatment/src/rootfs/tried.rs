@@ -8,7 +8,6 @@ use weigh_workload::launcher::{Job, Launched, Launcher, LauncherError};
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::root_facts::{DISTRIBUTION, LIBC, RootFacts};
 use weigh_workload::setup::kind::root_seen::SEEN;
-use weigh_workload::stdout_use::StdoutUse;
 
 const LIMIT_MS: u64 = 30_000;
 
@@ -63,15 +62,8 @@ fn run(
     launcher: &mut Launcher,
     context: &ApplyContext,
 ) -> Result<Result<Launched, String>, TreatmentError> {
-    let job = Job {
-        argv: executable.operations_argv("getppid", 1, 1),
-        environment: Vec::new(),
-        directory: context.place.work_directory.clone(),
-        timeout_ms: LIMIT_MS,
-        stdout: StdoutUse::KeepEnd,
-        start: None,
-        if_missing: None,
-    };
+    let argv = executable.operations_argv("getppid", 1, 1);
+    let job = Job::new(argv, &context.place.work_directory, LIMIT_MS);
     // The next session of this experiment has another scratch directory.
     let of_any_place = |why: &str| {
         let path = executable.path();

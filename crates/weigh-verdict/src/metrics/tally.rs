@@ -79,31 +79,14 @@ fn per_op(totals: &Totals) -> Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
-    use weigh_model::record::Measured;
-    use weigh_model::role::SampleRole;
+    use weigh_model::example::measured;
     use weigh_store::keep_measured;
 
     fn of_row(samples: &[(usize, usize, usize, &str)]) -> RowSamples {
         let mut of_row = RowSamples::default();
         for &(pair, position, arm, sample) in samples {
-            let measured = Measured {
-                work: WorkId(0),
-                arm: ArmId(arm),
-                treated_arm: ArmId(1),
-                role: SampleRole::Compared,
-                scheme: Scheme::Sequential,
-                set: SetId(0),
-                pair: PairId(pair),
-                position,
-                started_s: 0.0,
-                padding_bytes: 0,
-                cpu: None,
-                sample: serde_json::from_str(sample).unwrap(),
-                evidence: Default::default(),
-                disturbance: None,
-            };
-            of_row.add(keep_measured(measured));
+            let sample = serde_json::from_str(sample).unwrap();
+            of_row.add(keep_measured(measured(arm, pair, position, sample)));
         }
         of_row
     }

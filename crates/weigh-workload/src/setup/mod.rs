@@ -80,6 +80,11 @@ pub trait Act {
         Ok(())
     }
 
+    /// When the worker has ended by itself, before whatever it left running is ended.
+    fn before_orphans_end(&self, worker: u32) {
+        let _ = worker;
+    }
+
     /// Records how a worker was until it ended; called before the worker is reaped.
     fn look_back(&self, worker: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         let _ = (worker, seen);
@@ -178,7 +183,7 @@ mod tests {
     #[test]
     fn what_forbids_comes_last_and_all_of_it_crosses_the_pipe() {
         let setup = Setup::default()
-            .with(SeccompFilter { program: vec![(6, 0, 0, 0x7fff_0000)] })
+            .with(SeccompFilter { program: vec![(6, 0, 0, 0x7fff_0000)], times: 1 })
             .with(LoginUid { launcher: 7, workers: 8 });
         let forbids: Vec<bool> = setup.steps().map(Act::forbids).collect();
         assert_eq!(forbids, [false, true]);

@@ -12,7 +12,7 @@ use super::measuring::WaitOption;
 use super::reproduce::ReproduceCommand;
 use super::{Context, INTERRUPTED, copies, exit_status, output};
 use trust::allowed::executable;
-use weigh_audit::budget::{BudgetRequest, Subject, execute};
+use weigh_audit::budget::{BudgetRequest, Subject, check_typed, execute};
 use weigh_audit::profile::file as profile_file;
 use weigh_host::interruption::listen_for_signals;
 use weigh_host::undo::left_behind::put_back_what_was_left;
@@ -38,14 +38,14 @@ Examples:
 
 Exit status: 0 done, 2 error or no result, 130 interrupted.";
 
-/// Estimate how much log audit rules write, and the backlog limit they need
+/// Estimate how large the audit log gets, and the backlog limit that audit rules need
 ///
 /// Runs a workload or a command with the rules loaded. Reports records and bytes of log per operation, and
 /// the log per day at your rates, plain and gzipped. Finds the smallest backlog limit that loses no record in
 /// a burst, and shows what happens at 2, 5 and 10 times your rate. docs/guide-budget.md explains the numbers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
-#[command(mut_arg("csv", |csv| csv_of(csv, "value of --rate")))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "rate, as --rate may be repeated")))]
 pub struct BudgetArgs {
     /// Treatment `audit` with its parameters, such as audit:rules=my.rules (`weigh list treatments audit`).
     /// `audit` alone audits every system call
@@ -66,9 +66,9 @@ pub struct BudgetArgs {
     /// full speed hold, or as make 100000 records, whichever is fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     burst: Option<u64>,
-    /// Also fill a small file system of 8 MiB, once with each of auditd's disk_full_action IGNORE, SYSLOG,
-    /// ROTATE and SUSPEND. HALT, SINGLE and EXEC are not tried. Needs auditd installed but not running; takes
-    /// half a minute more
+    /// Also show what auditd does if its disk is full. Fills a small file system of 8 MiB, once with each of
+    /// auditd's disk_full_action IGNORE, SYSLOG, ROTATE and SUSPEND. HALT, SINGLE and EXEC are not tried.
+    /// Needs auditd installed but not running; takes half a minute more
     #[arg(long)]
     disk_full: bool,
     /// Command whose runs are counted as operations, after `--`
@@ -103,7 +103,7 @@ impl BudgetArgs {
             disk_full: self.disk_full,
             wait: self.queue.wait,
         };
-        let store = context.open_store()?;
+        let store = context.open_store_or(|| check_typed(&request))?;
         put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note)?;
         let interrupted = listen_for_signals()?;
         let began = Instant::now();

@@ -13,7 +13,7 @@ use super::measuring::{Measuring, WorkloadOption, defaults_to};
 use super::progress_sink::Terminal;
 use super::reproduce::{OUTPUT, ReproduceCommand};
 use super::{Context, INTERRUPTED, copies, exit_status, output};
-use weigh_engine::calibration::planted::planted_experiments;
+use weigh_engine::calibration::planted::{planted_experiments, why_not_planted};
 use weigh_engine::calibration::{calibration, history};
 use weigh_engine::request::{Common, Compared, Comparison, Plan, ProgressSink, Request, Workloads};
 use weigh_engine::session::execute;
@@ -82,7 +82,8 @@ pub struct CalibrateArgs {
 }
 
 impl CalibrateArgs {
-    pub fn run(self, context: &Context) -> Result<u8, String> {
+    pub fn run(mut self, context: &Context) -> Result<u8, String> {
+        let again = context.again.clone().with("--seed", self.measuring.fix_seed()?);
         let workloads = self.wanted.or_quick();
         if let Some(path) = &self.json {
             output::check_writable(path)?;
@@ -90,7 +91,8 @@ impl CalibrateArgs {
         copies::refuse_many(&workloads)?;
         let suites = suite::from_files(&WorkName::names_of(&workloads)?)?;
         let workloads = Workloads { names: workloads, suites, ..Workloads::default() };
-        let store = context.open_store()?;
+        let first = self.request(1, SecondArm::Identical, &workloads, &context.again)?;
+        let store = context.open_store_for(&first)?;
         let made = self.make(context, &workloads, &store)?;
         if made.identical.is_empty() {
             return Ok(made.without_result());
@@ -107,7 +109,8 @@ impl CalibrateArgs {
         documents.json(self.json.as_deref(), || Ok(calibration.json()));
         let written = documents.print(|| {
             let colour = output::wants_colour(context.color, &std::io::stdout());
-            calibration_text::render(&calibration, output::room(), colour)
+            let text = calibration_text::render(&calibration, output::room(), colour);
+            format!("{text}again: {}\n", format::label(&again.to_string()))
         });
         made.tell_failures();
         made.not_kept.map_or(Ok(()), Err).and(written)?;
@@ -134,13 +137,14 @@ impl CalibrateArgs {
             let planted = self.planted.map(|ppm| [SecondArm::Planted(ppm), SecondArm::Periodic]);
             [SecondArm::Identical].into_iter().chain(planted.into_iter().flatten())
         };
-        if let Some(sentence) = takes(self.repeat as usize * arms().count(), self.measuring.budget)
-        {
+        let of = self.repeat as usize * arms().count();
+        if let Some(sentence) = takes(of, self.measuring.budget) {
             progress_sink.announce(&sentence);
         }
-        for (number, second) in (1..=self.repeat).flat_map(|n| arms().map(move |arm| (n, arm))) {
-            if self.repeat > 1 && second == SecondArm::Identical {
-                output::note(&format!("Experiment {number} of {}", self.repeat));
+        let all = (1..=self.repeat).flat_map(|n| arms().map(move |arm| (n, arm)));
+        for (which, (number, second)) in all.enumerate() {
+            if of > 1 {
+                output::note(&format!("Experiment {} of {of}: {}", which + 1, second.named()));
             }
             let request = self.request(number, second, workloads, &context.again)?;
             let done = match execute(&request, store, &mut progress_sink, &interrupted) {
@@ -167,6 +171,7 @@ impl CalibrateArgs {
         workloads: &Workloads,
         typed: &ReproduceCommand,
     ) -> Result<Request, String> {
+        // The experiments of `--repeat` have seeds of their own, which follow from the first.
         let seed = self.measuring.seed_of(number - 1)?;
         let again = typed.clone().without("--repeat").without("--planted");
         let again = match self.planted {
@@ -184,6 +189,7 @@ impl CalibrateArgs {
             // As `weigh compare` does.
             interleave: self.interleaving.requested(),
             is_calibration: true,
+            is_announced: number > 1 || second != SecondArm::Identical,
             ..Comparison::default()
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })
@@ -210,6 +216,17 @@ enum SecondArm {
 }
 
 impl SecondArm {
+    /// Names the experiment with this arm, above its live table.
+    fn named(self) -> String {
+        match self {
+            SecondArm::Identical => "identical arms".into(),
+            SecondArm::Planted(ppm) => {
+                format!("one arm does {} more work in each slice", planted::percent(ppm))
+            }
+            SecondArm::Periodic => "one arm does 5% more work, all in every fifth slice".into(),
+        }
+    }
+
     fn label(self) -> String {
         match self {
             SecondArm::Identical => "none".into(),
@@ -247,10 +264,7 @@ impl Made {
         match second {
             SecondArm::Identical if !is_stored => self.failure = stored.failure,
             SecondArm::Identical => self.identical.push(stored.id),
-            _ if stored.state == State::Failed => output::problem(&format!(
-                "the experiment with the planted effect failed: {}",
-                stored.failure.as_deref().unwrap_or("no reason was recorded")
-            )),
+            _ if stored.state == State::Failed => output::problem(&why_failed(&stored)),
             // Interrupted before anything was measured.
             _ if !is_stored => {}
             SecondArm::Planted(_) => self.planted.push(stored),
@@ -276,6 +290,21 @@ impl Made {
             _ => super::ERROR,
         };
         exit_status(!self.has_left, status)
+    }
+}
+
+/// Why an experiment with a planted effect has no result, with what to do where nothing could be planted.
+fn why_failed(stored: &Stored) -> String {
+    let mut reasons = stored.failures.iter().map(|failure| why_not_planted(&failure.reason));
+    match reasons.next().flatten().filter(|_| reasons.all(|why| why.is_some())) {
+        Some(why) => format!(
+            "no effect was planted in any of these workloads ({why}): use a larger --planted, or workloads \
+             with shorter operations, such as -w getppid"
+        ),
+        None => format!(
+            "the experiment with the planted effect failed: {}",
+            stored.failure.as_deref().unwrap_or("no reason was recorded")
+        ),
     }
 }
 

@@ -34,10 +34,15 @@ use weigh_treatment::placebo::DefaultBaseline;
 /// kernel that comes once is 0.3 % of the instructions.
 const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 
+/// Its servers are new and cold for every sample, and all clients are to get answers.
+const SAMPLE_OF_GOOD_ANSWERS: Duration = Duration::from_secs(1);
+
 /// Help of `--budget`, whose default depends on what is compared.
-const BUDGET_HELP: &str = "Stop after this time, by default 2m or more. Rows may then have no verdict yet. A \
-                           time that is too short for a pair of each row is refused [default: 2m; 10m with \
-                           net:GRID, 15m with vm, 2h with boot; at least 8s per row, 16s with a server]";
+const BUDGET_HELP: &str = "Stop after this time, by default 2m or more. Rows may then have no verdict \
+                           yet. A time that is too short for a pair of each row is refused [default: 2m; 10m \
+                           with net:GRID, 15m with vm, 2h with boot; at least 8s per row, 16s with a server]";
+const OF_COMMANDS: &str = ". A command after `--` runs in both arms at the same time on one CPU, if it is \
+                           CPU-bound and writes no files, and its CPU time is compared (docs/versus.md)";
 const IN_ALL_ARMS: &str = ". All arms run in it; to measure a fixture, name it as a treatment";
 const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";
 
@@ -45,7 +50,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo weigh compare audit
       Audit every system call of ten workloads, for at most two minutes.
-  sudo weigh compare audit:rules=/etc/audit/audit.rules -w unixbench --budget 6m
+  sudo weigh compare audit:rules=/etc/audit/rules.d -w unixbench --budget 6m
       Measure your own rules with UnixBench's twelve workloads.
   weigh compare seccomp:profile=docker.json -- ./my-server-bench --quick
       Run your own command under your own profile. If its last line of output is
@@ -99,9 +104,9 @@ const USAGE: &str = "weigh compare [OPTIONS] [TREATMENT]...
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, TIMEOUTS)))]
 #[command(mut_arg("fixtures", |fixtures| also(fixtures, IN_ALL_ARMS)))]
 #[command(mut_arg("setup", |setup| also(setup, ". It has no treatment")))]
+#[command(mut_arg("interleave", |interleave| also(interleave, OF_COMMANDS)))]
 #[command(mut_arg("beside", |beside| beside.conflicts_with("command")))]
 #[command(mut_arg("client", |client| client.conflicts_with("command")))]
-#[command(mut_arg("interleave", |interleave| interleave.conflicts_with("command")))]
 #[command(mut_args(settled_by_continue))]
 pub struct CompareArgs {
     /// Treatments, such as audit:rules=my.rules, by default audit. Each is NAME or NAME:PARAMETER=VALUE,…
@@ -124,7 +129,7 @@ pub struct CompareArgs {
     beside: BesideOptions,
     /// Length of the timed part of a sample, such as 100ms [default: chosen from the first pairs, 10ms to
     /// 250ms (audit: 50ms to 250ms). Fixed lengths: 20ms with --pairs (audit: 70ms), 70ms with --metric
-    /// latency_…, 200ms with vm, 1s with boot]
+    /// latency_…, 200ms with vm, 1s with boot or --good-answers]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command", hide_short_help = true)]
     sample: Option<Duration>,
@@ -138,6 +143,10 @@ pub struct CompareArgs {
     #[arg(long, value_enum, default_value_t = WhoIsTreated::Server, conflicts_with = "command")]
     #[arg(hide_short_help = true)]
     treat: WhoIsTreated,
+    /// Compare the good answers per second of a web server that also gives wrong ones, and show the wrong
+    /// ones by kind. Without it, wrong answers fail the workload (docs/applications-load.md)
+    #[arg(long, conflicts_with = "command", hide_short_help = true)]
+    good_answers: bool,
     /// Skip the last step: measuring the latency of single operations (p50, p99) after the pairs
     #[arg(long, hide_short_help = true)]
     no_detail: bool,
@@ -259,7 +268,8 @@ impl CompareArgs {
     /// How long a sample is, unless the first pairs choose it.
     fn sample_ms(&self, arms: &[String]) -> Option<u64> {
         let of_guests = || arms.iter().any(|label| treatment::is_of_guest(label));
-        let sample = self.sample.or_else(|| of_guests().then_some(SAMPLE_OF_GUESTS));
+        let sample = self.sample.or_else(|| self.good_answers.then_some(SAMPLE_OF_GOOD_ANSWERS));
+        let sample = sample.or_else(|| of_guests().then_some(SAMPLE_OF_GUESTS));
         sample.map(value::whole_ms)
     }
 
@@ -291,6 +301,10 @@ impl CompareArgs {
             ..pairing.measuring.common(&again, seed)
         };
         let command = self.command.clone();
+        let interleave = match command.is_empty() {
+            true => self.interleaving.requested(),
+            false => self.interleaving.of_commands()?,
+        };
         let workloads = Workloads {
             suites: suite::from_files(&names)?,
             mixes: self.mixes.read(&names)?,
@@ -311,10 +325,11 @@ impl CompareArgs {
             profiler: self.profiler.line(),
             far_hosts: self.machines.far_hosts()?,
             sample_ms,
-            interleave: self.interleaving.requested(),
+            interleave,
             takes_old_pairs: true,
             detail: !self.no_detail,
             treated: self.treat,
+            counts_good_answers: self.good_answers,
             ..pairing.comparison()
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })

@@ -51,8 +51,8 @@ pub struct DiffArgs {
     /// Print the result as JSON, as documented in docs/diff.md
     #[arg(long)]
     json: bool,
-    /// Exit with status 1 if a row got worse by more than this, such as 5%, with its whole interval;
-    /// otherwise with 2 if a row of BEFORE has no answer.
+    /// Exit with status 1 if the whole interval of a row is worse than this, such as 5%; otherwise
+    /// with 2 if a row of BEFORE has no answer.
     ///
     /// The limit applies to the effect of the treatment; for `weigh run`, to the rate. Status 0 does not
     /// prove that nothing got worse.
@@ -113,7 +113,8 @@ fn of_stored(store: &Store, before: &Stored, after: &Stored) -> Result<Diff, Str
         kind @ (ExperimentKind::Run
         | ExperimentKind::Rules
         | ExperimentKind::Budget
-        | ExperimentKind::Profile) => Err(format!(
+        | ExperimentKind::Profile
+        | ExperimentKind::Atlas) => Err(format!(
             "{} and {} are of different kinds: one is an import, the other of {}",
             before.id,
             after.id,

@@ -74,8 +74,8 @@ pub struct DoctorArgs {
     /// Set the CPU governor to performance and turn boost off, while COMMAND runs or until Ctrl-C; needs root
     #[arg(long)]
     fix: bool,
-    /// Install missing programs with apt-get (Debian, Ubuntu) without starting their services; needs root and
-    /// asks first. On other distributions, weigh only prints Debian's names of the packages
+    /// Install programs that workloads (`apps`) or guests (`vm`) need, with apt-get. Starts no service; needs
+    /// root and asks first. On other distributions, weigh only prints Debian's names of the packages
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fix", "json"])]
     install: Option<install::Installable>,
     /// Measure the speed of the device that holds DIR, bypassing the page cache, and store it for later

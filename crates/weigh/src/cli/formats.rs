@@ -128,8 +128,8 @@ pub fn table_help(verb: &str) -> String {
     let names: Vec<&str> = dialect::names().collect();
     let names = names.join(", ");
     format!(
-        "{verb} the table of another benchmark, or of a paper (named by its author), without verdicts \
-         (docs/import.md): {names}"
+        "{verb} one of these tables of other suites and studies, without verdicts (docs/import.md): \
+         {names}"
     )
 }
 

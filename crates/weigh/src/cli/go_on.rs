@@ -94,7 +94,8 @@ mod tests {
                 format!("{OF_REPORT} {OF_COMPARISON} yes"),
                 format!(
                     "{of_mixes} {of_pairs} {around} active base beside client copies factorial fixtures \
-                     interleave no_detail passive profiler reboot_by sample treat treatments workloads"
+                     good_answers interleave no_detail passive profiler reboot_by sample treat treatments \
+                     workloads"
                 ),
             ),
             (
@@ -104,6 +105,11 @@ mod tests {
                     "{of_pairs} {around} command_names expect_exit ignore_failure interleave no_shell \
                      parameter_list parameter_scan parameter_step_size runs same_output shell show_output"
                 ),
+            ),
+            (
+                "atlas",
+                format!("{OF_REPORT} budget go_on name tags wait"),
+                "list only quick workloads".into(),
             ),
             (
                 "net",
@@ -125,6 +131,6 @@ mod tests {
             |command: &&Command| command.get_arguments().any(|one| one.get_id() == "go_on");
         let names: Vec<&str> =
             cli.get_subcommands().filter(goes_on).map(Command::get_name).collect();
-        assert_eq!(names, ["compare", "versus", "net"]);
+        assert_eq!(names, ["compare", "versus", "atlas", "net"]);
     }
 }

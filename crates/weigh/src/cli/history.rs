@@ -29,7 +29,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
     /// Only experiments of this command: compare, versus, run (also those of `weigh load` and `weigh net`),
-    /// calibrate, rules, budget, profile or import
+    /// calibrate, atlas, rules, budget, profile or import
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<ExperimentKind>,
     /// Only experiments with a treatment whose label contains this, such as audit
@@ -57,7 +57,7 @@ pub struct HistoryArgs {
 
 fn kind(text: &str) -> Result<ExperimentKind, String> {
     ExperimentKind::from_name(text).ok_or_else(|| {
-        "it is one of compare, versus, run, calibrate, rules, budget, profile, import".into()
+        "it is one of compare, versus, run, calibrate, atlas, rules, budget, profile, import".into()
     })
 }
 

@@ -9,11 +9,11 @@ use super::reproduce::ReproduceCommand;
 use super::{Context, output};
 use trust::user_file;
 use weigh_engine::diff_imported;
+use weigh_import::compare::summary;
+use weigh_import::labels::Labels;
+use weigh_import::{Document, ForeignFormat};
 use weigh_model::format;
 use weigh_model::result::summary::Summary;
-use weigh_report::import::compare::summary;
-use weigh_report::import::labels::Labels;
-use weigh_report::import::{self, Document, ForeignFormat};
 use weigh_report::{self, terminal};
 use weigh_store::Store;
 
@@ -32,6 +32,7 @@ Examples:
   weigh import reaim.csv             re-aim's table: one row per number of users
   weigh import experiment.json       weigh compare --json, from another machine
   weigh import a.json b.json         such files of two machines, compared
+  weigh import l1.json l2.json       weigh load --json: each load point, compared
   weigh import table9.csv            table of a paper: test,unit,Base,SELinux
 
 docs/import.md shows for each format which conclusions are possible.";
@@ -44,7 +45,7 @@ docs/import.md shows for each format which conclusions are possible.";
 #[command(after_help = EXAMPLES)]
 pub struct ImportArgs {
     /// Files to import: reports of UnixBench (also .log, .csv), lmbench's summary or result files, tables of
-    /// re-aim, JSON of hyperfine or weigh, CSV of perf stat, or a table
+    /// re-aim, JSON of hyperfine or weigh, CSV of perf stat, or a CSV table
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Labels of the results, in order, such as off,on; weigh repeats the list until every result has a
@@ -60,7 +61,7 @@ pub struct ImportArgs {
 }
 
 fn format_help() -> String {
-    let names: Vec<&str> = import::IMPORTS.iter().map(|format| format.name).collect();
+    let names: Vec<&str> = weigh_import::IMPORTS.iter().map(|format| format.name).collect();
     format!("Format of all files: {} [default: detected for each file]", names.join(", "))
 }
 
@@ -71,13 +72,14 @@ impl ImportArgs {
             let name = path.display().to_string();
             let bytes = user_file::read(path, LONGEST_FILE)
                 .map_err(|error| format!("cannot read {name}: {error}"))?;
-            let document = import::read(&name, &bytes, self.format);
+            let document = weigh_import::read(&name, &bytes, self.format);
             documents.push((name, document.map_err(|error| error.to_string())?));
         }
         if documents.len() > 1 && documents.iter().all(|(_, document)| document.is_experiment()) {
             return self.side_by_side(context, documents);
         }
-        let imported = self.keep(context, &context.open_store()?, documents)?;
+        let imported = self.summarised(context, documents)?;
+        let imported = keep(imported, &context.open_store()?)?;
         let colour = output::wants_colour(context.color, &io::stdout());
         output::print(&format!(
             "{}\nStored: `weigh show {}` shows this again\n",
@@ -87,17 +89,15 @@ impl ImportArgs {
         Ok(0)
     }
 
-    fn keep(
+    fn summarised(
         &self,
         context: &Context,
-        store: &Store,
         documents: Vec<(String, Document)>,
     ) -> Result<Summary, String> {
         let labels = Labels { labels: self.labels.clone(), base: self.base.clone() };
         let mut imported = summary(documents, &labels)?;
         complete(&mut imported, &context.again);
-        let id = store.add_import(&imported).map_err(|error| error.to_string())?;
-        Ok(Summary { id: id.to_string(), ..imported })
+        Ok(imported)
     }
 
     /// Stores whole experiments of several machines, and compares the first with each of the others.
@@ -112,8 +112,10 @@ impl ImportArgs {
             );
         }
         let files: Vec<String> = documents.iter().map(|(file, _)| file.clone()).collect();
+        let imported = documents.into_iter().map(|one| self.summarised(context, vec![one]));
+        let imported: Vec<Summary> = imported.collect::<Result<_, _>>()?;
         let store = context.open_store()?;
-        let kept = documents.into_iter().map(|one| self.keep(context, &store, vec![one]));
+        let kept = imported.into_iter().map(|one| keep(one, &store));
         let kept: Vec<Summary> = kept.collect::<Result<_, _>>()?;
         let colour = output::wants_colour(context.color, &io::stdout());
         let mut text = String::new();
@@ -129,6 +131,11 @@ impl ImportArgs {
         output::print(&text)?;
         Ok(0)
     }
+}
+
+fn keep(imported: Summary, store: &Store) -> Result<Summary, String> {
+    let id = store.add_import(&imported).map_err(|error| error.to_string())?;
+    Ok(Summary { id: id.to_string(), ..imported })
 }
 
 /// An experiment of weigh says itself when it began, and how to do it again.

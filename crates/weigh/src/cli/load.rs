@@ -12,11 +12,12 @@ use super::mixes::Mixes;
 use super::profiler::ProfilerOption;
 use super::reproduce::ReproduceCommand;
 use super::user_list::{MOST_POINTS, UserList, users};
-use super::{Context, run, value};
+use super::{Context, output, repeated, run, value};
 use weigh_engine::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use weigh_engine::request::{LoadRamp, Plan, Request};
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::load::CROSSOVER_JOBS;
+use weigh_model::result::run::RunReport;
 use weigh_model::result::work_name::MOST_USERS;
 use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
@@ -41,7 +42,7 @@ Examples:
       Use a workfile of re-aim, or your own mix in TOML (docs/load-mixes.md).
   weigh load --workfile workfile.shared --config reaim.config
       Read both files as re-aim does; add --increment adaptive for re-aim's
-      steps and its rule for stopping.
+      steps and its rule for stopping (docs/load-reaim.md).
   weigh load disk --cold --disk-dir /mnt/a --disk-dir /mnt/b
   weigh load memory --budget 10m      how many users fit into memory?
   sudo weigh compare audit -w load:high_systime
@@ -49,7 +50,8 @@ Examples:
 
 `weigh list mixes` lists the mixes.
 
-Exit status: 0 done, 2 error or no result, 130 interrupted.";
+Exit status: 0 done, 2 error or no result, 3 no peak confirmed within --budget,
+130 interrupted.";
 
 /// Find out how many simulated users this machine can serve
 ///
@@ -80,8 +82,8 @@ pub struct LoadArgs {
     #[arg(long, value_name = "LIST", value_parser = UserList::parse)]
     #[arg(conflicts_with_all = ["to", "increment"])]
     users: Option<UserList>,
-    /// Stop adding users at GOAL, such as peak or 500. The goals are `peak` (the throughput no longer grows),
-    /// `crossover` (10 jobs a minute per user), `quick` (60), `classic` (1), or a number of users
+    /// Stop adding users at GOAL, such as peak or 500 (users). The goals are `peak` (the throughput no longer
+    /// grows), `crossover` (10 jobs a minute per user), `quick` (60), `classic` (1), or a number of users
     /// (docs/load.md) [default: peak]
     #[arg(long, value_name = "GOAL", value_parser = Goal::parse)]
     to: Option<Goal>,
@@ -95,6 +97,12 @@ pub struct LoadArgs {
     #[arg(value_parser = clap::value_parser!(u8).range(1..=26))]
     #[arg(help_heading = MEASURING)]
     repeat: u8,
+    /// Repeat the whole search this many times, each with its own --budget and as an experiment of its own,
+    /// and compare the peaks
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(help_heading = MEASURING)]
+    sets: u32,
     #[command(flatten)]
     mixes: Mixes,
     #[command(flatten)]
@@ -114,18 +122,33 @@ pub struct LoadArgs {
 impl LoadArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
         self.files.check()?;
-        let store = context.open_store()?;
-        let request = self.request(&context.again)?;
+        if self.sets > 1 {
+            return self.repeat(context);
+        }
+        let request = self.request(&context.again, 0)?;
+        let store = context.open_store_for(&request)?;
         let interrupted = listen_for_signals()?;
         run::measure(&request, &store, &self.files, context, &interrupted)
     }
 
-    fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
+    fn repeat(&self, context: &Context) -> Result<u8, String> {
+        repeated::refuse_files(&self.files, "--sets")?;
+        let typed = context.again.clone().without("--sets");
+        let requests = (0..self.sets).map(|set| self.request(&typed, set));
+        let requests = requests.collect::<Result<Vec<_>, _>>()?;
+        let is_decided =
+            |report: &RunReport| requests.iter().all(|it| run::has_its_peak(it, report));
+        let measured = repeated::measure(&requests, is_decided, context)?;
+        output::print(&weigh_report::repeated::peaks(&measured.reports, output::room()))?;
+        Ok(measured.status)
+    }
+
+    fn request(&self, typed: &ReproduceCommand, set: u32) -> Result<Request, String> {
         let config = self.config.as_deref().map(ReaimConfig::read).transpose()?;
         let config = config.unwrap_or_default();
         let mix = format!("{PREFIX}{}", self.mix_name());
         let (users, plan) = self.ramp(&config)?;
-        let seed = self.measuring.seed()?;
+        let seed = self.measuring.seed_of(set)?;
         let common = self.measuring.common(&typed.clone().with("--seed", seed), seed);
         let ramp = LoadRamp {
             mixes: self.mixes.read(std::slice::from_ref(&mix))?,

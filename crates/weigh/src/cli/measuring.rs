@@ -59,6 +59,13 @@ impl Measuring {
         self.seed().map(|seed| seed.wrapping_add(u64::from(number)))
     }
 
+    /// Draws the seed now, unless one was given; from now on it is as if it had been.
+    pub fn fix_seed(&mut self) -> Result<u64, String> {
+        let seed = self.seed()?;
+        self.seed = Some(seed);
+        Ok(seed)
+    }
+
     pub fn naming(&self) -> Naming {
         self.names.naming()
     }
@@ -126,9 +133,9 @@ impl WorkloadOption {
 /// Options for the surroundings of workloads: other work, and another machine.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
-    /// Also measure while this other workload is running. It may also be a mix or an application. One
-    /// copy per CPU that weigh may use; NAME:copies=N sets the number: `--beside dc:copies=4` runs four
-    /// copies of `dc`. May be repeated
+    /// Measure each workload alone, and once more while this one runs. It may also be a mix or an
+    /// application. One copy per CPU that weigh may use; NAME:copies=N sets the number: `--beside
+    /// dc:copies=4` runs four copies of `dc`. May be repeated
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
     /// Send requests to servers from this other machine. Works with databases and web servers; over the

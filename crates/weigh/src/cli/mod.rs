@@ -7,9 +7,12 @@ use std::process::ExitCode;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::reproduce::ReproduceCommand;
+use weigh_engine::request::Request;
+use weigh_engine::session::{check_arms, check_works};
 use weigh_store::{NO_EXPERIMENT, Store};
 
 mod ask;
+mod atlas;
 mod boots;
 mod budget;
 mod calibrate;
@@ -48,6 +51,7 @@ mod parameters;
 mod profile;
 mod profiler;
 mod progress_sink;
+mod repeated;
 mod reproduce;
 mod restore;
 mod rules;
@@ -122,6 +126,7 @@ pub struct Cli {
 enum Command {
     Compare(Box<compare::CompareArgs>),
     Versus(Box<versus::VersusArgs>),
+    Atlas(Box<atlas::AtlasArgs>),
     Rules(rules::RulesArgs),
     Budget(budget::BudgetArgs),
     Run(Box<run::RunArgs>),
@@ -159,6 +164,26 @@ impl Context {
     /// The database that the user chose, or the usual one, to be written; created where there is none.
     pub fn open_store(&self) -> Result<Store, String> {
         Store::open(&self.database()?).map_err(|error| error.to_string())
+    }
+
+    /// As [`Context::open_store`], for this request, whose arms are checked before.
+    pub fn open_store_for(&self, request: &Request) -> Result<Store, String> {
+        check_arms(request)?;
+        self.open_store_or(|| check_works(request).map(drop))
+    }
+
+    /// As [`Context::open_store`]. What is wrong with the command line comes first if the database cannot be
+    /// used, which may be why, or does not exist: none is created for a slip. Otherwise `check` would unpack
+    /// the workloads beside an experiment that measures.
+    pub fn open_store_or(
+        &self,
+        check: impl FnOnce() -> Result<(), String>,
+    ) -> Result<Store, String> {
+        if !self.database()?.exists() {
+            check()?;
+            return self.open_store();
+        }
+        self.open_store().map_err(|problem| check().err().unwrap_or(problem))
     }
 
     /// Opens the store for reading. Returns `None` if the usual one does not exist yet, and does not create
@@ -236,6 +261,7 @@ fn run(cli: Cli, again: ReproduceCommand) -> ExitCode {
     let result = match cli.command {
         Command::Compare(command) => command.run(&context),
         Command::Versus(command) => command.run(&context),
+        Command::Atlas(command) => command.run(&context),
         Command::Run(command) => command.run(&context),
         Command::Load(command) => command.run(&context),
         Command::Net(command) => command.run(&context),

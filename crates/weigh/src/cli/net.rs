@@ -61,7 +61,8 @@ const USAGE: &str = "weigh net [OPTIONS]
        weigh net [OPTIONS] --continue <ID>
        weigh net rank [OPTIONS] <ID>...";
 
-/// Measure the network speed while this host is busy, and how much traffic slows the host
+/// Measure how fast this host sends and receives over simulated links while it is busy, and how much that
+/// slows its work
 ///
 /// Builds three hosts as network namespaces on this machine: the host under test (W_test) and two peers.
 /// W_active takes part in every transfer; W_passive joins in those with two connections. No traffic leaves
@@ -86,8 +87,8 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// List of transfers: quick, btu-quick, today, 1996, or a file such as ./my.toml. Such a grid lists the
-    /// cells to measure, and for how long (docs/net.md has a table)
+    /// Transfers to measure: quick, btu-quick, today, 1996 (docs/net.md has a table), or a file such as
+    /// ./my.toml. Such a grid lists the cells to measure, and for how long
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat
@@ -102,7 +103,7 @@ pub struct NetArgs {
     beside: Vec<String>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the BTU is known to ±PERCENT [default: 5%; with --continue the value of the stored
+    /// Stop when the BTU is known to ±PERCENT (5 %) [default: 5%; with --continue the value of the stored
     /// experiment]
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]
@@ -143,7 +144,6 @@ impl NetArgs {
             }
             return Ok(0);
         }
-        let store = context.open_store()?;
         if let Some(id) = &self.later.go_on {
             let budget = self.measuring.budget.unwrap_or_default();
             let (precision, wait) = (self.precision, self.measuring.queue.wait);
@@ -154,11 +154,12 @@ impl NetArgs {
                 precision,
                 wait,
             };
+            let store = context.open_store()?;
             let done = go_on::run(id, more, &store, context)?;
             store
                 .set_naming(&done.id, &self.measuring.naming())
                 .map_err(|error| error.to_string())?;
-            return run::end(&done, &store, &self.files, context);
+            return run::end(&done, |_| true, &store, &self.files, context);
         }
         if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {
             return Err(format!("--trace {}: there is no such directory", directory.display()));
@@ -173,6 +174,7 @@ impl NetArgs {
             check_against(path, &grid, &interrupted)?;
         }
         let request = self.request(grid, &context.again)?;
+        let store = context.open_store_for(&request)?;
         run::measure(&request, &store, &self.files, context, &interrupted)
     }
 

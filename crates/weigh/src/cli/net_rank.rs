@@ -21,7 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   weigh net --json mine.json          measure, on each machine
   weigh net rank k3f9qx ./other.json  rank this machine and another one
-  weigh net rank ./a.json ./b.json --price ./a.json=2900
+  weigh net rank ./a.json ./b.json --price ./a.json=2900 --machine ./a.json='SPARC 10'
   weigh net rank ./a.json ./b.json --index ./a.json=./a-unixbench.json
       Show the index that `weigh run unixbench` measured on that machine.
 
@@ -38,6 +38,10 @@ pub struct RankArgs {
     /// --json` wrote on any machine, such as ./other.json. A file has a `/` or `.json` in its name
     #[arg(required = true, value_name = "ID")]
     runs: Vec<String>,
+    /// Name of a machine in the tables and figures, such as ./a.json='SPARC 10'; may be repeated [default:
+    /// the file's name or the ID]
+    #[arg(long, value_name = "ID=NAME", value_parser = assigned)]
+    machine: Vec<(String, String)>,
     /// Price of a machine, in any currency, such as ./a.json=2900; may be repeated
     #[arg(long, value_name = "ID=PRICE", value_parser = assigned)]
     price: Vec<(String, String)>,
@@ -57,7 +61,7 @@ impl RankArgs {
         let json = self.json.then_some(Path::new("-"));
         let html = self.html.as_deref();
         documents::check([("json", json), ("html", html)])?;
-        for (of, _) in self.price.iter().chain(&self.index) {
+        for (of, _) in self.price.iter().chain(&self.index).chain(&self.machine) {
             if !self.runs.contains(of) {
                 return Err(format!("`{of}` is none of what is ranked: {}", self.runs.join(", ")));
             }
@@ -86,9 +90,13 @@ impl RankArgs {
                 "{of_it} has no index of {INDEX} with one copy: `weigh run {INDEX}` measures it"
             ))
         });
-        let name = match is_file(run) {
-            true => Path::new(run).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            false => run.to_owned(),
+        let given = self.machine.iter().find(|(of, _)| of == run);
+        let name = match (given, is_file(run)) {
+            (Some((_, name)), _) => name.clone(),
+            (None, true) => {
+                Path::new(run).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            }
+            (None, false) => run.to_owned(),
         };
         let run = document(run, context)?;
         Ok(Candidate { name, run, index: index.transpose()?, price: price.transpose()? })

@@ -43,7 +43,7 @@ pub struct Pairing {
     #[arg(long, conflicts_with = "pairs", hide_short_help = true)]
     #[arg(help_heading = MEASURING)]
     fdr: bool,
-    /// Rates within PERCENT are equivalent
+    /// Differences within PERCENT are equivalent
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percentage)]
     #[arg(allow_hyphen_values = true)]
     #[arg(help_heading = MEASURING)]
@@ -165,9 +165,9 @@ impl Pairing {
         context: &Context,
     ) -> Result<u8, String> {
         files.check()?;
-        let store = context.open_store()?;
-        let done = match go_on {
+        let (done, store) = match go_on {
             Some(id) => {
+                let store = context.open_store()?;
                 let more = |request: &Request| More {
                     budget: self.budget(&request.common.arms, &request.plan.names()),
                     budget_per_row: self.budget_per_row(),
@@ -175,9 +175,13 @@ impl Pairing {
                     precision: None,
                     wait: self.measuring.queue.wait,
                 };
-                go_on::run(id, more, &store, context)?
+                (go_on::run(id, more, &store, context)?, store)
             }
-            None => self.begin(&request()?, &store, context)?,
+            None => {
+                let request = request()?;
+                let store = context.open_store_for(&request)?;
+                (self.begin(&request, &store, context)?, store)
+            }
         };
         if go_on.is_some() {
             self.rename(&store, &done.id).map_err(|error| error.to_string())?;

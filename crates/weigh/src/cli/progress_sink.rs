@@ -50,9 +50,7 @@ impl Terminal {
 
 impl ProgressSink for Terminal {
     fn announce(&mut self, sentence: &str) {
-        // A terminal would break the words.
-        let width = stderr_size().map_or(usize::MAX, |size| size.columns);
-        self.note(&wrap(sentence, width, 0).join("\n"));
+        self.note(&wrapped(sentence));
     }
 
     fn set_begins(
@@ -141,6 +139,12 @@ fn jobs(per_min: f64) -> String {
     format!("{} jobs/min", format::rate(per_min, "jobs/min"))
 }
 
+/// The sentence in lines of the terminal, which would break its words.
+fn wrapped(sentence: &str) -> String {
+    let width = stderr_size().map_or(usize::MAX, |size| size.columns);
+    wrap(sentence, width, 0).join("\n")
+}
+
 struct Watching {
     live: Live,
     /// When it will probably end, from the last round.
@@ -163,6 +167,10 @@ impl Observer for Watching {
         }
         self.end = left.map(|left| elapsed + left);
         self.live.clock(elapsed, left);
+    }
+
+    fn announce(&mut self, sentence: &str) {
+        self.live.above(|| output::note(&wrapped(sentence)));
     }
 }
 

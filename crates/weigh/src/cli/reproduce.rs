@@ -236,6 +236,7 @@ mod tests {
         ("import base", &["off", "-x"]),
         ("increment", &["adaptive", "10"]),
         ("interleave", &["auto", "on", "off"]),
+        ("lengths", &["20ms", "2s,4s,45s"]),
         ("metric", &["peak_memory", "jobs,latency_p99"]),
         ("pairs", &["8", "4294967295"]),
         ("parameter-list", &["n 1,2", "v -x,a\\,b"]),

@@ -9,7 +9,7 @@ use super::files::Files;
 use super::formats::csv_of;
 use super::measuring::WaitOption;
 use super::{Context, INTERRUPTED, exit_status, output, value};
-use weigh_audit::attribution::{RulesRequest, measure_rules};
+use weigh_audit::attribution::{RulesRequest, measure_rules, read_rules};
 use weigh_audit::profile::file as profile_file;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::summary::State;
@@ -40,7 +40,7 @@ pub struct RulesArgs {
     /// Rule files, or directories with `*.rules` files, such as /etc/audit/rules.d
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
-    /// Show the N most expensive rules, each confirmed by a second measurement. Similar rules share a row
+    /// Show the N most expensive rules, and check each by a second measurement. Similar rules share a row
     #[arg(
         long,
         value_name = "N",
@@ -48,7 +48,7 @@ pub struct RulesArgs {
         value_parser = clap::value_parser!(u16).range(1..=1000)
     )]
     top: u16,
-    /// Weight the cost of each system call by how often a program makes it, as `weigh profile` recorded it in
+    /// Compute the cost of each rule for one program, from the system calls that `weigh profile` counted in
     /// FILE [default: a fixed mix of calls]
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
@@ -77,6 +77,7 @@ impl RulesArgs {
             time: self.budget,
             wait: self.queue.wait,
         };
+        read_rules(&request)?;
         let store = context.open_store()?;
         let interrupted = listen_for_signals()?;
         let mut display = Display::on_stderr();

@@ -1,5 +1,6 @@
 //! `weigh run`: this machine alone.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -14,16 +15,18 @@ use super::mixes::Mixes;
 use super::progress_sink::Terminal;
 use super::reproduce::ReproduceCommand;
 use super::run_plans::{ChosenPlan, OTHER_ENDS};
-use super::{Context, INTERRUPTED, exit_status, output, value};
+use super::{Context, INCONCLUSIVE, INTERRUPTED, exit_status, output, repeated, value};
 use weigh_engine::length::LONG_START_MS;
+use weigh_engine::ramp::RampGoal;
 use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
 use weigh_engine::run_report;
 use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::format;
+use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::{NET, WorkName};
-use weigh_model::workload::suite;
+use weigh_model::workload::{mix, suite};
 use weigh_store::Store;
 
 /// Shortest length of a pass of --for that is chosen by default.
@@ -42,7 +45,7 @@ const RATE_OF_CLIENTS: &str = ". With --for: requests that the clients together 
 const EXAMPLES: &str = "\
 Examples:
   weigh run
-      Measure the suite quick. Add --budget 20s to stop earlier, with fewer samples.
+      Measure the suite `quick`. Add --budget 20s to stop earlier, with fewer samples.
   weigh run unixbench
       Show UnixBench's index, for one copy and for one copy per CPU.
   weigh run unixbench --classic
@@ -81,11 +84,19 @@ pub struct RunArgs {
     /// [default: quick]
     #[arg(value_name = "WORKLOAD|SUITE")]
     workloads: Vec<String>,
+    /// Measure each test of this workfile of re-aim alone, as its -o does. May be a mix in TOML
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    workfile: Option<PathBuf>,
     #[command(flatten)]
     plan: ChosenPlan,
     /// Length of the timed part of a sample, such as 100ms [default: 70ms; 2s with --capacity]
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     sample: Option<Duration>,
+    /// Lengths of samples to compare, such as 2s,4s,8s. Measures everything with each length, as an
+    /// experiment of its own, and shows how much the rates change from sample to sample
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::sample_length)]
+    #[arg(conflicts_with_all = ["sample", "lasting", "capacity", "classic"], hide_short_help = true)]
+    lengths: Vec<Duration>,
     /// Test a server's endurance: send requests for TIME. All requests go to one server; the test takes a
     /// time such as 2h, divided into passes. Wrong answers and hangs are counted; they do not end the test.
     /// For workloads that send requests to a server
@@ -96,8 +107,8 @@ pub struct RunArgs {
     /// most 10m]
     #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting", hide_short_help = true)]
     pass: Option<Duration>,
-    /// Find a server's highest rate for a p99 answer time. With p99=50ms, that is the highest request rate at
-    /// which 99 % of the answers arrive within 50 ms. For workloads that send requests to a server.
+    /// Find a server's highest request rate while its p99 answer time is below TIME. With p99=50ms, 99 % of
+    /// the answers arrive within 50 ms. For workloads that send requests to a server.
     ///
     /// Requests start at random moments, whether or not earlier answers have come (open loop). weigh
     /// searches six times, each time with newly started servers, for about a minute each. It shows the
@@ -125,7 +136,7 @@ pub struct RunArgs {
     /// Do not ask before running more than 16 copies per CPU
     #[arg(long, hide_short_help = true)]
     yes: bool,
-    /// Measure like the original suite, such as UnixBench. Use its durations, number of passes and scoring
+    /// Measure for as long, and as often, as the original suite does, such as UnixBench. Use its scoring
     #[arg(long, conflicts_with = "sample")]
     classic: bool,
     #[command(flatten)]
@@ -134,6 +145,11 @@ pub struct RunArgs {
 
 impl RunArgs {
     pub fn run(mut self, context: &Context) -> Result<u8, String> {
+        if let Some(file) = &self.workfile {
+            let (tests, doubts) = mix::tests_alone(file)?;
+            doubts.iter().for_each(|doubt| output::note(doubt));
+            self.workloads.extend(tests);
+        }
         if self.workloads.is_empty() {
             self.workloads.push("quick".into());
         }
@@ -147,10 +163,32 @@ impl RunArgs {
         }
         let wanted = self.copies.as_ref().map_or(&[][..], |copies| &copies.0);
         copies::confirm(wanted, &self.workloads, self.yes)?;
-        let store = context.open_store()?;
+        if !self.lengths.is_empty() {
+            return self.compare_lengths(context);
+        }
         let request = self.request(&context.again)?;
+        let store = context.open_store_for(&request)?;
         let interrupted = listen_for_signals()?;
         measure(&request, &store, &self.files, context, &interrupted)
+    }
+
+    /// White's study of durations.
+    fn compare_lengths(self, context: &Context) -> Result<u8, String> {
+        repeated::refuse_files(&self.files, "--lengths")?;
+        let lengths = self.lengths.clone();
+        let mut one = RunArgs { lengths: Vec::new(), ..self };
+        let mut requests = Vec::new();
+        for length in &lengths {
+            one.sample = Some(*length);
+            let milliseconds = format!("{}ms", value::whole_ms(*length));
+            let typed = context.again.clone().without("--lengths");
+            requests.push(one.request(&typed.with("--sample", milliseconds))?);
+        }
+        let measured = repeated::measure(&requests, |_| true, context)?;
+        let seconds = lengths.iter().map(Duration::as_secs_f64);
+        let runs: Vec<(f64, RunReport)> = seconds.zip(measured.reports).collect();
+        output::print(&weigh_report::repeated::lengths(&runs, output::room()))?;
+        Ok(measured.status)
     }
 
     fn pass_length(&self) -> Option<Duration> {
@@ -165,7 +203,8 @@ impl RunArgs {
             Some(copies) => copies.clone(),
             None => Copies::default_of(&names, &suites, self.classic)?,
         };
-        let mut again = typed.clone().of_these(&self.workloads);
+        // The file may be another one by then.
+        let mut again = typed.clone().without("--workfile").of_these(&self.workloads);
         // What the default is depends on the machine.
         if self.copies.is_some() || copies != Copies(vec![1]) {
             again = again.with("--copies", &copies);
@@ -220,23 +259,38 @@ pub fn measure(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<u8, String> {
     let done = execute(request, store, &mut Terminal::of_run(context.color), interrupted)?;
-    end(&done, store, files, context)
+    end(&done, |report| has_its_peak(request, report), store, files, context)
 }
 
-/// Finishes a measured run.
-pub fn end(done: &Done, store: &Store, files: &Files, context: &Context) -> Result<u8, String> {
+/// Returns false if a peak was sought and rounds confirm none.
+pub fn has_its_peak(request: &Request, report: &RunReport) -> bool {
+    let seeks_peak = matches!(&request.plan, Plan::Ramp(load) if load.ramp.goal == RampGoal::Peak);
+    // A ramp that ended at its first point has no curve.
+    let mut curves = report.loads.iter();
+    !seeks_peak || curves.len() > 0 && curves.all(|answers| answers.best().is_some())
+}
+
+/// Finishes a measured run. `is_decided` is false of a report without the answer that was asked for.
+pub fn end(
+    done: &Done,
+    is_decided: impl Fn(&RunReport) -> bool,
+    store: &Store,
+    files: &Files,
+    context: &Context,
+) -> Result<u8, String> {
     let is_as_before = output::tell_what_is_left(done.left.as_deref());
     let mut report = run_report::report(&done.load(store)?);
     if !done.is_stored() {
         report.id.clear();
     }
-    let has_failed = !report.failures.is_empty();
+    let (has_failed, is_decided) = (!report.failures.is_empty(), is_decided(&report));
     let written = files.write(report.into(), context);
     done.not_kept.clone().map_or(Ok(()), Err).and(written)?;
     let status = match done.state {
         State::Failed => super::ERROR,
         State::Interrupted => INTERRUPTED,
         _ if has_failed => super::ERROR,
+        _ if !is_decided => INCONCLUSIVE,
         _ => 0,
     };
     Ok(exit_status(is_as_before, status))

@@ -52,14 +52,14 @@ rate instead.
 Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 3 inconclusive (no verdict, or --fail-above undecided), 130 interrupted.";
 
-const BUDGET_HELP: &str = "Stop after this time, by default 2m or more. Commands may then have no verdict \
-                           yet [default: 2m; at least 8s for each command after the first]";
+const BUDGET_HELP: &str = "Stop after this time, by default 2m or more. Commands may then \
+                           have no verdict yet [default: 2m; at least 8s for each command after the first]";
 
 /// Limit of an experiment with `--runs`, which ends when all runs are made.
 const ALL_RUNS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const MARGIN_HELP: &str =
-    "Rates within PERCENT are equivalent. The rate of a command is its runs per second";
+    "Differences within PERCENT are equivalent; they are differences of the runs per second";
 
 const FAIL_ABOVE_HELP: &str = "Exit with 1 if a command is over PERCENT slower. Compares rates, in runs per \
                                second. Status 1: a command is shown to be slower by more, with 95 % \
@@ -67,7 +67,7 @@ const FAIL_ABOVE_HELP: &str = "Exit with 1 if a command is over PERCENT slower. 
                                and is shown not to be slower by more. Otherwise status 3";
 const INTERLEAVE_HELP: &str = "\
 Run both commands of a pair at the same time on one CPU, and compare their CPU time. `auto` does so for \
-CPU-bound commands of one process that take 5 ms or more, without --prepare. `off` runs one after the other, \
+CPU-bound commands that take 5 ms or more, without --prepare. `off` runs one after the other, \
 and compares their time (docs/versus.md)";
 
 const USAGE: &str = "weigh versus [OPTIONS] '<FIRST>' '<COMMAND>'...
@@ -130,7 +130,7 @@ pub struct VersusArgs {
     /// Run each command once before the first pair, and show the last 64 KiB of its output
     #[arg(long, hide_short_help = true)]
     show_output: bool,
-    /// Run exactly N pairs per comparison, such as -r 10. With three commands there are two comparisons, so
+    /// Run each pair of commands N times, such as -r 10. With three commands there are two comparisons, so
     /// the first command runs 2 × N times; one command alone runs N times. --budget may end them earlier.
     /// Judge once, at the end; a verdict needs at least 8 [default: as many as the verdict needs; 20 for one
     /// command]

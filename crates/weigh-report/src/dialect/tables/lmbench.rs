@@ -38,7 +38,14 @@ fn about_overhead(sheet: &Sheet) -> Vec<String> {
         columns.filter(|column| !column.less.is_empty() && column.is_there(sheet))
     };
     let titles = |is_net: bool| -> Vec<&str> {
-        with_overhead().filter(|c| c.is_net(sheet) == is_net).map(|c| c.title).collect()
+        // One column is in two tables.
+        let mut titles = Vec::new();
+        for column in with_overhead().filter(|column| column.is_net(sheet) == is_net) {
+            if !titles.contains(&column.title) {
+                titles.push(column.title);
+            }
+        }
+        titles
     };
     let mut sentences = Vec::new();
     let (net, gross) = (titles(true), titles(false));
@@ -111,9 +118,14 @@ impl Section {
         column: &LmbenchColumn,
         arm: ArmId,
     ) -> Option<Option<f64>> {
-        let of = |names: &[&str]| mean(sheet, names, arm, |rate| self.scale.of(rate));
+        let scale = column.own_scale.unwrap_or(self.scale);
+        let of = |names: &[&str]| mean(sheet, names, arm, |rate| scale.of(rate));
         if let Some(line) = self.imported(sheet, column) {
-            return line.rates[arm].map(|rate| Some(self.scale.of(rate)));
+            return line.rates[arm].map(|rate| Some(scale.of(rate)));
+        }
+        if let Some(part) = column.part {
+            let part_s = sheet.median_s(column.names, part, arm)?;
+            return Some(Some(scale.of(1.0 / part_s)));
         }
         let gross = of(column.names)?;
         if !column.is_net(sheet) {
@@ -190,6 +202,7 @@ fn is_of(row: &str, workload: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::result::times::TimesRow;
 
     /// A sheet of one arm, from times in µs.
     fn sheet(times_us: &[(&str, f64)]) -> Sheet {
@@ -225,6 +238,32 @@ mod tests {
         ] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
+    }
+
+    #[test]
+    fn mhz_is_a_rate_and_halves_of_a_workload_have_columns_of_their_own() {
+        let of = [("lat-ops-uint64-bit", 0.0005), ("stat", 2.0), ("lat-fs-0k", 9.0)];
+        let mut sheet = sheet(&of);
+        let times = |of: &str, p50_ns| TimesRow {
+            workload: "lat-fs-0k".into(),
+            treatment: None,
+            of: of.into(),
+            count: 1000,
+            per_s: 1.0,
+            per_op: Some(1.0),
+            p50_ns: Some(p50_ns),
+            p99_ns: None,
+            p99_9_ns: None,
+            longest_ns: 9000,
+            longest_at: String::new(),
+            waiting_cpu_pct: 0.0,
+            waiting_disk_pct: 0.0,
+            stolen_pct: 0.0,
+        };
+        sheet.times = vec![times("create", 6500.0), times("delete", 2250.0)];
+        let text = words(&render(&sheet).unwrap());
+        assert!(text.contains("Mhz stat none 2000 2.00"), "{text}");
+        assert!(text.contains("0K File 0K File Create Delete none 6.50 2.25"), "{text}");
     }
 
     #[test]

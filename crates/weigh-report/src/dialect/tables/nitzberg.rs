@@ -25,8 +25,76 @@ const DRAWN_FROM_PCT: f64 = 1.0;
 const ROW_HEIGHT: usize = 26;
 const LONGEST_NAME: usize = 60;
 
+/// A test of his Table 2: its name there, the group of his findings, and the workload that does it. One
+/// sample of `fstime` stands for 10 and for 30 seconds.
+type Test = (&'static str, &'static str, &'static str);
+
+#[rustfmt::skip]
+static TESTS: [Test; 27] = [
+    ("Dhrystone 2 without register variables", "arithmetic", "dhry2"),
+    ("Dhrystone 2 using register variables", "arithmetic", "dhry2reg"),
+    ("Arithmetic Test (type = arithoh)", "arithmetic", "arithoh"),
+    ("Arithmetic Test (type = register)", "arithmetic", "arith-register"),
+    ("Arithmetic Test (type = short)", "arithmetic", "arith-short"),
+    ("Arithmetic Test (type = int)", "arithmetic", "arith-int"),
+    ("Arithmetic Test (type = long)", "arithmetic", "arith-long"),
+    ("Arithmetic Test (type = float)", "arithmetic", "arith-float"),
+    ("Arithmetic Test (type = double)", "arithmetic", "arith-double"),
+    ("System Call Overhead Test", "system calls", "syscall"),
+    ("Pipe Throughput Test", "pipes", "pipe"),
+    ("Pipebased Context Switching Test", "pipes", "context1@same-cpu"),
+    ("Process Creation Test", "processes", "spawn@same-cpu"),
+    ("Execl Throughput Test", "processes", "execl"),
+    ("File Read (10 seconds)", "files", "fstime-r"),
+    ("File Write (10 seconds)", "files", "fstime-w"),
+    ("File Copy (10 seconds)", "files", "fstime"),
+    ("File Read (30 seconds)", "files", "fstime-r"),
+    ("File Write (30 seconds)", "files", "fstime-w"),
+    ("File Copy (30 seconds)", "files", "fstime"),
+    ("C Compiler Test", "compiler", "compile"),
+    ("Shell scripts (1 concurrent)", "shell", "shell1"),
+    ("Shell scripts (2 concurrent)", "shell", "shell2"),
+    ("Shell scripts (4 concurrent)", "shell", "shell4"),
+    ("Shell scripts (8 concurrent)", "shell", "shell8"),
+    ("Dc: sqrt(2) to 99 decimal places", "dc", "dc"),
+    ("Recursion Test--Tower of Hanoi", "recursion", "hanoi"),
+];
+
 fn render(sheet: &Sheet) -> Result<String, String> {
-    Ok(lines(&table(sheet)?))
+    let missing = missing(sheet).map(|sentence| format!("\n{sentence}\n")).unwrap_or_default();
+    Ok(lines(&table(sheet)?) + &missing)
+}
+
+/// Name, group and line of each row. If any workload is a test of the thesis, all its tests come first,
+/// measured or not.
+fn rows_of(sheet: &Sheet) -> Vec<(String, &'static str, Option<&SheetLine>)> {
+    let of = |workload: &str| sheet.lines.iter().find(|line| line.name.to_string() == workload);
+    let other = |line: &&SheetLine| TESTS.iter().all(|(_, _, of)| line.name.to_string() != *of);
+    let others = sheet.lines.iter().filter(other);
+    let others = others.map(|line| (format::label(&line.name), "", Some(line)));
+    match TESTS.iter().any(|(_, _, workload)| of(workload).is_some()) {
+        true => {
+            let tests = TESTS
+                .iter()
+                .map(|(name, group, of_test)| ((*name).to_owned(), *group, of(of_test)));
+            tests.chain(others).collect()
+        }
+        false => others.collect(),
+    }
+}
+
+/// Names the tests that the cumulative rows leave out, and so show too little; `None` if there are none.
+fn missing(sheet: &Sheet) -> Option<String> {
+    sheet.cumulative.as_ref()?;
+    let is_out = |line: &Option<&SheetLine>| line.is_none_or(|line| line.records_per_op.is_none());
+    let out = rows_of(sheet).into_iter().filter(|(_, _, line)| is_out(line)).map(|(name, ..)| name);
+    let out: Vec<String> = out.collect();
+    (!out.is_empty()).then(|| {
+        format!(
+            "Not in the cumulative rows, as their records were not counted: {}.",
+            out.join("; ")
+        )
+    })
 }
 
 fn table(sheet: &Sheet) -> Result<Table, String> {
@@ -39,11 +107,16 @@ fn table(sheet: &Sheet) -> Result<Table, String> {
     let last = if sets == 2 { "Delta-3".into() } else { "largest − smallest".to_owned() };
     let titles: Vec<String> =
         (1..=sets).map(|set| format!("Delta-{set}")).chain(std::iter::once(last)).collect();
-    let mut columns = vec![("Benchmark", Align::Left)];
+    let mut columns = vec![("Benchmark", Align::Left), ("group", Align::Left)];
     columns.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
     columns.extend([("records/op", Align::Right), ("log B/op", Align::Right)]);
-    let rows = sheet.lines.iter().filter(|line| line.sets.len() == sets).map(|line| {
-        let mut cells = vec![format::label(&line.name)];
+    let rows = rows_of(sheet).into_iter().map(|(name, group, line)| {
+        let mut cells = vec![name, group.to_owned()];
+        let Some(line) = line.filter(|line| line.sets.len() == sets) else {
+            cells.push("no result".into());
+            cells.resize(2 + sets + 3, String::new());
+            return cells;
+        };
         cells.extend(line.sets.iter().map(|effect| fixed(*effect)));
         let highest = line.sets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
@@ -64,7 +137,7 @@ fn cumulatively(sheet: &Sheet, sets: usize) -> Vec<Vec<String>> {
     let Some(sum) = &sheet.cumulative else { return Vec::new() };
     let row = |what: &str, records, log_bytes| {
         let mut cells = vec![format!("Cumulatively: {what}")];
-        cells.resize(1 + sets + 1, String::new());
+        cells.resize(2 + sets + 1, String::new());
         cells.extend([records, log_bytes]);
         cells
     };
@@ -99,15 +172,16 @@ fn filled(sheet: &Sheet, table: &Table) -> Result<String, Error> {
                 rows => bars,
             },
             table => html::table(table),
+            missing => missing(sheet),
         },
     )
 }
 
 /// The bars, from 0 to 100 %, in the order of the table.
 fn drawn(sheet: &Sheet) -> Vec<Value> {
-    let costly = sheet.lines.iter().filter_map(|line| Some((line, cost_pct(line)?)));
-    let bar = |(row, (line, cost_pct)): (usize, (&SheetLine, f64))| {
-        let name = format::label(&line.name);
+    let rows = rows_of(sheet).into_iter();
+    let costly = rows.filter_map(|(name, _, line)| Some((name, cost_pct(line?)?)));
+    let bar = |(row, (name, cost_pct)): (usize, (String, f64))| {
         let part = context! {
             class => "cost",
             x => "0.00%",
@@ -150,9 +224,19 @@ mod tests {
     fn the_last_rows_are_cumulative() {
         let text = render(&Sheet::of_summary(&example::two_sets())).unwrap();
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("syscall −85.219400 −84.796700 0.422700 3 500"), "{text}");
+        assert!(
+            words.contains("Overhead Test system calls −85.219400 −84.796700 0.422700 3 500"),
+            "{text}"
+        );
+        assert_eq!(text.matches("no result").count(), 25, "all of his 27 are there: {text}");
         assert!(words.contains("Cumulatively: one operation of each 6 1,000"), "{text}");
         assert!(words.contains("Cumulatively: all timed operations"), "{text}");
+        let missing = text.lines().last().unwrap();
+        assert!(missing.starts_with("Not in the cumulative rows, as their records"), "{text}");
+        assert!(
+            missing.contains("C Compiler Test; ") && !missing.contains("System Call"),
+            "{text}"
+        );
     }
 
     #[test]

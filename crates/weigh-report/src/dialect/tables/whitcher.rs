@@ -10,6 +10,7 @@
 
 use super::lmbench::in_two_lines;
 use super::unixbench::{ArmIndex, index_of_4_1};
+use crate::dialect::eight_tests::{EIGHT_TESTS, is_test};
 use crate::dialect::lmbench_columns::{SECTIONS, Section};
 use crate::dialect::side_by_side::{NOT_AVAILABLE, row, table};
 use crate::dialect::{Dialect, Sheet, format, lines, three_digits};
@@ -19,18 +20,6 @@ use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
 
 pub static TABLE: Dialect = Dialect { name: "whitcher", is_of_time: true, render, page: None };
-
-/// His names of UnixBench's tests, and ours.
-const INDICES: [(&str, &str); 8] = [
-    ("file copy 4KB", "fsdisk"),
-    ("file copy 1KB", "fstime"),
-    ("file copy 256B", "fsbuffer"),
-    ("pipe", "pipe"),
-    ("pipe switching", "context1"),
-    ("process creation", "spawn"),
-    ("execl", "execl"),
-    ("shell scripts (8)", "shell8"),
-];
 
 /// His names of lmbench's, and the title of the column with what follows it where two tables have it.
 const TIMES: [(&str, &str, &str); 13] = [
@@ -98,7 +87,8 @@ fn render(sheet: &Sheet) -> Result<String, String> {
     }
     if parts.is_empty() {
         return Err("no workload of this result is in these tables, which show the suites \
-                    unixbench-4.1, lmbench, interp-perl and app-fill, and app:web.cookie; perlbench's \
+                    unixbench-4.1, lmbench, interp-perl and app-fill, app:web.cookie, and \
+                    app:db.random-fill with --for; perlbench's \
                     points need two perls (weigh compare)"
             .into());
     }
@@ -124,9 +114,11 @@ fn indices(sheet: &Sheet, systems: &[ArmId]) -> Result<Option<Table>, String> {
         };
         all.iter().map(of_test).collect()
     };
-    let mut rows: Vec<Vec<String>> =
-        INDICES.iter().map(|(title, his)| row(title, &find(his), index, Better::More)).collect();
-    let is_his = |name: &str| INDICES.iter().any(|(_, his)| is_test(name, his));
+    let mut rows: Vec<Vec<String>> = EIGHT_TESTS
+        .iter()
+        .map(|(title, his)| row(title, &find(his), index, Better::More))
+        .collect();
+    let is_his = |name: &str| EIGHT_TESTS.iter().any(|(_, his)| is_test(name, his));
     for item in all[0].items.iter().filter(|item| !is_his(&item.name)) {
         rows.push(row(&item.title, &find(&item.name), index, Better::More));
     }
@@ -141,11 +133,6 @@ fn indices(sheet: &Sheet, systems: &[ArmId]) -> Result<Option<Table>, String> {
     }
     rows.push(last);
     Ok(Some(table(sheet, systems, "Microbenchmark", rows)))
-}
-
-/// Returns true if `name` is this test, wherever its processes were placed.
-fn is_test(name: &str, test: &str) -> bool {
-    name == test || name.split('@').next() == Some(test)
 }
 
 /// `None` where none of his was measured.

@@ -92,26 +92,9 @@ impl DeniedCalls {
         if getppid() != Some(supervisor) {
             return Err(io::Error::other("the supervisor has ended"));
         }
-        rustix::thread::set_no_new_privs(true)?;
         let program = seccomp_program::announcing(&self.program);
-        let instruction = |&(code, jt, jf, k): &_| libc::sock_filter { code, jt, jf, k };
-        let mut instructions: Vec<libc::sock_filter> = program.iter().map(instruction).collect();
-        let length = u16::try_from(instructions.len())
-            .map_err(|_| io::Error::other("a seccomp filter has at most 4096 instructions"))?;
-        let filter = libc::sock_fprog { len: length, filter: instructions.as_mut_ptr() };
-        // SAFETY: `filter` and the instructions that it points to live across the call.
-        let listener = unsafe {
-            libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
-                &raw const filter,
-            )
-        };
-        if listener < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        table.listener.store(listener as i32 + 1, Ordering::Release);
+        let listener = seccomp_program::install_notifying(&program)?;
+        table.listener.store(listener + 1, Ordering::Release);
         // Any call that waits could be one that the filter denies.
         while !table.is_answered.load(Ordering::Acquire) {
             std::hint::spin_loop();

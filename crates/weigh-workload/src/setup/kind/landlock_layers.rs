@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open, unlink};
 use rustix::io::Errno;
@@ -16,13 +17,20 @@ use crate::setup::Act;
 /// characters would do as well, but Linux 6.1 and 6.12 let that be made beside a rule that does not allow it.
 const ALL_RIGHTS: u64 = (1 << 13) - 1;
 const MAKE_BLOCK: u64 = 1 << 11;
+/// Rights that a rule for a file may have: to execute, write and read it.
+const RIGHTS_OF_FILE: u64 = (1 << 3) - 1;
 /// linux/landlock.h
 const CREATE_RULESET_VERSION: libc::c_uint = 1;
 const RULE_PATH_BENEATH: libc::c_int = 1;
 
+/// Files without a name, each for a rule of every layer. The kernel merges two rules for one file.
+static FILES: OnceLock<Vec<OwnedFd>> = OnceLock::new();
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LandlockLayers {
     pub layers: u32,
+    /// Number of rules in each layer: one for the whole tree, and the others for files that nobody opens.
+    pub rules: u32,
 }
 
 #[repr(C, packed)]
@@ -62,21 +70,44 @@ fn restrict() -> io::Result<()> {
     // SAFETY: it was just opened for us.
     let ruleset = unsafe { OwnedFd::from_raw_fd(ruleset as libc::c_int) };
     let root = open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let rule = PathBeneath { allowed: ALL_RIGHTS & !MAKE_BLOCK, parent: root.as_raw_fd() };
+    add_rule(&ruleset, &root, ALL_RIGHTS & !MAKE_BLOCK)?;
+    for file in FILES.get().into_iter().flatten() {
+        add_rule(&ruleset, file, RIGHTS_OF_FILE)?;
+    }
+    // SAFETY: an open descriptor.
+    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn add_rule(ruleset: &OwnedFd, parent: &OwnedFd, allowed: u64) -> io::Result<()> {
+    let rule = PathBeneath { allowed, parent: parent.as_raw_fd() };
     // SAFETY: open descriptors, and a structure that lives.
     let done = unsafe {
-        match libc::syscall(
+        libc::syscall(
             libc::SYS_landlock_add_rule,
             ruleset.as_raw_fd(),
             RULE_PATH_BENEATH,
             &raw const rule,
             0,
-        ) {
-            0 => libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0),
-            failed => failed,
-        }
+        )
     };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Makes files that never have a name. Their inodes last until the launcher ends.
+fn files_without_names(count: u32) -> io::Result<Vec<OwnedFd>> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let make = |_| open(std::env::temp_dir(), flags, Mode::RUSR | Mode::WUSR);
+    (0..count).map(make).collect::<Result<_, Errno>>().map_err(io::Error::from)
+}
+
+/// Closes the files in a worker: the execution of its program would, and the launchers of other arms may have
+/// fewer.
+fn close_files() {
+    for file in FILES.get().into_iter().flatten() {
+        // SAFETY: this process was forked for a program, which it executes now; nothing uses them any more.
+        unsafe { libc::close(file.as_raw_fd()) };
+    }
 }
 
 /// A device without a driver: `true` where Landlock denied it. It is asked before it is looked whether who
@@ -92,12 +123,23 @@ fn is_denied() -> io::Result<bool> {
 }
 
 impl Act for LandlockLayers {
+    /// In all arms, so that with one treatment both launchers make the same files.
+    fn in_launcher(&self) -> Result<(), String> {
+        let files = files_without_names(self.rules.saturating_sub(1)).map_err(|error| {
+            format!("cannot make files without a name (O_TMPFILE) in TMPDIR: {error}")
+        })?;
+        FILES.get_or_init(|| files);
+        Ok(())
+    }
+
     fn in_worker(&self) -> io::Result<()> {
         if self.layers == 0 {
+            close_files();
             return Ok(());
         }
         set_no_new_privs(true)?;
         (0..self.layers).try_for_each(|_| restrict())?;
+        close_files();
         match is_denied()? {
             true => Ok(()),
             false => Err(io::Error::other("Landlock does not deny a forbidden call")),

@@ -31,7 +31,7 @@ pub fn measure(directory: &Path, is_json: bool, context: &Context) -> Result<u8,
     for (what, amount) in lines {
         text += &format!("  {what:<46}{amount:>16}\n");
     }
-    text += "\nA workload that reads or writes its files faster is marked `cache` in reports.\n";
+    text += "\nReports mark a row as `cache` if the device moved less than half of its bytes.\n";
     output::print(&text)?;
     Ok(0)
 }

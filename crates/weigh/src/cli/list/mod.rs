@@ -97,10 +97,13 @@ impl ListArgs {
             values.insert(What::Suites.key().into(), chosen.into_iter().map(suite_value).collect());
         }
         if wants(What::Mixes) {
-            let mut mixes = mix::embedded()?;
-            mixes.retain(|mix| is_chosen(&mix.name));
+            let all = mix::embedded()?;
+            let all_utime = all.iter().find(|mix| mix.name == "all_utime");
+            let share = |mix: &JobMix| all_utime.map(|of| mix.user_mode_pct(of));
+            let chosen = all.iter().filter(|mix| is_chosen(&mix.name));
+            let mixes: Vec<_> = chosen.map(|mix| (mix, share(mix))).collect();
             text.push_str(&of_mixes(&mixes));
-            values.insert(What::Mixes.key().into(), json!(mixes));
+            values.insert(What::Mixes.key().into(), mixes.iter().map(mix_value).collect());
         }
         let treatments = KINDS.iter().map(|treatment| &treatment.kind).collect();
         let fixtures = FIXTURES.iter().map(|fixture| &fixture.kind).collect();
@@ -168,12 +171,25 @@ fn of_suites(suites: &[&Suite], with_members: bool) -> String {
     text
 }
 
-fn of_mixes(mixes: &[JobMix]) -> String {
+/// Formats mixes, each with the share of its work that stays in user mode.
+fn of_mixes(mixes: &[(&JobMix, Option<f64>)]) -> String {
     let mut text = String::from("\nMixes, for `weigh load` and as `load:NAME`\n");
-    for JobMix { name, summary, tests, .. } in mixes {
-        text.push_str(&entry(&format!("  {name:<17} {:>3}", tests.len()), 24, summary));
+    for (JobMix { name, summary, tests, .. }, user_mode_pct) in mixes {
+        let share = user_mode_pct
+            .map(|pct| format!(" ({:.1} % user mode)", pct.max(0.0)))
+            .unwrap_or_default();
+        let head = format!("  {name:<17} {:>3}", tests.len());
+        text.push_str(&entry(&head, 24, &format!("{summary}{share}")));
     }
     text
+}
+
+fn mix_value((mix, user_mode_pct): &(&JobMix, Option<f64>)) -> Value {
+    let mut value = json!(mix);
+    if let Some(pct) = user_mode_pct {
+        value["user_mode_pct"] = json!(pct);
+    }
+    value
 }
 
 /// Formats an entry: a head left of a column, and wrapped text right of it.

@@ -1,0 +1,17 @@
+//! Receives events of the kernel, as security sensors do: two hidden roles of `weigh`, which end with it.
+//!
+//! - [`events::listener`] is the process that listens to files ([`events::files`], fanotify), directories
+//!   ([`events::directories`], inotify) or processes ([`events::processes`], the process connector); each
+//!   is an [`events::source::Source`];
+//! - [`bpf::sensor`] is the process that holds BPF programs and receives their events; the programs are
+//!   lists of instructions (`bpf/programs.rs`).
+//!
+//! Both take orders as lines of JSON and answer each. All that they switch on is in descriptors, so nothing
+//! is left when they die. The crate does not know treatments: these start the processes, and judge what was
+//! counted (`weigh-treatment/listening.rs` and `sensing.rs`). Start with [`events::listener`].
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod bpf;
+pub mod events;
+pub mod short_process;
