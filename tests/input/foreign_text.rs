@@ -82,6 +82,8 @@ fn of_errors_about_files_of_every_kind() {
 #[test]
 fn of_names_on_the_command_line() {
     let home = Home::new();
+    home.file("t.csv", "test,unit,a,b\nx,us,1,2\n");
+    home.succeed(&["import", "t.csv"]);
     let file = home.file(&format!("{PLANT}.csv"), "nothing");
     let file = file.to_str().unwrap();
     for arguments in [

@@ -235,7 +235,7 @@ static void check_common(uint64_t n)
 static void prepare_to_fill(void)
 {
 	const char *pass = getenv("WEIGH_PASS");
-	char drawn[64];
+	char drawn[96];
 
 	connect_to_database();
 	snprintf(table, sizeof table, "fill_%d", copy_number);
