@@ -133,7 +133,7 @@ impl WorkloadOption {
 /// Options for the surroundings of workloads: other work, and another machine.
 #[derive(Debug, Args)]
 pub struct BesideOptions {
-    /// Measure each workload alone, and once more while this one runs. It may also be a mix or an
+    /// Measure each workload alone, and once more while WORKLOAD runs. It may also be a mix or an
     /// application. One copy per CPU that weigh may use; NAME:copies=N sets the number: `--beside
     /// dc:copies=4` runs four copies of `dc`. May be repeated
     #[arg(long, value_name = "WORKLOAD")]

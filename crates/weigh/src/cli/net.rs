@@ -87,8 +87,8 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Transfers to measure: quick, btu-quick, today, 1996 (docs/net.md has a table), or a file such as
-    /// ./my.toml. Such a grid lists the cells to measure, and for how long
+    /// Transfers to measure: quick, btu-quick (fewer, for the BTU alone), today, 1996 (docs/net.md has a
+    /// table), or a file such as ./my.toml. Such a grid lists the cells to measure, and for how long
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat
@@ -103,7 +103,7 @@ pub struct NetArgs {
     beside: Vec<String>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the BTU is known to ±PERCENT (5 %) [default: 5%; with --continue the value of the stored
+    /// Stop when the BTU is known to ±PERCENT [default: 5%; with --continue the value of the stored
     /// experiment]
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]
