@@ -103,8 +103,8 @@ pub struct NetArgs {
     beside: Vec<String>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Stop when the BTU is known to ±PERCENT [default: 5%; with --continue the value of the stored
-    /// experiment]
+    /// Stop when the BTU is known to ±PERCENT [default: 5%]. With --continue, the default is the
+    /// value of the stored experiment
     #[arg(long, value_name = "PERCENT", value_parser = value::percentage)]
     #[arg(help_heading = MEASURING)]
     precision: Option<f64>,
