@@ -107,7 +107,7 @@ pub struct VersusArgs {
     /// Run the commands without a shell, like --shell none
     #[arg(short = 'N', long, conflicts_with = "shell")]
     no_shell: bool,
-    /// Name of a command in the reports, once per command. The first -n names the first command, the second
+    /// Name of a command in the reports. Repeat it for each command. The first -n names the first command, the second
     /// -n the second command, and so on [default: the command]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     command_names: Vec<String>,
