@@ -87,7 +87,8 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Transfers to measure: quick, btu-quick (fewer, for the BTU alone), today (networks of today), 1996 (those of 1996: docs/net.md has a table), or a file such as ./my.toml. Such a grid lists the cells to measure, and for how long
+    /// Transfers to measure: quick, btu-quick (a few of them), today, 1996 (docs/net.md describes these four
+    /// grids), or your own grid in a file such as ./my.toml. It lists the cells to measure, and for how long
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat
