@@ -41,6 +41,8 @@ pub type Render = fn(&Sheet) -> Result<String, String>;
 pub struct Dialect {
     /// As it is given to `--as`.
     pub name: &'static str,
+    /// Subject of the study that has this table; `None` for the table of a suite.
+    pub study_of: Option<&'static str>,
     /// True if its numbers are indices and times of a clock. The others show changes, or name their units.
     pub is_of_time: bool,
     /// Renders the table for a terminal, or says what the experiment lacks.

@@ -58,7 +58,7 @@ pub struct BudgetArgs {
     /// it as root only after you confirm on a terminal
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     profile: Option<PathBuf>,
-    /// Operations, or runs of the command, per second, such as 200; may be repeated. The log per day is also
+    /// Operations (or runs of the command) per second to assume, such as 200; may be repeated. The log per day is also
     /// shown for 2, 5 and 10 times each rate [default: 1, 10, 100, 1000]
     #[arg(long = "rate", value_name = "N", value_parser = rate)]
     rates: Vec<f64>,

@@ -125,12 +125,13 @@ pub fn csv_of(option: Arg, what: &str) -> Arg {
 
 /// Help of `--as`, which names all tables.
 pub fn table_help(verb: &str) -> String {
-    let names: Vec<&str> = dialect::names().collect();
+    let names = dialect::TABLES.iter().map(|table| match table.study_of {
+        Some(subject) => format!("{} (a study of {subject})", table.name),
+        None => table.name.to_owned(),
+    });
+    let names: Vec<String> = names.collect();
     let names = names.join(", ");
-    format!(
-        "{verb} one of these tables of other suites and studies, without verdicts (docs/import.md): \
-         {names}"
-    )
+    format!("{verb} a table of another suite or study, without verdicts (docs/import.md): {names}")
 }
 
 #[cfg(test)]

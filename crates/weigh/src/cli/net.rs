@@ -87,8 +87,8 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Transfers to measure: quick, btu-quick (a few of them), today, 1996 (docs/net.md describes these four
-    /// grids), or your own grid in a file such as ./my.toml. It lists the cells to measure, and for how long
+    /// Transfers to measure: quick; btu-quick, which has fewer; today and 1996, which have more and take hours
+    /// (docs/net.md); or your own list in a file such as ./my.toml
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat

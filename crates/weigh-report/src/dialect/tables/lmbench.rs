@@ -8,7 +8,8 @@ use crate::table::{Align, Table};
 use crate::text::wrap;
 use weigh_model::ids::ArmId;
 
-pub static TABLE: Dialect = Dialect { name: "lmbench", is_of_time: true, render, page: None };
+pub static TABLE: Dialect =
+    Dialect { name: "lmbench", study_of: None, is_of_time: true, render, page: None };
 
 /// lmbench's summary fits this.
 const WIDTH: usize = 80;

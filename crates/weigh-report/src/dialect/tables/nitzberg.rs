@@ -11,8 +11,13 @@ use crate::dialect::{Dialect, Sheet, SheetLine, format, lines};
 use crate::table::{Align, Table};
 use crate::{evidence, html};
 
-pub static TABLE: Dialect =
-    Dialect { name: "nitzberg", is_of_time: false, render, page: Some(page) };
+pub static TABLE: Dialect = Dialect {
+    name: "nitzberg",
+    study_of: Some("auditing"),
+    is_of_time: false,
+    render,
+    page: Some(page),
+};
 
 /// Name of Nitzberg's count, as auditing declares it.
 const RECORDS: &str = "records";

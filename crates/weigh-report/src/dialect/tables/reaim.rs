@@ -9,7 +9,8 @@ use weigh_model::format;
 use weigh_model::result::load::LoadPoint;
 use weigh_model::result::work_name::WorkName;
 
-pub static TABLE: Dialect = Dialect { name: "reaim", is_of_time: false, render, page: None };
+pub static TABLE: Dialect =
+    Dialect { name: "reaim", study_of: None, is_of_time: false, render, page: None };
 
 /// re-aim's own words.
 const COLUMNS: [&str; 9] = [

@@ -3,5 +3,10 @@
 use super::reaim::render_csv;
 use crate::dialect::Dialect;
 
-pub static TABLE: Dialect =
-    Dialect { name: "reaim-csv", is_of_time: false, render: render_csv, page: None };
+pub static TABLE: Dialect = Dialect {
+    name: "reaim-csv",
+    study_of: None,
+    is_of_time: false,
+    render: render_csv,
+    page: None,
+};

@@ -14,7 +14,8 @@ use weigh_model::result::imported::per_second;
 /// Width of the sentence below the table, in columns.
 const WIDTH: usize = 80;
 
-pub static TABLE: Dialect = Dialect { name: "smalley", is_of_time: false, render, page: None };
+pub static TABLE: Dialect =
+    Dialect { name: "smalley", study_of: Some("SELinux"), is_of_time: false, render, page: None };
 
 fn render(sheet: &Sheet) -> Result<String, String> {
     if sheet.lines.is_empty() {

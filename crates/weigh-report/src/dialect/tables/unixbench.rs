@@ -9,7 +9,8 @@ use weigh_model::result::unixbench_index::Formula;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{Member, Suite};
 
-pub static TABLE: Dialect = Dialect { name: "unixbench", is_of_time: true, render, page: None };
+pub static TABLE: Dialect =
+    Dialect { name: "unixbench", study_of: None, is_of_time: true, render, page: None };
 
 /// A table per arm, and per number of parallel copies.
 pub(super) fn render(sheet: &Sheet) -> Result<String, String> {

@@ -19,7 +19,13 @@ use crate::table::Table;
 use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
 
-pub static TABLE: Dialect = Dialect { name: "whitcher", is_of_time: true, render, page: None };
+pub static TABLE: Dialect = Dialect {
+    name: "whitcher",
+    study_of: Some("distributions"),
+    is_of_time: true,
+    render,
+    page: None,
+};
 
 /// His names of lmbench's, and the title of the column with what follows it where two tables have it.
 const TIMES: [(&str, &str, &str); 13] = [
