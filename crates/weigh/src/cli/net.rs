@@ -61,8 +61,8 @@ const USAGE: &str = "weigh net [OPTIONS]
        weigh net [OPTIONS] --continue <ID>
        weigh net rank [OPTIONS] <ID>...";
 
-/// Measure how fast this host sends and receives over simulated links while it is busy, and how much that
-/// slows its work
+/// Measure the rate of transfers over simulated links while this host is busy, and how much
+/// the transfers slow its other work
 ///
 /// Builds three hosts as network namespaces on this machine: the host under test (W_test) and two peers.
 /// W_active takes part in every transfer; W_passive joins in those with two connections. No traffic leaves
@@ -87,8 +87,8 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Transfers to measure: quick; btu-quick, which has fewer; today and 1996, which have more and take hours
-    /// (docs/net.md); or your own list in a file such as ./my.toml
+    /// Transfers to measure: quick, btu-quick (fewer), today or 1996 (more: hours), or your own list in a
+    /// file such as ./my.toml (docs/net.md describes all)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat

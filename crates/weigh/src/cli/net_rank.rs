@@ -27,7 +27,7 @@ Examples:
 
 Exit status: 0 done, 2 error.";
 
-/// Rank machines by their mean rate of transfers while busy, in Mb/s ("bits to the user", BTU)
+/// Rank machines by BTU ("bits to the user"): their mean rate of transfers while busy, in Mb/s
 ///
 /// Shows intervals and ties, penalties, UnixBench's index (--index) and the price that you give (--price), as
 /// in Table 1 and Figures 2 and 3 of Maly, Gupta and Mynam (1996). All results must come from the same grid.
