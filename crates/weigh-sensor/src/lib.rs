@@ -6,12 +6,13 @@
 //! - [`bpf::sensor`] is the process that holds BPF programs and receives their events; the programs are
 //!   lists of instructions (`bpf/programs.rs`).
 //!
-//! Both take orders as lines of JSON and answer each. All that they switch on is in descriptors, so nothing
-//! is left when they die. The crate does not know treatments: these start the processes, and judge what was
-//! counted (`weigh-treatment/listening.rs` and `sensing.rs`). Start with [`events::listener`].
+//! Both take orders as lines of JSON and answer each ([`orders`]). All that they switch on is in descriptors,
+//! so nothing is left when they die. The crate does not know treatments: these start the processes, and judge
+//! what was counted (`weigh-treatment/event_receiver.rs`). Start with [`events::listener`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bpf;
 pub mod events;
+pub mod orders;
 pub mod short_process;

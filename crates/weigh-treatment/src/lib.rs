@@ -58,6 +58,7 @@ pub mod control_group;
 pub mod differences;
 pub mod digest;
 mod error;
+mod event_receiver;
 mod fixture_treatment;
 pub mod guest;
 mod listening;

@@ -1,18 +1,20 @@
-//! The side of `weigh`: starts a listener, and has it listen for the length of a sample.
+//! A listener for events of files or processes, and the quantities of those that can lose events.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::TreatmentError;
-use weigh_host::lines::{LinesError, PROMPTLY};
-use weigh_host::machine::cpu_time;
-use weigh_host::own_program::{self, Helper};
-use weigh_sensor::events::listener::{Answer, Counts, Order, SUBCOMMAND, Wanted};
+use crate::event_receiver::EventReceiver;
+use weigh_model::evidence::Evidence;
+use weigh_model::result::quantity::EvidenceQuantity;
+use weigh_model::result::quantity::QuantityKind::{Arrived, Lost, Made, Spent};
+use weigh_model::result::quantity::QuantityUnit::{Count, Seconds};
+use weigh_sensor::events::listener::{Counts, Order, SUBCOMMAND, Wanted};
 
 const WAKE_EVERY: Duration = Duration::from_millis(500);
 
@@ -20,11 +22,7 @@ const WAKE_EVERY: Duration = Duration::from_millis(500);
 pub struct Listening {
     /// The first field, as it is dropped first: its thread must not signal a process that was reaped.
     _waker: Option<Waker>,
-    helper: Helper,
-    /// Sends the events.
-    sender: &'static str,
-    interrupted: Arc<AtomicBool>,
-    cpu_before_ns: Option<u64>,
+    receiver: EventReceiver<Counts>,
 }
 
 impl Listening {
@@ -32,74 +30,65 @@ impl Listening {
         wanted: &Wanted,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Listening, TreatmentError> {
-        let sender = wanted.sender();
-        let unavailable = |error: io::Error| {
-            TreatmentError::Unavailable(format!("cannot start the listener of {sender}: {error}"))
-        };
-        let helper = Helper::start(own_program::command(SUBCOMMAND)).map_err(unavailable)?;
-        let waker = wanted.wait().then(|| Waker::of(helper.pid())).transpose();
-        let mut listening = Listening {
-            _waker: waker.map_err(unavailable)?,
-            helper,
-            sender,
-            interrupted: Arc::clone(interrupted),
-            cpu_before_ns: None,
-        };
-        listening.helper.lines.send(wanted).map_err(unavailable)?;
-        match listening.receive()? {
-            Answer::Ready => Ok(listening),
-            other => Err(listening.unexpected(other)),
-        }
+        let name = format!("listener of {}", wanted.sender());
+        // Nobody waits for it before the first sample begins.
+        let receiver = EventReceiver::start(SUBCOMMAND, name, wanted, interrupted)?;
+        let waker = wanted.wait().then(|| Waker::of(receiver.pid())).transpose();
+        let waker = waker.map_err(|error| {
+            TreatmentError::Unavailable(format!("cannot watch over the listener: {error}"))
+        })?;
+        Ok(Listening { _waker: waker, receiver })
     }
 
     /// Counts from now on, with or without events.
     pub fn begin(&mut self, is_on: bool) -> Result<(), TreatmentError> {
-        self.cpu_before_ns = cpu_time::of_process_ns(self.helper.pid());
-        match self.ask(&Order::Begin { is_on })? {
-            Answer::Ready => Ok(()),
-            other => Err(self.unexpected(other)),
-        }
+        self.receiver.begin(&Order::Begin { is_on })
     }
 
     /// Switches the events off. Returns those since [`Listening::begin`], and the CPU time in seconds that
     /// they took the listener.
     pub fn end(&mut self, processes: Vec<u32>) -> Result<(Counts, Option<f64>), TreatmentError> {
-        let counts = match self.ask(&Order::End { processes })? {
-            Answer::Counts(counts) => counts,
-            other => return Err(self.unexpected(other)),
-        };
-        let now_ns = cpu_time::of_process_ns(self.helper.pid());
-        let both = now_ns.zip(self.cpu_before_ns);
-        let cpu_s = both.map(|(now, before)| now.saturating_sub(before) as f64 / 1e9);
-        Ok((counts, cpu_s))
+        self.receiver.end(&Order::End { processes })
     }
+}
 
-    fn ask(&mut self, order: &Order) -> Result<Answer, TreatmentError> {
-        self.helper.lines.send(order).map_err(|error| self.silent(&error))?;
-        self.receive()
-    }
+/// Quantities of a listener whose queue can be full.
+pub struct ListenerQuantities {
+    /// Events of all processes.
+    made: EvidenceQuantity,
+    arrived: EvidenceQuantity,
+    lost: EvidenceQuantity,
+    cpu: EvidenceQuantity,
+}
 
-    fn receive(&mut self) -> Result<Answer, TreatmentError> {
-        match self.helper.lines.receive(&self.interrupted, Instant::now() + PROMPTLY) {
-            Ok(answer) => Ok(answer),
-            Err(LinesError::Interrupted) => Err(TreatmentError::Interrupted),
-            Err(other) => Err(self.silent(&other)),
+impl ListenerQuantities {
+    /// Those of these names; a reader calls the events `noun`.
+    pub const fn new(
+        noun: &'static str,
+        [made, arrived, lost, cpu]: [&'static str; 4],
+    ) -> ListenerQuantities {
+        ListenerQuantities {
+            made: EvidenceQuantity::new(made, noun, Count, Made, None),
+            arrived: EvidenceQuantity::new(arrived, noun, Count, Arrived, None),
+            lost: EvidenceQuantity::new(lost, noun, Count, Lost, Some(arrived)),
+            cpu: EvidenceQuantity::new(cpu, "listener", Seconds, Spent, Some(made)),
         }
     }
 
-    fn silent(&self, error: &dyn std::fmt::Display) -> TreatmentError {
-        let sender = self.sender;
-        TreatmentError::NotInForce(format!("the listener of {sender} does not answer: {error}"))
+    pub fn list(&self) -> Vec<EvidenceQuantity> {
+        [&self.made, &self.arrived, &self.lost, &self.cpu].map(Clone::clone).to_vec()
     }
 
-    fn unexpected(&self, answer: Answer) -> TreatmentError {
-        TreatmentError::NotInForce(match answer {
-            Answer::Error(problem) => problem,
-            Answer::Ready | Answer::Counts(_) => {
-                let sender = self.sender;
-                format!("the listener of {sender} answered something else than it was asked")
-            }
-        })
+    /// Evidence of a sample, which has events only if it is treated.
+    pub fn evidence(&self, is_treated: bool, counts: &Counts, cpu_s: Option<f64>) -> Evidence {
+        match is_treated {
+            true => Evidence::default()
+                .with(&self.made, Some(counts.events))
+                .with(&self.arrived, Some(counts.events))
+                .with(&self.lost, Some(counts.lost))
+                .with(&self.cpu, cpu_s),
+            false => Evidence::default(),
+        }
     }
 }
 

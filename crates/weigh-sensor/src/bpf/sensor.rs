@@ -3,8 +3,7 @@
 //! Programs and where they run last as long as their descriptors. Only this process has them, and it starts
 //! no other, so nothing is left when it ends, however it ends.
 //!
-//! Protocol: the first line of stdin is a [`Sensing`], each further line an [`Order`]; each has an [`Answer`]
-//! on stdout. It ends at the end of its input.
+//! Its first line is a [`Sensing`], each further one an [`Order`] ([`crate::orders`]).
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -16,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use super::btf;
@@ -25,6 +23,7 @@ use super::hook::{Hook, check_security_module};
 use super::kernel::{self, ProgramKind};
 use super::programs::{self, COUNTERS, Counter, InodeOffsets};
 use super::ring::Ring;
+use crate::orders;
 use weigh_host::lines::Lines;
 use weigh_workload::setup::kind::proof_calls::ProofCalls;
 
@@ -100,14 +99,6 @@ pub enum Order {
     End { process: u32 },
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Answer {
-    Ready,
-    Counts(Counts),
-    /// It cannot go on; a sentence.
-    Error(String),
-}
-
 /// Numbers since [`Order::Begin`], of all processes of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -151,29 +142,17 @@ impl Counts {
 /// Holds programs until the end of its input.
 ///
 /// # Errors
-/// If stdin or stdout fail. `weigh` learns all other problems as an [`Answer::Error`].
+/// If stdin or stdout fail.
 pub fn run() -> io::Result<()> {
-    // Somebody may have stopped it when `weigh` is killed; then it would not see the end of its input.
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    let [requests, answers] =
-        [rustix::io::dup(rustix::stdio::stdin())?, rustix::io::dup(rustix::stdio::stdout())?];
-    let mut lines = Lines::over(answers, requests);
-    let sensing: Sensing = loop {
-        match lines.unread() {
-            Some(sensing) => break sensing?,
-            None if !lines.fill()? => return Ok(()),
-            None => {}
-        }
-    };
-    let result = Held::load(&sensing).and_then(|mut held| {
+    orders::run(|sensing: Sensing, lines| {
+        let mut held = Held::load(&sensing)?;
         lines.send(&Answer::Ready)?;
-        held.serve(&mut lines)
-    });
-    match result {
-        Ok(()) => Ok(()),
-        Err(error) => lines.send(&Answer::Error(error.to_string())),
-    }
+        held.serve(lines)
+    })
 }
+
+/// Answer of a sensor.
+type Answer = orders::Answer<Counts>;
 
 /// Has the kernel load the programs of a sensor, and no more: it changes nothing.
 pub fn try_to_load(sensing: &Sensing) -> io::Result<()> {

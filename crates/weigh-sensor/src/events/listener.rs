@@ -4,20 +4,19 @@
 //! process, so nobody else has its descriptor. When it ends, however it ends, the kernel forgets what it
 //! wanted to hear; docs/treatments-events.md has the exception.
 //!
-//! Protocol: the first line of stdin is a [`Wanted`], each further line an [`Order`]; each has an [`Answer`]
-//! on stdout. It ends at the end of its input.
+//! Its first line is a [`Wanted`], each further one an [`Order`] ([`crate::orders`]).
 
 use std::io;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use super::directories::{Directories, WatchedDirectories};
 use super::files::{Files, WatchedMounts};
 use super::processes::Processes;
 use super::source::{Seen, Source};
+use crate::orders;
 use weigh_host::lines::Lines;
 
 /// The hidden subcommand that turns `weigh` into a listener.
@@ -66,14 +65,6 @@ pub enum Order {
     End { processes: Vec<u32> },
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Answer {
-    Ready,
-    Counts(Counts),
-    /// It cannot go on; a sentence.
-    Error(String),
-}
-
 /// Answer to [`Order::End`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -90,30 +81,17 @@ pub struct Counts {
 /// Receives events until the end of its input.
 ///
 /// # Errors
-/// If stdin or stdout fail. `weigh` learns all other problems as an [`Answer::Error`].
+/// If stdin or stdout fail.
 pub fn run() -> io::Result<()> {
-    // Somebody may have stopped it when `weigh` is killed; then it would block opens, and not see the end of
-    // its input.
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    let [requests, answers] =
-        [rustix::io::dup(rustix::stdio::stdin())?, rustix::io::dup(rustix::stdio::stdout())?];
-    let mut lines = Lines::over(answers, requests);
-    let wanted: Wanted = loop {
-        match lines.unread() {
-            Some(wanted) => break wanted?,
-            None if !lines.fill()? => return Ok(()),
-            None => {}
-        }
-    };
-    let result = wanted.open().and_then(|source| {
+    orders::run(|wanted: Wanted, lines| {
+        let source = wanted.open()?;
         lines.send(&Answer::Ready)?;
-        Listener { source, seen: Seen::default() }.listen(&mut lines)
-    });
-    match result {
-        Ok(()) => Ok(()),
-        Err(error) => lines.send(&Answer::Error(error.to_string())),
-    }
+        Listener { source, seen: Seen::default() }.listen(lines)
+    })
 }
+
+/// Answer of a listener.
+type Answer = orders::Answer<Counts>;
 
 struct Listener {
     source: Box<dyn Source>,

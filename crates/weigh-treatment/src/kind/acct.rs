@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::accounting;
+use crate::event_receiver::prove;
 use crate::{
     ApplyContext, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
     TreatmentKind, Turns, only_word,
@@ -198,16 +199,14 @@ impl Accounted {
     }
 
     /// A record of the process shows that accounting was on until its end.
-    fn prove(&self, is_treated: bool, pid: u32, records: &[u32]) -> Result<(), String> {
-        match is_treated && self.is_recorded {
-            true if !records.contains(&pid) => {
-                Err("the kernel wrote no accounting record of the treated process".into())
-            }
-            false if !records.is_empty() => {
-                Err("the kernel wrote accounting records of a process without the treatment".into())
-            }
-            _ => Ok(()),
-        }
+    fn prove(&self, is_treated: bool, pid: u32, records: &[u32]) -> Result<(), TreatmentError> {
+        prove(
+            is_treated && self.is_recorded,
+            records.contains(&pid),
+            records.len() as u64,
+            || "the kernel wrote no accounting record of the treated process".into(),
+            "the kernel wrote accounting records of a process without the treatment",
+        )
     }
 }
 
@@ -263,7 +262,7 @@ impl Treatment for Accounted {
         self.end_sample(launch.is_treated).map_err(failed)?;
         let records = accounting::processes(&self.file).map_err(failed)?;
         self.empty().map_err(failed)?;
-        self.prove(launch.is_treated, launch.launched.pid, &records).map_err(failed)?;
+        self.prove(launch.is_treated, launch.launched.pid, &records)?;
         let count = launch.is_treated.then_some(records.len() as u64);
         Ok(Evidence::default().with(&RECORDS, count))
     }
@@ -289,25 +288,19 @@ impl Treatment for Accounted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_receiver::assert_proof;
     use crate::parse;
 
     #[test]
     fn a_sample_counts_if_its_end_was_recorded_and_another_if_nothing_was() {
-        let arm = |is_recorded| Accounted {
-            is_recorded,
-            arm: 0,
-            file: PathBuf::new(),
-            turns: Rc::default(),
+        let is_believed = |is_recorded, is_treated, others, has_record| {
+            let (file, turns) = (PathBuf::new(), Rc::default());
+            let arm = Accounted { is_recorded, arm: 0, file, turns };
+            let mut records = vec![4; others as usize];
+            records.extend(Some(7).filter(|_| has_record));
+            arm.prove(is_treated, 7, &records).is_ok()
         };
-        let is_believed = |is_recorded, is_treated, records: &[u32]| {
-            arm(is_recorded).prove(is_treated, 7, records).is_ok()
-        };
-        assert!(is_believed(true, true, &[4, 7]));
-        assert!(!is_believed(true, true, &[4]));
-        assert!(is_believed(true, false, &[]));
-        assert!(!is_believed(true, false, &[4]));
-        assert!(is_believed(false, true, &[]));
-        assert!(!is_believed(false, true, &[7]));
+        assert_proof(is_believed, &true, &false, &[]);
         assert!(parse("acct:on").is_err());
     }
 

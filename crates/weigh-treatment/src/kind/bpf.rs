@@ -13,6 +13,7 @@ use QuantityUnit::{Count, Seconds};
 use rustix::param::page_size;
 use syscalls::Sysno;
 
+use crate::event_receiver::started;
 use crate::sensing::{self, Running};
 use crate::{
     ApplyContext, Kind, Launch, Occupied, Parameter, Role, Treatment, TreatmentError, TreatmentKind,
@@ -173,11 +174,6 @@ struct Sensed {
 }
 
 impl Sensed {
-    fn running(&mut self) -> Result<&mut Running, TreatmentError> {
-        let missing = || TreatmentError::Unavailable("the sensor was not started".into());
-        self.running.as_mut().ok_or_else(missing)
-    }
-
     fn prove(&self, is_treated: bool, counts: &Counts) -> Result<(), TreatmentError> {
         let problem = match self.sensing.sensor {
             Sensor::Lifecycle { .. } => problem_of_life(is_treated, counts),
@@ -281,7 +277,7 @@ impl Treatment for Sensed {
     }
 
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
-        let running = self.running()?;
+        let running = started(&mut self.running)?;
         if role != Role::Other {
             // Both arms attach and detach before a sample, and the treated one attaches again.
             running.begin(true)?;
@@ -290,7 +286,7 @@ impl Treatment for Sensed {
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        let (counts, cpu_s) = self.running()?.end(launch.launched.pid)?;
+        let (counts, cpu_s) = started(&mut self.running)?.end(launch.launched.pid)?;
         self.prove(launch.is_treated, &counts)?;
         if !launch.is_treated {
             return Ok(Evidence::default());

@@ -11,6 +11,7 @@ use QuantityKind::{Made, Spent};
 use QuantityUnit::{Count, Seconds};
 
 use crate::canary::Canary;
+use crate::event_receiver::{prove, started};
 use crate::listening::Listening;
 use crate::{
     ApplyContext, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError, TreatmentKind,
@@ -102,27 +103,22 @@ struct Listened {
 }
 
 impl Listened {
-    fn listening(&mut self) -> Result<&mut Listening, TreatmentError> {
-        let missing = || TreatmentError::Unavailable("the listener was not started".into());
-        self.listening.as_mut().ok_or_else(missing)
-    }
-
     /// The worker read the file before its program, and its launcher did when the worker had ended.
     fn prove(&self, is_treated: bool, counts: &Counts) -> Result<(), TreatmentError> {
-        let is_marked = is_treated && self.watched.events != Events::Off;
-        let is_seen = counts.by_process.iter().all(|events| *events > 0);
-        let problem = match is_marked {
-            true if !is_seen => format!(
+        let unseen = || {
+            format!(
                 "the treated process read {}, but fanotify sent no event: the processes may see another \
                  mount there; try fanotify:filesystem",
                 self.canary.file.display()
-            ),
-            false if counts.events > 0 => {
-                "the listener of fanotify received events of a process without the treatment".into()
-            }
-            _ => return Ok(()),
+            )
         };
-        Err(TreatmentError::NotInForce(problem))
+        prove(
+            is_treated && self.watched.events != Events::Off,
+            counts.by_process.iter().all(|events| *events > 0),
+            counts.events,
+            unseen,
+            "the listener of fanotify received events of a process without the treatment",
+        )
     }
 }
 
@@ -154,12 +150,12 @@ impl Treatment for Listened {
     }
 
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
-        self.listening()?.begin(role == Role::Treated)
+        started(&mut self.listening)?.begin(role == Role::Treated)
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let readers = vec![launch.launched.pid, Canary::reader_afterwards(launch)?];
-        let (counts, cpu_s) = self.listening()?.end(readers)?;
+        let (counts, cpu_s) = started(&mut self.listening)?.end(readers)?;
         self.canary.check_device(launch, "fanotify")?;
         self.prove(launch.is_treated, &counts)?;
         match launch.is_treated {
@@ -230,6 +226,7 @@ fn obstacle(error: &io::Error) -> Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_receiver::assert_proof;
     use crate::parse;
 
     #[test]
@@ -246,9 +243,9 @@ mod tests {
 
     #[test]
     fn a_sample_counts_if_it_was_heard_and_the_baseline_if_nobody_was() {
-        let is_believed = |events, is_treated, counted: u64, by_process: [u64; 2]| {
+        let is_believed = |is_on, is_treated, counted, by_process: [u64; 2]| {
             let watched = WatchedMounts {
-                events,
+                events: if is_on { Events::Notify } else { Events::Off },
                 directories: Vec::new(),
                 has_file_system: false,
                 delay: Duration::ZERO,
@@ -258,13 +255,6 @@ mod tests {
             let counts = Counts { events: counted, by_process, ..Counts::default() };
             arm.prove(is_treated, &counts).is_ok()
         };
-        assert!(is_believed(Events::Notify, true, 5, [4, 1]));
-        assert!(!is_believed(Events::Notify, true, 0, [0, 0]));
-        assert!(!is_believed(Events::Notify, true, 4, [4, 0]), "the listener ended");
-        assert!(!is_believed(Events::Notify, true, 9, [0, 1]), "it heard others");
-        assert!(is_believed(Events::Notify, false, 0, [0, 0]));
-        assert!(!is_believed(Events::Notify, false, 1, [0, 0]), "the mark was left");
-        assert!(is_believed(Events::Off, true, 0, [0, 0]));
-        assert!(!is_believed(Events::Off, true, 1, [0, 1]));
+        assert_proof(is_believed, &[4, 1], &[0, 0], &[[4, 0], [0, 1]]);
     }
 }

@@ -6,11 +6,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use QuantityKind::{Arrived, Lost, Made, Spent};
-use QuantityUnit::{Count, Seconds};
-
 use crate::canary::Canary;
-use crate::listening::Listening;
+use crate::event_receiver::{prove, started};
+use crate::listening::{ListenerQuantities, Listening};
 use crate::{
     ApplyContext, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError, TreatmentKind,
     absolute,
@@ -18,7 +16,7 @@ use crate::{
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
-use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
+use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_sensor::events::directories::{CANARY, WatchedDirectories, WatchedDirectory, open_queue};
 use weigh_sensor::events::listener::{Counts, Wanted};
 use weigh_workload::setup::Setup;
@@ -44,25 +42,11 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
     build,
 );
 
-/// Events of all processes in the watched directories.
-const EVENTS: EvidenceQuantity =
-    EvidenceQuantity::new("inotify_events", "inotify events", Count, Made, None);
-/// Full queues, each of which dropped one event or more.
-const LOST: EvidenceQuantity = EvidenceQuantity::new(
-    "inotify_overflows",
+/// Events of all processes in the watched directories; lost are full queues, each of which dropped one event or
+/// more.
+const QUANTITIES: ListenerQuantities = ListenerQuantities::new(
     "inotify events",
-    Count,
-    Lost,
-    Some("inotify_events_received"),
-);
-const RECEIVED: EvidenceQuantity =
-    EvidenceQuantity::new("inotify_events_received", "inotify events", Count, Arrived, None);
-const LISTENER_CPU: EvidenceQuantity = EvidenceQuantity::new(
-    "inotify_listener_cpu_s",
-    "listener",
-    Seconds,
-    Spent,
-    Some("inotify_events"),
+    ["inotify_events", "inotify_events_received", "inotify_overflows", "inotify_listener_cpu_s"],
 );
 
 /// Opens of the canary: by the worker, and by its launcher afterwards.
@@ -107,11 +91,6 @@ struct Watching {
 }
 
 impl Watching {
-    fn listening(&mut self) -> Result<&mut Listening, TreatmentError> {
-        let missing = || TreatmentError::Unavailable("the listener was not started".into());
-        self.listening.as_mut().ok_or_else(missing)
-    }
-
     /// A workload makes its files in a directory of its own, below the one that it is started in.
     fn directories(&self) -> Vec<WatchedDirectory> {
         let watched = |path: &PathBuf, is_recursive| WatchedDirectory {
@@ -130,19 +109,21 @@ impl Watching {
     /// The worker opened the canary before its program, and its launcher did when the worker had ended.
     fn prove(&self, is_treated: bool, counts: &Counts) -> Result<(), TreatmentError> {
         let opens = counts.by_process.first().copied();
-        let problem = match is_treated && self.has_watches {
-            true if opens.is_none_or(|opens| opens < OPENS) => format!(
+        let unseen = || {
+            format!(
                 "the treated process and its launcher opened {}, but inotify did not send both events ({} \
                  overflows of its queue)",
                 self.canary.file.display(),
                 counts.lost
-            ),
-            false if counts.events > 0 => {
-                "the listener of inotify received events without the treatment".into()
-            }
-            _ => return Ok(()),
+            )
         };
-        Err(TreatmentError::NotInForce(problem))
+        prove(
+            is_treated && self.has_watches,
+            opens.is_some_and(|opens| opens >= OPENS),
+            counts.events,
+            unseen,
+            "the listener of inotify received events without the treatment",
+        )
     }
 }
 
@@ -188,7 +169,7 @@ impl Treatment for Watching {
 
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         let has_watches = self.has_watches;
-        let listening = self.listening()?;
+        let listening = started(&mut self.listening)?;
         if role != Role::Other {
             // Both arms list the directories, set the watches and remove them.
             listening.begin(has_watches)?;
@@ -197,24 +178,17 @@ impl Treatment for Watching {
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        let (counts, cpu_s) = self.listening()?.end(vec![CANARY])?;
+        let (counts, cpu_s) = started(&mut self.listening)?.end(vec![CANARY])?;
         // Whoever names a directory knows where the files are.
         if self.directory.is_none() {
             self.canary.check_device(launch, "inotify")?;
         }
         self.prove(launch.is_treated, &counts)?;
-        match launch.is_treated {
-            true => Ok(Evidence::default()
-                .with(&EVENTS, Some(counts.events))
-                .with(&RECEIVED, Some(counts.events))
-                .with(&LOST, Some(counts.lost))
-                .with(&LISTENER_CPU, cpu_s)),
-            false => Ok(Evidence::default()),
-        }
+        Ok(QUANTITIES.evidence(launch.is_treated, &counts, cpu_s))
     }
 
     fn quantities(&self) -> Vec<EvidenceQuantity> {
-        vec![EVENTS, RECEIVED, LOST, LISTENER_CPU]
+        QUANTITIES.list()
     }
 
     fn facts(&self) -> Vec<String> {
@@ -249,6 +223,7 @@ impl Treatment for Watching {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_receiver::assert_proof;
     use crate::parse;
 
     #[test]
@@ -262,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_sample_counts_if_both_opens_were_heard_and_the_baseline_if_nothing_was() {
-        let is_believed = |has_watches, is_treated, events: u64, opens: u64| {
+        let is_believed = |has_watches, is_treated, events, opens| {
             let arm = Watching {
                 has_watches,
                 directory: None,
@@ -275,12 +250,6 @@ mod tests {
             let counts = Counts { events, by_process: vec![opens], ..Counts::default() };
             arm.prove(is_treated, &counts).is_ok()
         };
-        assert!(is_believed(true, true, 5, 2));
-        assert!(!is_believed(true, true, 5, 1), "it did not last");
-        assert!(!is_believed(true, true, 5, 0), "it heard others");
-        assert!(is_believed(true, false, 0, 0));
-        assert!(!is_believed(true, false, 1, 0), "a watch was left");
-        assert!(is_believed(false, true, 0, 0));
-        assert!(!is_believed(false, true, 2, 2));
+        assert_proof(is_believed, &OPENS, &0, &[OPENS - 1]);
     }
 }

@@ -5,11 +5,10 @@
 
 use std::rc::Rc;
 
-use QuantityKind::{Arrived, Lost, Made, Spent};
-use QuantityUnit::{Count, Seconds};
 use serde_json::{Value, json};
 
-use crate::listening::Listening;
+use crate::event_receiver::{prove, started};
+use crate::listening::{ListenerQuantities, Listening};
 use crate::{
     ApplyContext, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
     TreatmentKind, Turns, only_word,
@@ -17,7 +16,7 @@ use crate::{
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
-use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
+use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_sensor::events::listener::{Counts, Wanted};
 use weigh_sensor::events::processes::{self, WHOLE_LIFE};
 
@@ -39,23 +38,9 @@ const NAME: &str = "proc-connector";
 const LISTENER: &str = "listener";
 
 /// Events of all processes.
-const EVENTS: EvidenceQuantity =
-    EvidenceQuantity::new("process_events", "process events", Count, Made, None);
-const LOST: EvidenceQuantity = EvidenceQuantity::new(
-    "process_events_lost",
+const QUANTITIES: ListenerQuantities = ListenerQuantities::new(
     "process events",
-    Count,
-    Lost,
-    Some("process_events_received"),
-);
-const RECEIVED: EvidenceQuantity =
-    EvidenceQuantity::new("process_events_received", "process events", Count, Arrived, None);
-const LISTENER_CPU: EvidenceQuantity = EvidenceQuantity::new(
-    "process_listener_cpu_s",
-    "listener",
-    Seconds,
-    Spent,
-    Some("process_events"),
+    ["process_events", "process_events_received", "process_events_lost", "process_listener_cpu_s"],
 );
 
 fn probe() -> Probe {
@@ -115,28 +100,24 @@ impl Heard {
         format!("{LISTENER} {}", self.arm)
     }
 
-    fn listening(&mut self) -> Result<&mut Listening, TreatmentError> {
-        let missing = || TreatmentError::Unavailable("the listener was not started".into());
-        self.listening.as_mut().ok_or_else(missing)
-    }
-
     /// The listener heard the start and the end of the process, so it heard everything in between.
     fn prove(&self, is_treated: bool, counts: &Counts) -> Result<(), TreatmentError> {
         let has_heard = counts.by_process.iter().all(|kinds| *kinds == WHOLE_LIFE);
-        let problem = match is_treated && self.has_events {
-            true if !has_heard => format!(
+        let unseen = || {
+            format!(
                 "the listener did not hear of the treated process's fork, exec and exit (it missed {} events \
                  in all)",
                 counts.lost
-            ),
-            false if counts.events > 0 => {
-                "the kernel made events of processes without the treatment: \
-                                           another program listens to the process connector"
-                    .into()
-            }
-            _ => return Ok(()),
+            )
         };
-        Err(TreatmentError::NotInForce(problem))
+        prove(
+            is_treated && self.has_events,
+            has_heard,
+            counts.events,
+            unseen,
+            "the kernel made events of processes without the treatment: another program listens to the \
+             process connector",
+        )
     }
 }
 
@@ -169,7 +150,7 @@ impl Treatment for Heard {
         self.turns.0.end(self.arm);
         // The last sample had no result, so nobody asked for its proof.
         if self.is_asked {
-            self.listening()?.end(Vec::new())?;
+            started(&mut self.listening)?.end(Vec::new())?;
         }
         // An arm that has its turn makes events for everybody, and proves them.
         self.is_asked = role == Role::Treated || role == Role::Paired && self.turns.0.is_free();
@@ -177,28 +158,21 @@ impl Treatment for Heard {
             self.turns.0.take(self.arm);
         }
         let is_on = role == Role::Treated && self.has_events;
-        if self.is_asked { self.listening()?.begin(is_on) } else { Ok(()) }
+        if self.is_asked { started(&mut self.listening)?.begin(is_on) } else { Ok(()) }
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if !std::mem::take(&mut self.is_asked) {
             return Ok(Evidence::default());
         }
-        let (counts, cpu_s) = self.listening()?.end(vec![launch.launched.pid])?;
+        let (counts, cpu_s) = started(&mut self.listening)?.end(vec![launch.launched.pid])?;
         self.turns.0.end(self.arm);
         self.prove(launch.is_treated, &counts)?;
-        match launch.is_treated {
-            true => Ok(Evidence::default()
-                .with(&EVENTS, Some(counts.events))
-                .with(&RECEIVED, Some(counts.events))
-                .with(&LOST, Some(counts.lost))
-                .with(&LISTENER_CPU, cpu_s)),
-            false => Ok(Evidence::default()),
-        }
+        Ok(QUANTITIES.evidence(launch.is_treated, &counts, cpu_s))
     }
 
     fn quantities(&self) -> Vec<EvidenceQuantity> {
-        vec![EVENTS, RECEIVED, LOST, LISTENER_CPU]
+        QUANTITIES.list()
     }
 
     fn facts(&self) -> Vec<String> {
@@ -225,10 +199,11 @@ impl Treatment for Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_receiver::assert_proof;
 
     #[test]
     fn a_sample_counts_if_its_process_was_heard_and_another_if_nobody_was() {
-        let is_believed = |has_events, is_treated, events: u64, kinds: u64| {
+        let is_believed = |has_events, is_treated, events, kinds| {
             let arm = Heard {
                 has_events,
                 arm: 0,
@@ -239,12 +214,6 @@ mod tests {
             let counts = Counts { events, by_process: vec![kinds], ..Counts::default() };
             arm.prove(is_treated, &counts).is_ok()
         };
-        assert!(is_believed(true, true, 9, WHOLE_LIFE));
-        assert!(!is_believed(true, true, 9, WHOLE_LIFE - 1), "the listener ended");
-        assert!(!is_believed(true, true, 9, 0), "it heard others");
-        assert!(is_believed(true, false, 0, 0));
-        assert!(!is_believed(true, false, 1, 0), "another program listens");
-        assert!(is_believed(false, true, 0, 0));
-        assert!(!is_believed(false, true, 3, WHOLE_LIFE));
+        assert_proof(is_believed, &WHOLE_LIFE, &0, &[WHOLE_LIFE - 1]);
     }
 }
