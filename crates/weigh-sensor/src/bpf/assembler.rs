@@ -44,6 +44,8 @@ const LOAD_MAP: u8 = 0x18;
 /// The immediate is the file descriptor of a map (`BPF_PSEUDO_MAP_FD`).
 const OF_MAP: u8 = 1;
 const LOAD: u8 = 0x79;
+/// Number of 4 bytes.
+const LOAD_32: u8 = 0x61;
 const STORE: u8 = 0x7b;
 /// The immediate is the kind: 0 adds.
 const ATOMIC: u8 = 0xdb;
@@ -91,6 +93,11 @@ impl Assembler {
     /// Sets a register to the 8 bytes at `from + offset`.
     pub fn load(&mut self, to: Register, from: Register, offset: i16) {
         self.push(LOAD, to, from as u8, offset, 0);
+    }
+
+    /// Sets a register to the 4 bytes at `from + offset`, and its upper half to zero.
+    pub fn load_32(&mut self, to: Register, from: Register, offset: i16) {
+        self.push(LOAD_32, to, from as u8, offset, 0);
     }
 
     /// Sets the 8 bytes at `to + offset` to a register.

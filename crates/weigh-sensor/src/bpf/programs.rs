@@ -2,6 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
+use serde::{Deserialize, Serialize};
+
 use super::assembler::Register::{Frame, R0, R1, R2, R3, R6, R7, R8, R9};
 use super::assembler::{Assembler, Helper, Instruction, Jump};
 use super::event::{self, Moment};
@@ -33,6 +35,16 @@ const ARGUMENTS: [i16; 2] = [112, 104];
 pub struct InodeOffsets {
     pub inode_of_file: i16,
     pub number_of_inode: i16,
+    pub file_system_of_inode: i16,
+    pub device_of_file_system: i16,
+}
+
+/// A file that is told from all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchedInode {
+    pub number: u64,
+    /// Device of its file system, as the kernel writes the number.
+    pub device: u32,
 }
 
 /// Arguments of a system call, as a program can read them.
@@ -91,17 +103,26 @@ pub fn fentry(counters: &OwnedFd, proof: &ProofCalls) -> Vec<Instruction> {
 
 /// Counts files that are opened, at the hook of security modules, and allows all of them.
 ///
-/// It looks for one file by the lower half of its inode number, as a policy looks for its files. The kernel
-/// lets a program of this kind alone be preempted, so it counts atomically.
-pub fn file_open(counters: &OwnedFd, offsets: InodeOffsets, watched: u64) -> Vec<Instruction> {
+/// It looks for one file by its device and the lower half of its inode number, as a policy looks for its
+/// files. Other file systems have the same numbers: an open in an overlay opens the file below too, which has
+/// the same one. The kernel lets a program of this kind alone be preempted, so it counts atomically.
+pub fn file_open(
+    counters: &OwnedFd,
+    offsets: InodeOffsets,
+    watched: WatchedInode,
+) -> Vec<Instruction> {
     let mut program = Assembler::default();
     program.load(R1, R1, 0);
     program.load(R1, R1, offsets.inode_of_file);
-    program.load(R1, R1, offsets.number_of_inode);
-    let is_other = program.jump_if_not_equal_32(R1, watched as u32 as i32);
+    program.load(R2, R1, offsets.number_of_inode);
+    let has_other_number = program.jump_if_not_equal_32(R2, watched.number as u32 as i32);
+    program.load(R1, R1, offsets.file_system_of_inode);
+    program.load_32(R1, R1, offsets.device_of_file_system);
+    let has_other_device = program.jump_if_not_equal_32(R1, watched.device as i32);
     increment_atomically(&mut program, counters, Counter::Worker);
     let counted = program.jump();
-    program.land(is_other);
+    program.land(has_other_number);
+    program.land(has_other_device);
     increment_atomically(&mut program, counters, Counter::Counted);
     program.land(counted);
     program.exit()

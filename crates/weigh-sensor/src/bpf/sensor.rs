@@ -21,6 +21,7 @@ use super::btf;
 use super::event::{Event, Moment};
 use super::hook::{Hook, check_security_module};
 use super::kernel::{self, ProgramKind};
+pub use super::programs::WatchedInode;
 use super::programs::{self, COUNTERS, Counter, InodeOffsets};
 use super::ring::Ring;
 use crate::orders;
@@ -53,8 +54,8 @@ pub enum Sensor {
     Events { buffer_bytes: u32 },
     /// Writes an event for each fork, exec and exit, and reads it.
     Lifecycle { buffer_bytes: u32 },
-    /// Counts opened files, as a security module: those of one inode apart from all others.
-    FileOpen { inode: u64 },
+    /// Counts opened files, as a security module: those of one file apart from all others.
+    FileOpen { watched: WatchedInode },
 }
 
 impl Sensor {
@@ -197,14 +198,16 @@ impl Program {
                 let events = programs::events(counters, ring, std::process::id(), proof);
                 (ProgramKind::RawTracepoint, events, sys_enter())
             }
-            Sensor::FileOpen { inode } => {
+            Sensor::FileOpen { watched } => {
                 check_security_module()?;
                 function = btf::function("bpf_lsm_file_open")?;
                 let offsets = InodeOffsets {
                     inode_of_file: btf::member("file", "f_inode")?,
                     number_of_inode: btf::member("inode", "i_ino")?,
+                    file_system_of_inode: btf::member("inode", "i_sb")?,
+                    device_of_file_system: btf::member("super_block", "s_dev")?,
                 };
-                let count = programs::file_open(counters, offsets, *inode);
+                let count = programs::file_open(counters, offsets, *watched);
                 (ProgramKind::SecurityModule, count, Hook::Function)
             }
             Sensor::OneCall { at: Attachment::RawTracepoint, .. } => {

@@ -3,9 +3,10 @@
 //!
 //! Both arms have the sensor's process and the same requests to it, so they differ by the attachment alone.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use QuantityKind::{Lost, Made, Spent};
 use QuantityUnit::{Count, Seconds};
@@ -18,11 +19,12 @@ use crate::sensing::{self, Running};
 use crate::{
     ApplyContext, Kind, Launch, Occupied, Parameter, Role, Treatment, TreatmentError, TreatmentKind,
 };
+use weigh_host::machine::file_system::device_of_mount;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_model::result::quantity::{EvidenceQuantity, QuantityKind, QuantityUnit};
-use weigh_sensor::bpf::sensor::{Attachment, Counts, Sensing, Sensor};
+use weigh_sensor::bpf::sensor::{Attachment, Counts, Sensing, Sensor, WatchedInode};
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::proof_calls::ProofCalls;
 use weigh_workload::setup::kind::watched_file::WatchedFile;
@@ -125,7 +127,7 @@ fn sensor(parameters: &Parameters) -> Result<Sensor, String> {
         }
         _ if buffer.is_some() => Err("buffer= needs `events` or `lifecycle`".into()),
         (["off"], _) => Ok(Sensor::Off),
-        (["lsm"], _) => Ok(Sensor::FileOpen { inode: 0 }),
+        (["lsm"], _) => Ok(Sensor::FileOpen { watched: WatchedInode::default() }),
         _ => Ok(Sensor::Counter),
     }
 }
@@ -184,6 +186,13 @@ impl Sensed {
         };
         problem.map_or(Ok(()), |problem| Err(TreatmentError::NotInForce(problem.into())))
     }
+}
+
+/// Writes the file whose opens prove the program, and returns how the kernel knows it.
+fn write_watched(path: &Path) -> io::Result<WatchedInode> {
+    fs::write(path, "opened to prove that BPF works\n")?;
+    let file = File::open(path)?;
+    Ok(WatchedInode { number: file.metadata()?.ino(), device: device_of_mount(&file)? })
 }
 
 /// The worker made its calls before its program, and its launcher did when the worker had ended.
@@ -250,13 +259,11 @@ impl Treatment for Sensed {
         context: &ApplyContext,
         _: &mut Guard,
     ) -> Result<Vec<String>, TreatmentError> {
-        let Sensor::FileOpen { inode } = &mut self.sensing.sensor else { return Ok(Vec::new()) };
+        let Sensor::FileOpen { watched } = &mut self.sensing.sensor else { return Ok(Vec::new()) };
         self.file = context.place.scratch.join("watched");
-        let written = fs::write(&self.file, "opened to prove that BPF works\n");
-        let found = written.and_then(|()| fs::metadata(&self.file)).map_err(|error| {
+        *watched = write_watched(&self.file).map_err(|error| {
             TreatmentError::Unavailable(format!("cannot write {}: {error}", self.file.display()))
         })?;
-        *inode = found.ino();
         Ok(Vec::new())
     }
 
