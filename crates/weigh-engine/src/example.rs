@@ -7,12 +7,11 @@ use serde_json::json;
 use super::further_readings::ACTIVITY_RATE;
 use super::net_work::NetWork;
 use super::request::{Common, LoadRamp, Plan, Request, Sweeps};
-use weigh_model::example::point;
+pub use weigh_model::example::work;
+use weigh_model::example::{self, load_points, point};
 use weigh_model::ids::{ArmId, WorkId};
-use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
-use weigh_model::result::summary::State;
-use weigh_model::result::work_name::WorkName;
-use weigh_model::samples::{RowSamples, Samples};
+use weigh_model::record::{Stored, StoredWork};
+use weigh_model::samples::RowSamples;
 use weigh_model::workload::metric::{Direction, Metric, MetricValue};
 use weigh_net::grid::Grid;
 
@@ -22,48 +21,14 @@ pub fn stored(plan: Plan, works: impl IntoIterator<Item = StoredWork>) -> Stored
     let common = Common { again: "weigh run".into(), seed: 1, ..Common::default() };
     let request = Request { common, plan };
     let origin = json!({ "request": request, "directory": Path::new("/"), "contents": {} });
-    let header = Header {
-        metrics: Metric::judged(None, &[]),
-        kind: ExperimentKind::Run,
-        command: "weigh run".into(),
-        seed: 1,
-        budget_s: 60.0,
-        alpha: 0.05,
-        margin: 0.01,
-        sets: 1,
-        arms: vec!["none".into()],
-        works: works.into_iter().collect(),
-        origin: Some(origin.to_string()),
-        ..Header::default()
-    };
-    Stored {
-        id: "k3f9qx".to_owned().try_into().unwrap(),
-        header,
-        started: "2026-11-26T00:00:00Z".into(),
-        elapsed_s: 60.0,
-        state: State::Complete,
-        sessions: 1,
-        failure: None,
-        baseline_state: None,
-        fail_above: None,
-        warnings: Vec::new(),
-        peaks: Vec::new(),
-        plans: Vec::new(),
-        profiles: Vec::new(),
-        facts: vec![Vec::new()],
-        quantities: vec![Vec::new()],
-        samples: Samples::new(),
-        startups: Vec::new(),
-        details: Vec::new(),
-        failures: Vec::new(),
-    }
+    let mut stored = example::stored(works);
+    stored.header.origin = Some(origin.to_string());
+    stored
 }
 
 /// A ramp over load points with these users.
 pub fn ramp<const N: usize>(users: [usize; N]) -> Stored {
-    let name = |users| WorkName::of_users("load:x", users);
-    let point = |users| StoredWork { name: name(users), ..work("", "jobs/min") };
-    stored(Plan::Ramp(LoadRamp::default()), users.map(point))
+    stored(Plan::Ramp(LoadRamp::default()), load_points(users))
 }
 
 /// So many complete sweeps over the cells of a grid.
@@ -84,15 +49,4 @@ pub fn swept(sweeps: usize) -> Stored {
     let samples = samples.collect();
     let works = cells.iter().map(|cell| StoredWork { name: cell.name(), ..work("", cell.unit()) });
     Stored { samples, ..stored(Plan::Net(Sweeps::over(grid)), works) }
-}
-
-pub fn work(name: &str, unit: &str) -> StoredWork {
-    StoredWork {
-        name: name.into(),
-        unit: unit.into(),
-        syscalls_per_op: None,
-        sample_ms: None,
-        start_scale: 0.01.into(),
-        on_curve: None,
-    }
 }

@@ -4,13 +4,13 @@
 use std::mem::discriminant;
 
 use super::provenance::Provenance;
-use super::ramp::RampGoal;
 use super::request::{Passes, Plan, Request};
 use weigh_model::format;
 use weigh_model::record::Stored;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::mix;
 use weigh_model::workload::mix::JobPace;
+use weigh_verdict::ramp::RampGoal;
 
 pub struct LoadProtocol {
     plan: Plan,

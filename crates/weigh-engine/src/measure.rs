@@ -20,7 +20,6 @@ use super::plan::{self, MixPoint, RunStart, RunWork, drive};
 use super::platform::{Platform, SampleError, Stop, settled};
 use super::prior_sessions::PriorSessions;
 use super::provenance::Provenance;
-use super::ramp::RampPlan;
 use super::request::{Common, Comparison, Interleave, Passes, Plan, ProgressSink, Request, Run};
 use super::row::{RowKey, RowState};
 use super::summarise::summarise;
@@ -44,6 +43,7 @@ use weigh_store::Store;
 use weigh_treatment::boot::are_boots;
 use weigh_treatment::{ApplyContext, Named};
 use weigh_verdict::family::{self, ClaimWeights};
+use weigh_verdict::ramp::RampPlan;
 use weigh_verdict::schedule::Schedule;
 
 /// An experiment that was begun.

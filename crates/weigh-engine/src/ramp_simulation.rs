@@ -11,12 +11,12 @@ use super::plan::drive;
 use super::plan::ramp::RampPlanner;
 use super::plan::simulated::{Simulated, Watcher, normal, points};
 use super::platform::{SampleError, SampleSlot, Stop};
-use super::ramp::{RampGoal, RampPlan, default_points};
 use needs::repetitions;
 use paired::estimate::median;
 use weigh_model::result::alike::{RampSample, THROUGHPUT};
 use weigh_model::result::load::{LoadAnswers, LoadPoint, Throughput};
 use weigh_model::role::SampleRole;
+use weigh_verdict::ramp::{RampGoal, RampPlan, default_points};
 
 /// How a machine differs from sample to sample, whatever is measured.
 #[derive(Clone, Copy, Debug)]

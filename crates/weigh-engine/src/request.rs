@@ -12,7 +12,6 @@ use super::further_readings::{of_cells, of_points};
 use super::hooks::Hooks;
 use super::length::LONG_START_MS;
 use super::platform::Observer;
-use super::ramp::{RampGoal, RampPlan};
 use super::run_progress::Progress;
 use super::selection::Selection;
 use super::surroundings::Surroundings;
@@ -31,6 +30,7 @@ use weigh_net::grid::Grid;
 use weigh_station::client::WhoIsTreated;
 use weigh_store::names::Naming;
 use weigh_treatment::{self as treatment, Named, Occupied};
+use weigh_verdict::ramp::{RampGoal, RampPlan};
 use weigh_verdict::schedule::{Schedule, SchemePilot};
 
 /// How narrow the interval at a peak or of a BTU is to be, to either side.

@@ -1,11 +1,9 @@
 //! This machine alone: the rate of every workload with its spread, and the indices of the suites
 //! that were measured.
 
-use super::load_answers::load_answers;
 use super::net_answers::net_answers;
 use super::provenance::Provenance;
 use super::request::{Passes, Plan};
-use super::run_row::{add_efficiency, row};
 use super::times;
 use weigh_model::ids::RowId;
 use weigh_model::record::Stored;
@@ -17,6 +15,8 @@ use weigh_model::result::work_name::WorkName;
 use weigh_model::samples::RowSamples;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{FromFile, Suite};
+use weigh_verdict::load_answers::load_answers;
+use weigh_verdict::run_row::{add_efficiency, row};
 
 pub fn report(stored: &Stored) -> RunReport {
     let suites = suite::embedded().unwrap_or_default();

@@ -2,7 +2,6 @@
 //! `weigh show` says is what `weigh compare` said.
 
 use super::effects::factorial;
-use super::load_compared::{compared_loads, on_curve};
 use super::provenance::Provenance;
 use super::ranking;
 use super::request::Request;
@@ -38,6 +37,7 @@ use weigh_verdict::evidence;
 use weigh_verdict::family;
 use weigh_verdict::gate;
 use weigh_verdict::interleaved::least_favourable;
+use weigh_verdict::load_compared::{compared_loads, on_curve};
 use weigh_verdict::log_ratio::{bound, percent, preliminary};
 use weigh_verdict::metrics;
 use weigh_verdict::notes::{self, Judged};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::ids::{ArmId, PairId, SetId, WorkId};
-use crate::record::Measured;
+use crate::record::{ExperimentKind, Header, Measured, Stored, StoredWork};
 use crate::result::alike;
 use crate::result::cost::AddedCost;
 use crate::result::factorial::FactorialEffect;
@@ -546,6 +546,63 @@ pub fn reading(metric: Metric, verdict: Verdict) -> Reading {
         within_margin: false,
         precise: false,
         pairs: 40,
+    }
+}
+
+/// A stored run of these works, without samples and origin.
+pub fn stored(works: impl IntoIterator<Item = StoredWork>) -> Stored {
+    let header = Header {
+        metrics: Metric::judged(None, &[]),
+        kind: ExperimentKind::Run,
+        command: "weigh run".into(),
+        seed: 1,
+        budget_s: 60.0,
+        alpha: 0.05,
+        margin: 0.01,
+        sets: 1,
+        arms: vec!["none".into()],
+        works: works.into_iter().collect(),
+        ..Header::default()
+    };
+    Stored {
+        id: "k3f9qx".to_owned().try_into().unwrap(),
+        header,
+        started: "2026-11-26T00:00:00Z".into(),
+        elapsed_s: 60.0,
+        state: State::Complete,
+        sessions: 1,
+        failure: None,
+        baseline_state: None,
+        fail_above: None,
+        warnings: Vec::new(),
+        peaks: Vec::new(),
+        plans: Vec::new(),
+        profiles: Vec::new(),
+        facts: vec![Vec::new()],
+        quantities: vec![Vec::new()],
+        samples: BTreeMap::new(),
+        startups: Vec::new(),
+        details: Vec::new(),
+        failures: Vec::new(),
+    }
+}
+
+/// Load points of a mix with these users.
+pub fn load_points<const N: usize>(users: [usize; N]) -> [StoredWork; N] {
+    users.map(|users| StoredWork {
+        name: WorkName::of_users("load:x", users),
+        ..work("", "jobs/min")
+    })
+}
+
+pub fn work(name: &str, unit: &str) -> StoredWork {
+    StoredWork {
+        name: name.into(),
+        unit: unit.into(),
+        syscalls_per_op: None,
+        sample_ms: None,
+        start_scale: 0.01.into(),
+        on_curve: None,
     }
 }
 

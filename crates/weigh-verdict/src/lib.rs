@@ -7,7 +7,9 @@
 //! - [`schedule`]: whether the next pair is interleaved; [`pair_roles`] computes it from the stored pairs;
 //! - [`pairs`] joins the samples of each pair; [`sets`], [`effects`] and [`family`] list a test's claims;
 //! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold claims that pairs do not support;
-//! - [`disturbed`], [`drift`] and [`notes`]: warnings and notes; [`metrics`]: results besides the rate.
+//! - [`disturbed`], [`drift`] and [`notes`]: warnings and notes; [`metrics`]: results besides the rate;
+//! - [`ramp`] and [`peak_search`]: which load point is next, and which may be the peak;
+//! - [`run_row`], [`load_answers`] and [`load_compared`]: results of one machine alone, and of loads.
 //!
 //! Start with [`pairs::gather`].
 
@@ -21,13 +23,19 @@ pub mod family;
 pub mod gate;
 pub mod interleaved;
 pub mod late;
+pub mod load_answers;
+pub mod load_compared;
 pub mod log_ratio;
 pub mod metrics;
 pub mod notes;
 pub mod outside;
 pub mod pair_roles;
 pub mod pairs;
+pub mod peak_search;
 pub mod prior_row;
+pub mod ramp;
+mod reaim_rules;
+pub mod run_row;
 pub mod schedule;
 pub mod sets;
 pub mod stored_guards;

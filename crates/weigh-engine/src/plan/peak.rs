@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use super::{Event, MixPoint, Outcome, Planner};
 use crate::order::Coins;
-use crate::peak_search::PeakSearch;
 use crate::platform::{PairSlot, SampleSlot};
-use crate::ramp::Ramp;
 use crate::request::Taken;
 use paired::judge::MIN_PAIRS;
 use weigh_model::ids::{PairId, SetId, Side};
@@ -16,6 +14,8 @@ use weigh_model::result::scheme::Scheme;
 use weigh_model::result::warning::Warning;
 use weigh_model::role::SampleRole;
 use weigh_model::samples::Point;
+use weigh_verdict::peak_search::PeakSearch;
+use weigh_verdict::ramp::Ramp;
 
 /// Eight pairs are the fewest for a verdict; of several claims it takes one or two more.
 const PAIRS_OF_VERDICT: u32 = (MIN_PAIRS + 2) as u32;
@@ -240,9 +240,9 @@ mod tests {
     use super::super::simulated::{Simulated, Watcher, normal, points};
     use super::*;
     use crate::platform::SampleError;
-    use crate::ramp::default_points;
     use weigh_model::example::point;
     use weigh_model::ids::{ArmId, SetId};
+    use weigh_verdict::ramp::default_points;
 
     #[test]
     fn what_an_earlier_session_searched_is_not_measured_again() {

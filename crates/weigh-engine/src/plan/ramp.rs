@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::{Event, MixPoint, Outcome, Planner};
 use crate::platform::SampleSlot;
-use crate::ramp::{Ramp, RampPlan, RampStep};
 use crate::request::Taken;
 use paired::looks;
 use weigh_model::ids::PairId;
 use weigh_model::result::warning::{Milestone, Warning};
 use weigh_model::role::SampleRole;
+use weigh_verdict::ramp::{Ramp, RampPlan, RampStep};
 
 /// The samples of a ramp over the load points of one mix.
 pub struct RampPlanner {
@@ -152,7 +152,7 @@ mod tests {
     use super::super::simulated::{Simulated, Watcher, normal, points};
     use super::*;
     use crate::platform::{SampleError, Stop};
-    use crate::ramp::{RampGoal, RampStride, default_points};
+    use weigh_verdict::ramp::{RampGoal, RampStride, default_points};
 
     const BUDGET_S: u64 = 100;
 

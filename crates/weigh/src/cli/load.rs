@@ -13,7 +13,6 @@ use super::profiler::ProfilerOption;
 use super::reproduce::ReproduceCommand;
 use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, output, repeated, run, value};
-use weigh_engine::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 use weigh_engine::request::{LoadRamp, Plan, Request};
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::load::CROSSOVER_JOBS;
@@ -21,6 +20,7 @@ use weigh_model::result::run::RunReport;
 use weigh_model::result::work_name::MOST_USERS;
 use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
+use weigh_verdict::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
 
 const BUDGET_HELP: &str =
     "Stop measuring after this time. The interval may then be wider than --precision";

@@ -17,7 +17,6 @@ use super::reproduce::ReproduceCommand;
 use super::run_plans::{ChosenPlan, OTHER_ENDS};
 use super::{Context, INCONCLUSIVE, INTERRUPTED, exit_status, output, repeated, value};
 use weigh_engine::length::LONG_START_MS;
-use weigh_engine::ramp::RampGoal;
 use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
 use weigh_engine::run_report;
 use weigh_engine::session::{Done, execute};
@@ -28,6 +27,7 @@ use weigh_model::result::summary::State;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::{mix, suite};
 use weigh_store::Store;
+use weigh_verdict::ramp::RampGoal;
 
 /// Shortest length of a pass of --for that is chosen by default.
 const LEAST_PASS: Duration = Duration::from_secs(5);

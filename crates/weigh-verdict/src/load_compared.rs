@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use super::load_answers::{load_point, samples_of};
+use crate::load_answers::{load_point, samples_of};
 use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::record::{ChosenPeak, Stored};
 use weigh_model::result::alike::RampSample;

@@ -146,16 +146,15 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example;
     use super::*;
-    use weigh_model::example::point;
+    use weigh_model::example::{load_points, point, stored};
     use weigh_model::ids::ArmId;
     use weigh_model::result::summary::Failure;
     use weigh_model::role::SampleRole;
 
     #[test]
     fn cpu_time_is_a_share_of_what_a_load_may_use() {
-        let mut stored = example::ramp([1, 2]);
+        let mut stored = stored(load_points([1, 2]));
         for at in 0..2 {
             let points = (0..3).map(|pair| {
                 // Users who keep half a CPU busy.
@@ -181,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_load_point_that_failed_after_a_sample_is_none() {
-        let mut stored = example::ramp([1, 2, 64]);
+        let mut stored = stored(load_points([1, 2, 64]));
         let of = |work: usize, row: usize| {
             let points = (0..3).map(|pair| point(pair, 100.0 * row as f64)).collect();
             ((WorkId(work), ArmId::BASELINE), RowSamples { points, ..RowSamples::default() })

@@ -2,7 +2,7 @@
 //! of pairs, so that a drift of the machine reaches both. What was chosen for its high rate is not believed
 //! for it: the pairs that are judged are taken afterwards.
 
-use super::ramp::{Ramp, RampGoal, RampPlan, RampStep};
+use crate::ramp::{Ramp, RampGoal, RampPlan, RampStep};
 use paired::estimate::median;
 use weigh_model::ids::Side;
 
@@ -125,8 +125,8 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::ramp::default_points;
     use super::*;
+    use crate::ramp::default_points;
 
     /// Searches on a machine whose arms have these throughputs, with some noise; gives the chosen users and
     /// the number of pairs.

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::reaim_rules::{RampPoint, next_increment, no_longer_grows};
+use crate::reaim_rules::{RampPoint, next_increment, no_longer_grows};
 use paired::estimate::median;
 use paired::looks;
 use weigh_model::result::alike::{POWER, RampSample, THROUGHPUT};
