@@ -2,11 +2,13 @@
 //! and an atlas that was interrupted or killed goes on where the store ends.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::support::{Home, Running, Turn, assert_slows};
+use crate::support::{Home, Running, Turn, assert_slows, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+const LIMIT: Duration = Duration::from_secs(300);
 const HEAD: &str =
     "summary = \"for a test\"\nworkloads = [\"getppid\"]\nquick_workloads = [\"stat\"]\n";
 
@@ -130,6 +132,30 @@ fn an_atlas_that_was_interrupted_or_killed_goes_on_where_the_store_ends() {
         assert_eq!(result["measured"]["state"], "complete", "{result:#}");
     }
     assert_eq!(home.query_text("SELECT state FROM experiment WHERE kind = 'atlas'"), "complete");
+    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_second_session_of_an_atlas_is_refused_or_waits_for_the_first() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    list(&home, &[entry("nice:0", false), entry("none", false)]);
+    let mut first = home.start(home.weigh("atlas --list my.toml --budget 10m"));
+    home.wait_for_samples(1, &mut first);
+    let id = id(&home);
+    let holder = format!("another session of atlas {id} is running on this host: `");
+    let number = format!("(process {}, ", first.pid());
+    let second = home.run(&["atlas", "--continue", &id]);
+    second.assert_error(&[&holder, &number, "Use --wait to queue behind it"]);
+    let second = home.run(&["atlas", "--continue", &id, "--wait=1s"]);
+    second.assert_error(&["still busy after waiting", &holder, &number]);
+    let last = home.start(home.weigh(&["atlas", "--continue", &id, "--budget", "6s", "--wait"]));
+    // It is told in lines of the terminal's width.
+    let said = || last.said().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(wait_until(LIMIT, || said().contains("longer, because another session of atlas")));
+    end(&home, first, 1, Signal::INT);
+    last.finish();
+    assert_eq!(experiments(&home), "nice:0 none", "each once");
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 

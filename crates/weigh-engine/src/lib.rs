@@ -9,7 +9,8 @@
 //! - [`engine`] chooses the next pair and asks a [`platform::Platform`] for it: this machine or a simulation;
 //! - [`plan`]: what is measured next where there are no pairs, and the loop that drives these plans;
 //! - [`row`], [`schedule`] and [`order`]: the state of a row, the scheme of its pairs, the coins;
-//! - [`summarise`] and [`run_report`] make the results, from stored samples alone.
+//! - [`summarise`], [`run_report`] and [`atlas`] make the results, from stored samples alone;
+//!   [`atlas_session`] measures a list of treatments.
 //!
 //! Start with [`session::execute`].
 
@@ -17,6 +18,7 @@
 
 mod abnormal;
 pub mod atlas;
+pub mod atlas_session;
 pub mod background_load;
 pub mod boots;
 pub mod calibration;

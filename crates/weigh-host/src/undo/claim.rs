@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
@@ -32,6 +32,8 @@ pub(super) const LOCKS: &str = "/run/weighbridge";
 const DEBUGFS: &str = "/sys/kernel/debug";
 /// `DEBUGFS_MAGIC` of `include/uapi/linux/magic.h`.
 const DEBUGFS_MAGIC: u32 = 0x6462_6720;
+/// So many sessions may end while another one begins.
+const MOST_ENDS: usize = 3;
 /// As the kernel: `PATH_MAX`.
 const LONGEST_PATH: u64 = 4096;
 
@@ -179,17 +181,66 @@ fn owner_of(journal: &Path) -> Option<Holder> {
 /// # Errors
 /// [`Refused`], where another runs, or the state directory cannot be used.
 pub fn only_one_at_a_time() -> Result<File, Refused> {
-    let cannot =
-        |error: io::Error| Refused::Failed(format!("cannot use the state directory: {error}"));
-    let mut lock = own_lock("lock").map_err(cannot)?;
-    if !try_lock(&lock).map_err(cannot)? {
+    let directory = StateDir::open().map_err(cannot_use)?;
+    lock_as_holder(&directory, "lock", "another experiment is running on this host")
+}
+
+/// Lock of a thing that is measured by several sessions, one after the other. Its file goes with it.
+pub struct SessionLock {
+    directory: StateDir,
+    name: String,
+    _file: File,
+}
+
+impl Drop for SessionLock {
+    fn drop(&mut self) {
+        // Whoever waits for the file finds that it has no name any more.
+        let _ = self.directory.remove(&self.name);
+    }
+}
+
+/// Two sessions of one thing would both measure what is left of it. `name` is that of the lock, and `what` is
+/// for people.
+///
+/// # Errors
+/// [`Refused`], where another session runs, or the state directory cannot be used.
+pub fn only_one_session(name: &str, what: &str) -> Result<SessionLock, Refused> {
+    only_one_session_in(StateDir::open().map_err(cannot_use)?, name, what)
+}
+
+fn only_one_session_in(
+    directory: StateDir,
+    name: &str,
+    what: &str,
+) -> Result<SessionLock, Refused> {
+    let (name, busy) =
+        (format!("{name}.lock"), format!("another session of {what} is running on this host"));
+    for _ in 0..MOST_ENDS {
+        let file = lock_as_holder(&directory, &name, &busy)?;
+        let ours = file.metadata().map_err(cannot_use)?;
+        // The session that had it may have ended, and removed it, since it was opened here.
+        if directory.identity(&name).is_ok_and(|found| found == (ours.dev(), ours.ino())) {
+            return Ok(SessionLock { directory, name, _file: file });
+        }
+    }
+    Err(Refused::Busy(busy))
+}
+
+fn cannot_use(error: io::Error) -> Refused {
+    Refused::Failed(format!("cannot use the state directory: {error}"))
+}
+
+/// Locks a file of the state directory and writes this process into it, or else names the one that holds it.
+fn lock_as_holder(directory: &StateDir, name: &str, busy: &str) -> Result<File, Refused> {
+    let mut lock = directory.lock_file(name).map_err(cannot_use)?;
+    if !try_lock(&lock).map_err(cannot_use)? {
         let mut written = Vec::new();
-        Read::by_ref(&mut lock).take(LONGEST_PATH).read_to_end(&mut written).map_err(cannot)?;
+        Read::by_ref(&mut lock).take(LONGEST_PATH).read_to_end(&mut written).map_err(cannot_use)?;
         let shown = Holder::read(&String::from_utf8_lossy(&written)).and_then(Holder::shown);
         let who = shown.map_or(String::new(), |shown| format!(": {shown}"));
-        return Err(Refused::Busy(format!("another experiment is running on this host{who}")));
+        return Err(Refused::Busy(format!("{busy}{who}")));
     }
-    let holder = Holder::this().map_err(cannot)?;
+    let holder = Holder::this().map_err(cannot_use)?;
     // A disk that takes no name takes no journal either, and whoever opens that says so.
     let _ = holder.write_into(&lock);
     Ok(lock)
@@ -292,6 +343,29 @@ mod tests {
         lock.set_len(0).unwrap();
         lock.write_all_at(format!("{} 1\n", std::process::id()).as_bytes(), 0).unwrap();
         assert_eq!(said(), nobody, "its number has come again");
+    }
+
+    #[test]
+    fn a_session_keeps_others_out_until_it_ends_and_leaves_no_file() {
+        let home = tempfile::tempdir().unwrap();
+        let take = |name: &str| {
+            let directory = StateDir::at(home.path()).unwrap();
+            only_one_session_in(directory, name, "atlas k3f9qx")
+        };
+        let first = take("atlas-k3f9qx").map_err(Refused::without_waiting).unwrap();
+        let refused = take("atlas-k3f9qx").err().unwrap().without_waiting();
+        let holder = format!("` (process {}, for ", std::process::id());
+        assert!(
+            refused.starts_with("another session of atlas k3f9qx is running on this host: `")
+                && refused.contains(&holder),
+            "{refused}"
+        );
+        assert!(take("atlas-another").is_ok());
+        drop(first);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+        // A session that was killed leaves the file.
+        fs::write(home.path().join("atlas-k3f9qx.lock"), "7 8\n").unwrap();
+        assert!(take("atlas-k3f9qx").is_ok());
     }
 
     /// The lock goes when its last holder does: a guard outlives its `weigh`.
