@@ -37,6 +37,7 @@
 //! - [`carry_over`], [`stalls`], [`bound`] and [`mean_rate`] show what the interval of a typical pair
 //!   does not.
 //! - [`forecast`] computes how many pairs a verdict needs, [`detectable`] what a number of pairs can show.
+//! - [`dose`] puts a line through arms that differ in one number: the cost of each further unit.
 //! - [`series`] is for measurements without a partner, one after the other, with looks in between.
 //! - [`unpaired`], [`wilcoxon`], [`estimate`], [`binomial`], [`student`] and [`histogram`] are for data of
 //!   other designs.
@@ -59,6 +60,7 @@ pub mod carry_over;
 mod crossing;
 pub mod design;
 pub mod detectable;
+pub mod dose;
 pub mod doubt;
 pub mod estimate;
 pub mod forecast;

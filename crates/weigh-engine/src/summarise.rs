@@ -31,19 +31,14 @@ use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::SampleMetric;
 use weigh_treatment::differences::differences;
-use weigh_verdict::disturbed;
-use weigh_verdict::effects;
-use weigh_verdict::evidence;
-use weigh_verdict::family;
-use weigh_verdict::gate;
 use weigh_verdict::interleaved::least_favourable;
 use weigh_verdict::load_compared::{compared_loads, on_curve};
 use weigh_verdict::log_ratio::{bound, percent, preliminary};
-use weigh_verdict::metrics;
 use weigh_verdict::notes::{self, Judged};
 use weigh_verdict::pairs::{Measurements, gather};
 use weigh_verdict::sets::{self, Set};
 use weigh_verdict::stored_guards::{guard, scheme_of};
+use weigh_verdict::{disturbed, doses, effects, evidence, family, gate, metrics};
 
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
@@ -99,6 +94,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         versus,
         treat: of_servers.as_ref().map(|request| request.plan.treated().word().to_owned()),
         client: of_servers.and_then(|request| request.plan.client().map(str::to_owned)),
+        doses: doses::of(stored, &results),
         results,
         effects,
         loads: compared_loads(stored),

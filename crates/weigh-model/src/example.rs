@@ -8,6 +8,7 @@ use crate::ids::{ArmId, PairId, SetId, WorkId};
 use crate::record::{ExperimentKind, Header, Measured, Stored, StoredWork};
 use crate::result::alike;
 use crate::result::cost::AddedCost;
+use crate::result::dose::{DoseCost, DoseCurve, DosePoint, DoseUnit};
 use crate::result::factorial::FactorialEffect;
 use crate::result::imported::{Better, Figure, File, Imported};
 use crate::result::load::LoadPoint;
@@ -102,6 +103,35 @@ pub fn factorial() -> Summary {
         effect(&["nice:5"], -25.0, 1.0, Verdict::Slower),
         effect(&["seccomp", "nice:5"], 0.0, 0.5, Verdict::Equivalent),
     ];
+    s
+}
+
+/// Three arms that differ in one number, and the line through them.
+pub fn doses() -> Summary {
+    let mut s = audit();
+    s.failures.clear();
+    s.results.truncate(3);
+    let cost = |added: f64, half_width: f64| DoseCost {
+        added,
+        low: added - half_width,
+        high: added + half_width,
+    };
+    let mut points = Vec::new();
+    for (row, dose) in s.results.iter_mut().zip([1.0, 4.0, 16.0]) {
+        (row.workload, row.treatment) = ("getppid".into(), format!("landlock:layers={dose}"));
+        points.push(DosePoint { dose, pairs: 20, cost: cost(50.0 + 3.1 * dose, 5.0) });
+    }
+    s.doses = vec![DoseCurve {
+        workload: "getppid".into(),
+        treatment: "landlock:layers=N".into(),
+        parameter: "layers".into(),
+        unit: DoseUnit::Nanoseconds,
+        baseline: 200.0,
+        per_unit: cost(3.1, 0.2),
+        at_zero: cost(50.0, 5.0),
+        points,
+        bend: None,
+    }];
     s
 }
 

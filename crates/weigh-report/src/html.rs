@@ -19,7 +19,7 @@ use super::results::{about_preliminary, interval, measured, verdict};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, command_times, degrees, equivalence, evidence, factorial, facts,
+    bounds, by_treatment, command_times, degrees, doses, equivalence, evidence, factorial, facts,
     imported, latency, readings, sentence, sets, times, versus,
 };
 use paired::Verdict;
@@ -178,6 +178,7 @@ fn page(s: &Summary) -> Value {
         resources => latency::resources_table(s).map(|resources| table(&resources)),
         drivers => drivers(s),
         factors => factors(s),
+        doses => doses::section(s),
         sets => sets::sets_table(s).map(|sets| table(&sets)),
         degrees => by_degree(s),
         evidence => evidence::table(s).map(|evidence| table(&evidence)),

@@ -34,6 +34,7 @@ mod degrees;
 pub mod dialect;
 pub mod diff;
 pub mod display;
+mod doses;
 mod equivalence;
 mod evidence;
 mod factorial;

@@ -5,7 +5,6 @@
 
 use super::by_treatment;
 use super::command_times;
-use super::factorial;
 use super::findings::{control, found, undecided};
 use super::gate;
 use super::imported;
@@ -14,6 +13,7 @@ use super::readings;
 use super::schemes;
 use super::stalls::not_excluded;
 use super::versus;
+use super::{doses, factorial};
 use paired::{Doubt, Verdict};
 use weigh_model::format;
 use weigh_model::format::quoted;
@@ -62,6 +62,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         sentences.push("No verdict: nothing was measured.".to_owned());
     }
     sentences.extend(factorial::sentences(s));
+    sentences.extend(doses::sentences(s));
     sentences.extend(peak_text::sentences(s));
     match &s.versus {
         Some(versus) => sentences.extend(versus::sentences(s, versus)),

@@ -14,8 +14,8 @@ pub use super::screen::{RULES_SHOWN, Room, Screen};
 pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
-    atlas, bounds, budget, degrees, equivalence, evidence, factorial, facts, failed, imported,
-    latency, load_chart, profile, rules, run_text, sentence, times, versus,
+    atlas, bounds, budget, degrees, doses, equivalence, evidence, factorial, facts, failed,
+    imported, latency, load_chart, profile, rules, run_text, sentence, times, versus,
 };
 use weigh_host::machine::check;
 use weigh_model::format;
@@ -180,6 +180,10 @@ fn factors(page: &mut Page, s: &Summary) {
             page.lines.extend(lines.iter().flat_map(|line| wrap(line, page.room.wrap, 2)));
         }
         page.legend(factorial::LEGEND);
+    }
+    if let Some(doses) = doses::table_of(s) {
+        page.table(doses::TITLE, &doses);
+        page.legend(doses::LEGEND);
     }
 }
 

@@ -9,6 +9,7 @@
 //! - [`outside`], [`interleaved`], [`late`] and [`gate`] withhold claims that pairs do not support;
 //! - [`disturbed`], [`drift`] and [`notes`]: warnings and notes; [`metrics`]: results besides the rate;
 //! - [`ramp`] and [`peak_search`]: which load point is next, and which may be the peak;
+//! - [`doses`]: the cost over a number in which arms differ;
 //! - [`run_row`], [`load_answers`] and [`load_compared`]: results of one machine alone, and of loads.
 //!
 //! Start with [`pairs::gather`].
@@ -16,6 +17,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod disturbed;
+pub mod doses;
 pub mod drift;
 pub mod effects;
 pub mod evidence;

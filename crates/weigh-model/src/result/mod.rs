@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod cost;
 pub mod curve;
 pub mod diff;
+pub mod dose;
 pub mod factorial;
 pub mod gate;
 pub mod imported;

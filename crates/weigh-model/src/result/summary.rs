@@ -11,6 +11,7 @@ use crate::ids::SetId;
 use crate::result::cost::AddedCost;
 use crate::result::curve;
 use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
+use crate::result::dose::DoseCurve;
 use crate::result::factorial::FactorialEffect;
 use crate::result::gate::Gate;
 use crate::result::imported::Imported;
@@ -109,6 +110,9 @@ pub struct Summary {
     /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub effects: Vec<FactorialEffect>,
+    /// Where three arms or more differ in one number: the cost of each further unit of it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub doses: Vec<DoseCurve>,
     /// Comparison of each mix whose peak was sought, under each treatment.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub loads: Vec<ComparedLoad>,

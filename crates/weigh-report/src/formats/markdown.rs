@@ -10,7 +10,9 @@ use crate::{
     ReportFormat, atlas, budget, by_note, command_times, degrees, has_several_treatments, profile,
     rules, run_page,
 };
-use crate::{bounds, evidence, factorial, facts, imported, latency, sentence, sets, times, versus};
+use crate::{
+    bounds, doses, evidence, factorial, facts, imported, latency, sentence, sets, times, versus,
+};
 use weigh_model::described;
 use weigh_model::facts::Facts;
 use weigh_model::format;
@@ -102,6 +104,9 @@ fn tables(s: &Summary) -> Vec<Markdown> {
     }
     if let Some(factors) = factorial::table(s) {
         parts.push(explained(factorial::TITLE, factorial::LEGEND, &factors));
+    }
+    if let Some(doses) = doses::table_of(s) {
+        parts.push(explained(doses::TITLE, doses::LEGEND, &doses));
     }
     parts.extend(sets::sets_table(s).map(|sets| titled("Each set separately", &sets)));
     if let Some(degrees) = degrees::table(s) {

@@ -17,7 +17,7 @@ use super::net_machines::NetMachines;
 use super::pairing::Pairing;
 use super::profiler::ProfilerOption;
 use super::reproduce::ReproduceCommand;
-use super::{Context, boots, copies, output, value};
+use super::{Context, boots, copies, doses, output, value};
 use weigh_engine::boots::SAMPLE_MS;
 use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
 use weigh_model::result::factorial::{MOST_FACTORS, subsets};
@@ -68,6 +68,8 @@ Examples:
       Compare two file systems, with a new one for every sample.
   weigh compare --factorial seccomp nice:5 -w getppid
       Show the effect of each treatment, and their interaction.
+  weigh compare seccomp:compares=10..1000 -w getppid
+      Measure 10, 32, 100, 316 and 1000 comparisons, and the cost of each one more.
   sudo weigh compare boot:cmdline=init_on_alloc=1 -w memory
       Compare boots of this machine: weigh prints its plan, asks, and reboots
       again and again until it can report.
@@ -218,6 +220,7 @@ impl CompareArgs {
         if self.treatments.is_empty() && self.later.go_on.is_none() {
             self.treatments.push(default_treatment());
         }
+        self.treatments = doses::expanded(&self.treatments)?;
         let labels: Vec<String> = self.base.iter().chain(&self.treatments).cloned().collect();
         if self.later.go_on.is_none() && are_boots(&labels) {
             return self.by_boots(context);

@@ -23,6 +23,7 @@ mod copies;
 mod diff;
 mod doctor;
 mod documents;
+mod doses;
 mod export;
 mod files;
 mod forget;

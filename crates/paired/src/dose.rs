@@ -1,0 +1,254 @@
+//! Cost over dose: a straight line through arms that differ in one number, and whether the cost bends.
+//!
+//! The cost of a dose is the 20 % trimmed mean of its pairs' log-ratios, in the baseline's own unit. Weighted
+//! least squares put a line through the doses. The intervals are those of the percentile bootstrap, for
+//! which trimmed means suit well (Wilcox, "Introduction to Robust Estimation and Hypothesis Testing", 2012,
+//! section 4.4). It draws *blocks* with replacement, the i-th pairs of all doses together: one round measured
+//! them, perhaps in the same guest. So a block is what is drawn afresh (Efron and Tibshirani, "An Introduction
+//! to the Bootstrap", 1993, section 8.6). The intervals are of one look. No verdict follows from them.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::estimate::deviation;
+
+/// Fewer pairs of a dose have no line: the bootstrap of so few is too narrow.
+pub const LEAST_PAIRS: usize = 8;
+/// Two doses always have a straight line.
+pub const LEAST_DOSES: usize = 3;
+
+const DRAWS: usize = 1000;
+const TRIMMED: f64 = 0.2;
+
+/// An arm: its number, and for each pair the cost of an operation without and with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dose {
+    /// The number in which the arms differ.
+    pub dose: f64,
+    /// Cost of an operation in the baseline and at this dose, such as its time; above 0.
+    pub pairs: Vec<[f64; 2]>,
+}
+
+/// An estimate, and its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// From the pairs as they are.
+    pub value: f64,
+    /// Low end of the interval.
+    pub low: f64,
+    /// High end of the interval.
+    pub high: f64,
+}
+
+/// The line through the doses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Cost of an operation in the baseline.
+    pub baseline: f64,
+    /// Cost that each further unit of the dose adds.
+    pub per_unit: Estimate,
+    /// Cost that the line adds at dose 0.
+    pub at_zero: Estimate,
+    /// Added cost of each dose, in ascending order of the doses.
+    pub added: Vec<Estimate>,
+    /// Slopes below and above the middle dose, where they differ. `None` where no bend is shown.
+    pub bend: Option<[f64; 2]>,
+}
+
+/// Line through at least [`LEAST_DOSES`] doses in ascending order; `None` for fewer doses or pairs.
+pub fn line(doses: &[Dose], alpha: f64, seed: u64) -> Option<Line> {
+    let ascend = doses.windows(2).all(|two| two[0].dose < two[1].dose);
+    let suffice = doses.iter().all(|dose| dose.pairs.len() >= LEAST_PAIRS);
+    if doses.len() < LEAST_DOSES || !ascend || !suffice {
+        return None;
+    }
+    let pairs = Pairs::of(doses);
+    let all: Vec<usize> = (0..pairs.blocks()).collect();
+    let whole = pairs.fit(&all)?;
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut draw = |_| {
+        let blocks: Vec<usize> = all.iter().map(|_| random.random_range(0..all.len())).collect();
+        pairs.fit(&blocks)
+    };
+    let drawn: Vec<Fit> = (0..DRAWS).filter_map(&mut draw).collect();
+    let estimate = |of: &dyn Fn(&Fit) -> f64| {
+        let mut values: Vec<f64> = drawn.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| values[(share * (values.len() - 1) as f64).round() as usize];
+        Estimate { value: of(&whole), low: at(alpha / 2.0), high: at(1.0 - alpha / 2.0) }
+    };
+    if drawn.is_empty() {
+        return None;
+    }
+    let bend = estimate(&|fit| fit.halves[1] - fit.halves[0]);
+    Some(Line {
+        baseline: whole.baseline,
+        per_unit: estimate(&|fit| fit.slope),
+        at_zero: estimate(&|fit| fit.at_zero),
+        added: (0..doses.len()).map(|dose| estimate(&|fit| fit.added[dose])).collect(),
+        bend: (doses.len() > LEAST_DOSES && (bend.low > 0.0 || bend.high < 0.0))
+            .then_some(whole.halves),
+    })
+}
+
+/// Logs of the baseline's costs and of the ratios, by dose and block.
+struct Pairs {
+    doses: Vec<f64>,
+    baselines: Vec<Vec<f64>>,
+    ratios: Vec<Vec<f64>>,
+    /// Weight of each dose: the inverse of the variance of its mean.
+    weights: Vec<f64>,
+}
+
+struct Fit {
+    baseline: f64,
+    added: Vec<f64>,
+    slope: f64,
+    at_zero: f64,
+    /// Slope up to the middle dose, and from there on.
+    halves: [f64; 2],
+}
+
+impl Pairs {
+    fn of(doses: &[Dose]) -> Pairs {
+        let logs = |of: fn(&[f64; 2]) -> f64| -> Vec<Vec<f64>> {
+            doses.iter().map(|dose| dose.pairs.iter().map(of).collect()).collect()
+        };
+        let ratios = logs(|[without, with]| (with / without).ln());
+        let weight = |ratios: &Vec<f64>| {
+            let error = deviation(ratios) * trimmed_mean(ratios.clone()).exp();
+            ratios.len() as f64 / error.max(1e-9).powi(2)
+        };
+        Pairs {
+            doses: doses.iter().map(|dose| dose.dose).collect(),
+            baselines: logs(|[without, _]| without.ln()),
+            weights: ratios.iter().map(weight).collect(),
+            ratios,
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        self.ratios.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// Line of the pairs in these blocks; `None` if a dose has none of them.
+    fn fit(&self, blocks: &[usize]) -> Option<Fit> {
+        let chosen = |of: &Vec<f64>| -> Vec<f64> {
+            blocks.iter().filter_map(|block| of.get(*block).copied()).collect()
+        };
+        let baseline = trimmed_mean(self.baselines.iter().flat_map(chosen).collect()).exp();
+        let ratios: Vec<f64> = self.ratios.iter().map(|of| trimmed_mean(chosen(of))).collect();
+        let added: Vec<f64> = ratios.iter().map(|ratio| baseline * ratio.exp_m1()).collect();
+        let [at_zero, slope] = self.least_squares(&added, 0..added.len());
+        let middle = added.len() / 2;
+        let halves = [0..middle + 1, middle..added.len()];
+        let halves = halves.map(|half| self.least_squares(&added, half)[1]);
+        added.iter().all(|added| added.is_finite()).then_some(Fit {
+            baseline,
+            added,
+            slope,
+            at_zero,
+            halves,
+        })
+    }
+
+    /// Intercept and slope of some of the doses.
+    fn least_squares(&self, added: &[f64], of: std::ops::Range<usize>) -> [f64; 2] {
+        let (x, y, w) = (&self.doses[of.clone()], &added[of.clone()], &self.weights[of]);
+        let total: f64 = w.iter().sum();
+        let mean = |of: &[f64]| of.iter().zip(w).map(|(v, w)| v * w).sum::<f64>() / total;
+        let (mean_x, mean_y) = (mean(x), mean(y));
+        let (mut covariance, mut variance) = (0.0, 0.0);
+        for ((x, y), w) in x.iter().zip(y).zip(w) {
+            covariance += w * (x - mean_x) * (y - mean_y);
+            variance += w * (x - mean_x) * (x - mean_x);
+        }
+        let slope = covariance / variance;
+        [mean_y - slope * mean_x, slope]
+    }
+}
+
+/// Mean without the lowest and the highest fifth; not a number without values.
+fn trimmed_mean(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let off = (TRIMMED * values.len() as f64) as usize;
+    let kept = &values[off..values.len() - off];
+    kept.iter().sum::<f64>() / kept.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::{Machine, Noise};
+
+    const DOSES: [f64; 5] = [10.0, 32.0, 100.0, 316.0, 1000.0];
+
+    /// An operation of 200 ns, to which each dose adds a time; the i-th pairs share the machine's drift.
+    fn measured(noise: Noise, seed: u64, pairs: usize, added: fn(f64) -> f64) -> Vec<Dose> {
+        let mut machine = Machine::new(noise, seed);
+        let mut doses = DOSES.map(|dose| Dose { dose, pairs: Vec::new() });
+        for _ in 0..pairs {
+            for dose in &mut doses {
+                let with = 200.0 + added(dose.dose);
+                let ratio = machine.pair(0.0).exp();
+                dose.pairs.push([200.0, with * ratio]);
+            }
+        }
+        doses.to_vec()
+    }
+
+    fn straight(dose: f64) -> f64 {
+        60.0 + 0.5 * dose
+    }
+
+    #[test]
+    fn a_planted_slope_is_in_nine_of_ten_intervals_whatever_the_noise() {
+        for noise in [Noise::White, Noise::HeavyTailed, Noise::Stalling, Noise::Stealing] {
+            let (mut slopes, mut zeros, mut bends) = (0, 0, 0);
+            for seed in 0..100 {
+                let line = line(&measured(noise, seed, 20, straight), 0.05, seed).unwrap();
+                let covers = |of: Estimate, truth| (of.low..=of.high).contains(&truth);
+                slopes += i32::from(covers(line.per_unit, 0.5));
+                zeros += i32::from(covers(line.at_zero, 60.0));
+                bends += i32::from(line.bend.is_some());
+            }
+            assert!(slopes >= 86 && zeros >= 86, "{noise:?}: {slopes} {zeros}");
+            assert!(bends <= 14, "{noise:?}: {bends}");
+        }
+    }
+
+    #[test]
+    fn a_cost_that_bends_is_told_from_a_straight_one() {
+        let bent = |dose: f64| if dose > 100.0 { dose } else { 0.2 * dose };
+        let line = line(&measured(Noise::White, 1, 40, bent), 0.05, 1).unwrap();
+        let [below, above] = line.bend.expect("it bends");
+        assert!((below - 0.2).abs() < 0.1 && (above - 1.0).abs() < 0.3, "{below} {above}");
+        assert!((line.baseline - 200.0).abs() < 1.0 && line.added.len() == 5);
+    }
+
+    #[test]
+    fn a_block_that_all_doses_share_is_drawn_as_one() {
+        // One pair in each of two rounds is no replication, whatever the number of pairs.
+        let doses = |rounds: [f64; 2]| -> Vec<Dose> {
+            let pairs = |slope: f64| (0..20).map(move |i| (slope * rounds[i % 2]).exp());
+            let dose = |dose: f64| Dose {
+                dose,
+                pairs: pairs(dose).map(|with| [100.0, 100.0 * with]).collect(),
+            };
+            [1.0, 2.0, 3.0].map(dose).to_vec()
+        };
+        let width = |rounds| {
+            let Estimate { low, high, .. } = line(&doses(rounds), 0.05, 3).unwrap().per_unit;
+            high - low
+        };
+        assert!(width([0.01, 0.03]) > 0.5 && width([0.02, 0.02]) < 1e-9);
+    }
+
+    #[test]
+    fn few_doses_and_few_pairs_have_no_line() {
+        let doses = measured(Noise::White, 1, 20, straight);
+        assert_eq!(line(&doses[..2], 0.05, 1), None);
+        assert_eq!(line(&measured(Noise::White, 1, 7, straight), 0.05, 1), None);
+        assert_eq!(line(&[&doses[1..], &doses[..1]].concat(), 0.05, 1), None);
+    }
+}
