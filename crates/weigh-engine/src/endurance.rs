@@ -5,11 +5,11 @@ use super::host::passes::PassFound;
 use super::measure::Session;
 use super::platform::{SampleSlot, Stop};
 use super::request::ProgressSink;
-use super::wrong_answers::{WrongAnswers, WrongKind};
 use weigh_model::format;
 use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
+use weigh_model::workload::wrong_answers::{WrongAnswers, WrongKind};
 use weigh_workload::executable::Length;
 
 /// The kinds of a server that hangs or is gone (workloads/shared/http.h).

@@ -31,7 +31,6 @@ use super::platform::{
 use super::request::{Printout, ProgressSink};
 use super::row::RowKey;
 use super::work::Work;
-use super::wrong_answers::{AnswerTally, OnWrong};
 use cells::NetBench;
 use weigh_host::machine::pressure::Moment;
 use weigh_host::orphans::wait_until;
@@ -48,6 +47,7 @@ use weigh_model::role::SampleRole;
 use weigh_model::workload::clock::PlaceClock;
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::Sample;
+use weigh_model::workload::wrong_answers::{AnswerTally, OnWrong};
 use weigh_station::arms::{Arms, ArmsError, Proved};
 use weigh_store::Store;
 use weigh_treatment::TreatmentError;

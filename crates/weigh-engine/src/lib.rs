@@ -88,4 +88,3 @@ mod times;
 mod too_little;
 mod unused_options;
 pub mod work;
-mod wrong_answers;

@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use super::command_comparison::ExpectedExit;
 use super::work::{OWN_OPERATIONS, UserLoad, Work};
-use super::wrong_answers::WrongAnswers;
 use paired::histogram::Histogram;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
@@ -15,6 +14,7 @@ use weigh_model::workload::detail::Detail;
 use weigh_model::workload::metric::WHOLE_RUNS;
 use weigh_model::workload::metric::{Direction, Percentile};
 use weigh_model::workload::sample::{OwnReading, Sample};
+use weigh_model::workload::wrong_answers::WrongAnswers;
 use weigh_workload::catalogue::Workload;
 use weigh_workload::interpreted::Interpreted;
 use weigh_workload::launcher::Launched;

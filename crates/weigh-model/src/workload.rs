@@ -11,3 +11,4 @@ pub mod suite;
 pub mod times;
 pub mod toml_problem;
 pub mod workfile;
+pub mod wrong_answers;

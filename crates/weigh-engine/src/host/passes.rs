@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Host, SampleError, SampleSlot, cells, padding, padding_bytes};
-use crate::wrong_answers::WrongAnswers;
 use weigh_host::machine::footprint::ProcessFootprint;
 use weigh_host::machine::process::process_start;
 use weigh_host::orphans::wait_until;
@@ -14,6 +13,7 @@ use weigh_model::ids::ArmId;
 use weigh_model::record::Measured;
 use weigh_model::workload::metric::Direction;
 use weigh_model::workload::sample::OwnReading;
+use weigh_model::workload::wrong_answers::WrongAnswers;
 use weigh_workload::executable::Length;
 
 /// By which a process knows its visits from those of the passes before (workloads/web/cookie.c).

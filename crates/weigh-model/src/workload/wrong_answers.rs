@@ -3,11 +3,11 @@
 
 use serde::Deserialize;
 
-use weigh_model::format;
-use weigh_model::printable;
-use weigh_model::result::warning::Warning;
-use weigh_model::result::work_name::WorkName;
-use weigh_model::workload::sample::Sample;
+use super::sample::Sample;
+use crate::format;
+use crate::printable;
+use crate::result::warning::Warning;
+use crate::result::work_name::WorkName;
 
 /// Kinds that other clients cause (workloads/shared/http.h, workloads/web/cookie.c): their requests slow a
 /// server, so its good answers do not count either.
