@@ -152,7 +152,7 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<SearchFound, Stop> {
         progress_sink.begins(&format!("measuring {number}"));
-        match host.begin_passes(slot.unit.work) {
+        match host.begin_passes(slot.unit.work, slot.arm) {
             Err(SampleError::Workload(reason)) => return Ok(SearchFound::Failed(reason)),
             begun => begun?,
         }

@@ -280,7 +280,9 @@ fn hold_against(
     let has_effect = !earlier.log_ratios.is_empty() && !later.log_ratios.is_empty();
     let effect = has_effect.then(|| {
         let effects = [before, after].map(|(stored, row)| of_effect(stored, row));
-        let (centres, intervals) = (effects.map(|effect| effect.0), effects.map(|effect| effect.1));
+        let interval =
+            |effect: (f64, Interval)| if is_of_one_start { Interval::UNBOUNDED } else { effect.1 };
+        let (centres, intervals) = (effects.map(|effect| effect.0), effects.map(interval));
         change(centres, centres.map(percent), intervals)
     });
     DiffRow {
@@ -324,7 +326,7 @@ pub(super) fn change(centres: [f64; 2], shown: [f64; 2], intervals: [Interval; 2
 mod tests {
     use super::*;
     use crate::example;
-    use crate::request::{Passes, Plan, Run};
+    use crate::request::{Endurance, Passes, Plan, Run};
     use weigh_model::example::point;
     use weigh_model::ids::ArmId;
     use weigh_model::result::summary::Failure;
@@ -370,8 +372,8 @@ mod tests {
         let all = [
             usual(),
             Passes::Classic,
-            Passes::Endure { passes: 20, per_1000s: 0 },
-            Passes::Endure { passes: 20, per_1000s: 300_000 },
+            Passes::Endure(Endurance { passes: 20, per_1000s: 0 }),
+            Passes::Endure(Endurance { passes: 20, per_1000s: 300_000 }),
             Passes::Capacity { p99_ns: 50e6 },
             Passes::Capacity { p99_ns: 20e6 },
         ];
@@ -412,8 +414,9 @@ mod tests {
 
     #[test]
     fn passes_over_one_start_have_no_interval() {
-        let endured =
-            |rate| run(Passes::Endure { passes: 20, per_1000s: 0 }, &["app:web.page"], rate);
+        let endured = |rate| {
+            run(Passes::Endure(Endurance { passes: 20, per_1000s: 0 }), &["app:web.page"], rate)
+        };
         let found = diff(&endured(1000.0), &endured(500.0)).unwrap();
         let rate = found.results[0].rate;
         assert!((rate.change_pct + 50.0).abs() < 0.1, "{rate:?}");

@@ -1,12 +1,17 @@
-//! Does it still answer after two hours? Passes over one server that is never started anew.
+//! Does it still answer after two hours? Passes over servers that are never started anew, of one arm or in
+//! pairs of two.
+
+use std::collections::BTreeSet;
 
 use super::host::Host;
 use super::host::passes::PassFound;
 use super::measure::Session;
+use super::order::Coins;
 use super::platform::{SampleSlot, Stop};
-use super::request::ProgressSink;
+use super::request::{Endurance, ProgressSink};
+use super::row::RowKey;
 use weigh_model::format;
-use weigh_model::ids::{ArmId, PairId, WorkId};
+use weigh_model::ids::{ArmId, PairId, SetId, WorkId};
 use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::wrong_answers::{WrongAnswers, WrongKind};
@@ -15,75 +20,148 @@ use weigh_workload::executable::Length;
 /// The kinds of a server that hangs or is gone (workloads/shared/http.h).
 const HANGS: [&str; 2] = ["no answer in 10 s", "no connection"];
 
+/// An arm whose servers are asked in all passes over a work.
+struct EnduringArm {
+    arm: ArmId,
+    firsts: Firsts,
+    course: Course,
+}
+
 impl Session<'_> {
-    /// So many passes over each work, one work after the other.
+    /// So many passes over each work in each arm of its row, one work after the other.
     ///
     /// # Errors
     /// Where the experiment cannot go on; and at the end, where servers ended before their passes did.
     pub(super) fn endure(
         &self,
         host: &mut Host,
-        works: &[WorkId],
-        (passes, per_1000s, target_ms): (usize, u64, u64),
+        units: &[RowKey],
+        (Endurance { passes, per_1000s }, target_ms): (Endurance, u64),
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<(), Stop> {
         let length = Length { endures: true, per_1000s, ..Length::of_ms(target_ms) };
+        let mut coins = Coins::new(self.request.common.seed, SetId(0), self.earlier.sessions);
         let mut gone = Vec::new();
-        for &work in works {
-            gone.extend(self.endure_one(host, work, (passes, length), progress_sink)?);
+        for unit in units {
+            gone.extend(self.endure_one(
+                host,
+                *unit,
+                (passes, length),
+                &mut coins,
+                progress_sink,
+            )?);
         }
         // A failure of the workload would take the row of the passes before; this leaves it.
         if gone.is_empty() { Ok(()) } else { Err(Stop::Failed(gone.join(" "))) }
     }
 
-    /// All passes over a work; where there was a result and then no server, a sentence about that.
+    /// All passes over a work, in pairs if it has two arms; sentences about arms that had a result and then
+    /// no server.
     fn endure_one(
         &self,
         host: &mut Host,
-        work: WorkId,
+        unit: RowKey,
         (passes, length): (usize, Length),
+        coins: &mut Coins,
         progress_sink: &mut dyn ProgressSink,
-    ) -> Result<Option<String>, Stop> {
-        let name = self.works[work].name();
-        let (mut firsts, mut course) = (Firsts::default(), Course::default());
-        // The servers of the look at all workloads had another life.
-        if let Err(reason) = self.take(|| host.begin_passes(work))? {
-            host.keep_failure(work, ArmId::BASELINE, &reason)?;
-            return Ok(None);
+    ) -> Result<Vec<String>, Stop> {
+        let mut arms: Vec<EnduringArm> = Vec::new();
+        for arm in BTreeSet::from([ArmId::BASELINE, unit.treated_arm]) {
+            // The servers of the look at all workloads had another life.
+            match self.take(|| host.begin_passes(unit.work, arm))? {
+                Ok(()) => arms.push(EnduringArm::new(arm)),
+                Err(reason) => host.keep_failure(unit.work, arm, &reason)?,
+            }
         }
         for number in 0..passes {
-            let slot = SampleSlot::alone(self.unit(work, ArmId::BASELINE), PairId(number));
-            progress_sink.begins(&format!("measuring {name}, pass {} of {passes}", number + 1));
-            let pass = self.take(|| host.pass(&slot, length))?.map_err(Stop::Failed)?;
-            let line = line(&name, number + 1, passes, &pass);
-            progress_sink.announce(&line);
-            host.add_fact(line)?;
-            for warning in firsts.of(&name, number + 1, &pass) {
-                self.warn(progress_sink, &warning)?;
-            }
-            course.add(&pass);
-            if !pass.are_there {
-                // Passes over servers that were started anew would tell nothing of those that are gone.
-                let (workload, pass) = (name.clone(), number + 1);
-                let gone = Warning::ServersExited { workload, pass, passes };
-                self.warn(progress_sink, &gone)?;
-                course.gone = Some(gone.to_string());
-                break;
+            let is_reversed = arms.len() > 1 && !coins.baseline_first();
+            for position in 0..arms.len() {
+                let at = if is_reversed { arms.len() - 1 - position } else { position };
+                let enduring = &mut arms[at];
+                if enduring.course.gone.is_none() {
+                    let pair = SampleSlot::alone(unit, PairId(number));
+                    let slot = SampleSlot { arm: enduring.arm, position, ..pair };
+                    self.pass_of(host, enduring, (&slot, passes, length), progress_sink)?;
+                }
             }
         }
-        let (failure, gone) = course.ending();
-        failure.map_or(Ok(()), |reason| host.keep_failure(work, ArmId::BASELINE, &reason))?;
-        if course.gone.is_none() {
-            let (running, servers) = host.stop_servers();
-            if running > 0 {
-                let warning = Warning::ServersStayed { workload: name, running, servers };
-                self.warn(progress_sink, &warning)?;
-            } else {
-                let all = format::plural(servers, "server");
-                host.add_fact(format!("{name}: {all} exited when weigh stopped them."))?;
+        let mut gone = Vec::new();
+        for EnduringArm { arm, course, .. } in arms {
+            let (failure, ended) = course.ending();
+            failure.map_or(Ok(()), |reason| host.keep_failure(unit.work, arm, &reason))?;
+            if course.gone.is_none() {
+                self.stop_servers(host, (unit.work, arm), progress_sink)?;
             }
+            gone.extend(ended);
         }
         Ok(gone)
+    }
+
+    /// One pass over a work in one arm, with its line and what is seen in it for the first time.
+    fn pass_of(
+        &self,
+        host: &mut Host,
+        enduring: &mut EnduringArm,
+        (slot, passes, length): (&SampleSlot, usize, Length),
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        let (name, number) = (self.works[slot.unit.work].name(), slot.pair.0 + 1);
+        let title = format!("{name}{}", self.under(slot.arm));
+        progress_sink.begins(&format!("measuring {title}, pass {number} of {passes}"));
+        let pass = self.take(|| host.pass(slot, length))?.map_err(Stop::Failed)?;
+        let line = line(&title, number, passes, &pass);
+        progress_sink.announce(&line);
+        host.add_fact(line)?;
+        for warning in enduring.firsts.of(&name, number, &pass) {
+            self.warn(progress_sink, &self.in_arm(slot.arm, warning))?;
+        }
+        enduring.course.add(&pass);
+        if !pass.are_there {
+            // Passes over servers that were started anew would tell nothing of those that are gone.
+            let gone = Warning::ServersExited { workload: name, pass: number, passes };
+            let gone = self.in_arm(slot.arm, gone);
+            self.warn(progress_sink, &gone)?;
+            enduring.course.gone = Some(gone.to_string());
+        }
+        Ok(())
+    }
+
+    fn stop_servers(
+        &self,
+        host: &mut Host,
+        (work, arm): (WorkId, ArmId),
+        progress_sink: &mut dyn ProgressSink,
+    ) -> Result<(), Stop> {
+        let workload = self.works[work].name();
+        let (running, servers) = host.stop_servers(arm);
+        if running > 0 {
+            let stayed = Warning::ServersStayed { workload, running, servers };
+            return self.warn(progress_sink, &self.in_arm(arm, stayed));
+        }
+        let (all, under) = (format::plural(servers, "server"), self.under(arm));
+        host.add_fact(format!("{workload}{under}: {all} exited when weigh stopped them."))
+    }
+
+    /// Names an arm behind a workload, if there are several arms.
+    fn under(&self, arm: ArmId) -> String {
+        match &self.request.common.arms[..] {
+            [_] => String::new(),
+            arms => format!(" under `{}`", arms[arm]),
+        }
+    }
+
+    /// A warning that names its arm, if there are several.
+    fn in_arm(&self, arm: ArmId, warning: Warning) -> Warning {
+        match &self.request.common.arms[..] {
+            [_] => warning,
+            arms => warning.under_arm(&arms[arm]),
+        }
+    }
+}
+
+impl EnduringArm {
+    fn new(arm: ArmId) -> EnduringArm {
+        EnduringArm { arm, firsts: Firsts::default(), course: Course::default() }
     }
 }
 
@@ -114,7 +192,7 @@ impl Course {
     }
 }
 
-fn line(name: &WorkName, number: usize, passes: usize, pass: &PassFound) -> String {
+fn line(title: &str, number: usize, passes: usize, pass: &PassFound) -> String {
     let rate = match (pass.good_rate, &pass.problem) {
         (Some(rate), _) => format!("{} good answers/s", format::rate(rate, "")),
         (None, Some(problem)) => format!("no good answer ({problem})"),
@@ -131,7 +209,7 @@ fn line(name: &WorkName, number: usize, passes: usize, pass: &PassFound) -> Stri
     let held = &pass.held;
     let bytes = |bytes: u64| format::bytes(bytes as f64);
     format!(
-        "{name}, pass {number} of {passes}, started at {}: {rate}, {wrong}{}; server processes: {}, \
+        "{title}, pass {number} of {passes}, started at {}: {rate}, {wrong}{}; server processes: {}, \
          with {} of memory and {} in open files ({} in deleted files).",
         format::clock(pass.started_s),
         p99.unwrap_or_default(),

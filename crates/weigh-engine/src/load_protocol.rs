@@ -4,7 +4,7 @@
 use std::mem::discriminant;
 
 use super::provenance::Provenance;
-use super::request::{Passes, Plan, Request};
+use super::request::{Endurance, Passes, Plan, Request};
 use weigh_model::format;
 use weigh_model::record::Stored;
 use weigh_model::result::work_name::WorkName;
@@ -39,6 +39,10 @@ impl LoadProtocol {
         let is_same_plan = match (&self.plan, &other.plan) {
             (Plan::Run(own), Plan::Run(other)) => are_alike(&own.passes, &other.passes),
             (Plan::Net(own), Plan::Net(other)) => own.grid.hash() == other.grid.hash(),
+            (Plan::Compare(own), Plan::Compare(other)) => {
+                own.endurance.map(|own| own.per_1000s)
+                    == other.endurance.map(|other| other.per_1000s)
+            }
             (own, other) => discriminant(own) == discriminant(other),
         };
         is_same_plan && (!is_of_mix(work) || self.pace == other.pace)
@@ -47,7 +51,7 @@ impl LoadProtocol {
     /// Returns true if all samples of a work come from one start of its servers. The luck of that
     /// start is in all samples. So their scatter does not show the result of another start.
     pub fn is_of_one_start(&self) -> bool {
-        matches!(&self.plan, Plan::Run(run) if matches!(run.passes, Passes::Endure { .. }))
+        self.plan.endurance().is_some()
     }
 
     /// Returns true if the experiment chose further load points until it found its target.
@@ -57,20 +61,14 @@ impl LoadProtocol {
 
     /// Behind "it was measured".
     pub fn words(&self, work: &WorkName) -> String {
-        let rate =
-            |per_1000s: u64, what: &str| format!("{} {what} per second", per_1000s as f64 / 1000.0);
         let plan = match &self.plan {
-            Plan::Compare(_) => "in pairs".to_owned(),
+            Plan::Compare(comparison) => {
+                comparison.endurance.map_or("in pairs".into(), over_one_start)
+            }
             Plan::Run(run) => match &run.passes {
                 Passes::Planned { .. } => "sample by sample".to_owned(),
                 Passes::Classic => "as the suite's original does (--classic)".to_owned(),
-                Passes::Endure { per_1000s: 0, .. } => {
-                    "in passes over one start (--for)".to_owned()
-                }
-                Passes::Endure { per_1000s, .. } => format!(
-                    "in passes over one start, at {} (--for, --rate)",
-                    rate(*per_1000s, "requests")
-                ),
+                Passes::Endure(endurance) => over_one_start(*endurance),
                 Passes::Capacity { p99_ns } => format!(
                     "at the highest rate with a p99 of {} (--capacity)",
                     format::seconds(p99_ns / 1e9)
@@ -91,12 +89,24 @@ impl LoadProtocol {
     }
 }
 
+fn rate(per_1000s: u64, what: &str) -> String {
+    format!("{} {what} per second", per_1000s as f64 / 1000.0)
+}
+
+fn over_one_start(Endurance { per_1000s, .. }: Endurance) -> String {
+    match per_1000s {
+        0 => "in passes over one start (--for)".into(),
+        _ => {
+            let rate = rate(per_1000s, "requests");
+            format!("in passes over one start, at {rate} (--for, --rate)")
+        }
+    }
+}
+
 /// Returns true if samples of such passes measure equal things.
 fn are_alike(own: &Passes, other: &Passes) -> bool {
     match (own, other) {
-        (Passes::Endure { per_1000s: own, .. }, Passes::Endure { per_1000s: other, .. }) => {
-            own == other
-        }
+        (Passes::Endure(own), Passes::Endure(other)) => own.per_1000s == other.per_1000s,
         (Passes::Capacity { p99_ns: own }, Passes::Capacity { p99_ns: other }) => own == other,
         (own, other) => discriminant(own) == discriminant(other),
     }

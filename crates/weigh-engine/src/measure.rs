@@ -295,6 +295,10 @@ impl Session<'_> {
             return self.run_one_command(host, runs, progress_sink);
         }
         match &self.request.plan {
+            Plan::Compare(Comparison { endurance: Some(passes), sample_ms, .. }) => {
+                let length_ms = sample_ms.unwrap_or_default();
+                self.endure(host, &units, (*passes, length_ms), progress_sink)
+            }
             Plan::Compare(comparison) => self.compare(host, comparison, units, set, progress_sink),
             Plan::Run(run) => self.run(host, &works, run, progress_sink),
             Plan::Ramp(load) => self.climb(host, &works, load.ramp, progress_sink),
@@ -569,8 +573,10 @@ impl Session<'_> {
                 let start = self.run_start(host, works, classic_ms);
                 drive(&mut RunPlanner::new(start, passes), host, progress_sink)
             }
-            &Passes::Endure { passes, per_1000s } => {
-                self.endure(host, works, (passes, per_1000s, length_ms), progress_sink)
+            Passes::Endure(endurance) => {
+                let units: Vec<RowKey> =
+                    works.iter().map(|&work| self.unit(work, ArmId::BASELINE)).collect();
+                self.endure(host, &units, (*endurance, length_ms), progress_sink)
             }
             &Passes::Capacity { p99_ns } => {
                 self.seek_capacity(host, works, (p99_ns, length_ms), progress_sink)

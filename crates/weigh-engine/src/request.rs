@@ -132,6 +132,9 @@ pub struct Comparison {
     /// True if wrong answers of a server fail no workload, and its good answers are compared.
     #[serde(default)]
     pub counts_good_answers: bool,
+    /// Passes over servers that each arm keeps, in place of pairs of new ones.
+    #[serde(default)]
+    pub endurance: Option<Endurance>,
     /// True if the arms' effects are known, and the machine is judged by them.
     pub is_calibration: bool,
     /// True if an earlier experiment of the same command has said how long this one takes.
@@ -163,6 +166,7 @@ impl Default for Comparison {
             detail: false,
             treated: WhoIsTreated::Both,
             counts_good_answers: false,
+            endurance: None,
             is_calibration: false,
             is_announced: false,
             budget_per_row: Duration::ZERO,
@@ -251,13 +255,20 @@ impl Default for Run {
 pub enum Passes {
     /// A plan in `plan/kind/`, with the value of its option.
     Planned { plan: String, value: String },
-    /// So many, with the same servers in all of them; where `per_1000s` is not 0, operations begin so many
-    /// times in 1000 s.
-    Endure { passes: usize, per_1000s: u64 },
+    /// With the same servers in all of them.
+    Endure(Endurance),
     /// As many as find the highest rate in an open loop with a p99 of so much at the most.
     Capacity { p99_ns: f64 },
     /// With the durations and passes of the suite's original.
     Classic,
+}
+
+/// Passes over servers that are never started anew.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Endurance {
+    pub passes: usize,
+    /// Requests that begin in 1000 s, whether or not there were answers; 0 if each client waits for its own.
+    pub per_1000s: u64,
 }
 
 /// A mix under growing load.
@@ -315,6 +326,15 @@ impl Plan {
     pub fn comparison(&self) -> Option<&Comparison> {
         match self {
             Plan::Compare(comparison) => Some(comparison),
+            Plan::Run(_) | Plan::Ramp(_) | Plan::Net(_) => None,
+        }
+    }
+
+    /// Returns the passes over servers that are never started anew, if the plan has them.
+    pub fn endurance(&self) -> Option<Endurance> {
+        match self {
+            Plan::Compare(comparison) => comparison.endurance,
+            Plan::Run(Run { passes: Passes::Endure(endurance), .. }) => Some(*endurance),
             Plan::Run(_) | Plan::Ramp(_) | Plan::Net(_) => None,
         }
     }

@@ -1,13 +1,15 @@
 //! This machine alone: the rate of every workload with its spread, and the indices of the suites
 //! that were measured.
 
+use std::collections::BTreeSet;
+
 use super::net_answers::net_answers;
 use super::provenance::Provenance;
-use super::request::{Passes, Plan};
 use super::times;
-use weigh_model::ids::RowId;
+use weigh_model::ids::{ArmId, RowId};
 use weigh_model::record::Stored;
-use weigh_model::result::run::{RunReport, RunRow, RunSample, RunSeries, SCHEMA, counts};
+use weigh_model::result::run::{RunReport, RunRow, SCHEMA, counts};
+use weigh_model::result::series::{RunSample, RunSeries};
 use weigh_model::result::suite_index;
 use weigh_model::result::suite_index::{SuiteIndex, items};
 use weigh_model::result::warning::Warning;
@@ -71,27 +73,32 @@ fn unread(stored: &Stored) -> Option<Warning> {
 
 /// Returns true for `--for`. An imported run has no request; [`unread`] warns of one that cannot be read.
 fn is_endurance(stored: &Stored) -> bool {
-    let Ok(Some(origin)) = Provenance::kept(stored) else { return false };
-    matches!(origin.request.plan, Plan::Run(run) if matches!(run.passes, Passes::Endure { .. }))
+    matches!(Provenance::kept(stored), Ok(Some(origin)) if origin.request.plan.endurance().is_some())
 }
 
-fn series(stored: &Stored) -> Vec<RunSeries> {
-    let of_work = |(&(work, _), row): (&RowId, &RowSamples)| {
+/// The samples of each work, by arm.
+pub fn series(stored: &Stored) -> Vec<RunSeries> {
+    let of_row = |(&(work, treated), row): (&RowId, &RowSamples)| {
         let work = &stored.header.works[work];
         let unit = row.baseline.as_ref().and_then(|totals| totals.unit.as_ref());
-        let samples = row.points.iter().map(|point| RunSample {
-            started_s: point.started_s,
-            operations: point.operations,
-            elapsed_s: point.elapsed_s,
-            rate: point.rate,
-        });
-        RunSeries {
-            workload: work.name.clone(),
-            unit: unit.unwrap_or(&work.unit).clone(),
-            samples: samples.collect(),
-        }
+        let of_arm = |arm: ArmId| {
+            let points = row.points.iter().filter(|point| point.is_treated != arm.is_baseline());
+            let samples = points.map(|point| RunSample {
+                started_s: point.started_s,
+                operations: point.operations,
+                elapsed_s: point.elapsed_s,
+                rate: point.rate,
+            });
+            RunSeries {
+                workload: work.name.clone(),
+                arm,
+                unit: unit.unwrap_or(&work.unit).clone(),
+                samples: samples.collect(),
+            }
+        };
+        BTreeSet::from([ArmId::BASELINE, treated]).into_iter().map(of_arm).collect::<Vec<_>>()
     };
-    stored.samples.iter().map(of_work).collect()
+    stored.samples.iter().flat_map(of_row).collect()
 }
 
 fn rate(rows: &[RunRow], workload: &str, count: usize) -> Option<f64> {
@@ -143,7 +150,7 @@ mod tests {
     use super::*;
     use crate::example;
     use weigh_model::example::point;
-    use weigh_model::ids::{ArmId, WorkId};
+    use weigh_model::ids::WorkId;
     use weigh_model::role::SampleRole;
     use weigh_model::samples::{CustomReadingMean, Kept, Point, Totals};
 

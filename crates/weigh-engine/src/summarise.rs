@@ -5,6 +5,7 @@ use super::effects::factorial;
 use super::provenance::Provenance;
 use super::ranking;
 use super::request::Request;
+use super::run_report::series;
 use super::stored_design::design;
 use super::times;
 use paired::betting::Betting;
@@ -14,7 +15,7 @@ use paired::forecast::{Forecast, FutureVerdict, forecast};
 use paired::judge::{Judgement, judge_claims, least_pairs};
 use paired::parallel::map_rows;
 use paired::stalls;
-use paired::{Doubt, Verdict, Withheld};
+use paired::{Doubt, Interval, Verdict, Withheld};
 use weigh_model::ids::ArmId;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::cost::{AddedCost, treated};
@@ -43,13 +44,15 @@ use weigh_verdict::{disturbed, doses, effects, evidence, family, gate, metrics};
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
     let header = &stored.header;
-    let (results, effects) = rows(stored);
     let (origin, unread) = match Provenance::kept(stored) {
         Ok(origin) => (origin, None),
         Err(problem) => (None, Some(Warning::RequestUnread { problem })),
     };
     let mut warnings = stored.warnings.clone();
     warnings.extend(unread);
+    let is_of_one_start = origin.as_ref().is_some_and(|it| it.request.plan.endurance().is_some());
+    warnings.extend(is_of_one_start.then_some(Warning::OneStartPerArm));
+    let (results, effects) = rows(stored, is_of_one_start);
     if results.iter().any(|row| row.metric == PATH_LENGTH) {
         warnings.insert(0, Warning::PathLengths);
     } else {
@@ -103,6 +106,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         failures: stored.failures.clone(),
         warnings,
         gate,
+        passes: if is_of_one_start { series(stored) } else { Vec::new() },
         imported: None,
         requested_metrics: header.metrics.iter().filter(|it| !it.is_implicit()).cloned().collect(),
     }
@@ -125,13 +129,13 @@ fn several_differences(header: &Header, arm: ArmId) -> Vec<String> {
     Some(all).filter(|all| all.len() > 1).unwrap_or_default()
 }
 
-fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
+/// The rows. Nothing is concluded from a failed experiment, nor from passes over one start of each arm.
+fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffect>) {
     let measurements = gather(stored);
     let design = design(stored);
     let bettings = map_rows(&measurements, |of_row| of_row.series.len(), |of_row| of_row.betting());
     let pooled = pooled(stored, &design);
-    let has_failed = stored.state == State::Failed;
-    // What was measured up to a failure is kept, but nothing is concluded from it.
+    let concludes_nothing = is_of_one_start || stored.state == State::Failed;
     let further = further(stored);
     let of_metric = |metric: &Metric| {
         map_rows(&measurements, |row| row.series.len(), |of_row| of_row.betting_of(metric))
@@ -142,11 +146,11 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
     let of_effects = claimed.iter().map(|claimed| &claimed.betting);
     let claims = family::claims(stored, &measurements, &bettings, &of_further, of_effects);
     let mut judgements = judge_claims(claims, &pooled);
-    if has_failed {
-        judgements.iter_mut().for_each(conclude_nothing);
+    if concludes_nothing {
+        judgements.iter_mut().for_each(|one| conclude_nothing(one, is_of_one_start));
     }
     let judged_effects = judgements.split_off(judgements.len() - claimed.len());
-    if !has_failed {
+    if !concludes_nothing {
         guard(&mut judgements, &measurements, &further, &pooled);
     }
     let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
@@ -160,7 +164,10 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
         .zip(&sets)
         .map(|(whole, sets)| sets::reconcile(whole, sets))
         .collect();
-    let forecasts = forecasts(stored, &measurements, (&bettings, &judgements), &pooled);
+    let forecasts = match concludes_nothing {
+        true => vec![Forecast::default(); measurements.len()],
+        false => forecasts(&measurements, (&bettings, &judgements), &pooled),
+    };
     let extra = forecasts.into_iter().zip(sets.into_iter().zip(of_sets)).zip(readings);
     let rows = map_rows(
         measurements.into_iter().zip(bettings.iter().zip(judgements)).zip(extra),
@@ -170,6 +177,9 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
             let times = PairTimes { pair_s: of_row.pair_s(), old_s: of_row.late.time_left_s() };
             let least_pairs = least_pairs(&pooled, family::weights(stored, &of_row).rate);
             let mut row = row(stored, of_row, betting, &judgement, &design);
+            if concludes_nothing {
+                (row.preliminary, row.cost_at_most_pct, row.stalls) = (None, None, None);
+            }
             row.least_pairs = least_pairs;
             row.sets = sets.iter().map(Set::effect).collect();
             if sets::differ(&sets) {
@@ -192,7 +202,7 @@ fn rows(stored: &Stored) -> (Vec<Row>, Vec<FactorialEffect>) {
                 quantities,
                 metrics,
             };
-            row.notes = [notes, notes::of_row(&judged, &pooled, has_failed)].concat();
+            row.notes = [notes, notes::of_row(&judged, &pooled, concludes_nothing)].concat();
             row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
             row
         },
@@ -255,7 +265,7 @@ fn row(
         low_pct: bound(judgement.interval.low),
         high_pct: bound(judgement.interval.high),
         cost_at_most_pct: cost_at_most_pct(stored, &measurements, judgement, design),
-        preliminary: preliminary(betting, judgement).filter(|_| stored.state != State::Failed),
+        preliminary: preliminary(betting, judgement),
         verdict: judgement.verdict,
         withheld: judgement.withheld,
         within_margin: judgement.within_margin,
@@ -268,7 +278,7 @@ fn row(
         least_pairs: 0,
         futures: Vec::new(),
         disturbed_pairs,
-        stalls: stalls(stored, &measurements, design),
+        stalls: stalls(&measurements, design),
         readings: Vec::new(),
         metrics: Metrics::default(),
         notes: Vec::new(),
@@ -282,7 +292,11 @@ fn row(
     }
 }
 
-fn conclude_nothing(judgement: &mut Judgement) {
+/// What was measured stays. Passes over one start say nothing of another start, so they have no interval.
+fn conclude_nothing(judgement: &mut Judgement, is_of_one_start: bool) {
+    if is_of_one_start {
+        judgement.interval = Interval::UNBOUNDED;
+    }
     judgement.verdict = Verdict::Inconclusive;
     judgement.withheld = None;
     judgement.within_margin = false;
@@ -344,10 +358,8 @@ fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
     Some(format!("no verdict on `{}`: {why}", metric.name()))
 }
 
-/// Forecasts the outcome of each row. Rows with a verdict have no forecast, nor has an experiment
-/// that failed.
+/// Forecasts the outcome of each row. Rows with a verdict have no forecast.
 fn forecasts(
-    stored: &Stored,
     measurements: &[Measurements],
     (rows, judgements): (&[Betting], &[Judgement]),
     design: &Design,
@@ -355,7 +367,7 @@ fn forecasts(
     let open = judgements.iter().filter(|row| row.verdict == Verdict::Inconclusive).count();
     let of_row = |(measured, (row, judgement)): (&Measurements, (&Betting, &Judgement))| {
         let is_over = design.fixed_pairs.is_some_and(|pairs| row.pairs() >= pairs);
-        if judgement.verdict != Verdict::Inconclusive || stored.state == State::Failed || is_over {
+        if judgement.verdict != Verdict::Inconclusive || is_over {
             return Forecast::default();
         }
         let least = least_favourable(measured.schedule.main());
@@ -417,8 +429,7 @@ fn pooled(stored: &Stored, design: &Design) -> Design {
     Design { fixed_pairs, ..design.clone() }
 }
 
-/// Returns the upper limit of a row's cost, in per cent. Nothing is concluded from an experiment
-/// that failed.
+/// Returns the upper limit of a row's cost, in per cent.
 fn cost_at_most_pct(
     stored: &Stored,
     of_row: &Measurements,
@@ -435,13 +446,12 @@ fn cost_at_most_pct(
         judgement,
         late: &late,
     };
-    let bound = bound(claims.lowest(&pooled(stored, design))?)?;
-    (stored.state != State::Failed).then_some(-bound)
+    Some(-bound(claims.lowest(&pooled(stored, design))?)?)
 }
 
 /// Returns the rare long delays that the pairs do not exclude. It uses whole samples, as a median
 /// of slices shows no such delay.
-fn stalls(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<StallSummary> {
+fn stalls(of_row: &Measurements, design: &Design) -> Option<StallSummary> {
     let ratios = of_row.series.iter().map(|pair| {
         let [baseline, treated] = pair.rates_over_all;
         (treated / baseline).ln()
@@ -449,8 +459,7 @@ fn stalls(stored: &Stored, of_row: &Measurements, design: &Design) -> Option<Sta
     let whole: Vec<f64> = ratios.filter(|d| d.is_finite()).collect();
     let whole =
         Betting::from_log_ratios(&whole, of_row.start).expect("only finite values are left");
-    let found =
-        stalls::Stalls::of(&whole, design.margin).filter(|_| stored.state != State::Failed)?;
+    let found = stalls::Stalls::of(&whole, design.margin)?;
     Some(StallSummary {
         longer_pct: percent(found.threshold),
         baseline: found.baseline,

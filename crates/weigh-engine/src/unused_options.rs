@@ -1,7 +1,7 @@
 //! Options about servers and other machines that nothing uses are refused before anything is measured: who
 //! gave one would take the numbers for those of what it says.
 
-use super::request::{Passes, Plan};
+use super::request::{Passes, Plan, Run};
 use super::work::Work;
 use weigh_model::result::work_name::APP;
 use weigh_station::client::WhoIsTreated;
@@ -28,11 +28,10 @@ pub fn check_used(plan: &Plan, works: &[Work]) -> Result<(), String> {
 /// A pass of endurance and a search for capacity are over servers: what asks none has no clients, no rate of
 /// requests and no answers.
 pub fn check_asking(plan: &Plan, works: &[Work]) -> Result<(), String> {
-    let Plan::Run(run) = plan else { return Ok(()) };
-    let option = match run.passes {
-        Passes::Endure { .. } => "--for",
-        Passes::Capacity { .. } => "--capacity",
-        Passes::Planned { .. } | Passes::Classic => return Ok(()),
+    let option = match plan {
+        _ if plan.endurance().is_some() => "--for",
+        Plan::Run(Run { passes: Passes::Capacity { .. }, .. }) => "--capacity",
+        _ => return Ok(()),
     };
     match works.iter().find(|work| !work.asks()) {
         Some(work) => Err(format!(

@@ -17,8 +17,9 @@ use crate::result::metrics::{Contrast, Latency, Metrics, Resources, Used};
 use crate::result::quantity::{Amounts, of_before};
 use crate::result::reading::Reading;
 use crate::result::run;
-use crate::result::run::{RunReport, RunRow, RunSample, RunSeries};
+use crate::result::run::{RunReport, RunRow};
 use crate::result::scheme::Scheme;
+use crate::result::series::{RunSample, RunSeries};
 use crate::result::summary::{
     AppliedTreatment, Failure, Future, Pair, Row, RowEvidence, SCHEMA, SetEffect, State, Summary,
 };
@@ -375,7 +376,12 @@ pub fn run() -> RunReport {
         warnings: vec![Warning::Sentence(
             "Load: the load average is 1.5 on 2 CPUs. Samples vary more.".into(),
         )],
-        series: vec![RunSeries { workload, unit, samples: (1..=3).map(sample).collect() }],
+        series: vec![RunSeries {
+            workload,
+            unit,
+            arm: ArmId::BASELINE,
+            samples: (1..=3).map(sample).collect(),
+        }],
         ..RunReport::default()
     }
 }

@@ -6,7 +6,8 @@ use super::table::{Table, columns};
 use super::text::wrap;
 use paired::student::one_more;
 use weigh_model::format;
-use weigh_model::result::run::{RunReport, RunSeries};
+use weigh_model::result::run::RunReport;
+use weigh_model::result::series::RunSeries;
 
 /// Fewest sets that predict a further one.
 const FEWEST_SETS: usize = 3;
@@ -142,8 +143,9 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weigh_model::ids::ArmId;
     use weigh_model::result::load::{LoadAnswers, LoadPeak, LoadPoint, Throughput};
-    use weigh_model::result::run::RunSample;
+    use weigh_model::result::series::RunSample;
 
     fn words(text: &str) -> String {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -191,6 +193,7 @@ mod tests {
     fn a_change_is_the_mean_between_neighbours_over_workloads() {
         let series = |name: &str, rates: &[f64]| RunSeries {
             workload: name.into(),
+            arm: ArmId::BASELINE,
             unit: "ops/s".into(),
             samples: rates
                 .iter()

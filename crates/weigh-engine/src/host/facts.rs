@@ -54,13 +54,13 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Servers of their own for passes over a work.
+    /// Servers of an arm for passes over a work.
     ///
     /// # Errors
     /// Where they do not start.
-    pub fn begin_passes(&mut self, work: WorkId) -> Result<(), SampleError> {
-        self.arms.need(ArmId::BASELINE, &self.site.works[work].needs());
-        Ok(self.arms.renew(ArmId::BASELINE, PairDraw::default())?)
+    pub fn begin_passes(&mut self, work: WorkId, arm: ArmId) -> Result<(), SampleError> {
+        self.arms.need(arm, &self.site.works[work].needs());
+        Ok(self.arms.renew(arm, PairDraw::default())?)
     }
 
     /// Stores a sentence with what is said of the arm.

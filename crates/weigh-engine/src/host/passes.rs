@@ -18,8 +18,6 @@ use weigh_workload::executable::Length;
 
 /// By which a process knows its visits from those of the passes before (workloads/web/cookie.c).
 const PASS: &str = "WEIGH_PASS";
-/// The arm of a run.
-const ONLY: ArmId = ArmId::BASELINE;
 /// A server that is asked to end gets so long.
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
@@ -70,26 +68,27 @@ impl Host<'_> {
         slot: &SampleSlot,
         length: Length,
     ) -> Result<(PassFound, Option<Measured>), SampleError> {
-        let work = &self.site.works[slot.unit.work];
+        let (arm, work) = (slot.arm, &self.site.works[slot.unit.work]);
         let order = super::chance_of_pair(self.site.seed, slot);
-        let job = work.job(ONLY, self.arms.place(ONLY), length, order);
+        let job = work.job(arm, self.arms.place(arm), length, order);
         let mut job = job.map_err(SampleError::Workload)?;
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         job.environment.push((PASS.into(), (slot.pair.0 + 1).to_string()));
-        self.arms.need(ONLY, &work.needs());
+        self.arms.need(arm, &work.needs());
         let started_s = self.elapsed_s();
         let mut pass = PassFound { started_s, are_there: true, ..PassFound::default() };
-        let (launched, evidence, disturbance) = match self.launch(ONLY, ONLY, &job) {
+        let (launched, evidence, disturbance) = match self.launch(arm, slot.unit.treated_arm, &job)
+        {
             Ok(launched) => launched,
             Err(SampleError::Workload(problem)) => {
                 pass.problem = Some(problem);
-                pass.are_there = self.arms.is_raised(ONLY);
+                pass.are_there = self.arms.is_raised(arm);
                 return Ok((pass, None));
             }
             Err(other) => return Err(other),
         };
-        pass.held = ProcessFootprint::by(self.arms.asked(ONLY));
+        pass.held = ProcessFootprint::by(self.arms.asked(arm));
         pass.wrong = WrongAnswers::parse(&launched.stdout);
         let work = &self.site.works[slot.unit.work];
         if pass.wrong.as_ref().is_some_and(|wrong| wrong.operations == 0) {
@@ -116,11 +115,11 @@ impl Host<'_> {
         Ok((pass, Some(measured)))
     }
 
-    /// Asks the servers to end as an administrator would, the last one that was started first; how many did
+    /// Asks the servers of an arm to end as an administrator would, the last one that was started first; how many did
     /// not, and of how many.
-    pub fn stop_servers(&mut self) -> (usize, usize) {
-        let asked = self.arms.asked(ONLY).to_vec();
-        self.arms.thaw(ONLY);
+    pub fn stop_servers(&mut self, arm: ArmId) -> (usize, usize) {
+        let asked = self.arms.asked(arm).to_vec();
+        self.arms.thaw(arm);
         // One that cannot be seen has not ended.
         let has_ended =
             |pid: u32, start: i64| process_start(pid).is_ok_and(|now| now != Some(start));

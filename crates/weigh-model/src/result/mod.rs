@@ -30,6 +30,7 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod scheme;
+pub mod series;
 pub mod suite_index;
 pub mod summary;
 pub mod times;

@@ -12,6 +12,7 @@ use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
 use crate::result::load::{DRIVER_READING, LoadAnswers};
 use crate::result::net::NetAnswers;
 use crate::result::profiled::Profiled;
+use crate::result::series::RunSeries;
 use crate::result::suite_index::SuiteIndex;
 use crate::result::summary::{Failure, State};
 use crate::result::times::TimesRow;
@@ -62,24 +63,6 @@ pub struct RunReport {
     /// Every sample, in the order measured within each workload: for CSV, not part of the JSON.
     #[serde(skip)]
     pub series: Vec<RunSeries>,
-}
-
-#[derive(Debug)]
-pub struct RunSeries {
-    pub workload: WorkName,
-    pub unit: String,
-    pub samples: Vec<RunSample>,
-}
-
-#[derive(Debug)]
-pub struct RunSample {
-    /// Seconds from the start of the experiment.
-    pub started_s: f64,
-    /// In the timed part.
-    pub operations: f64,
-    /// Length of the timed part.
-    pub elapsed_s: f64,
-    pub rate: f64,
 }
 
 impl RunReport {

@@ -23,6 +23,7 @@ use crate::result::quantity;
 use crate::result::quantity::{Amounts, EvidenceQuantity, QuantityKind};
 use crate::result::reading::Reading;
 use crate::result::scheme::Scheme;
+use crate::result::series::RunSeries;
 use crate::result::times::TimesRow;
 use crate::result::versus;
 use crate::result::versus::Versus;
@@ -129,6 +130,9 @@ pub struct Summary {
     /// Metrics of `--metric`, each of which needs a verdict in every row.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub requested_metrics: Vec<Metric>,
+    /// Passes over servers that are never started anew, of each arm.
+    #[serde(skip)]
+    pub passes: Vec<RunSeries>,
     /// Result of `--fail-above`; absent without it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gate: Option<Gate>,

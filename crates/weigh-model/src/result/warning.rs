@@ -34,6 +34,8 @@ pub enum Warning {
     StaticWorkloads,
     #[error("Session {session}: {warning}")]
     InSession { session: usize, warning: Box<Warning> },
+    #[error("Under `{arm}`: {warning}")]
+    UnderArm { arm: String, warning: Box<Warning> },
     #[error("The machine differs: {what}.")]
     MachineDiffers { what: String },
 
@@ -133,6 +135,11 @@ pub enum Warning {
         kind: String,
         example: String,
     },
+    #[error(
+        "Each arm started its servers once, and the luck of a start is in all passes: there is no verdict. To \
+         judge the rates over many starts, compare without --for."
+    )]
+    OneStartPerArm,
     #[error("{workload}: pass {pass} has no result: {problem}.")]
     PassFailed { workload: WorkName, pass: usize, problem: String },
     #[error("The cell {cell} had failed, so this session began it again: {reason}.")]
@@ -213,6 +220,11 @@ impl Warning {
     /// As a warning about this session alone.
     pub fn in_session(self, session: usize) -> Warning {
         Warning::InSession { session, warning: Box::new(self) }
+    }
+
+    /// As a warning about this arm alone.
+    pub fn under_arm(self, arm: &str) -> Warning {
+        Warning::UnderArm { arm: arm.to_owned(), warning: Box::new(self) }
     }
 }
 

@@ -7,7 +7,7 @@ use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::{Sheet, SheetLine, format, lines, three_digits};
 use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
-use weigh_model::result::run::RunSeries;
+use weigh_model::result::series::RunSeries;
 use weigh_model::result::work_name::WorkName;
 
 const RANDOM_INSERT: &str = "app:db.random-insert";
@@ -15,6 +15,8 @@ const RANDOM_FILL: &str = "app:db.random-fill";
 /// Keys of its tables.
 const KEYS_TO_FILL: f64 = (1u32 << 20) as f64;
 const LONGEST_BAR: f64 = 30.0;
+/// Bars of the first system and of the second.
+const BARS: [&str; 2] = ["▇", "░"];
 const COOKIE: &str = "app:web.cookie";
 
 /// His curve tells the time of so many queries.
@@ -40,7 +42,7 @@ pub fn parts(sheet: &Sheet, systems: &[ArmId], difference: &str) -> Vec<String> 
     let all = [
         titled(
             "Database - seconds per 100,000 queries while a table fills - smaller is better",
-            while_filling(sheet),
+            while_filling(sheet, systems),
             "A line per pass of --for that has a result. Filled: the expected share of the 2^20 keys of each \
              table.\nA pass without a result may have filled more.\n",
         ),
@@ -74,35 +76,55 @@ pub fn parts(sheet: &Sheet, systems: &[ArmId], difference: &str) -> Vec<String> 
     all.into_iter().flatten().collect()
 }
 
-/// The passes of runs whose table fills: the queries and the rate of each.
-pub fn filling(series: &[RunSeries]) -> Vec<(WorkName, Vec<[f64; 2]>)> {
-    let of_fill = series.iter().filter(|one| WhoIsAsked::of(&one.workload, RANDOM_FILL).is_some());
-    let passes = |one: &RunSeries| {
-        one.samples.iter().map(|sample| [sample.operations, sample.rate]).collect()
-    };
-    of_fill.map(|one| (one.workload.clone(), passes(one))).collect()
+/// The passes of one arm over a table that fills.
+pub struct Filling {
+    name: WorkName,
+    arm: ArmId,
+    /// The queries and the rate of each pass.
+    passes: Vec<[f64; 2]>,
 }
 
-/// His plot of the time over the queries, as lines with bars.
-fn while_filling(sheet: &Sheet) -> Option<Table> {
+pub fn filling(series: &[RunSeries]) -> Vec<Filling> {
+    let of_fill = series.iter().filter(|one| WhoIsAsked::of(&one.workload, RANDOM_FILL).is_some());
+    let filling = |RunSeries { workload, arm, samples, .. }: &RunSeries| Filling {
+        name: workload.clone(),
+        arm: *arm,
+        passes: samples.iter().map(|sample| [sample.operations, sample.rate]).collect(),
+    };
+    of_fill.map(filling).collect()
+}
+
+/// His plot of the time over the queries, as lines with bars: of both systems on one scale, by queries.
+fn while_filling(sheet: &Sheet, systems: &[ArmId]) -> Option<Table> {
     let mut rows = Vec::new();
-    for (name, passes) in sheet.filling.iter().filter(|(_, passes)| passes.len() > 1) {
-        let title = WhoIsAsked::of(name, RANDOM_FILL)?.title();
-        let seconds = |rate: f64| QUERIES / rate;
-        let slowest = passes.iter().map(|[_, rate]| seconds(*rate)).fold(0.0, f64::max);
-        let mut queries = 0.0;
-        for [more, rate] in passes {
-            queries += more;
+    let mut names: Vec<&WorkName> = sheet.filling.iter().map(|one| &one.name).collect();
+    names.dedup();
+    for name in names {
+        let asked = WhoIsAsked::of(name, RANDOM_FILL)?.title();
+        let mut points: Vec<(f64, ArmId, f64)> = Vec::new();
+        let of_work = sheet.filling.iter().filter(|one| one.name == *name && one.passes.len() > 1);
+        for Filling { arm, passes, .. } in of_work {
+            let mut queries = 0.0;
+            for [more, rate] in passes {
+                queries += more;
+                points.push((queries, *arm, QUERIES / rate));
+            }
+        }
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let slowest = points.iter().map(|point| point.2).fold(0.0, f64::max);
+        for (queries, arm, seconds) in points {
             // A key stays absent with the chance that no query of this client has drawn it.
             let of_client = queries / name.copies() as f64;
             let filled_pct = 100.0 * (1.0 - (-of_client / KEYS_TO_FILL).exp());
-            let length = (LONGEST_BAR * seconds(*rate) / slowest).round() as usize;
+            let at = systems.iter().position(|system| *system == arm)?;
+            let system = if systems.len() > 1 { &*sheet.arms[arm] } else { "" };
+            let bar = BARS[at].repeat((LONGEST_BAR * seconds / slowest).round() as usize);
             rows.push(vec![
-                title.clone(),
+                if system.is_empty() { asked.clone() } else { format!("{asked}, {system}") },
                 format::integer(queries as u64),
                 format!("{filled_pct:.1}%"),
-                three_digits(seconds(*rate)),
-                "▇".repeat(length),
+                three_digits(seconds),
+                bar,
             ]);
         }
     }
@@ -305,7 +327,8 @@ mod tests {
         let mut sheet = Sheet::of_rates("id", "none", std::iter::empty());
         let name = WorkName::of_copies("app:db.random-fill@mariadb", 2);
         let half = f64::from(1u32 << 20);
-        sheet.filling = vec![(name, vec![[half, 1000.0], [half, 2000.0]])];
+        let passes = vec![[half, 1000.0], [half, 2000.0]];
+        sheet.filling = vec![Filling { name: name.clone(), arm: ArmId(0), passes }];
         let text = words(parts(&sheet, &[ArmId(0)], ""));
         // Each client has drawn half as many keys as there are, and then as many.
         let (long, short) = ("▇".repeat(30), "▇".repeat(15));
@@ -316,9 +339,24 @@ mod tests {
                 &format!("mariadb, 2 clients 2,097,152 63.2% 50.0 {short}"),
             ],
         );
+        // A second system is on the same scale, and its lines are between those of the first.
+        sheet.arms.push("lunar".into());
+        let passes = vec![[1.5 * half, 4000.0], [1.0, 4000.0]];
+        sheet.filling.push(Filling { name, arm: ArmId(1), passes });
+        let both = words(parts(&sheet, &[ArmId(1), ArmId(0)], ""));
+        let light = "░".repeat(30);
+        assert_has(
+            &both,
+            &[
+                &format!(
+                    "2 clients, none 1,048,576 39.3% 100 {light} mariadb, 2 clients, lunar 1,572,864"
+                ),
+                &format!("25.0 {}", "▇".repeat(8)),
+            ],
+        );
         // A single sample is no course.
-        sheet.filling[0].1.pop();
-        assert!(parts(&sheet, &[ArmId(0)], "").is_empty());
+        sheet.filling.iter_mut().for_each(|one| one.passes.truncate(one.passes.len().saturating_sub(1)));
+        assert!(parts(&sheet, &[ArmId(1), ArmId(0)], "").is_empty());
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub mod tables {
 
 pub use tables::TABLES;
 
+use asked_servers::Filling;
+
 /// Renders a sheet; an error is a sentence that says what the experiment lacks.
 pub type Render = fn(&Sheet) -> Result<String, String>;
 
@@ -78,7 +80,7 @@ pub struct Sheet {
     /// Inserts per second into databases, per arm.
     inserts: Vec<(WorkName, Vec<Option<f64>>)>,
     /// Queries and their rate in each pass over a table that fills during the run.
-    filling: Vec<(WorkName, Vec<[f64; 2]>)>,
+    filling: Vec<Filling>,
     /// Times of parts of operations.
     times: Vec<TimesRow>,
 }
@@ -263,6 +265,7 @@ impl Sheet {
             }
             None => sheet.add_rows(&s.results, &treatments),
         }
+        sheet.filling = asked_servers::filling(&s.passes);
         sheet.inserts = inserts(&s.times, &arms, &sheet.lines);
         sheet.times.clone_from(&s.times);
         if treatments.len() == 1 {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Arg, Args};
 
+use super::endurance::EnduranceOptions;
 use super::files::Files;
 use super::formats::csv_of;
 use super::go_on::{ContinueOption, settled_by_continue};
@@ -17,9 +18,10 @@ use super::net_machines::NetMachines;
 use super::pairing::Pairing;
 use super::profiler::ProfilerOption;
 use super::reproduce::ReproduceCommand;
+use super::run::RATE_OF_CLIENTS;
 use super::{Context, boots, copies, doses, output, value};
 use weigh_engine::boots::SAMPLE_MS;
-use weigh_engine::request::{Common, Compared, Comparison, Plan, Request, Workloads};
+use weigh_engine::request::{self, Common, Compared, Comparison, Plan, Request, Workloads};
 use weigh_model::result::factorial::{MOST_FACTORS, subsets};
 use weigh_model::result::summary::NOTHING;
 use weigh_model::result::work_name::WorkName;
@@ -45,6 +47,32 @@ const OF_COMMANDS: &str = ". A command after `--` runs in both arms at the same 
                            CPU-bound and writes no files, and its CPU time is compared (docs/versus.md)";
 const IN_ALL_ARMS: &str = ". All arms run in it; to measure a fixture, name it as a treatment";
 const TIMEOUTS: &str = "2m plus twice the sample length; for a command 24h";
+
+/// Refused with --for: options about pairs, and about samples that are no passes.
+const NOT_WITH_FOR: [&str; 15] = [
+    "command",
+    "sample",
+    "pairs",
+    "fdr",
+    "margin",
+    "sets",
+    "metrics",
+    "fail_above",
+    "budget",
+    "interleave",
+    "good_answers",
+    "factorial",
+    "profiler",
+    "reboot_by",
+    "inconclusive_ok",
+];
+
+/// The options `--for` and `--pass` as `compare` has them.
+fn of_pairs(lasting: Arg) -> Arg {
+    let both = ". Each arm has one start of its servers, asked in pairs of passes in random order, so the \
+                report has each arm's first error and hang and no verdict (docs/applications-load.md)";
+    also(lasting, both).conflicts_with_all(NOT_WITH_FOR).hide_short_help(true)
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,6 +101,8 @@ Examples:
   sudo weigh compare boot:cmdline=init_on_alloc=1 -w memory
       Compare boots of this machine: weigh prints its plan, asks, and reboots
       again and again until it can report.
+  weigh compare server:mariadb.max_connections=10 -w app:web.cookie --for 2h
+      Do both still answer after two hours?
   weigh compare none
       Compare two identical arms (an A/A test): any difference is a false alarm.
 
@@ -106,6 +136,8 @@ const USAGE: &str = "weigh compare [OPTIONS] [TREATMENT]...
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, TIMEOUTS)))]
 #[command(mut_arg("fixtures", |fixtures| also(fixtures, IN_ALL_ARMS)))]
 #[command(mut_arg("setup", |setup| also(setup, ". It has no treatment")))]
+#[command(mut_arg("lasting", of_pairs))]
+#[command(mut_arg("rate", |rate| also(rate, RATE_OF_CLIENTS)))]
 #[command(mut_arg("interleave", |interleave| also(interleave, OF_COMMANDS)))]
 #[command(mut_arg("beside", |beside| beside.conflicts_with("command")))]
 #[command(mut_arg("client", |client| client.conflicts_with("command")))]
@@ -135,6 +167,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = value::sample_length)]
     #[arg(conflicts_with = "command", hide_short_help = true)]
     sample: Option<Duration>,
+    #[command(flatten)]
+    endurance: EnduranceOptions,
     #[command(flatten)]
     interleaving: Interleaving,
     #[command(flatten)]
@@ -231,8 +265,30 @@ impl CompareArgs {
                 .into());
         }
         self.treatments.iter().try_for_each(|label| check_no_workload(label))?;
+        self.check_endurance(&labels)?;
         let request = || self.request(&context.again);
         self.pairing.measure(self.later.go_on.as_deref(), request, &self.files, context)
+    }
+
+    /// Refuses arms whose servers cannot be asked in pairs of passes.
+    fn check_endurance(&self, labels: &[String]) -> Result<(), String> {
+        self.endurance.check()?;
+        if self.endurance.lasting.is_none() {
+            return Ok(());
+        }
+        if self.treatments.len() > 1 {
+            return Err(format!(
+                "--for compares one treatment with one baseline, and here are {} treatments: use one command \
+                 for each",
+                self.treatments.len()
+            ));
+        }
+        match labels.iter().find(|label| treatment::is_of_guest(label)) {
+            Some(label) => Err(format!(
+                "--for needs arms that measure time, and `{label}` counts instructions"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// With boots of this machine as arms, the normal one by default as the baseline.
@@ -271,7 +327,8 @@ impl CompareArgs {
     /// How long a sample is, unless the first pairs choose it.
     fn sample_ms(&self, arms: &[String]) -> Option<u64> {
         let of_guests = || arms.iter().any(|label| treatment::is_of_guest(label));
-        let sample = self.sample.or_else(|| self.good_answers.then_some(SAMPLE_OF_GOOD_ANSWERS));
+        let sample = self.sample.or_else(|| self.endurance.pass_length());
+        let sample = sample.or_else(|| self.good_answers.then_some(SAMPLE_OF_GOOD_ANSWERS));
         let sample = sample.or_else(|| of_guests().then_some(SAMPLE_OF_GUESTS));
         sample.map(value::whole_ms)
     }
@@ -296,7 +353,12 @@ impl CompareArgs {
         let workloads = self.wanted.or_quick();
         let names = WorkName::names_of(&workloads)?;
         let sample_ms = self.sample_ms(&arms);
-        let budget = pairing.budget(&arms, &workloads);
+        let endurance = self.endurance.passes(self.mixes.per_1000s());
+        // The passes end by themselves.
+        let budget = match endurance {
+            Some(_) => Duration::ZERO,
+            None => pairing.budget(&arms, &workloads),
+        };
         let common = Common {
             arms,
             budget,
@@ -311,7 +373,7 @@ impl CompareArgs {
         let workloads = Workloads {
             suites: suite::from_files(&names)?,
             mixes: self.mixes.read(&names)?,
-            job_sizes: self.mixes.sizes(),
+            job_sizes: self.mixes.sizes_of_run(endurance.is_some()),
             copies: vec![self.copies],
             beside: self.beside.beside.clone(),
             client: self.beside.client.clone(),
@@ -333,7 +395,18 @@ impl CompareArgs {
             detail: !self.no_detail,
             treated: self.treat,
             counts_good_answers: self.good_answers,
+            endurance,
             ..pairing.comparison()
+        };
+        let comparison = match endurance {
+            None => comparison,
+            Some(_) => Comparison {
+                interleave: request::Interleave::Never,
+                takes_old_pairs: false,
+                detail: false,
+                budget_per_row: Duration::ZERO,
+                ..comparison
+            },
         };
         Ok(Request { common, plan: Plan::Compare(comparison) })
     }

@@ -24,6 +24,7 @@ mod diff;
 mod doctor;
 mod documents;
 mod doses;
+mod endurance;
 mod export;
 mod files;
 mod forget;

@@ -21,6 +21,7 @@ use weigh_model::format;
 use weigh_model::ids::ExperimentId;
 use weigh_model::result::summary::{Row, State, Summary};
 use weigh_model::result::versus::name_in_arm;
+use weigh_model::result::warning::Warning;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::metric::{Metric, Percentile};
 use weigh_model::workload::sample::SAMPLE_METRICS;
@@ -259,6 +260,8 @@ fn exit_code(summary: &Summary) -> u8 {
     let is_above = summary.gate.as_ref().is_some_and(|gate| !gate.above.is_empty());
     let is_gate_open = summary.gate.as_ref().is_some_and(|gate| !gate.open.is_empty());
     let has_times = summary.versus.as_ref().is_some_and(|versus| !versus.commands.is_empty());
+    // Passes over one start of each arm are asked for without a verdict.
+    let is_judged = !summary.warnings.contains(&Warning::OneStartPerArm);
     let is_open = summary.results.iter().any(|row| {
         row.verdict == Verdict::Inconclusive
             || row.open_metric(&summary.requested_metrics).is_some()
@@ -270,7 +273,7 @@ fn exit_code(summary: &Summary) -> u8 {
         _ if !summary.failures.is_empty() => super::ERROR,
         _ if summary.is_of_one_command() && has_times => 0,
         _ if summary.results.is_empty() => super::ERROR,
-        _ if is_open || is_gate_open => INCONCLUSIVE,
+        _ if is_judged && (is_open || is_gate_open) => INCONCLUSIVE,
         _ => 0,
     }
 }

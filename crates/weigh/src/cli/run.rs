@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::copies::{self, Copies};
+use super::endurance::EnduranceOptions;
 use super::files::Files;
 use super::formats::csv_of;
 use super::measuring::{BesideOptions, FixtureOption, Measuring, also, defaults_to};
@@ -21,7 +22,6 @@ use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
 use weigh_engine::run_report;
 use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
-use weigh_model::format;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::{NET, WorkName};
@@ -29,18 +29,16 @@ use weigh_model::workload::{mix, suite};
 use weigh_store::Store;
 use weigh_verdict::ramp::RampGoal;
 
-/// Shortest length of a pass of --for that is chosen by default.
-const LEAST_PASS: Duration = Duration::from_secs(5);
 const SHORTEST_P99: Duration = Duration::from_micros(100);
 /// A client gives up then.
 const LONGEST_P99: Duration = Duration::from_secs(10);
 /// Default length of a pass of --capacity, in ms.
 const PROBE_MS: u64 = 2000;
-const MOST_PASS: Duration = Duration::from_secs(600);
 
 const BUDGET_HELP: &str = "Stop measuring after this time. Rows may then have fewer samples. A time that is \
                            too short for a sample of each row is refused [default: no limit]";
-const RATE_OF_CLIENTS: &str = ". With --for: requests that the clients together start per second";
+pub const RATE_OF_CLIENTS: &str =
+    ". With --for: requests that the clients together start per second";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,6 +75,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("budget", |budget| budget.help(BUDGET_HELP).conflicts_with_all(OTHER_ENDS)))]
 #[command(mut_arg("csv", |csv| csv_of(csv, "sample")))]
+#[command(mut_arg("lasting", |lasting| lasting.conflicts_with_all(["sample", "classic"])))]
 #[command(mut_arg("rate", |rate| also(rate, RATE_OF_CLIENTS)))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus twice the sample length")))]
 pub struct RunArgs {
@@ -97,16 +96,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::sample_length)]
     #[arg(conflicts_with_all = ["sample", "lasting", "capacity", "classic"], hide_short_help = true)]
     lengths: Vec<Duration>,
-    /// Test a server's endurance: send requests for TIME. All requests go to one server; the test takes a
-    /// time such as 2h, divided into passes. Wrong answers and hangs are counted; they do not end the test.
-    /// For workloads that send requests to a server
-    #[arg(long = "for", value_name = "TIME", value_parser = value::duration,
-          conflicts_with_all = ["sample", "classic"])]
-    lasting: Option<Duration>,
-    /// Length of a pass of --for, such as 30s [default: 1/24 of the time of --for, but at least 5s and at
-    /// most 10m]
-    #[arg(long, value_name = "TIME", value_parser = pass, requires = "lasting", hide_short_help = true)]
-    pass: Option<Duration>,
+    #[command(flatten)]
+    endurance: EnduranceOptions,
     /// Find a server's highest request rate while its p99 answer time is below TIME. With p99=50ms, 99 % of
     /// the answers arrive within 50 ms. For workloads that send requests to a server.
     ///
@@ -155,12 +146,7 @@ impl RunArgs {
         }
         self.files.check()?;
         refuse_grids(&self.workloads)?;
-        if let (Some(lasting), Some(pass)) = (self.lasting, self.pass)
-            && pass > lasting
-        {
-            let [lasting, pass] = [lasting, pass].map(|time| format::seconds(time.as_secs_f64()));
-            return Err(format!("--pass {pass} is longer than --for {lasting}"));
-        }
+        self.endurance.check()?;
         let wanted = self.copies.as_ref().map_or(&[][..], |copies| &copies.0);
         copies::confirm(wanted, &self.workloads, self.yes)?;
         if !self.lengths.is_empty() {
@@ -191,11 +177,6 @@ impl RunArgs {
         Ok(measured.status)
     }
 
-    fn pass_length(&self) -> Option<Duration> {
-        let lasting = self.lasting?;
-        Some(self.pass.unwrap_or((lasting / 24).clamp(LEAST_PASS.min(lasting), MOST_PASS)))
-    }
-
     fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
         let names = WorkName::names_of(&self.workloads)?;
         let suites = suite::from_files(&names)?;
@@ -209,7 +190,7 @@ impl RunArgs {
         if self.copies.is_some() || copies != Copies(vec![1]) {
             again = again.with("--copies", &copies);
         }
-        let sample_ms = match self.pass_length() {
+        let sample_ms = match self.endurance.pass_length() {
             Some(pass) => value::whole_ms(pass),
             None => self.sample.map_or(
                 if self.capacity.is_some() { PROBE_MS } else { LONG_START_MS },
@@ -221,7 +202,7 @@ impl RunArgs {
                 names: self.workloads.clone(),
                 suites,
                 mixes: self.mixes.read(&names)?,
-                job_sizes: self.mixes.sizes_of_run(self.lasting.is_some()),
+                job_sizes: self.mixes.sizes_of_run(self.endurance.lasting.is_some()),
                 copies: copies.0,
                 beside: self.beside.beside.clone(),
                 client: self.beside.client.clone(),
@@ -239,11 +220,8 @@ impl RunArgs {
         if let Some(p99) = self.capacity {
             return Passes::Capacity { p99_ns: p99.as_nanos() as f64 };
         }
-        match self.lasting.zip(self.pass_length()) {
-            Some((lasting, pass)) => Passes::Endure {
-                passes: (lasting.as_secs_f64() / pass.as_secs_f64()).round().max(1.0) as usize,
-                per_1000s: self.mixes.per_1000s(),
-            },
+        match self.endurance.passes(self.mixes.per_1000s()) {
+            Some(endurance) => Passes::Endure(endurance),
             None if self.classic => Passes::Classic,
             None => self.plan.clone().passes(),
         }
@@ -305,12 +283,6 @@ fn refuse_grids(labels: &[String]) -> Result<(), String> {
         )),
         None => Ok(()),
     }
-}
-
-/// Parses the value of `--pass`.
-fn pass(text: &str) -> Result<Duration, String> {
-    let time = value::duration(text).ok().filter(|time| *time <= MOST_PASS);
-    time.ok_or_else(|| "takes a time from a second to 10 minutes, such as 30s".into())
 }
 
 /// Parses a limit such as `p99=50ms`.
