@@ -58,17 +58,17 @@ pub struct BudgetArgs {
     /// it as root only after you confirm on a terminal
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     profile: Option<PathBuf>,
-    /// Operations (or runs of the command) per second to assume, such as 200; may be repeated. The log per day is also
-    /// shown for 2, 5 and 10 times each rate [default: 1, 10, 100, 1000]
+    /// Operations (or runs of the command) per second to assume, such as 200; may be repeated. The log per
+    /// day is also shown for 2, 5 and 10 times each rate [default: 1, 10, 100, 1000]
     #[arg(long = "rate", value_name = "N", value_parser = rate)]
     rates: Vec<f64>,
     /// Number of operations in a burst whose records the backlog must hold [default: as many as 100 ms at
     /// full speed hold, or as make 100000 records, whichever is fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     burst: Option<u64>,
-    /// Also show what auditd does if its disk is full. Fills a small file system of 8 MiB, once with each of
-    /// auditd's disk_full_action IGNORE, SYSLOG, ROTATE and SUSPEND. HALT, SINGLE and EXEC are not tried.
-    /// Needs auditd installed but not running; takes half a minute more
+    /// Also fill a file system of 8 MiB, to show what auditd does if its disk is full. Does this once with
+    /// each of auditd's disk_full_action IGNORE, SYSLOG, ROTATE and SUSPEND. HALT, SINGLE and EXEC are not
+    /// tried. Needs auditd installed but not running; takes half a minute more
     #[arg(long)]
     disk_full: bool,
     /// Command whose runs are counted as operations, after `--`

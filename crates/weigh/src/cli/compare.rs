@@ -40,8 +40,8 @@ const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 const SAMPLE_OF_GOOD_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Help of `--budget`, whose default depends on what is compared.
-const BUDGET_HELP: &str = "Stop after this time: by default 2m, and more for many rows. Rows may then have no verdict \
-                           yet. A time that is too short for a pair of each row is refused [default: 2m; 10m \
+const BUDGET_HELP: &str = "Stop after this time: by default 2m, and more for many rows. Rows may then have no \
+                           verdict yet. A time that is too short for a pair of each row is refused [default: 2m; 10m \
                            with net:GRID, 15m with vm, 2h with boot; at least 8s per row, 16s with a server]";
 const OF_COMMANDS: &str = ". A command after `--` runs in both arms at the same time on one CPU, if it is \
                            CPU-bound and writes no files, and its CPU time is compared (docs/versus.md)";

@@ -87,8 +87,8 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Transfers to measure: quick, btu-quick (fewer), today or 1996 (more: hours), or your own list in a
-    /// file such as ./my.toml (docs/net.md describes all)
+    /// Grid of transfers to measure: one of those named quick, btu-quick, today and 1996, or a
+    /// file such as ./my.toml (docs/net.md describes them)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat

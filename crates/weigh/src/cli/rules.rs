@@ -48,7 +48,8 @@ pub struct RulesArgs {
         value_parser = clap::value_parser!(u16).range(1..=1000)
     )]
     top: u16,
-    /// Compute the cost of each rule for one program: FILE is what `weigh profile` wrote about it [default: a fixed mix of calls]
+    /// Compute the cost of each rule for one program: FILE is what `weigh profile` wrote about it [default: a
+    /// fixed mix of calls]
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     /// Approximate total time for measuring the costs of all rules; more time makes intervals narrower.
