@@ -19,7 +19,6 @@ use weigh_model::result::report::Report;
 use weigh_model::result::summary::{Row, Summary};
 
 pub mod activity;
-pub mod anonymise;
 pub mod atlas;
 mod bar;
 mod bounds;

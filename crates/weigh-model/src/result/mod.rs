@@ -2,6 +2,7 @@
 //! engine and the importers make them, and every format shows them.
 
 pub mod alike;
+pub mod anonymise;
 pub mod atlas;
 pub mod btu;
 pub mod budget;

@@ -7,8 +7,8 @@ use clap::Args;
 use super::formats::table_help;
 use super::{Context, output};
 use weigh_engine::report;
+use weigh_model::result::anonymise;
 use weigh_model::result::report::Report;
-use weigh_report::anonymise;
 use weigh_report::dialect::{self, Dialect};
 use weigh_report::terminal::{self, Screen};
 
