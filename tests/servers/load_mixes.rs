@@ -95,14 +95,32 @@ fn a_whole_load_is_repeated_and_lengths_of_samples_are_compared() {
     let home = Home::new();
     // It stops after eight rounds, which a busy machine takes time for.
     let repeated = "load short --users 1 --jobs 20 --budget 60s --precision 90% --seed 7 --sets 2";
-    home.succeed(repeated).assert_says(&["set experiment users jobs/min", "of 2 sets was"]);
-    let commands = home.query_text("SELECT group_concat(command, char(10)) FROM experiment");
+    let written = "--json l.json --csv l.csv --html l.html --markdown l.md --junit l.xml";
+    let said = ["set experiment users jobs/min", "of 2 sets was"];
+    home.succeed(&*format!("{repeated} {written}")).assert_says(&said);
+    let runs = "FROM experiment WHERE kind = 'run'";
+    let commands = home.query_text(&format!("SELECT group_concat(command, char(10)) {runs}"));
     let of_seeds =
         ["--seed 7", "--seed 8"].map(|seed| commands.lines().filter(|l| l.contains(seed)).count());
     assert_eq!(of_seeds, [1, 1], "each set has its own seed: {commands}");
     assert!(!commands.contains("--sets"), "{commands}");
-    home.run("load short --sets 2 --json l.json")
-        .assert_error(&["--sets measures several experiments"]);
+    home.run("load short --sets 2 --as reaim").assert_error(&["--as reaim"]);
+    // The report of both is stored, and every format shows it.
+    let json = home.json();
+    assert_eq!(json["schema"], "weighbridge/repeated/1");
+    let read = |name: &str| std::fs::read_to_string(home.path(name)).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&read("l.json")).unwrap(), json);
+    let sets = json["sets"].as_array().unwrap().iter();
+    let ids: Vec<&str> = sets.map(|set| set["experiment"].as_str().unwrap()).collect();
+    let stored = home.query_text(&format!("SELECT group_concat(id, ' ') {runs}"));
+    assert_eq!(ids.join(" "), stored);
+    for (name, part) in
+        [("l.html", said[1]), ("l.md", said[1]), ("l.xml", "2 sets"), ("l.csv", ids[1])]
+    {
+        assert!(read(name).contains(part), "{name}: {}", read(name));
+    }
+    home.succeed("show latest").assert_says(&said);
+    home.succeed("history").assert_says(&["The highest throughput of 2 sets was"]);
 
     let lengths = home.succeed("run getppid add_int --lengths 10ms,20ms --samples 3");
     lengths.assert_says(&[
@@ -111,7 +129,11 @@ fn a_whole_load_is_repeated_and_lengths_of_samples_are_compared() {
         "20 ms",
         "The change is smallest",
     ]);
-    let json = home.json();
+    let both = home.json();
+    assert_eq!(both["lengths"][1]["sample_s"], 0.02);
+    assert_eq!(both["lengths"][1]["change"]["workloads"], 2);
+    let id = both["lengths"][1]["experiment"].as_str().unwrap();
+    let json = home.succeed(&["export", id, "--json"]).json();
     assert!(json["command"].as_str().unwrap().ends_with("--sample 20ms"), "{json:#}");
     assert_eq!(row(&json, "add_int")["samples"], 3);
     home.run("run getppid --lengths 10ms --sample 10ms").assert_error(&["--sample"]);

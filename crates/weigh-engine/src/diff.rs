@@ -235,7 +235,8 @@ fn gather(stored: &Stored) -> Vec<RowOfOne> {
         | ExperimentKind::Rules
         | ExperimentKind::Budget
         | ExperimentKind::Profile
-        | ExperimentKind::Atlas => Vec::new(),
+        | ExperimentKind::Atlas
+        | ExperimentKind::Repeated => Vec::new(),
         ExperimentKind::Run => {
             let rates = |workload: &WorkName| -> Vec<f64> {
                 let is_of_it = |work: WorkId| stored.header.works[work].name == *workload;

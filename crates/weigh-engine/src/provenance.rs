@@ -85,7 +85,8 @@ impl Provenance {
             ExperimentKind::Atlas => {
                 return Err("it is an atlas: use `weigh atlas --continue`".into());
             }
-            kind @ (ExperimentKind::Budget | ExperimentKind::Profile) => {
+            kind
+            @ (ExperimentKind::Budget | ExperimentKind::Profile | ExperimentKind::Repeated) => {
                 return Err(format!("run {} again", kind.commands()));
             }
         }

@@ -7,6 +7,7 @@ use weigh_model::ids::ExperimentId;
 use weigh_model::profile::runs::ProfileReport;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::budget::BudgetReport;
+use weigh_model::result::repeated::RepeatedReport;
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::RuleReport;
 use weigh_store::Store;
@@ -22,6 +23,7 @@ pub fn load(store: &Store, id: &ExperimentId) -> Result<Report, String> {
         ExperimentKind::Budget => document::<BudgetReport>(store, id)?.into(),
         ExperimentKind::Profile => document::<ProfileReport>(store, id)?.into(),
         ExperimentKind::Atlas => atlas::load(store, id)?.into(),
+        ExperimentKind::Repeated => document::<RepeatedReport>(store, id)?.into(),
         ExperimentKind::Run => run_report::report(&stored).into(),
         _ => summarise(&stored).into(),
     };

@@ -46,6 +46,8 @@ pub enum ExperimentKind {
     /// List of treatments: stored as a document. Its measurements are experiments of their own, which have
     /// its tag.
     Atlas,
+    /// Results of several runs together: stored as a document. The runs are experiments of their own.
+    Repeated,
 }
 
 impl ExperimentKind {
@@ -61,6 +63,7 @@ impl ExperimentKind {
             ExperimentKind::Budget => "`weigh budget`",
             ExperimentKind::Profile => "`weigh profile`",
             ExperimentKind::Atlas => "`weigh atlas`",
+            ExperimentKind::Repeated => "`weigh load --sets` or `run --lengths`",
         }
     }
 
@@ -75,6 +78,7 @@ impl ExperimentKind {
             ExperimentKind::Budget => "budget",
             ExperimentKind::Profile => "profile",
             ExperimentKind::Atlas => "atlas",
+            ExperimentKind::Repeated => "repeated",
         }
     }
 
@@ -90,6 +94,7 @@ impl ExperimentKind {
             ExperimentKind::Budget,
             ExperimentKind::Profile,
             ExperimentKind::Atlas,
+            ExperimentKind::Repeated,
         ]
         .into_iter()
         .find(|kind| kind.as_str() == name)

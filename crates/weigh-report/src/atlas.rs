@@ -2,10 +2,9 @@
 //! them in words.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use super::evidence;
-use super::outline::{Outline, OutlineTable};
+use super::outline::{Outline, OutlineTable, kept_and_again};
 use super::results::{has_interval, interval, measured, verdict};
 use super::screen::Room;
 use super::table::{Table, columns};
@@ -28,13 +27,8 @@ const LEGEND: &str = "Sorted by cost, the highest first. added/op: time that the
                       what the treatment neither sees nor prevents.";
 
 pub fn render(report: &AtlasReport, room: Room, colour: bool) -> String {
-    let mut text = outline(report).text(room, colour);
-    text.push('\n');
-    if !report.id.is_empty() {
-        let _ = writeln!(text, "kept:  weigh show {}", format::label(&report.id));
-    }
-    let _ = writeln!(text, "again: {}", format::label(&report.command));
-    text
+    let text = outline(report).text(room, colour);
+    format!("{text}\n{}", kept_and_again(&report.id, &report.command))
 }
 
 pub fn outline(report: &AtlasReport) -> Outline {

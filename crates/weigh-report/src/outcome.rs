@@ -8,7 +8,7 @@ use weigh_model::result::run::{RunReport, RunRow};
 use weigh_model::result::summary::{Row, State, Summary};
 
 use super::sentence;
-use super::{atlas, budget, command_times, profile, rules, run_page};
+use super::{atlas, budget, command_times, profile, repeated, rules, run_page};
 
 /// Writes the result in a few words, without backticks.
 pub fn words(report: &Report) -> String {
@@ -20,6 +20,7 @@ pub fn words(report: &Report) -> String {
         (None, Report::Budget(report)) => first(budget::outline(report).sentences),
         (None, Report::Profile(report)) => first(profile::outline(report).sentences),
         (None, Report::Atlas(report)) => first(atlas::outline(report).sentences),
+        (None, Report::Repeated(report)) => first(repeated::outline(report).sentences),
     };
     format::label(&words.replace('`', ""))
 }

@@ -96,6 +96,15 @@ impl Outline {
     }
 }
 
+/// Returns the last lines on a terminal: how to see the report again, and how to measure it again.
+pub fn kept_and_again(id: &str, command: &str) -> String {
+    let kept = match id {
+        "" => String::new(),
+        id => format!("kept:  weigh show {}\n", format::label(id)),
+    };
+    format!("{kept}again: {}\n", format::label(command))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{FORMATS, budget, rules};

@@ -1,223 +1,198 @@
-//! Results of several runs together: the peaks of repeated loads, and the change from sample to sample for
-//! each length of samples (White's Table 6).
+//! Several runs together: the peaks of repeated loads, or the change from sample to sample for each length of
+//! samples.
 
+use super::outline::{Outline, OutlineTable, kept_and_again};
 use super::screen::Room;
 use super::table::{Table, columns};
-use super::text::wrap;
-use paired::student::one_more;
 use weigh_model::format;
-use weigh_model::result::run::RunReport;
-use weigh_model::result::series::RunSeries;
+use weigh_model::result::repeated::{LoadSet, RepeatedReport, SampleChange, SampleLength, SetPeak};
 
-/// Fewest sets that predict a further one.
-const FEWEST_SETS: usize = 3;
-const ALPHA: f64 = 0.05;
+const UNIT: &str = "jobs/min";
 
-/// The best point of each set, and where that of a further set would be.
-pub fn peaks(reports: &[RunReport], room: Room) -> String {
-    let best = |report: &RunReport| {
-        let answers = report.loads.first()?;
-        answers.best().and_then(|_| answers.best_point()).cloned()
-    };
-    let found: Vec<_> = reports
-        .iter()
-        .enumerate()
-        .filter_map(|(set, report)| Some((set, &report.id, best(report)?)))
-        .collect();
-    let rows = found.iter().map(|(set, id, point)| {
-        let rate = |rate: f64| format::rate(rate, "jobs/min");
-        let interval = point.throughput();
-        vec![
-            (set + 1).to_string(),
-            format::label(id),
-            point.users.to_string(),
-            rate(point.jobs_per_min),
-            interval.map(|it| format!("[{}, {}]", rate(it.low), rate(it.high))).unwrap_or_default(),
-        ]
-    });
-    let table = Table::new(columns(">set|experiment|>users|>jobs/min|interval"), rows.collect());
-    let rates: Vec<f64> = found.iter().map(|(_, _, point)| point.jobs_per_min).collect();
-    let mut said = spread(&rates).into_iter().collect::<Vec<_>>();
-    let without = reports.len() - found.len();
-    if without > 0 {
-        let sets = format::plural(without, "set");
-        said.push(format!("No peak was confirmed in {sets}: use a longer --budget."));
-    }
-    said.extend(next(&rates));
-    text(&table, &said.join(" "), room)
+pub fn render(report: &RepeatedReport, room: Room, colour: bool) -> String {
+    let text = outline(report).text(room, colour);
+    format!("{text}\n{}", kept_and_again(&report.id, &report.command))
 }
 
-fn spread(rates: &[f64]) -> Option<String> {
+pub fn outline(report: &RepeatedReport) -> Outline {
+    let mut tables = Vec::new();
+    if !report.sets.is_empty() {
+        tables.push(OutlineTable::new("The peak of each set", peaks(report), ""));
+    }
+    if !report.lengths.is_empty() {
+        let table = lengths(report);
+        tables.push(OutlineTable::new("Change from sample to sample", table, LENGTHS));
+    }
+    let sentences = [
+        report.failure.as_ref().map(|why| format!("The last run failed: {}", format::label(why))),
+        spread(report),
+        unconfirmed(report),
+        further(report),
+        steadiest(report),
+    ];
+    let failures = report.failures.iter().map(|one| format!("{}: {}", one.name(), one.reason));
+    Outline {
+        sentences: sentences.into_iter().flatten().collect(),
+        tables,
+        lists: vec![("No result", failures.collect())],
+    }
+}
+
+const LENGTHS: &str = "change: mean difference between a sample of a workload and its next one, over all \
+                       workloads. largest: that of the workload that changes most.";
+
+fn peaks(report: &RepeatedReport) -> Table {
+    let row = |(set, LoadSet { experiment, peak }): (usize, &LoadSet)| {
+        let rate = |rate: f64| format::rate(rate, UNIT);
+        let [users, best, interval] = match peak {
+            Some(SetPeak { users, jobs_per_min, low, high }) => [
+                users.to_string(),
+                rate(*jobs_per_min),
+                low.zip(*high)
+                    .map(|(low, high)| format!("[{}, {}]", rate(low), rate(high)))
+                    .unwrap_or_default(),
+            ],
+            None => ["", "", "not confirmed"].map(str::to_owned),
+        };
+        vec![(set + 1).to_string(), format::label(experiment), users, best, interval]
+    };
+    let rows = report.sets.iter().enumerate().map(row);
+    Table::new(columns(">set|experiment|>users|>jobs/min|interval"), rows.collect())
+}
+
+fn lengths(report: &RepeatedReport) -> Table {
+    let row = |SampleLength { experiment, sample_s, change }: &SampleLength| {
+        let pct = |pct: f64| format!("{pct:.2} %");
+        let [mean, largest, workload, workloads] = match change {
+            Some(SampleChange { mean_pct, largest_pct, workload, workloads }) => {
+                [pct(*mean_pct), pct(*largest_pct), format::label(workload), workloads.to_string()]
+            }
+            None => Default::default(),
+        };
+        let length = format::seconds(*sample_s);
+        vec![length, mean, largest, workload, workloads, format::label(experiment)]
+    };
+    let titles = ">run time|>change|>largest|workload|>workloads|experiment";
+    Table::new(columns(titles), report.lengths.iter().map(row).collect())
+}
+
+fn spread(report: &RepeatedReport) -> Option<String> {
+    let rates: Vec<f64> = report.peaks().map(|peak| peak.jobs_per_min).collect();
     let low = rates.iter().copied().reduce(f64::min).filter(|_| rates.len() > 1)?;
     let high = rates.iter().copied().reduce(f64::max)?;
     Some(format!(
         "The highest throughput of {} sets was {} to {} jobs/min, {} apart.",
         rates.len(),
-        format::rate(low, "jobs/min"),
-        format::rate(high, "jobs/min"),
+        format::rate(low, UNIT),
+        format::rate(high, UNIT),
         format::percent((high / low - 1.0) * 100.0).trim_start_matches('+'),
     ))
 }
 
-fn next(rates: &[f64]) -> Option<String> {
-    let logs: Vec<f64> = rates.iter().map(|rate| rate.ln()).collect();
-    let further = one_more(&logs, ALPHA).filter(|_| rates.len() >= FEWEST_SETS)?;
-    let [low, high] = [further.low, further.high].map(|log| format::rate(log.exp(), "jobs/min"));
+fn unconfirmed(report: &RepeatedReport) -> Option<String> {
+    let without = report.sets.len() - report.peaks().count();
+    let sets = format::plural(without, "set");
+    (without > 0).then(|| format!("No peak was confirmed in {sets}: use a longer --budget."))
+}
+
+fn further(report: &RepeatedReport) -> Option<String> {
+    let further = report.further?;
+    let [low, high] = [further.low, further.high].map(|rate| format::rate(rate, UNIT));
     Some(format!(
         "Judging by these sets, that of a further set would lie within [{low}, {high}] jobs/min, with 95 % \
          confidence."
     ))
 }
 
-/// The lengths of samples, each with how much the samples of its run differ.
-pub fn lengths(runs: &[(f64, RunReport)], room: Room) -> String {
-    let found: Vec<(f64, &str, Changes)> = runs
-        .iter()
-        .filter_map(|(seconds, report)| Some((*seconds, &*report.id, Changes::of(&report.series)?)))
-        .collect();
-    let rows = found.iter().map(|(seconds, id, changes)| {
-        let pct = |share: f64| format!("{:.2} %", share * 100.0);
-        vec![
-            format::seconds(*seconds),
-            pct(changes.mean),
-            pct(changes.largest),
-            format::label(&changes.of),
-            changes.workloads.to_string(),
-            format::label(id),
-        ]
-    });
-    let titles = ">run time|>change|>largest|workload|>workloads|experiment";
-    let table = Table::new(columns(titles), rows.collect());
-    let least = found.iter().min_by(|a, b| a.2.mean.total_cmp(&b.2.mean));
-    let said = least.map(|(seconds, _, changes)| {
-        format!(
-            "The change is smallest with samples of {}: {:.2} %. It is the mean difference between a \
-             sample of a workload and its next one, over all workloads.",
-            format::seconds(*seconds),
-            changes.mean * 100.0
-        )
-    });
-    text(&table, &said.unwrap_or_default(), room)
-}
-
-fn text(table: &Table, sentence: &str, room: Room) -> String {
-    let mut lines = table.to_lines(room.cut);
-    if !sentence.is_empty() {
-        lines.push(String::new());
-        lines.extend(wrap(sentence, room.wrap, 0));
-    }
-    lines.join("\n") + "\n"
-}
-
-/// How much the rates of a run change from one sample of a workload to its next one, as shares.
-#[derive(Debug, PartialEq)]
-struct Changes {
-    /// Mean over the workloads.
-    mean: f64,
-    /// Mean change of the workload that changes most.
-    largest: f64,
-    /// Name of that workload.
-    of: String,
-    workloads: usize,
-}
-
-impl Changes {
-    /// `None` if no workload has two samples.
-    fn of(series: &[RunSeries]) -> Option<Changes> {
-        let changes: Vec<(f64, String)> = series
-            .iter()
-            .filter_map(|one| {
-                let pairs = one.samples.windows(2);
-                let count = pairs.len();
-                let sum: f64 = pairs.map(|pair| (pair[1].rate / pair[0].rate - 1.0).abs()).sum();
-                (count > 0).then(|| (sum / count as f64, one.workload.to_string()))
-            })
-            .collect();
-        let (largest, of) = changes.iter().max_by(|a, b| a.0.total_cmp(&b.0)).cloned()?;
-        let workloads = changes.len();
-        let mean = changes.iter().map(|(change, _)| change).sum::<f64>() / workloads as f64;
-        Some(Changes { mean, largest, of, workloads })
-    }
+fn steadiest(report: &RepeatedReport) -> Option<String> {
+    let changes =
+        report.lengths.iter().filter_map(|one| Some((one.sample_s, one.change.as_ref()?)));
+    let (seconds, change) = changes.min_by(|a, b| a.1.mean_pct.total_cmp(&b.1.mean_pct))?;
+    let (length, pct) = (format::seconds(seconds), change.mean_pct);
+    Some(format!("The change is smallest with samples of {length}: {pct:.2} %."))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::ids::ArmId;
-    use weigh_model::result::load::{LoadAnswers, LoadPeak, LoadPoint, Throughput};
-    use weigh_model::result::series::RunSample;
+    use crate::FORMATS;
+    use weigh_model::result::repeated::FurtherPeak;
+    use weigh_model::result::report::Report;
 
-    fn words(text: &str) -> String {
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    }
-
-    fn set(id: &str, jobs_per_min: f64) -> RunReport {
-        let point = LoadPoint { users: 4, jobs_per_min, ..LoadPoint::default() };
-        let mut answers = LoadAnswers::new("load:x".into(), vec![point], &[]);
-        let throughput = Throughput { jobs_per_min, low: 1.0, high: 9e9, samples: 8 };
-        answers.peak = Some(LoadPeak {
+    fn set(experiment: &str, jobs_per_min: Option<f64>) -> LoadSet {
+        let peak = jobs_per_min.map(|jobs_per_min| SetPeak {
             users: 4,
-            as_good: vec![4],
-            users_low: 4,
-            users_high: 4,
-            throughput,
-            is_at_the_end: false,
+            jobs_per_min,
+            low: Some(jobs_per_min - 50.0),
+            high: Some(jobs_per_min + 50.0),
         });
-        RunReport { id: id.into(), loads: vec![answers], ..RunReport::default() }
+        LoadSet { experiment: experiment.into(), peak }
     }
 
-    #[test]
-    fn a_set_without_a_confirmed_peak_counts_for_nothing_and_is_named() {
-        let mut unconfirmed = set("bbb", 5000.0);
-        unconfirmed.loads[0].peak = None;
-        let sets = [set("aaa", 1000.0), unconfirmed, set("ccc", 1100.0)];
-        let said = words(&peaks(&sets, Room::FILE));
-        assert!(said.contains("3 ccc 4 1,100") && !said.contains("bbb"), "{said}");
-        assert!(said.contains("of 2 sets was 1,000 to 1,100 jobs/min"), "{said}");
-        assert!(said.contains("No peak was confirmed in 1 set: use a longer --budget."), "{said}");
+    fn of_sets() -> RepeatedReport {
+        let sets = vec![set("aaa", Some(1000.0)), set("<b>|", None), set("ccc", Some(1100.0))];
+        let further = Some(FurtherPeak { low: 828.0, high: 1330.0 });
+        RepeatedReport { id: "k3f9qx".into(), sets, further, ..RepeatedReport::default() }
     }
 
-    #[test]
-    fn sets_show_their_peaks_and_three_predict_a_further_one() {
-        let two = peaks(&[set("aaa", 1000.0), set("bbb", 1100.0)], Room::FILE);
-        assert!(words(&two).contains("2 sets was 1,000 to 1,100 jobs/min, 10.0 % apart."), "{two}");
-        assert!(!two.contains("further"), "{two}");
-        let three = [set("aaa", 1000.0), set("bbb", 1100.0), set("ccc", 1050.0)];
-        let three = words(&peaks(&three, Room::FILE));
-        assert!(three.contains("3 ccc 4 1,050"), "{three}");
-        // The mean of the logarithms ± 4.303 · 0.04766 · √(4/3).
-        assert!(three.contains("would lie within [828.0, 1,330] jobs/min"), "{three}");
-    }
-
-    #[test]
-    fn a_change_is_the_mean_between_neighbours_over_workloads() {
-        let series = |name: &str, rates: &[f64]| RunSeries {
-            workload: name.into(),
-            arm: ArmId::BASELINE,
-            unit: "ops/s".into(),
-            samples: rates
-                .iter()
-                .map(|rate| RunSample {
-                    started_s: 0.0,
-                    operations: 1.0,
-                    elapsed_s: 1.0,
-                    rate: *rate,
-                })
-                .collect(),
+    fn of_lengths() -> RepeatedReport {
+        let length = |sample_s, mean_pct| SampleLength {
+            experiment: "aaa".into(),
+            sample_s,
+            change: Some(SampleChange {
+                mean_pct,
+                largest_pct: 10.0,
+                workload: "pipe,x".into(),
+                workloads: 2,
+            }),
         };
-        let all =
-            [series("a", &[100.0, 110.0, 99.0]), series("b", &[50.0, 51.0]), series("c", &[9.0])];
-        let found = Changes::of(&all).unwrap();
-        assert!(
-            (found.mean - 0.06).abs() < 1e-12 && (found.largest - 0.1).abs() < 1e-12,
-            "{found:?}"
+        let unknown = SampleLength { experiment: "bbb".into(), sample_s: 9.0, change: None };
+        let lengths = vec![length(2.0, 6.0), length(8.0, 1.0), unknown];
+        RepeatedReport { lengths, ..RepeatedReport::default() }
+    }
+
+    fn assert_in_every_format(report: RepeatedReport, expected: &[(&str, &str)]) {
+        let report = Report::from(report);
+        assert_eq!(expected.len(), FORMATS.len());
+        for (format, part) in expected {
+            let format = FORMATS.iter().find(|one| one.name == *format).unwrap();
+            let text = (format.render)(&report).unwrap();
+            let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.contains(part), "{}: {text}", format.name);
+            assert!(!["html", "junit"].contains(&format.name) || !text.contains("<b>"), "{text}");
+        }
+    }
+
+    #[test]
+    fn sets_are_the_same_in_every_format() {
+        assert_in_every_format(
+            of_sets(),
+            &[
+                (
+                    "text",
+                    "The highest throughput of 2 sets was 1,000 to 1,100 jobs/min, 10.0 % apart.",
+                ),
+                ("markdown", "No peak was confirmed in 1 set: use a longer --budget."),
+                ("html", "that of a further set would lie within [828.0, 1,330] jobs/min"),
+                ("csv", "k3f9qx,ccc,3,4,1100,1050,1150"),
+                ("junit", "errors=\"0\" skipped=\"1\""),
+                ("json", "\"experiment\": \"ccc\", \"peak\": { \"users\": 4,"),
+            ],
         );
-        assert_eq!((found.of.as_str(), found.workloads), ("a", 2));
-        assert_eq!(Changes::of(&all[2..]), None);
-        let steady = RunReport { series: vec![series("b", &[50.0, 50.5])], ..RunReport::default() };
-        let runs = [(2.0, RunReport { series: all.into(), ..RunReport::default() }), (8.0, steady)];
-        let text = words(&lengths(&runs, Room::FILE));
-        assert!(text.contains("2.0 s 6.00 % 10.00 % a 2"), "{text}");
-        assert!(text.contains("smallest with samples of 8.0 s: 1.00 %"), "{text}");
+    }
+
+    #[test]
+    fn lengths_are_the_same_in_every_format() {
+        assert_in_every_format(
+            of_lengths(),
+            &[
+                ("text", "2.0 s 6.00 % 10.00 % pipe,x 2 aaa"),
+                ("markdown", "The change is smallest with samples of 8.0 s: 1.00 %."),
+                ("html", "The change is smallest with samples of 8.0 s: 1.00 %."),
+                ("csv", ",aaa,2,6,10,\"pipe,x\",2"),
+                ("junit", "1.00 % from sample to sample"),
+                ("json", "\"mean_pct\": 6.0"),
+            ],
+        );
     }
 }

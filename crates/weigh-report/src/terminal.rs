@@ -15,7 +15,7 @@ pub use super::sets::sets_table;
 use super::text::wrap;
 use super::{
     atlas, bounds, budget, degrees, doses, equivalence, evidence, factorial, facts, failed,
-    imported, latency, load_chart, profile, rules, run_text, sentence, times, versus,
+    imported, latency, load_chart, profile, repeated, rules, run_text, sentence, times, versus,
 };
 use weigh_host::machine::check;
 use weigh_model::format;
@@ -41,6 +41,7 @@ pub fn show(report: &Report, on: &Screen) -> String {
         }
         Report::Budget(report) => with_html(budget::render(report, on.room, on.colour), on.html),
         Report::Atlas(report) => with_html(atlas::render(report, on.room, on.colour), on.html),
+        Report::Repeated(runs) => with_html(repeated::render(runs, on.room, on.colour), on.html),
         Report::Profile(report) => {
             let text = profile::text(report, on.room, on.colour);
             format!("{text}\nagain: {}\n", format::label(&report.again))

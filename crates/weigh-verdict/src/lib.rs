@@ -10,7 +10,8 @@
 //! - [`disturbed`], [`drift`] and [`notes`]: warnings and notes; [`metrics`]: results besides the rate;
 //! - [`ramp`] and [`peak_search`]: which load point is next, and which may be the peak;
 //! - [`doses`]: the cost over a number in which arms differ;
-//! - [`run_row`], [`load_answers`] and [`load_compared`]: results of one machine alone, and of loads.
+//! - [`run_row`], [`load_answers`] and [`load_compared`]: results of one machine alone, and of loads;
+//!   [`repeated`]: of several runs together.
 //!
 //! Start with [`pairs::gather`].
 
@@ -37,6 +38,7 @@ pub mod peak_search;
 pub mod prior_row;
 pub mod ramp;
 mod reaim_rules;
+pub mod repeated;
 pub mod run_row;
 pub mod schedule;
 pub mod sets;

@@ -107,6 +107,7 @@ pub fn report(report: Report) -> Result<Report, String> {
         Report::Budget(report) => scrubbed(&*report, &report.machine).map(Report::from),
         Report::Profile(report) => scrubbed(&*report, &report.machine).map(Report::from),
         Report::Atlas(report) => scrubbed(&*report, &report.machine).map(Report::from),
+        Report::Repeated(report) => scrubbed(&*report, &report.machine).map(Report::from),
     };
     anonymous.map_err(|error| format!("cannot anonymise {id}: {error}"))
 }

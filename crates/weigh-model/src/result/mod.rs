@@ -27,6 +27,7 @@ pub mod preliminary;
 pub mod profiled;
 pub mod quantity;
 pub mod reading;
+pub mod repeated;
 pub mod report;
 pub mod rules;
 pub mod run;

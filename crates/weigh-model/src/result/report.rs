@@ -5,6 +5,7 @@ use crate::profile::runs::ProfileReport;
 use crate::record::ExperimentKind;
 use crate::result::atlas::AtlasReport;
 use crate::result::budget::BudgetReport;
+use crate::result::repeated::RepeatedReport;
 use crate::result::rules::RuleReport;
 use crate::result::run::RunReport;
 use crate::result::summary::{Failure, Summary};
@@ -19,6 +20,8 @@ pub enum Report {
     Budget(Box<BudgetReport>),
     Profile(Box<ProfileReport>),
     Atlas(Box<AtlasReport>),
+    /// Several runs of one machine: `load --sets` and `run --lengths`.
+    Repeated(Box<RepeatedReport>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +48,13 @@ impl Report {
             Report::Budget(r) => (ExperimentKind::Budget, &r.id, &r.command, &r.machine),
             Report::Profile(r) => (ExperimentKind::Profile, &r.id, &r.again, &r.machine),
             Report::Atlas(r) => (ExperimentKind::Atlas, &r.id, &r.command, &r.machine),
+            Report::Repeated(r) => (ExperimentKind::Repeated, &r.id, &r.command, &r.machine),
         };
         let (failure, failures) = match self {
             Report::Compared(s) => (s.failure.as_deref(), &*s.failures),
             Report::Run(r) => (r.failure.as_deref(), &*r.failures),
             Report::Budget(r) => (r.failure.as_deref(), &[][..]),
+            Report::Repeated(r) => (r.failure.as_deref(), &*r.failures),
             Report::Rules(_) | Report::Profile(_) | Report::Atlas(_) => (None, &[][..]),
         };
         ReportHeader { kind, id, command, machine, failure, failures }
@@ -68,6 +73,7 @@ impl Report {
             Report::Budget(report) => &mut report.id,
             Report::Profile(report) => &mut report.id,
             Report::Atlas(report) => &mut report.id,
+            Report::Repeated(report) => &mut report.id,
         } = id;
     }
 }
@@ -99,6 +105,12 @@ impl From<BudgetReport> for Report {
 impl From<ProfileReport> for Report {
     fn from(report: ProfileReport) -> Report {
         Report::Profile(Box::new(report))
+    }
+}
+
+impl From<RepeatedReport> for Report {
+    fn from(report: RepeatedReport) -> Report {
+        Report::Repeated(Box::new(report))
     }
 }
 

@@ -1,9 +1,7 @@
 //! The budget in words: first a sentence, then a table for each part.
 
-use std::fmt::Write as _;
-
 use super::tables::{days, gzipped, limits, loads, policies};
-use crate::outline::{Outline, OutlineTable};
+use crate::outline::{Outline, OutlineTable, kept_and_again};
 use crate::screen::Room;
 use weigh_model::format;
 use weigh_model::result::budget::{Backlog, BudgetReport, DiskFull};
@@ -13,12 +11,7 @@ use weigh_model::result::warning::Warning;
 const USUAL_RATE: f64 = 100.0;
 
 pub fn render(report: &BudgetReport, room: Room, colour: bool) -> String {
-    let mut text = outline(report).text(room, colour);
-    if !report.id.is_empty() {
-        let _ = writeln!(text, "kept:  weigh show {}", format::label(&report.id));
-    }
-    let _ = writeln!(text, "again: {}", format::label(&report.command));
-    text
+    outline(report).text(room, colour) + &kept_and_again(&report.id, &report.command)
 }
 
 pub fn outline(report: &BudgetReport) -> Outline {

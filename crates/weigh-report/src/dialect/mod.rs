@@ -195,13 +195,15 @@ impl Sheet {
         match report {
             Report::Compared(s) => Ok(Sheet::of_summary(s)),
             Report::Run(report) => Ok(Sheet::of_run(report)),
-            Report::Rules(_) | Report::Budget(_) | Report::Profile(_) | Report::Atlas(_) => {
-                Err(format!(
-                    "{} is a result of {}, which no --as table can show: omit --as",
-                    report.id(),
-                    report.header().kind.commands()
-                ))
-            }
+            Report::Rules(_)
+            | Report::Budget(_)
+            | Report::Profile(_)
+            | Report::Atlas(_)
+            | Report::Repeated(_) => Err(format!(
+                "{} is a result of {}, which no --as table can show: omit --as",
+                report.id(),
+                report.header().kind.commands()
+            )),
         }
     }
 

@@ -7,6 +7,7 @@ use weigh_model::format;
 use weigh_model::profile::runs::ProfileReport;
 use weigh_model::result::atlas::{AtlasMeasured, AtlasReport};
 use weigh_model::result::budget::BudgetReport;
+use weigh_model::result::repeated::{RepeatedReport, SampleLength};
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::{CostInterval, Fate, Matched, RuleReport};
 use weigh_model::result::run::RunReport;
@@ -24,6 +25,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Budget(report) => Ok(budget(report)),
         Report::Profile(report) => Ok(profile(report)),
         Report::Atlas(report) => Ok(atlas(report)),
+        Report::Repeated(report) => Ok(repeated(report)),
     },
     is_json: false,
 };
@@ -40,6 +42,11 @@ const RULES_HEADER: &str = "experiment,file,line,rule,state,unit,per_syscall,low
 
 const ATLAS_HEADER: &str = "atlas,experiment,treatment,workload,unit,baseline_rate,factor,added_ns_per_op,\
                             effect_pct,low_pct,high_pct,verdict,pairs\n";
+
+const SETS_HEADER: &str = "repeated,experiment,set,users,jobs_per_min,low,high\n";
+
+const LENGTHS_HEADER: &str =
+    "repeated,experiment,sample_s,change_pct,largest_pct,workload,workloads\n";
 
 const BUDGET_HEADER: &str = "experiment,workload,treatment,operations_per_s,is_maximum,\
                              log_bytes_per_day,gzip_bytes_per_day\n";
@@ -206,6 +213,36 @@ fn atlas(report: &AtlasReport) -> String {
         ])
     };
     std::iter::once(ATLAS_HEADER.to_owned()).chain(rows.map(row)).collect()
+}
+
+/// A line per set, or per length of samples.
+fn repeated(report: &RepeatedReport) -> String {
+    let cell = |number: Option<f64>| CsvCell::number(number.unwrap_or(f64::NAN));
+    let ids = |experiment: &str| [CsvCell::name(&report.id), CsvCell::name(experiment)];
+    let mut text = String::new();
+    for (set, of) in report.sets.iter().enumerate() {
+        let rest = [
+            CsvCell::count(set + 1),
+            cell(of.peak.map(|peak| peak.users as f64)),
+            cell(of.peak.map(|peak| peak.jobs_per_min)),
+            cell(of.peak.and_then(|peak| peak.low)),
+            cell(of.peak.and_then(|peak| peak.high)),
+        ];
+        text += &line(&ids(&of.experiment).into_iter().chain(rest).collect::<Vec<_>>());
+    }
+    for SampleLength { experiment, sample_s, change } in &report.lengths {
+        let change = change.as_ref();
+        let rest = [
+            CsvCell::number(*sample_s),
+            cell(change.map(|change| change.mean_pct)),
+            cell(change.map(|change| change.largest_pct)),
+            CsvCell::name(change.map_or("", |change| &change.workload)),
+            cell(change.map(|change| change.workloads as f64)),
+        ];
+        text += &line(&ids(experiment).into_iter().chain(rest).collect::<Vec<_>>());
+    }
+    let header = if report.lengths.is_empty() { SETS_HEADER } else { LENGTHS_HEADER };
+    header.to_owned() + &text
 }
 
 /// How often each system call was made.

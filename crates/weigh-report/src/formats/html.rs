@@ -1,7 +1,7 @@
 //! The report as one file for a browser: the pages of `html.rs`, `run_page.rs`, `rules/html.rs` and
 //! `outline.rs`.
 
-use crate::{ReportFormat, atlas, budget, html, profile, rules, run_page};
+use crate::{ReportFormat, atlas, budget, html, profile, repeated, rules, run_page};
 use weigh_model::result::report::Report;
 
 pub static FORMAT: ReportFormat = ReportFormat {
@@ -14,6 +14,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Budget(budget) => budget::outline(budget).html(report),
         Report::Profile(profile) => profile::outline(profile).html(report),
         Report::Atlas(atlas) => atlas::outline(atlas).html(report),
+        Report::Repeated(runs) => repeated::outline(runs).html(report),
     },
     is_json: false,
 };

@@ -18,6 +18,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Budget(report) => document(&**report),
         Report::Profile(report) => document(&**report),
         Report::Atlas(report) => document(&**report),
+        Report::Repeated(report) => document(&**report),
     },
     is_json: true,
 };

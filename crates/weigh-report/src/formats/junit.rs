@@ -6,12 +6,15 @@
 use std::fmt::Display;
 
 use crate::results::has_interval;
-use crate::{ReportFormat, budget, by_treatment, command_times, rules, run_page, sentence};
+use crate::{
+    ReportFormat, budget, by_treatment, command_times, repeated, rules, run_page, sentence,
+};
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
 use weigh_model::result::gate::Gate;
 use weigh_model::result::imported::Imported;
+use weigh_model::result::repeated::{LoadSet, RepeatedReport, SampleLength};
 use weigh_model::result::report::Report;
 use weigh_model::result::rules::{Fate, LineReport, RuleReport};
 use weigh_model::result::run::{RunReport, RunRow};
@@ -33,6 +36,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
             Report::Run(report) => vec![run(report)],
             Report::Rules(report) => vec![of_rules(report)],
             Report::Budget(report) => vec![of_budget(report)],
+            Report::Repeated(report) => vec![of_repeated(report)],
             Report::Profile(_) | Report::Atlas(_) => {
                 return Err(format!(
                     "{} is of {}, which has no tests for --junit: use --json",
@@ -154,6 +158,7 @@ fn of_one_command(s: &Summary) -> Xml {
 const RUN: &str = "run";
 const RULES: &str = "rules";
 const BUDGET: &str = "budget";
+const REPEATED: &str = "repeated";
 
 fn run(report: &RunReport) -> Xml {
     let title = run_page::title(report);
@@ -225,6 +230,40 @@ fn of_budget(report: &BudgetReport) -> Xml {
         name: BUDGET,
         cases: report.loads.iter().map(load).collect(),
         said: budget::outline(report).sentences.join(" "),
+        ..Suite::default()
+    }
+    .xml()
+}
+
+/// A test per run. One without the answer that was asked for is skipped, and a workload without a result an
+/// error.
+fn of_repeated(report: &RepeatedReport) -> Xml {
+    let set = |(number, set): (usize, &LoadSet)| {
+        let said = set.peak.map(|peak| {
+            let rate = format::rate(peak.jobs_per_min, "jobs/min");
+            format!("{}, {rate} jobs/min", format::plural(peak.users, "user"))
+        });
+        (format!("set {}", number + 1), said, "no peak was confirmed")
+    };
+    let length = |length: &SampleLength| {
+        let change = length.change.as_ref();
+        let said = change.map(|change| format!("{:.2} % from sample to sample", change.mean_pct));
+        let name = format!("samples of {}", format::seconds(length.sample_s));
+        (name, said, "no workload has two samples")
+    };
+    let runs = report.sets.iter().enumerate().map(set).chain(report.lengths.iter().map(length));
+    let runs: Vec<(String, Option<String>, &str)> = runs.collect();
+    let case = |(name, said, without): &(String, Option<String>, &str)| {
+        let content = said.as_ref().map_or_else(|| skipped(without), |said| output(said));
+        test(REPEATED, name, vec![content])
+    };
+    let failure = |failure: &Failure| failed_test(REPEATED, &failure.name(), &failure.reason);
+    Suite {
+        name: REPEATED,
+        cases: runs.iter().map(case).chain(report.failures.iter().map(failure)).collect(),
+        skipped: runs.iter().filter(|(_, said, _)| said.is_none()).count(),
+        errors: report.failures.len(),
+        said: repeated::outline(report).sentences.join(" "),
         ..Suite::default()
     }
     .xml()

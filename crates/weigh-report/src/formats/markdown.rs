@@ -8,7 +8,7 @@ use crate::results::{interval, measured, verdict};
 use crate::table::{Align, Table};
 use crate::{
     ReportFormat, atlas, budget, by_note, command_times, degrees, has_several_treatments, profile,
-    rules, run_page,
+    repeated, rules, run_page,
 };
 use crate::{
     bounds, doses, evidence, factorial, facts, imported, latency, sentence, sets, times, versus,
@@ -31,6 +31,7 @@ pub static FORMAT: ReportFormat = ReportFormat {
         Report::Budget(budget) => Ok(outlined(&budget::outline(budget), report)),
         Report::Profile(profile) => Ok(outlined(&profile::outline(profile), report)),
         Report::Atlas(atlas) => Ok(outlined(&atlas::outline(atlas), report)),
+        Report::Repeated(runs) => Ok(outlined(&repeated::outline(runs), report)),
     },
     is_json: false,
 };

@@ -114,7 +114,8 @@ fn of_stored(store: &Store, before: &Stored, after: &Stored) -> Result<Diff, Str
         | ExperimentKind::Rules
         | ExperimentKind::Budget
         | ExperimentKind::Profile
-        | ExperimentKind::Atlas) => Err(format!(
+        | ExperimentKind::Atlas
+        | ExperimentKind::Repeated) => Err(format!(
             "{} and {} are of different kinds: one is an import, the other of {}",
             before.id,
             after.id,

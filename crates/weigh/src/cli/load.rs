@@ -12,15 +12,17 @@ use super::mixes::Mixes;
 use super::profiler::ProfilerOption;
 use super::reproduce::ReproduceCommand;
 use super::user_list::{MOST_POINTS, UserList, users};
-use super::{Context, output, repeated, run, value};
+use super::{Context, repeated, run, value};
 use weigh_engine::request::{LoadRamp, Plan, Request};
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::load::CROSSOVER_JOBS;
+use weigh_model::result::repeated::RepeatedReport;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::work_name::MOST_USERS;
 use weigh_model::workload::mix::PREFIX;
 use weigh_model::workload::reaim_config::ReaimConfig;
 use weigh_verdict::ramp::{Ramp, RampGoal, RampPlan, RampStride, default_points};
+use weigh_verdict::repeated::{further, sets};
 
 const BUDGET_HELP: &str =
     "Stop measuring after this time. The interval may then be wider than --precision";
@@ -132,15 +134,17 @@ impl LoadArgs {
     }
 
     fn repeat(&self, context: &Context) -> Result<u8, String> {
-        repeated::refuse_files(&self.files, "--sets")?;
+        self.files.check_without_table()?;
         let typed = context.again.clone().without("--sets");
         let requests = (0..self.sets).map(|set| self.request(&typed, set));
         let requests = requests.collect::<Result<Vec<_>, _>>()?;
         let is_decided =
             |report: &RunReport| requests.iter().all(|it| run::has_its_peak(it, report));
-        let measured = repeated::measure(&requests, is_decided, context)?;
-        output::print(&weigh_report::repeated::peaks(&measured.reports, output::room()))?;
-        Ok(measured.status)
+        let answers = |runs: &[RunReport]| {
+            let sets = sets(runs);
+            RepeatedReport { further: further(&sets), sets, ..RepeatedReport::default() }
+        };
+        repeated::run(&requests, is_decided, answers, &self.files, context)
     }
 
     fn request(&self, typed: &ReproduceCommand, set: u32) -> Result<Request, String> {

@@ -22,12 +22,14 @@ use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
 use weigh_engine::run_report;
 use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
+use weigh_model::result::repeated::RepeatedReport;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::State;
 use weigh_model::result::work_name::{NET, WorkName};
 use weigh_model::workload::{mix, suite};
 use weigh_store::Store;
 use weigh_verdict::ramp::RampGoal;
+use weigh_verdict::repeated::length;
 
 const SHORTEST_P99: Duration = Duration::from_micros(100);
 /// A client gives up then.
@@ -160,7 +162,7 @@ impl RunArgs {
 
     /// White's study of durations.
     fn compare_lengths(self, context: &Context) -> Result<u8, String> {
-        repeated::refuse_files(&self.files, "--lengths")?;
+        self.files.check_without_table()?;
         let lengths = self.lengths.clone();
         let mut one = RunArgs { lengths: Vec::new(), ..self };
         let mut requests = Vec::new();
@@ -170,11 +172,12 @@ impl RunArgs {
             let typed = context.again.clone().without("--lengths");
             requests.push(one.request(&typed.with("--sample", milliseconds))?);
         }
-        let measured = repeated::measure(&requests, |_| true, context)?;
-        let seconds = lengths.iter().map(Duration::as_secs_f64);
-        let runs: Vec<(f64, RunReport)> = seconds.zip(measured.reports).collect();
-        output::print(&weigh_report::repeated::lengths(&runs, output::room()))?;
-        Ok(measured.status)
+        let answers = |runs: &[RunReport]| {
+            let of_lengths = lengths.iter().map(Duration::as_secs_f64).zip(runs);
+            let lengths = of_lengths.map(|(seconds, run)| length(seconds, run)).collect();
+            RepeatedReport { lengths, ..RepeatedReport::default() }
+        };
+        repeated::run(&requests, |_| true, answers, &one.files, context)
     }
 
     fn request(&self, typed: &ReproduceCommand) -> Result<Request, String> {
