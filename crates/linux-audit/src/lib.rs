@@ -11,6 +11,7 @@
 //!   line through `auditctl`, and finds the kernel's rules for each line; [`rewrite`] proposes other ways
 //!   to write them.
 //! - [`record`] reads the text of a record, [`mod@tally`] adds up the records of some processes.
+//! - [`config_diff`] tells whether settings and rules are as they were, and puts rules back.
 //! - [`sink`] is a process that receives records as a daemon would, [`auditd`] starts the real one with a
 //!   configuration of its own.
 //!
@@ -51,6 +52,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod auditd;
+pub mod config_diff;
 pub mod features;
 mod file_order;
 mod foreign_line;

@@ -1,10 +1,11 @@
 //! The rules of a session by their ids: which of them the kernel holds at the moment, and in which order.
 
+use linux_audit::config_diff;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::Status;
 use weigh_treatment::TreatmentError;
-use weigh_treatment::audit::{config_diff, needs};
+use weigh_treatment::audit::needs;
 
 /// A rule that this session may load. It means the same rule as long as the session lasts, whatever else is
 /// admitted, loaded or unloaded: a rule of the files, the clone that is measured in its place, and a rewrite

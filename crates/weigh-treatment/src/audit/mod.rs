@@ -12,7 +12,6 @@ use weigh_workload::setup::kind::canary::Canary;
 use weigh_workload::setup::kind::login_uid::LoginUid;
 
 pub mod arm_rules;
-pub mod config_diff;
 pub mod configuration;
 pub mod context;
 pub mod event_classes;

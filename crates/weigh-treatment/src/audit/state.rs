@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::config_diff;
 use super::probe::{conflict, is_about_ours};
 use super::{BASELINE_LOGINUID, needs, system};
 use crate::TreatmentError;
+use linux_audit::config_diff;
 use linux_audit::features::Features;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;

@@ -9,8 +9,9 @@ use super::quantities::{
 };
 use super::receiver::Receiver;
 use super::stream::{Cpu, Stream};
-use super::{BASELINE_LOGINUID, config_diff, needs, system};
+use super::{BASELINE_LOGINUID, needs, system};
 use crate::{ApplyContext, Launch, TreatmentError};
+use linux_audit::config_diff;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
 use linux_audit::status::{Status, jiffies_to_s};

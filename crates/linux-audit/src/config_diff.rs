@@ -4,9 +4,9 @@
 
 use std::io;
 
-use linux_audit::netlink::Client;
-use linux_audit::rule::Rule;
-use linux_audit::status::Status;
+use crate::netlink::Client;
+use crate::rule::Rule;
+use crate::status::Status;
 
 /// A setting, and where it is in a status.
 type StatusField = (&'static str, fn(&Status) -> u32);
