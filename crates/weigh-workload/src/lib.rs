@@ -32,6 +32,7 @@ pub mod member;
 pub mod paced;
 pub mod pipes;
 pub mod place;
+pub mod seccomp_instructions;
 pub mod seccomp_program;
 pub mod setup;
 pub mod sources;

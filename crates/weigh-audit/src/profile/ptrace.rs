@@ -9,7 +9,7 @@ use std::process::Command;
 use libc::{c_int, c_long, c_void, pid_t};
 
 use weigh_model::profile::runs::Counts;
-use weigh_treatment::seccomp::bpf::NATIVE_ARCHITECTURE;
+use weigh_workload::seccomp_program::NATIVE_ARCHITECTURE;
 
 /// The signal of a stop before or after a system call, by PTRACE_O_TRACESYSGOOD.
 pub(super) const SYSCALL_STOP: c_int = libc::SIGTRAP | 0x80;

@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::seccomp::bpf::{self, Instruction};
 use crate::seccomp::oci_profile::{self, Compiled};
 use crate::{
     Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind, absolute,
@@ -14,6 +13,8 @@ use weigh_model::evidence::Evidence;
 use weigh_model::format;
 use weigh_model::label::Parameters;
 use weigh_workload::launcher::status_number;
+use weigh_workload::seccomp_instructions;
+use weigh_workload::seccomp_program::Instruction;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::notified_calls::NotifiedCalls;
 use weigh_workload::setup::kind::seccomp_filter::SeccompFilter;
@@ -121,7 +122,7 @@ struct Filtering {
 impl Filtering {
     fn program(&self) -> Vec<Instruction> {
         match &self.filter {
-            Filter::Compares(compares) => bpf::compare_first_argument(*compares),
+            Filter::Compares(compares) => seccomp_instructions::compare_first_argument(*compares),
             Filter::Profile(compiled, _) => compiled.program.clone(),
         }
     }

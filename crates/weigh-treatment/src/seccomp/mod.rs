@@ -1,6 +1,5 @@
 //! Making seccomp filters.
 
-pub mod bpf;
 pub mod denied;
 mod host;
 pub mod oci_profile;

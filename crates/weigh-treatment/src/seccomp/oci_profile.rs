@@ -9,11 +9,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::bpf::{self, Comparison, Condition, Instruction};
 use super::host::HostFeatures;
 use super::profile_text;
 use trust::user_file;
 use weigh_model::format;
+use weigh_workload::seccomp_instructions::{self, Comparison, Condition};
+use weigh_workload::seccomp_program::{Instruction, NATIVE_ARCHITECTURE};
 
 /// Docker's profile has 12 KB.
 const LONGEST_FILE: u64 = 4 << 20;
@@ -100,11 +101,11 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
         }
     }
     let program = assemble(&rules, default);
-    if program.len() > bpf::MAX_INSTRUCTIONS {
+    if program.len() > seccomp_instructions::MAX_INSTRUCTIONS {
         return Err(format!(
             "it compiles to {} BPF instructions, but the kernel takes at most {}",
             program.len(),
-            bpf::MAX_INSTRUCTIONS
+            seccomp_instructions::MAX_INSTRUCTIONS
         ));
     }
     let mut description =
@@ -121,28 +122,31 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
 
 fn assemble(rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>, default: u32) -> Vec<Instruction> {
     let mut program = vec![
-        bpf::load_architecture(),
-        bpf::skip_unless_equal(bpf::NATIVE_ARCHITECTURE, 1),
-        bpf::load_number(),
+        seccomp_instructions::load_architecture(),
+        seccomp_instructions::skip_unless_equal(NATIVE_ARCHITECTURE, 1),
+        seccomp_instructions::load_number(),
     ];
     // A foreign ABI skips the load: its architecture, taken for a number, matches no rule.
     if cfg!(target_arch = "x86_64") {
         const X32_BIT: u32 = 0x4000_0000;
-        program.extend([bpf::skip_next_if_below(X32_BIT), bpf::return_action(default)]);
+        program.extend([
+            seccomp_instructions::skip_next_if_below(X32_BIT),
+            seccomp_instructions::return_action(default),
+        ]);
     }
     for (number, choices) in rules {
         let mut block = Vec::new();
         match choices.iter().find(|(conditions, _)| conditions.is_empty()) {
-            Some((_, action)) => block.push(bpf::return_action(*action)),
+            Some((_, action)) => block.push(seccomp_instructions::return_action(*action)),
             None => {
                 for (conditions, action) in choices {
-                    block.extend(bpf::conditional_return(conditions, *action));
+                    block.extend(seccomp_instructions::conditional_return(conditions, *action));
                 }
-                block.push(bpf::return_action(default));
+                block.push(seccomp_instructions::return_action(default));
             }
         }
         match u8::try_from(block.len()) {
-            Ok(length) => program.push(bpf::skip_unless_equal(*number, length)),
+            Ok(length) => program.push(seccomp_instructions::skip_unless_equal(*number, length)),
             Err(_) => {
                 // Too long to be jumped over in one step: an unconditional jump does it.
                 program.push((0x15, 1, 0, *number));
@@ -151,7 +155,7 @@ fn assemble(rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>, default: u32) -> 
         }
         program.extend(block);
     }
-    program.push(bpf::return_action(default));
+    program.push(seccomp_instructions::return_action(default));
     program
 }
 
@@ -232,6 +236,7 @@ impl OciConditions {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use weigh_workload::seccomp_program::{Call, action};
 
     const HOST: HostFeatures = HostFeatures { capabilities: 1 << 21, kernel: (6, 1) };
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
@@ -239,7 +244,7 @@ mod tests {
 
     fn run(program: &[Instruction], name: &str, arguments: [u64; 6]) -> u32 {
         let number = name.parse::<syscalls::Sysno>().unwrap().id() as u32;
-        bpf::tests::run(program, bpf::NATIVE_ARCHITECTURE, number, arguments)
+        action(program, &Call { architecture: NATIVE_ARCHITECTURE, number, arguments })
     }
 
     #[test]
@@ -266,7 +271,10 @@ mod tests {
         assert_eq!(run(&program, "bpf", [0; 6]), DENY);
         assert_eq!(run(&program, "ptrace", [0; 6]), ALLOW);
         assert_eq!(run(&program, "socket", [0; 6]), libc::SECCOMP_RET_ERRNO | 97);
-        assert_eq!(bpf::tests::run(&program, 0x4000_0003, 0, [0; 6]), DENY);
+        assert_eq!(
+            action(&program, &Call { architecture: 0x4000_0003, number: 0, arguments: [0; 6] }),
+            DENY
+        );
         assert!(description.contains("1 name "));
     }
 

@@ -1,10 +1,9 @@
 //! Classic BPF for seccomp: the handful of instructions that filters are made of
 //! (`include/uapi/linux/seccomp.h`, `linux/filter.h`).
 
-use weigh_workload::seccomp_program::{
-    AND, JUMP_IF_EQUAL, JUMP_IF_GREATER, JUMP_IF_GREATER_OR_EQUAL, LOAD_WORD, RETURN,
+use crate::seccomp_program::{
+    AND, Instruction, JUMP_IF_EQUAL, JUMP_IF_GREATER, JUMP_IF_GREATER_OR_EQUAL, LOAD_WORD, RETURN,
 };
-pub use weigh_workload::seccomp_program::{Instruction, NATIVE_ARCHITECTURE};
 
 /// The kernel's `BPF_MAXINSNS`.
 pub const MAX_INSTRUCTIONS: usize = 4096;
@@ -174,19 +173,13 @@ fn load_argument_half(argument: u32, is_high: bool) -> Instruction {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
+    use crate::seccomp_program::{Call, action};
     use proptest::prelude::*;
-    use weigh_workload::seccomp_program::{Call, action};
 
-    /// Runs a filter as the kernel would.
-    pub fn run(
-        program: &[Instruction],
-        architecture: u32,
-        number: u32,
-        arguments: [u64; 6],
-    ) -> u32 {
-        action(program, &Call { architecture, number, arguments })
+    fn run(program: &[Instruction], number: u32, arguments: [u64; 6]) -> u32 {
+        action(program, &Call { architecture: 0, number, arguments })
     }
 
     fn holds(comparison: Comparison, argument: u64, value: u64) -> bool {
@@ -234,7 +227,7 @@ pub mod tests {
                 .all(|c| holds(c.comparison, arguments[c.argument as usize], c.value));
             let mut program = conditional_return(&conditions, 1);
             program.push(return_action(2));
-            prop_assert_eq!(run(&program, 0, 0, arguments), if expected { 1 } else { 2 });
+            prop_assert_eq!(run(&program, 0, arguments), if expected { 1 } else { 2 });
         }
     }
 
@@ -242,6 +235,6 @@ pub mod tests {
     fn the_comparing_filter_allows_everything_and_fits() {
         let program = compare_first_argument(2000);
         assert!(program.len() <= MAX_INSTRUCTIONS);
-        assert_eq!(run(&program, 0, 39, [0; 6]), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(run(&program, 39, [0; 6]), libc::SECCOMP_RET_ALLOW);
     }
 }
