@@ -165,7 +165,7 @@ fn the_walks_are_short_and_name_files_that_are_there() {
         }
     }
     let types: usize = sample.iter().map(|(_, _, bold)| bold).sum();
-    assert_eq!(types, 10, "it changes its type nine times");
+    assert_eq!(types, 9, "it changes its form eight times");
 }
 
 #[test]
