@@ -108,6 +108,7 @@ impl Treatment for FixtureTreatment {
                 directory
             }
         };
+        scratch::spread(&self.directory);
         if self.is_ready_at_first {
             self.make_ready().map_err(TreatmentError::Unavailable)?;
         }

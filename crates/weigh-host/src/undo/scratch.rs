@@ -8,7 +8,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, openat, renameat,
+    statat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde_json::Value;
@@ -40,6 +43,19 @@ pub fn name(pid: u32) -> io::Result<String> {
 /// Makes it, where nothing has its name yet.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(directory)
+}
+
+/// Lets the file system put each directory that is made in this one into a different part of the disk.
+///
+/// An ext4 without a journal does not reuse the inode of a deleted file for a minute, and looks at each of
+/// these whenever a file is made nearby. Copying a database became fifteen times as slow that way.
+/// Other file systems refuse the flag or ignore it, so errors do not matter.
+pub fn spread(directory: &Path) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(opened) = rustix::fs::open(directory, flags, Mode::empty()) else { return };
+    if let Ok(flags) = ioctl_getflags(&opened) {
+        let _ = ioctl_setflags(&opened, flags | IFlags::TOPDIR);
+    }
 }
 
 /// Returns true if a process of this number may have made a directory of this name.
