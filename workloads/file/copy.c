@@ -3,7 +3,11 @@
  *
  * They stay within the page cache, on purpose: no sync, no O_DIRECT. What is written to has its blocks
  * before the clock runs, so that every timed operation overwrites. Every block is different, so that one
- * in the wrong place is found. */
+ * in the wrong place is found.
+ *
+ * As NAME@cold, the worst case: an operation is one pass over the file, which begins with nothing of it in the
+ * page cache and ends when all that was written is on the device. */
+#include "disk.h"
 #include "workload.h"
 
 #include <errno.h>
@@ -56,6 +60,8 @@ static void prepare(bool reads, bool writes)
 		munmap(content, bytes);
 	}
 	position = current->count;
+	if (current->is_cold && writes)
+		evict_file(copy);
 }
 
 static void prepare_copy(void)
@@ -123,11 +129,39 @@ static void run_write(uint64_t n)
 	}
 }
 
+/* What is read leaves the page cache before, what is written after: it is not there the next time either. */
+static void pass(bool reads, bool writes, void blocks(uint64_t), uint64_t n)
+{
+	for (; n; n--) {
+		if (reads)
+			evict_file(source);
+		blocks(current->count);
+		if (writes)
+			evict_file(copy);
+	}
+}
+
+static void pass_copy(uint64_t n)
+{
+	pass(true, true, run_copy, n);
+}
+
+static void pass_read(uint64_t n)
+{
+	pass(true, false, run_read, n);
+}
+
+static void pass_write(uint64_t n)
+{
+	pass(false, true, run_write, n);
+}
+
 static void check_copy(uint64_t n)
 {
 	long bytes = current->size * current->count;
 	char *content;
 
+	n *= current->is_cold ? current->count : 1;
 	if (lseek(copy, 0, SEEK_END) != bytes)
 		fail("the copy has not the size of the source");
 	content = map(copy);
@@ -143,6 +177,7 @@ static void check_read(uint64_t n)
 {
 	char *last = malloc(current->size);
 
+	n *= current->is_cold ? current->count : 1;
 	if (position != (long)((n - 1) % current->count) + 1 ||
 	    lseek(source, 0, SEEK_CUR) != position * current->size)
 		fail("%llu reads do not end at block %ld", (unsigned long long)n, position);
@@ -157,6 +192,7 @@ static void check_write(uint64_t n)
 	long bytes = current->size * current->count;
 	char *content;
 
+	n *= current->is_cold ? current->count : 1;
 	if (lseek(copy, 0, SEEK_END) != bytes)
 		fail("the file has not the size that was written");
 	content = map(copy);
@@ -174,7 +210,13 @@ static void check_write(uint64_t n)
 		 .unit = "KBps", .units_per_op = (bytes) / 1024.0,                                       \
 		 .syscalls_per_op = (calls) + (calls) / 2000.0, .syscalls_note = each " every 2000 operations", \
 		 .source = "UnixBench 6.0 " key, .size = bytes, .count = (kib) * 1024L / (bytes),        \
-		 .prepare = prepare_##what, .run = run_##what, .check = check_##what)
+		 .prepare = prepare_##what, .run = run_##what, .check = check_##what);                   \
+	WORKLOAD(id##_##what##_cold, .name = key "@cold",                                                \
+		 .summary = words " a file of " #kib " KiB once, " #bytes " bytes at a time, outside of the page cache", \
+		 .unit = "KBps", .units_per_op = kib, .is_cold = true,                                   \
+		 .syscalls_per_op = (calls) * ((kib) * 1024.0 / (bytes) + 1) + 2 * (calls),         \
+		 .source = "UnixBench 6.0 " key, .size = bytes, .count = (kib) * 1024L / (bytes),        \
+		 .prepare = prepare_##what, .run = pass_##what, .check = check_##what)
 
 #define COPY_READ_WRITE(id, bytes, kib)                                                                  \
 	FILES(id, #id, copy, "read and write", 2, "read, write, and two lseek", bytes, kib);             \
