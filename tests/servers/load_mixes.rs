@@ -191,6 +191,9 @@ fn a_cold_load_reads_from_the_device_and_says_so_in_its_name() {
     let outcome = run(&["disk_brd", "--fixture", &place]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(home.json()["results"][0]["workload"], "disk_brd@cold");
+    let outcome = run(&["fsdisk-r", "fstime-w", "--fixture", &place]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert_eq!(home.json()["results"][1]["workload"], "fstime-w@cold");
     run(&["getppid"]).assert_error(&["--cold has no effect on `getppid`", "disk_brd, "]);
     let outcome = run(&["disk_brd", "--fixture", "fs:dir=/dev/shm"]);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
@@ -212,6 +215,9 @@ fn an_option_that_nothing_uses_is_refused_and_files_beyond_the_cache_are_other_r
     for (words, why) in [
         ("disk_brd --file-size 1m", "--file-size has no effect on these workloads"),
         ("disk_brd --beyond-cache 150%", "--beyond-cache has no effect on these workloads"),
+        ("disk_brd --block-size 4k", "--block-size has no effect on these workloads"),
+        ("load:./calls.toml --block-size 4k", "with jobs on files"),
+        ("load:./reads.toml --block-size 2m", "from 1k to 1m"),
         ("getppid --jobs 5", "--jobs has no effect on these workloads"),
         ("getppid --rate 5", "--rate has no effect on these workloads"),
         ("load:./calls.toml --pool-size 1m", "with jobs on files"),
@@ -233,6 +239,9 @@ fn an_option_that_nothing_uses_is_refused_and_files_beyond_the_cache_are_other_r
     assert_eq!(row("load:./reads.toml:users=1"), "load:./reads.toml");
     assert_eq!(row("load:./reads.toml:users=1 --beyond-cache 0.1%"), beyond);
     assert_eq!(row(&format!("{beyond}:users=1")), beyond);
+    let blocks = "load:./reads.toml@block-4k";
+    assert_eq!(row("load:./reads.toml:users=1 --block-size 4k"), blocks);
+    assert_eq!(row(&format!("{blocks}:users=1")), blocks);
     let outcome = run("load:./reads.toml:users=1 disk_brd --file-size 20k");
     outcome.assert_says(&["--file-size: used only by mixes (load:NAME), ignored by disk_brd"]);
 }

@@ -1,4 +1,4 @@
-/* Files of 1 KiB blocks, read and written, at random or in order: as they come from the page cache, synced,
+/* Files of blocks, of 1 KiB by default, read and written, at random or in order: as they come from the page cache, synced,
  * with O_SYNC, and with O_DIRECT.
  *
  * Where re-aim starts a shell for sync(1) of every file system there is, its file alone is synced here, by
@@ -12,8 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As O_DIRECT wants it, also where the device's blocks are 4 KiB; those cannot do with blocks of 1 KiB. */
-static char block[DISK_BLOCK] __attribute__((aligned(4096)));
+/* As O_DIRECT wants it, also where the device's blocks are 4 KiB; those cannot do with blocks of 1 KiB, but
+ * with a load's --block-kib. */
+static char block[DISK_MOST_BLOCK_KIB * 1024] __attribute__((aligned(4096)));
 
 static void prepare_common(void)
 {
@@ -53,33 +54,33 @@ static void sync_file(int file, bool is_wanted)
 static _Noreturn void fail_transfer(const char *what, long done)
 {
 	if (done < 0 && errno == EINVAL)
-		fail("cannot %s: O_DIRECT in blocks of %d bytes is not for this device or file system", what,
-		     DISK_BLOCK);
+		fail("cannot %s: O_DIRECT in blocks of %ld bytes is not for this device or file system", what,
+		     disk_block());
 	fail("cannot %s: %s", what, done < 0 ? strerror(errno) : "fewer bytes than asked for");
 }
 
 static void write_block(int file, long number)
 {
 	number_block(block, number);
-	long done = write(file, block, DISK_BLOCK);
-	if (done != DISK_BLOCK)
+	long done = write(file, block, disk_block());
+	if (done != disk_block())
 		fail_transfer("write", done);
-	disk_bytes += DISK_BLOCK;
+	disk_bytes += (uint64_t)disk_block();
 }
 
 static void read_block(int file, long number)
 {
-	long done = read(file, block, DISK_BLOCK);
+	long done = read(file, block, disk_block());
 
-	if (done != DISK_BLOCK)
+	if (done != disk_block())
 		fail_transfer("read", done);
-	disk_bytes += DISK_BLOCK;
+	disk_bytes += (uint64_t)disk_block();
 	expect_block(block, number);
 }
 
 static void seek_block(int file, long number)
 {
-	if (lseek(file, number * DISK_BLOCK, SEEK_SET) != number * DISK_BLOCK)
+	if (lseek(file, number * disk_block(), SEEK_SET) != number * disk_block())
 		fail("lseek: %s", strerror(errno));
 }
 
@@ -118,11 +119,11 @@ static void use_at_random(const char *name, int flags, bool syncs, bool writes)
 	const char *path = disk_file(name);
 	uint32_t state = 1;
 
-	make_file(path, disk_kib(), syncs);
+	make_file(path, disk_blocks(), syncs);
 	int file = open_file(path, O_RDWR | flags);
 	evict_where_cold(file, !writes);
-	for (long i = 0; i < disk_kib(); i++) {
-		long number = next_number(&state) % disk_kib();
+	for (long i = 0; i < disk_blocks(); i++) {
+		long number = next_number(&state) % disk_blocks();
 
 		seek_block(file, number);
 		writes ? write_block(file, number) : read_block(file, number);
@@ -136,11 +137,11 @@ static void read_in_order(const char *name)
 {
 	const char *path = disk_file(name);
 
-	make_file(path, disk_kib(), true);
+	make_file(path, disk_blocks(), true);
 	int file = open_file(path, O_RDONLY);
 	evict_where_cold(file, true);
 	seek_block(file, 0);
-	for (long i = 0; i < disk_kib(); i++)
+	for (long i = 0; i < disk_blocks(); i++)
 		read_block(file, i);
 	sync_file(file, true);
 	unlink_file(path);
@@ -162,7 +163,7 @@ static void read_common(int flags, bool syncs)
 
 	evict_common_where_cold(file);
 	long start = seek_common(file);
-	for (long i = 0; i < disk_kib(); i++)
+	for (long i = 0; i < disk_blocks(); i++)
 		read_block(file, start + i);
 	sync_file(file, syncs);
 	close_file(file);
@@ -170,7 +171,7 @@ static void read_common(int flags, bool syncs)
 
 static void advise(int file, long from, long blocks, int advice)
 {
-	int error = posix_fadvise(file, from * DISK_BLOCK, blocks * DISK_BLOCK, advice);
+	int error = posix_fadvise(file, from * disk_block(), blocks * disk_block(), advice);
 
 	if (error)
 		fail("posix_fadvise: %s", strerror(error));
@@ -187,8 +188,8 @@ static void read_from_device(bool at_random)
 	advise(file, 0, 0, at_random ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
 	if (!at_random)
 		seek_block(file, start);
-	for (long i = 0; i < disk_kib(); i++) {
-		long number = at_random ? next_number(&state) % disk_common_kib() : start + i;
+	for (long i = 0; i < disk_blocks(); i++) {
+		long number = at_random ? next_number(&state) % disk_common_blocks() : start + i;
 
 		if (at_random)
 			seek_block(file, number);
@@ -239,7 +240,7 @@ static void copy_common(const char *name, int flags, bool syncs, long count)
 
 static long half(void)
 {
-	return disk_kib() > 1 ? disk_kib() / 2 : 1;
+	return disk_blocks() > 1 ? disk_blocks() / 2 : 1;
 }
 
 static void write_synced_at_random(void)
@@ -265,10 +266,10 @@ static void update_synced(void)
 	const char *path = disk_file("sync_disk_update");
 	uint32_t state = 1;
 
-	make_file(path, disk_kib(), false);
+	make_file(path, disk_blocks(), false);
 	int file = open_file(path, O_RDWR | O_SYNC);
 	for (long i = 0; i < half(); i++) {
-		long number = disk_kib() > 1 ? next_number(&state) % (disk_kib() - 1) : 0;
+		long number = disk_blocks() > 1 ? next_number(&state) % (disk_blocks() - 1) : 0;
 
 		seek_block(file, number);
 		read_block(file, number);
@@ -289,9 +290,9 @@ static void update_synced(void)
 	     .summary = "10 KiB written, and 10 times 1 KiB read at random" how);                   \
 	DISK(prefix##rw, use_at_random(#prefix "rw", flags, syncs, true), 10, 36 + twice, OWN,      \
 	     .summary = "10 KiB written, and 10 times 1 KiB written at random" how);                \
-	DISK(prefix##wrt, write_in_order(#prefix "wrt", flags, syncs, disk_kib()), 10, 14 + twice,  \
+	DISK(prefix##wrt, write_in_order(#prefix "wrt", flags, syncs, disk_blocks()), 10, 14 + twice, \
 	     OWN, .summary = "10 KiB written by 1 KiB" how);                                        \
-	DISK(prefix##cp, copy_common(#prefix "cp", flags, syncs, disk_kib()), 10, 26 + twice,       \
+	DISK(prefix##cp, copy_common(#prefix "cp", flags, syncs, disk_blocks()), 10, 26 + twice,    \
 	     COMMON, .summary = "10 KiB copied by 1 KiB" how ", of a file made before")
 
 FAMILY(disk_, 0, true, ", with fsync", 2);

@@ -1,4 +1,4 @@
-/* Files read and written at random by asynchronous requests, eight at a time, of 1 KiB each: by io_submit, as
+/* Files read and written at random by asynchronous requests, eight at a time, of a block each: by io_submit, as
  * libaio uses it, and by io_uring; from the page cache or with O_DIRECT. By the raw system calls, without a
  * library. */
 #include "disk.h"
@@ -14,7 +14,7 @@
 
 enum { DEPTH = 8 };
 
-static char blocks[DEPTH][DISK_BLOCK] __attribute__((aligned(4096)));
+static char blocks[DEPTH][DISK_MOST_BLOCK_KIB * 1024] __attribute__((aligned(4096)));
 
 static int make_file(const char *path, int flags)
 {
@@ -22,11 +22,11 @@ static int make_file(const char *path, int flags)
 
 	if (file < 0)
 		fail("cannot open %s: %s", path, strerror(errno));
-	for (long i = 0; i < disk_kib(); i++) {
+	for (long i = 0; i < disk_blocks(); i++) {
 		number_block(blocks[0], i);
-		if (write(file, blocks[0], DISK_BLOCK) != DISK_BLOCK)
-			fail("cannot write blocks of %d bytes: %s", DISK_BLOCK, strerror(errno));
-		disk_bytes += DISK_BLOCK;
+		if (write(file, blocks[0], disk_block()) != disk_block())
+			fail("cannot write blocks of %ld bytes: %s", disk_block(), strerror(errno));
+		disk_bytes += (uint64_t)disk_block();
 	}
 	if (fsync(file) < 0)
 		fail("fsync: %s", strerror(errno));
@@ -43,8 +43,8 @@ static void expect_answer(long long result)
 {
 	if (result < 0)
 		fail("a request failed: %s", strerror(-result));
-	if (result != DISK_BLOCK)
-		fail("a request moved %lld bytes, not %d", result, DISK_BLOCK);
+	if (result != disk_block())
+		fail("a request moved %lld bytes, not %ld", result, disk_block());
 }
 
 static void submit(aio_context_t queue, int file, const long *numbers, int count, bool writes)
@@ -58,8 +58,8 @@ static void submit(aio_context_t queue, int file, const long *numbers, int count
 		requests[i] = (struct iocb){.aio_fildes = file,
 					    .aio_lio_opcode = writes ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
 					    .aio_buf = (uintptr_t)blocks[i],
-					    .aio_nbytes = DISK_BLOCK,
-					    .aio_offset = numbers[i] * DISK_BLOCK};
+					    .aio_nbytes = disk_block(),
+					    .aio_offset = numbers[i] * disk_block()};
 		pointers[i] = &requests[i];
 	}
 	if (syscall(SYS_io_submit, queue, count, pointers) != count)
@@ -70,7 +70,7 @@ static void submit(aio_context_t queue, int file, const long *numbers, int count
 		expect_answer(events[i].res);
 	for (int i = 0; i < count && !writes; i++)
 		expect_block(blocks[i], numbers[i]);
-	disk_bytes += (uint64_t)count * DISK_BLOCK;
+	disk_bytes += (uint64_t)count * disk_block();
 }
 
 static void submit_to_ring(aio_context_t queue, int file, const long *numbers, int count, bool writes)
@@ -82,8 +82,8 @@ static void submit_to_ring(aio_context_t queue, int file, const long *numbers, i
 		put_request((struct io_uring_sqe){.opcode = writes ? IORING_OP_WRITE : IORING_OP_READ,
 						  .fd = file,
 						  .addr = (uintptr_t)blocks[i],
-						  .len = DISK_BLOCK,
-						  .off = numbers[i] * DISK_BLOCK});
+						  .len = disk_block(),
+						  .off = numbers[i] * disk_block()});
 	}
 	await_answers(count);
 	for (int i = 0; i < count; i++) {
@@ -93,7 +93,7 @@ static void submit_to_ring(aio_context_t queue, int file, const long *numbers, i
 	}
 	for (int i = 0; i < count && !writes; i++)
 		expect_block(blocks[i], numbers[i]);
-	disk_bytes += (uint64_t)count * DISK_BLOCK;
+	disk_bytes += (uint64_t)count * disk_block();
 }
 
 /* All blocks of a file at random, so many at a time. */
@@ -102,12 +102,12 @@ static void submit_all(void submit_some(aio_context_t, int, const long *, int, b
 {
 	uint32_t state = 1;
 
-	for (long left = disk_kib(); left > 0; left -= DEPTH) {
+	for (long left = disk_blocks(); left > 0; left -= DEPTH) {
 		long numbers[DEPTH];
 		int count = left < DEPTH ? left : DEPTH;
 
 		for (int i = 0; i < count; i++)
-			numbers[i] = next_number(&state) % disk_kib();
+			numbers[i] = next_number(&state) % disk_blocks();
 		submit_some(queue, file, numbers, count, writes);
 	}
 }

@@ -14,7 +14,7 @@
 
 enum { TRIES = 1000 };
 
-static char block[DISK_BLOCK] __attribute__((aligned(4096)));
+static char block[DISK_MOST_BLOCK_KIB * 1024] __attribute__((aligned(4096)));
 static int device = -1;
 static pid_t owner;
 
@@ -25,13 +25,13 @@ static int make_backing_file(void)
 
 	if (file < 0 || unlink(path) < 0)
 		fail("cannot make %s: %s", path, strerror(errno));
-	for (long i = 0; i < disk_kib(); i++) {
+	for (long i = 0; i < disk_blocks(); i++) {
 		number_block(block, i);
-		if (write(file, block, DISK_BLOCK) != DISK_BLOCK)
+		if (write(file, block, disk_block()) != disk_block())
 			fail("cannot write %s: %s", path, strerror(errno));
 	}
 	/* Whole pages: a device of less than one has no blocks. */
-	if (ftruncate(file, (disk_kib() + 3) / 4 * 4096) < 0 || fsync(file) < 0)
+	if (ftruncate(file, (disk_blocks() * disk_block() + 4095) / 4096 * 4096) < 0 || fsync(file) < 0)
 		fail("cannot write %s to the disk: %s", path, strerror(errno));
 	return file;
 }
@@ -85,7 +85,7 @@ static void end_device(void)
 
 static void seek_block(long number)
 {
-	if (lseek(device, number * DISK_BLOCK, SEEK_SET) != number * DISK_BLOCK)
+	if (lseek(device, number * disk_block(), SEEK_SET) != number * disk_block())
 		fail("lseek: %s", strerror(errno));
 }
 
@@ -93,11 +93,12 @@ static void use_block(long number, bool writes)
 {
 	if (writes)
 		number_block(block, number);
-	if ((writes ? write(device, block, DISK_BLOCK) : read(device, block, DISK_BLOCK)) != DISK_BLOCK)
+	long size = disk_block();
+	if ((writes ? write(device, block, size) : read(device, block, size)) != size)
 		fail("cannot %s block %ld of the device: %s", writes ? "write" : "read", number, strerror(errno));
 	if (!writes)
 		expect_block(block, number);
-	disk_bytes += DISK_BLOCK;
+	disk_bytes += (uint64_t)disk_block();
 }
 
 static void use_raw(bool at_random, bool writes)
@@ -106,8 +107,8 @@ static void use_raw(bool at_random, bool writes)
 
 	if (!at_random)
 		seek_block(0);
-	for (long i = 0; i < disk_kib(); i++) {
-		long number = at_random ? next_number(&state) % disk_kib() : i;
+	for (long i = 0; i < disk_blocks(); i++) {
+		long number = at_random ? next_number(&state) % disk_blocks() : i;
 
 		if (at_random)
 			seek_block(number);

@@ -379,7 +379,7 @@ static uint64_t bytes_in_one_directory(const struct load_options *options)
 	for (int i = 0; i < options->tests && !users; i++)
 		if (options->jobs[i].test && options->jobs[i].test->files)
 			users = (options->users + directories - 1) / directories;
-	return ((uint64_t)disk_common_kib() + users * (uint64_t)disk_kib()) * 1024;
+	return (uint64_t)disk_block() * ((uint64_t)disk_common_blocks() + users * (uint64_t)disk_blocks());
 }
 
 /* A size may come from another's configuration, and must not fill the disk. A twentieth stays free. Several

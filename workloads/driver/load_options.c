@@ -65,6 +65,7 @@ int load_command(int argc, char **argv)
 		{"think-us", required_argument, NULL, 't'},
 		{"jobs-per-1000s", required_argument, NULL, 'r'},
 		{"file-kib", required_argument, NULL, 'k'},
+		{"block-kib", required_argument, NULL, 'b'},
 		{"period-ms", required_argument, NULL, 'p'},
 		{"common-kib", required_argument, NULL, 'm'},
 		{"cold", no_argument, NULL, 'c'},
@@ -87,6 +88,9 @@ int load_command(int argc, char **argv)
 		case 't': options.think_ns = number("think-us", optarg, 0, 3600000000ull) * 1000; break;
 		case 'r': options.jobs_per_1000s = number("jobs-per-1000s", optarg, 1, 1ull << 40); break;
 		case 'k': disk_kib_option = (long)number("file-kib", optarg, 1, 1ull << 31); break;
+		case 'b':
+			disk_block_kib_option = (long)number("block-kib", optarg, 1, DISK_MOST_BLOCK_KIB);
+			break;
 		case 'p': options.period_ns = number("period-ms", optarg, 1, 86400000) * 1000000; break;
 		case 'm': disk_common_kib_option = (long)number("common-kib", optarg, 1, 1ull << 40); break;
 		case 'c': disk_is_cold = true; break;

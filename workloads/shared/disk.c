@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-long disk_kib_option, disk_common_kib_option;
+long disk_kib_option, disk_common_kib_option, disk_block_kib_option;
 bool disk_is_cold;
 const char *disk_tree;
 char **disk_tree_names;
@@ -29,14 +29,31 @@ bool disk_job_is_cold(void)
 	return disk_is_cold || current->is_cold;
 }
 
-long disk_kib(void)
+static long block_kib(void)
 {
-	return disk_kib_option ? disk_kib_option : DISK_DEFAULT_KIB;
+	return disk_block_kib_option ? disk_block_kib_option : 1;
 }
 
-long disk_common_kib(void)
+static long whole_blocks(long kib)
 {
-	return disk_common_kib_option > disk_kib() ? disk_common_kib_option : disk_kib();
+	return (kib + block_kib() - 1) / block_kib();
+}
+
+long disk_block(void)
+{
+	return block_kib() * 1024;
+}
+
+long disk_blocks(void)
+{
+	return whole_blocks(disk_kib_option ? disk_kib_option : DISK_DEFAULT_KIB);
+}
+
+long disk_common_blocks(void)
+{
+	long blocks = whole_blocks(disk_common_kib_option);
+
+	return blocks > disk_blocks() ? blocks : disk_blocks();
 }
 
 long disk_common_start(void)
@@ -44,7 +61,7 @@ long disk_common_start(void)
 	/* Fibonacci hashing: far from where the job before began, and the same in every run. */
 	uint64_t spread = ++jobs * 0x9e3779b97f4a7c15ull + (uint64_t)directory;
 
-	return (spread >> 20) % (uint64_t)(disk_common_kib() - disk_kib() + 1);
+	return (spread >> 20) % (uint64_t)(disk_common_blocks() - disk_blocks() + 1);
 }
 
 void disk_begin_with_directory(int number)
@@ -88,16 +105,19 @@ void expect_block(const char *block, long number)
 
 void make_disk_common_file(const char *path)
 {
-	char block[DISK_BLOCK] = {0};
+	char *block = calloc(1, (size_t)disk_block());
 	int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
 	if (file < 0)
 		fail("cannot create %s: %s", path, strerror(errno));
-	for (long i = 0; i < disk_common_kib(); i++) {
+	if (!block)
+		fail("no memory for a block of %ld bytes", disk_block());
+	for (long i = 0; i < disk_common_blocks(); i++) {
 		number_block(block, i);
-		if (write(file, block, sizeof block) != sizeof block)
+		if (write(file, block, (size_t)disk_block()) != disk_block())
 			fail("cannot write %s: %s", path, strerror(errno));
 	}
+	free(block);
 	if (disk_is_cold)
 		evict_file(file);
 	close(file);

@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DISK_BLOCK = 1024, DISK_DEFAULT_KIB = 10, DISK_MOST_DIRECTORIES = 255 };
+enum { DISK_MOST_BLOCK_KIB = 1024, DISK_DEFAULT_KIB = 10, DISK_MOST_DIRECTORIES = 255 };
 
 /* KiB of each file, and of the file that jobs read of; 0 is the default, of the latter as much. */
 extern long disk_kib_option, disk_common_kib_option;
+/* KiB of each block that is read or written at once; 0 is 1. */
+extern long disk_block_kib_option;
 /* Whether files are taken out of the page cache before they are read, whatever reads them. */
 extern bool disk_is_cold;
 /* Whether those of this job are. */
@@ -29,8 +31,11 @@ extern int disk_directory_count;
 /* Bytes that jobs of this process have read and written. */
 extern uint64_t disk_bytes;
 
-long disk_kib(void);
-long disk_common_kib(void);
+/* Bytes of a block. */
+long disk_block(void);
+/* Blocks of each file, and of the file that jobs read: the last one is whole. */
+long disk_blocks(void);
+long disk_common_blocks(void);
 /* Where in the common file a job begins, in blocks: not always the same where the file is larger. */
 long disk_common_start(void);
 

@@ -15,13 +15,6 @@ enum Needs {
 }
 
 pub fn check_used(sizes: &JobSizes, works: &[Work], workloads: &[Workload]) -> Result<(), String> {
-    let mixes: Vec<&JobMix> = works
-        .iter()
-        .filter_map(|work| match work {
-            Work::Load(load) => Some(&load.mix),
-            _ => None,
-        })
-        .collect();
     let given = [
         ("--jobs", sizes.jobs.is_some(), Needs::Nothing),
         ("--period", sizes.period_ms.is_some(), Needs::Nothing),
@@ -29,18 +22,19 @@ pub fn check_used(sizes: &JobSizes, works: &[Work], workloads: &[Workload]) -> R
         ("--rate", matches!(sizes.pace, JobPace::Arriving(_)), Needs::Nothing),
         ("--disk-dir", !sizes.disk_directories.is_empty(), Needs::Nothing),
         ("--beyond-cache", sizes.beyond_cache_pct.is_some(), Needs::Nothing),
+        ("--block-size", sizes.block_kib.is_some(), Needs::Files),
         ("--file-size", sizes.file_kib.is_some(), Needs::Files),
         ("--pool-size", sizes.pool_kib.is_some(), Needs::Files),
         ("--disk-tree", sizes.disk_tree.is_some(), Needs::Test("disk_src")),
         ("--resident", sizes.resident_mib.is_some(), Needs::Test("resident")),
     ];
     for (option, _, needs) in given.into_iter().filter(|(_, is_given, _)| *is_given) {
-        let is_used = |mix: &&JobMix| match needs {
+        let is_used = |mix: &JobMix| match needs {
             Needs::Nothing => true,
             Needs::Files => has_test(mix, workloads, |test| test.files.is_some()),
             Needs::Test(name) => has_test(mix, workloads, |test| test.name == name),
         };
-        if !mixes.iter().any(is_used) {
+        if !works.iter().any(|work| matches!(work, Work::Load(load) if is_used(&load.mix))) {
             let of = match needs {
                 Needs::Nothing => String::new(),
                 Needs::Files => " with jobs on files, such as `load:disk`".into(),

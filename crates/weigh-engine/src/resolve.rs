@@ -274,14 +274,16 @@ fn loaded(
     let typed = MixLabel::of(name);
     let is_cold = typed.is_cold || asked_for.sizes.is_cold;
     let beyond_cache_pct = typed.beyond_cache_pct.or(asked_for.sizes.beyond_cache_pct);
-    let label = MixLabel { is_cold, beyond_cache_pct, ..typed };
+    let block_kib = typed.block_kib.or(asked_for.sizes.block_kib);
+    let label = MixLabel { block_kib, is_cold, beyond_cache_pct, ..typed };
     let mix = find_mix(label.name, asked_for.mixes)?;
     check_tests(&mix, workloads, asked_for)?;
     job_options::check_reads(&mix, &label, workloads)?;
     let common_kib = beyond_cache_pct.map(job_options::kib_of_memory).transpose()?;
     let common_kib = common_kib.or(asked_for.sizes.common_kib);
     let label = label.to_string();
-    let sizes = JobSizes { is_cold, beyond_cache_pct, common_kib, ..asked_for.sizes.clone() };
+    let sizes =
+        JobSizes { block_kib, is_cold, beyond_cache_pct, common_kib, ..asked_for.sizes.clone() };
     Ok(move |users, role| {
         let (label, mix, sizes) = (label.clone(), mix.clone(), sizes.clone());
         Work::Load(Box::new(UserLoad { label, mix, users, sizes, role }))

@@ -287,6 +287,7 @@ impl Executable {
         }
         let numbers = [
             ("--period-ms", sizes.period_ms),
+            ("--block-kib", sizes.block_kib),
             ("--common-kib", sizes.common_kib),
             ("--resident-mib", sizes.resident_mib.or(mix.resident_mib)),
         ];

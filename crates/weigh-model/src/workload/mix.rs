@@ -70,6 +70,8 @@ pub struct JobSizes {
     /// Files of disk jobs have so much, and each user's share of the pool besides; otherwise as the mix says.
     pub file_kib: Option<u64>,
     pub pool_kib: Option<u64>,
+    /// Size of each block that disk jobs read or write; otherwise 1.
+    pub block_kib: Option<u64>,
     /// Default file size from a configuration of re-aim, where the mix does not state one.
     pub usual_file_kib: Option<u64>,
     pub usual_pool_kib: Option<u64>,

@@ -8,7 +8,7 @@ use clap::Args;
 use super::{output, value};
 use weigh_model::workload::mix;
 use weigh_model::workload::mix::{JobPace, JobSizes, MixFromFile, PREFIX};
-use weigh_model::workload::mix_label::share_pct;
+use weigh_model::workload::mix_label::{block_kib, share_pct};
 use weigh_model::workload::reaim_config::ReaimConfig;
 use weigh_model::workload::workfile::size_kib;
 
@@ -34,6 +34,10 @@ pub struct Mixes {
     /// [default: as the mix says, or 1m]
     #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SIZE", value_parser = size)]
     pool_size: Option<u64>,
+    /// Size of the blocks that the disk jobs of a mix read and write, such as 4k, at most 1m; a file has whole
+    /// blocks. The rows are called NAME@block-4k [default: 1k]
+    #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SIZE", value_parser = block)]
+    block_size: Option<u64>,
     /// Time that each user of a mix waits after each job, such as 10ms [default: none]
     #[arg(help_heading = MIXES, hide_short_help = true)]
     #[arg(long, value_name = "TIME", value_parser = value::pause)]
@@ -92,6 +96,7 @@ impl Mixes {
         let given = [
             ("--file-size", self.file_size.is_some()),
             ("--pool-size", self.pool_size.is_some()),
+            ("--block-size", self.block_size.is_some()),
             ("--disk-dir", !self.disk_directories.is_empty()),
             ("--disk-tree", self.disk_tree.is_some()),
             ("--beyond-cache", self.beyond_cache.is_some()),
@@ -127,6 +132,7 @@ impl Mixes {
             jobs: self.jobs,
             file_kib: self.file_size,
             pool_kib: self.pool_size,
+            block_kib: self.block_size,
             pace,
             period_ms: self.period.map(value::whole_ms),
             resident_mib: self.resident,
@@ -180,6 +186,10 @@ fn rate(text: &str) -> Result<u64, String> {
 fn size(text: &str) -> Result<u64, String> {
     const MOST_KIB: u64 = 1 << 30;
     size_kib(text).filter(|kib| *kib <= MOST_KIB).ok_or_else(|| "takes a number and k or m".into())
+}
+
+fn block(text: &str) -> Result<u64, String> {
+    block_kib(text).ok_or_else(|| "takes a size from 1k to 1m, such as 4k".into())
 }
 
 fn mebibytes(text: &str) -> Result<u64, String> {

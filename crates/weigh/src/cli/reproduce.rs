@@ -221,6 +221,7 @@ mod tests {
         ("as", &["off,on", "none"]),
         ("base", &["seccomp", "audit:backlog=64,wait=0"]),
         ("beyond-cache", &["150%"]),
+        ("block-size", &["4k", "1m"]),
         ("budget rate", &["5", "0.1", "1e-6", "123456.789"]),
         ("capacity", &["p99=50ms", "p99=1.5s"]),
         ("client", &["root@192.0.2.7", "h,port=22,address=192.0.2.1,identity=a b"]),
