@@ -1,7 +1,8 @@
-/* Processes: forked; made to execute `true`; shells that execute a script, which starts a program.
+/* Processes: forked; made to execute `true`; shells that execute a script.
  *
- * re-aim's exec_test executes a script named true that runs ls, and its shell_rtns_2 sleeps for 5 seconds.
- * Here the one does what it is called, and the other what its neighbours do. */
+ * re-aim's exec_test executes a script named true that runs ls; here it does what it is called. AIM's three
+ * shell_rtns ran one script, the shortest. Here only the first does: the second pipes between programs, and the
+ * third starts none. re-aim's second sleeps for 5 seconds. */
 #include "../job.h"
 #include "program.h"
 
@@ -68,28 +69,36 @@ static void job_exec_test(void)
 }
 
 /* The scripts are alone in a directory of their own, so what they list is always as much. */
-#define DIRECTORY "shell_rtns.d"
 #define SCRIPT "script.sh"
 
-static const char script[] = "#!/bin/sh\nls -l >/dev/null\n";
+/* Each ends with 0 only where its result is right. */
+#define LISTS "#!/bin/sh\nls -l >/dev/null\n"
+#define PIPES "#!/bin/sh\ntest \"$(sort " SCRIPT " | grep sort | wc -l)\" -eq 1\n"
+#define COUNTS                                                                                           \
+	"#!/bin/sh\ni=0 sum=0\n"                                                                        \
+	"while [ $i -lt 100 ]; do i=$((i + 1)); case $i in *7) sum=$((sum + i)) ;; esac; done\n"         \
+	"[ $sum -eq 520 ]\n"
 
-static void prepare_shell(void)
+static void make_script(const char *directory, const char *script)
 {
+	ssize_t length = (ssize_t)strlen(script);
+	char path[64];
+
 	enter_scratch_directory();
-	/* shell_rtns_1, 2 and 3 may share it. */
-	if (mkdir(DIRECTORY, 0700) < 0 && errno != EEXIST)
+	snprintf(path, sizeof path, "%s/" SCRIPT, directory);
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
 		fail("cannot make a directory: %s", strerror(errno));
-	int file = open(DIRECTORY "/" SCRIPT, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
-	if (file < 0 || write(file, script, sizeof script - 1) != sizeof script - 1 || close(file) < 0)
+	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+	if (file < 0 || write(file, script, length) != length || close(file) < 0)
 		fail("cannot write a script: %s", strerror(errno));
 }
 
-static void job_shell(void)
+static void job_shell(const char *directory)
 {
 	pid_t child = fork_or_fail();
 
 	if (child == 0) {
-		if (chdir(DIRECTORY) < 0)
+		if (chdir(directory) < 0)
 			_exit(126);
 		int status = system("./" SCRIPT " 9");
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 125);
@@ -97,16 +106,21 @@ static void job_shell(void)
 	expect_exit(child, 0);
 }
 
-#define SHELL(id)                                                                                       \
-	SUB_TEST(id, job_shell(), 1, "scripts", 389,                                                    \
-		 .syscalls_note = "approximate: with dash 0.5.12, coreutils 9.1 and glibc 2.36",        \
-		 .summary = "fork a process that has a shell execute a script, which runs ls -l", .prepare = prepare_shell)
+#define SHELL(id, script, calls, words)                                                                 \
+	static void prepare_##id(void)                                                                  \
+	{                                                                                               \
+		make_script(#id ".d", script);                                                          \
+	}                                                                                               \
+	SUB_TEST(id, job_shell(#id ".d"), 1, "scripts", calls,                                          \
+		 .syscalls_note = "approximate: with dash 0.5.12, coreutils 9.1, grep 3.8 and glibc 2.36", \
+		 .summary = "fork a process that has a shell execute a script, which " words,           \
+		 .prepare = prepare_##id)
 
 SUB_TEST(fork_test, job_fork_test(), FORKS, "forks", 500,
 	 .summary = "100 times fork of a process that exits at once, and wait until there is no child");
 SUB_TEST(exec_test, job_exec_test(), EXECS, "execs", 165,
 	 .syscalls_note = "approximate: with coreutils 9.1 and glibc 2.36",
 	 .summary = "5 times fork of a process that executes `true`, and wait for it", .prepare = prepare_exec);
-SHELL(shell_rtns_1);
-SHELL(shell_rtns_2);
-SHELL(shell_rtns_3);
+SHELL(shell_rtns_1, LISTS, 389, "runs ls -l");
+SHELL(shell_rtns_2, PIPES, 505, "pipes itself through sort, grep and wc");
+SHELL(shell_rtns_3, COUNTS, 248, "counts to 100 and starts no program");
