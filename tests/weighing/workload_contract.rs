@@ -28,8 +28,11 @@ fn listed(build: &Path) -> Vec<Value> {
     let output = Command::new(build).arg("list").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    // A server is there in tests/servers/servers.rs; a loop device is root's.
-    let needs_root = |workload: &Value| workload["name"].as_str().unwrap().starts_with("disk_raw");
+    // A server is there in tests/servers/servers.rs; loop devices and audit records are root's.
+    let needs_root = |workload: &Value| {
+        let name = workload["name"].as_str().unwrap();
+        name.starts_with("disk_raw") || name == "audit-user"
+    };
     let is_root = crate::support::is_root();
     all.filter(|workload| workload["needs"].is_null() && (is_root || !needs_root(workload)))
         .collect()

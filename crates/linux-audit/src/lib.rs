@@ -93,6 +93,8 @@ pub mod message {
     pub(crate) const GET_FEATURE: u16 = 1019;
     /// The first of those that are records; what is below is the protocol's own.
     pub(crate) const FIRST_USER_MSG: u16 = 1100;
+    /// The last that programs write themselves.
+    pub(crate) const LAST_USER_MSG: u16 = 1199;
     /// A message of a trusted application: what we send through the queue as a marker.
     pub(crate) const TRUSTED_APP: u16 = 1121;
     /// A record of a system call.

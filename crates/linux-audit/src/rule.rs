@@ -20,6 +20,7 @@ const OPERATORS_AT: usize = VALUES_AT + MAX_FIELDS * 4;
 const STRINGS_BYTES_AT: usize = OPERATORS_AT + MAX_FIELDS * 4;
 const FIXED_BYTES: usize = STRINGS_BYTES_AT + 4;
 
+const FILTER_USER: u32 = 0x00;
 const FILTER_TASK: u32 = 0x01;
 const FILTER_EXIT: u32 = 0x04;
 const FILTER_EXCLUDE: u32 = 0x05;
@@ -89,6 +90,15 @@ impl Rule {
         rule.every_syscall();
         rule.field(field::LOGINUID, loginuid);
         rule.text_field(field::FILTERKEY, OsStr::new(KEY));
+        rule
+    }
+
+    /// `-A never,user -F auid=LOGINUID`: records that these processes write themselves are dropped. The
+    /// kernel takes no key there.
+    pub fn never_user(loginuid: u32) -> Rule {
+        let mut rule = Rule::new(FILTER_USER | FILTER_PREPEND, ACTION_NEVER);
+        rule.every_syscall();
+        rule.field(field::LOGINUID, loginuid);
         rule
     }
 

@@ -27,6 +27,9 @@ pub struct RecordCounts {
     pub treated_log_bytes: u64,
     /// Processes that opened the canary and were audited doing so, also those that should not have been.
     pub canaries: Vec<u32>,
+    /// Records that exempt processes wrote themselves and that were kept all the same.
+    #[serde(default)]
+    pub exempt_messages: u64,
     /// Changes to the audit configuration that were recorded, by whomever.
     pub config_changes: Vec<String>,
     /// How often the kernel tried to send a record here and found no room.
@@ -78,6 +81,9 @@ impl RecordTally {
     pub fn count(&mut self, kind: u16, text: &[u8], log_bytes: u64) {
         let Some(serial) = record::serial(text) else { return };
         self.counts.received += u64::from(kind != message::TRUSTED_APP);
+        if is_users(kind) {
+            return self.count_users(text, log_bytes);
+        }
         if kind == message::SYSCALL {
             let loginuid = record::number(text, "auid");
             let is = |wanted: u32| loginuid == Some(u64::from(wanted));
@@ -104,6 +110,18 @@ impl RecordTally {
             && let Some(event) = self.open_events.remove(&serial)
         {
             self.close(&event);
+        }
+    }
+
+    /// A record that a program wrote itself: an event of its own, which has no end.
+    fn count_users(&mut self, text: &[u8], log_bytes: u64) {
+        let loginuid = record::number(text, "auid");
+        self.counts.exempt_messages += u64::from(loginuid == Some(u64::from(self.exempt_loginuid)));
+        if loginuid == Some(u64::from(self.treated_loginuid)) {
+            let is_of_sample = self.is_between_canaries;
+            let (records, is_treated) = (1, true);
+            self.counts.treated_events += 1;
+            self.close(&Event { is_treated, is_of_sample, records, log_bytes, ..Event::default() });
         }
     }
 
@@ -135,6 +153,12 @@ impl RecordTally {
         self.counts.marker = marker;
         std::mem::take(&mut self.counts)
     }
+}
+
+/// Returns true if programs write records of this kind. The marker's kind is ours.
+fn is_users(kind: u16) -> bool {
+    (message::FIRST_USER_MSG..=message::LAST_USER_MSG).contains(&kind)
+        && kind != message::TRUSTED_APP
 }
 
 /// Returns true if a PATH record names this file; the kernel writes names with odd bytes in hex.
@@ -195,6 +219,25 @@ mod tests {
             assert_eq!((counts.records, counts.treated_events), (3, 3));
             assert_eq!(counts.canaries, [9, 9]);
         }
+    }
+
+    #[test]
+    fn records_that_programs_write_themselves_count_as_those_of_calls() {
+        const USER_CMD: u16 = 1123;
+        let mut tally = RecordTally::new(4244, 4243, "/tmp/canary".into());
+        let write = |tally: &mut RecordTally, kind, auid| {
+            let text = format!("audit(1.2:8): pid=9 uid=0 auid={auid} ses=1 msg='cmd=6C73'");
+            tally.count(kind, text.as_bytes(), 10);
+        };
+        write(&mut tally, USER_CMD, 4244);
+        event(&mut tally, 1, 4244, "/tmp/canary");
+        write(&mut tally, USER_CMD, 4244);
+        write(&mut tally, USER_CMD, 4243);
+        write(&mut tally, message::TRUSTED_APP, 4244);
+        event(&mut tally, 2, 4244, "/tmp/canary");
+        let counts = tally.close_window(1, 4244);
+        assert_eq!((counts.records, counts.log_bytes, counts.exempt_messages), (1, 10, 1));
+        assert_eq!((counts.treated_records, counts.treated_events), (2, 4));
     }
 
     #[test]

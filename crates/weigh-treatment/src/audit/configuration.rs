@@ -41,12 +41,12 @@ impl Shared {
                 true => Ok((Rc::clone(&configuration), Vec::new())),
                 false => Err(TreatmentError::Unavailable(
                     "all arms of an experiment share one receiver of audit records: use the same `sink=`, \
-                     `flush=` and `format=` in all arms, or two experiments"
+                     `flush=`, `format=`, `plugin=` and `delay=` in all arms, or two experiments"
                         .into(),
                 )),
             };
         }
-        let configuration = Configuration::take(context, guard, sink)?;
+        let configuration = Configuration::take(context, guard, sink.clone())?;
         let sentences = [Some(configuration.host.sentence()), sink.sentence()];
         let configuration = Rc::new(RefCell::new(configuration));
         *self.0.borrow_mut() = Rc::downgrade(&configuration);
@@ -238,7 +238,7 @@ impl Configuration {
             facts.extend(self.watch.iter().map(Watch::fact));
             facts.push(
                 "A `never,task` rule on the baseline's login UID exempts its processes: they carry no \
-                 audit context."
+                 audit context. A `never,user` rule drops the records that they write themselves."
                     .into(),
             );
             facts.push(self.host.sentence());

@@ -25,7 +25,7 @@ pub enum HostAuditing {
     Audited,
 }
 
-/// Finds out what state this host is in; loads the rule that exempts the baseline on the way.
+/// Finds out what state this host is in; loads the rules that exempt the baseline on the way.
 pub fn look_at_host(
     context: &ApplyContext,
     guard: &mut Guard,
@@ -34,7 +34,9 @@ pub fn look_at_host(
 ) -> Result<HostAuditing, TreatmentError> {
     snapshot.added = Some(Snapshot::ours([]));
     snapshot.write_down(guard)?;
-    client.add_rule(&Rule::never_task(BASELINE_LOGINUID)).map_err(needs)?;
+    for rule in [Rule::never_task(BASELINE_LOGINUID), Rule::never_user(BASELINE_LOGINUID)] {
+        client.add_rule(&rule).map_err(needs)?;
+    }
     if snapshot.status.enabled != 0 {
         return Ok(HostAuditing::Audited);
     }

@@ -92,12 +92,13 @@ impl Snapshot {
         (pid != 0 && is_alive(pid)).then_some(pid)
     }
 
-    /// The rule that exempts the baseline and these, which are as the kernel lists them, in
+    /// The rules that exempt the baseline, and these, which are as the kernel lists them, in
     /// hexadecimal.
     pub fn ours(rules: impl IntoIterator<Item = Rule>) -> Vec<String> {
-        let exemption = Rule::never_task(BASELINE_LOGINUID).listed();
+        let exemptions =
+            [Rule::never_task, Rule::never_user].map(|rule| rule(BASELINE_LOGINUID).listed());
         let ours: BTreeSet<String> =
-            std::iter::once(exemption).chain(rules).map(|rule| hex(&rule)).collect();
+            exemptions.into_iter().chain(rules).map(|rule| hex(&rule)).collect();
         ours.into_iter().collect()
     }
 

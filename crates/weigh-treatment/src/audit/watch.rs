@@ -204,6 +204,13 @@ impl Watch {
                 self.canary.display()
             )));
         }
+        if !is_audited && counts.exempt_messages > 0 {
+            return Err(TreatmentError::NotInForce(
+                "records that the baseline wrote itself were kept, although a `never,user` rule should drop \
+                 them: check `auditctl -l`"
+                    .into(),
+            ));
+        }
         if !is_audited && seen != [false, false] {
             return Err(TreatmentError::NotInForce(
                 "the baseline was audited, although a `never,task` rule should exempt it: check \
