@@ -79,6 +79,37 @@ fn the_real_auditd_receives_the_records_and_its_cpu_time_counts() {
     assert!(facts.contains("a dispatcher") && facts.contains("flush = none"), "{facts}");
 }
 
+/// A program of the user's gets all records; a slow plugin has read them before the next sample begins.
+#[test]
+fn the_plugin_of_the_dispatcher_is_chosen() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    let (evidence, facts) = weigh(&audit, "audit:sink=auditd+dispatcher,plugin=/usr/bin/wc");
+    assert_three_records_and_cpu(&evidence);
+    assert!(facts.contains("one plugin, which is /") && facts.contains("wc."), "{facts}");
+    // Without a class, the canary's records are all that it waits for.
+    let (_, facts) = weigh(&audit, "audit:class=none,sink=auditd+dispatcher,delay=20ms");
+    assert!(facts.contains("one plugin, which waits 20 ms for each record"), "{facts}");
+}
+
+/// Of the treated arm's own records each one counts; those of the baseline are dropped, which is checked with
+/// every sample.
+#[test]
+fn records_that_a_program_writes_itself_are_counted() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let arguments = ["compare", "audit:class=none", "-w", "audit-user", "--pairs", "8"];
+    let outcome = home
+        .measure(&[&arguments[..], &["--sample", "20ms", "--no-detail", "--json", "-"]].concat());
+    audit.assert_restored();
+    let json = outcome.json();
+    let records = number(&row(&json, "audit-user")["evidence"], "records_per_op");
+    assert!((0.9..1.1).contains(&records), "{json:#}");
+    assert!(json["treatments"][0]["facts"].to_string().contains("never,user"), "{json:#}");
+}
+
 /// weigh reads the format of a record in auditd's log at every sample, and fails if it is another.
 #[test]
 fn auditd_writes_the_format_that_was_asked_for() {
@@ -182,5 +213,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_changed() {
     home.run("compare audit:sink=rsyslog -w getppid").assert_error(&["auditd+dispatcher"]);
     home.run("compare audit:sink=none,flush=sync -w getppid")
         .assert_error(&["it needs sink=auditd"]);
+    home.run("compare audit:sink=auditd,delay=1ms -w getppid")
+        .assert_error(&["they need sink=auditd+dispatcher"]);
     home.run("compare audit:format=enriched -w getppid").assert_error(&["it needs sink=auditd"]);
 }

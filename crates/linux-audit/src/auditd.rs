@@ -89,6 +89,74 @@ impl LogFormat {
     }
 }
 
+/// Program that auditd's dispatcher gives all records, one to a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plugin {
+    /// Reads all records and discards them.
+    Discard,
+    /// Waits so long for each record.
+    Slow(Duration),
+    /// A program of the user's, which only root can change.
+    Program(PathBuf),
+}
+
+/// auditd keeps 2,000 records for its plugin, which take 200 s then.
+const LONGEST_DELAY: Duration = Duration::from_millis(100);
+
+impl Plugin {
+    /// The plugin that is a program of the user's, or one with a delay; `None` without either. Root executes
+    /// the program.
+    ///
+    /// # Errors
+    /// A sentence: both are given, another user than root can change the program, or the delay is no time.
+    pub fn parse(program: Option<&str>, delay: Option<&str>) -> Result<Option<Plugin>, String> {
+        match (program, delay) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => Err("plugin= and delay= are two plugins: use one of them".into()),
+            (Some(path), None) => trust::path::trusted(Path::new(path))
+                .map(|program| Some(Plugin::Program(program)))
+                .map_err(|error| format!("plugin={path}: {error}")),
+            (None, Some(time)) => {
+                let parsed = time.parse::<jiff::SignedDuration>().ok();
+                let delay = parsed.and_then(|delay| Duration::try_from(delay).ok());
+                let delay = delay.filter(|delay| !delay.is_zero() && *delay <= LONGEST_DELAY);
+                let problem = || format!("delay={time}: takes up to 100ms, such as 1ms");
+                delay.map(|delay| Some(Plugin::Slow(delay))).ok_or_else(problem)
+            }
+        }
+    }
+
+    /// The script that auditd starts; `seen` is the file for the last marker that a slow plugin read.
+    fn script(&self, seen: &Path) -> String {
+        match self {
+            Plugin::Discard => "#!/bin/sh\nexec cat >/dev/null\n".into(),
+            Plugin::Slow(delay) => format!(
+                "#!/bin/sh\nwhile IFS= read -r line; do\n\tsleep {}\n\tcase $line in\n\ttype=TRUSTED_APP*) \
+                 printf '%s\\n' \"$line\" >{} ;;\n\tesac\ndone\n",
+                delay.as_secs_f64(),
+                quoted(seen)
+            ),
+            Plugin::Program(program) => format!("#!/bin/sh\nexec {}\n", quoted(program)),
+        }
+    }
+
+    /// A phrase for the report.
+    pub fn what(&self) -> String {
+        match self {
+            Plugin::Discard => "reads and discards the records".into(),
+            Plugin::Slow(delay) => {
+                format!("waits {} ms for each record", delay.as_secs_f64() * 1e3)
+            }
+            Plugin::Program(program) => format!("is {}", program.display()),
+        }
+    }
+}
+
+/// A word of a shell's command line.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
 /// Configuration of auditd. All other settings are as Debian and Fedora ship them.
 #[derive(Clone, Debug)]
 pub struct AuditdConfiguration {
@@ -100,8 +168,8 @@ pub struct AuditdConfiguration {
     pub format: LogFormat,
     /// How a record gets to the disk.
     pub flush: Flush,
-    /// True if a plugin is enabled that reads all records and discards them.
-    pub has_plugin: bool,
+    /// Plugin that gets all records.
+    pub plugin: Option<Plugin>,
     /// `max_log_file`, in MiB; a full file is rotated and `num_logs` are kept.
     pub max_log_mib: u32,
     /// How many full files are kept: 0 to 999, as auditd.conf(5) has it.
@@ -112,13 +180,13 @@ pub struct AuditdConfiguration {
 
 impl AuditdConfiguration {
     /// The log in the same directory, in files of the size that distributions set.
-    pub fn new(directory: PathBuf, flush: Flush, has_plugin: bool) -> AuditdConfiguration {
+    pub fn new(directory: PathBuf, flush: Flush, plugin: Option<Plugin>) -> AuditdConfiguration {
         AuditdConfiguration {
             log_directory: directory.clone(),
             directory,
             format: LogFormat::Raw,
             flush,
-            has_plugin,
+            plugin,
             max_log_mib: 8,
             num_logs: 5,
             disk_full_action: "SUSPEND",
@@ -157,19 +225,24 @@ impl AuditdConfiguration {
         self.directory.join("plugins.d")
     }
 
+    /// Where a slow plugin writes the last marker that it read.
+    fn seen(&self) -> PathBuf {
+        self.directory.join("seen")
+    }
+
     fn write(&self) -> io::Result<()> {
         let mut private = fs::DirBuilder::new();
         private.recursive(true).mode(0o700).create(self.plugins())?;
         write_file(&self.directory.join("auditd.conf"), &self.text(), 0o640)?;
-        if self.has_plugin {
-            let program = self.directory.join("discard");
+        if let Some(plugin) = &self.plugin {
+            let program = self.directory.join("plugin");
             // auditd takes a plugin of this mode only.
-            write_file(&program, "#!/bin/sh\nexec cat >/dev/null\n", 0o750)?;
+            write_file(&program, &plugin.script(&self.seen()), 0o750)?;
             let text = format!(
                 "active = yes\ndirection = out\npath = {}\ntype = always\nformat = string\n",
                 program.display()
             );
-            write_file(&self.plugins().join("discard.conf"), &text, 0o640)?;
+            write_file(&self.plugins().join("weigh.conf"), &text, 0o640)?;
         }
         Ok(())
     }
@@ -269,6 +342,22 @@ impl Auditd {
     pub fn written_until(&self, text: &str) -> io::Result<Option<Vec<u8>>> {
         log_until(&self.configuration.log(), text)
     }
+
+    /// Returns true if the plugin has read all up to this text. A slow plugin writes down what it has read;
+    /// others are done when they rest.
+    ///
+    /// # Errors
+    /// What a slow plugin wrote cannot be read.
+    pub fn plugin_has_read(&self, text: &str) -> io::Result<bool> {
+        if !matches!(self.configuration.plugin, Some(Plugin::Slow(_))) {
+            return Ok(true);
+        }
+        match fs::read(self.configuration.seen()) {
+            Ok(line) => Ok(line.windows(text.len()).any(|part| part == text.as_bytes())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 fn log_until(log: &Path, text: &str) -> io::Result<Option<Vec<u8>>> {
@@ -330,7 +419,7 @@ mod tests {
 
     /// A different program in place of auditd.
     fn sleeping(home: &Path) -> Auditd {
-        let configuration = AuditdConfiguration::new(home.into(), Flush::None, false);
+        let configuration = AuditdConfiguration::new(home.into(), Flush::None, None);
         Auditd { child: Command::new("sleep").arg("600").spawn().unwrap(), configuration }
     }
 
@@ -383,7 +472,8 @@ mod tests {
         let words = ["none", "incremental", "incremental_async", "data", "sync"];
         assert_eq!(Flush::ALL.map(Flush::word), words);
         for flush in Flush::ALL {
-            let text = AuditdConfiguration::new(directory.clone(), flush, true).text();
+            let text =
+                AuditdConfiguration::new(directory.clone(), flush, Some(Plugin::Discard)).text();
             let value = |key: &str| {
                 let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(key)).collect();
                 assert_eq!(lines.len(), 1, "{key}: {text}");
@@ -423,7 +513,7 @@ mod tests {
         assert_eq!(of("\x1d"), Some(LogFormat::Raw), "nothing was added");
         assert_eq!(of("\x1dARCH=x86_64 SYSCALL=close"), Some(LogFormat::Enriched));
         for format in [LogFormat::Raw, LogFormat::Enriched] {
-            let mut configuration = AuditdConfiguration::new("/x".into(), Flush::None, false);
+            let mut configuration = AuditdConfiguration::new("/x".into(), Flush::None, None);
             configuration.format = format;
             let line = format!("\nlog_format = {}\n", format.word());
             assert!(configuration.text().contains(&line), "{}", configuration.text());
@@ -433,11 +523,50 @@ mod tests {
     #[test]
     fn a_plugin_is_there_if_it_was_asked_for() {
         let home = tempfile::tempdir().unwrap();
-        for (name, has_plugin) in [("with", true), ("without", false)] {
-            let directory = home.path().join(name);
-            AuditdConfiguration::new(directory.clone(), Flush::None, has_plugin).write().unwrap();
+        for (name, plugin) in [("with", Some(Plugin::Discard)), ("without", None)] {
+            let (directory, has_plugin) = (home.path().join(name), plugin.is_some());
+            AuditdConfiguration::new(directory.clone(), Flush::None, plugin).write().unwrap();
             assert!(directory.join("auditd.conf").exists());
-            assert_eq!(directory.join("plugins.d/discard.conf").exists(), has_plugin);
+            assert_eq!(directory.join("plugins.d/weigh.conf").exists(), has_plugin);
         }
+    }
+
+    #[test]
+    fn a_plugin_is_one_that_only_root_can_change_or_a_delay() {
+        let delay = |time| Plugin::parse(None, Some(time));
+        assert_eq!(delay("2ms"), Ok(Some(Plugin::Slow(Duration::from_millis(2)))));
+        for wrong in ["1s", "0ms", "-1ms", "soon"] {
+            assert!(delay(wrong).unwrap_err().contains("takes up to 100ms"), "{wrong}");
+        }
+        assert!(
+            Plugin::parse(Some("/no/such"), None).unwrap_err().starts_with("plugin=/no/such: ")
+        );
+        assert!(
+            Plugin::parse(Some("/bin/cat"), Some("1ms")).unwrap_err().contains("use one of them")
+        );
+    }
+
+    /// A name with a quote would end the word, and what follows would be executed.
+    #[test]
+    fn a_plugin_of_the_user_is_one_word_of_its_script() {
+        let script = Plugin::Program("/opt/it's; id".into()).script(Path::new("/seen"));
+        assert_eq!(script, "#!/bin/sh\nexec '/opt/it'\\''s; id'\n");
+    }
+
+    /// It reads the records that wait for it, and only then says that it saw the marker.
+    #[test]
+    fn a_slow_plugin_writes_down_the_marker_when_it_has_read_it() {
+        let home = tempfile::tempdir().unwrap();
+        let mut auditd = sleeping(home.path());
+        auditd.configuration.plugin = Some(Plugin::Slow(Duration::from_millis(1)));
+        assert!(!auditd.plugin_has_read("marker").unwrap());
+        let script = Plugin::Slow(Duration::from_millis(1)).script(&auditd.configuration.seen());
+        let records = "type=SYSCALL msg=audit(1.2:3): a='marker'\ntype=TRUSTED_APP msg='weigh 7'\n";
+        let run = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn();
+        let mut plugin = run.unwrap();
+        std::io::Write::write_all(&mut plugin.stdin.take().unwrap(), records.as_bytes()).unwrap();
+        assert!(plugin.wait().unwrap().success());
+        assert!(auditd.plugin_has_read("weigh 7'").unwrap());
+        assert!(!auditd.plugin_has_read("marker").unwrap());
     }
 }

@@ -83,7 +83,7 @@ fn policy(
         max_log_mib: 2,
         num_logs: 2,
         disk_full_action: action,
-        ..AuditdConfiguration::new(directory, Flush::None, false)
+        ..AuditdConfiguration::new(directory, Flush::None, None)
     };
     let mut auditd = start_auditd(configuration, guard, &mut treated.client)?;
     std::thread::sleep(SETTLE);

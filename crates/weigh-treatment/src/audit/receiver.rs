@@ -30,6 +30,7 @@ pub enum Receiver {
 
 /// With `flush = sync` and a slow disk a full backlog takes minutes.
 pub(super) const AUDITD_LIMIT: Duration = Duration::from_secs(300);
+const LOOK_EVERY: Duration = Duration::from_micros(500);
 /// A full default backlog drains in well under a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -62,7 +63,6 @@ impl Receiver {
         marker: &str,
         interrupted: &AtomicBool,
     ) -> Result<(), TreatmentError> {
-        const LOOK_EVERY: Duration = Duration::from_micros(500);
         let Receiver::Auditd(auditd) = self else { return Ok(()) };
         let mut wait = Wait::new(interrupted, AUDITD_LIMIT);
         let mut sent = Instant::now();
@@ -101,21 +101,24 @@ impl Receiver {
                 wanted.word()
             )));
         }
-        let family = family(&[auditd.pid()], None);
-        let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid)).sum::<u64>();
-        // A dispatcher and a plugin that wait for each other rest in turns, so a look is not enough.
+        // Its dispatcher may have dropped the marker, as its queue was full.
         loop {
-            let before = used();
-            std::thread::sleep(LOOK_EVERY * 4);
-            if family.iter().all(|pid| cpu_time::is_at_rest(*pid)) && used() == before {
-                return Ok(());
+            if auditd.plugin_has_read(&quoted).map_err(unreadable)? {
+                break;
             }
             if !wait.goes_on()? {
                 return Err(TreatmentError::NotInForce(
-                    "auditd stays busy after it has written the sample's records".into(),
+                    "auditd's plugin has not read the sample's records: use a shorter delay="
+                        .into(),
                 ));
             }
+            if sent.elapsed() > SEND_AGAIN_EVERY {
+                client.send_text(marker).map_err(needs)?;
+                sent = Instant::now();
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
+        wait_until_at_rest(auditd, &mut wait)
     }
 
     /// For the report.
@@ -136,9 +139,11 @@ impl Receiver {
             ),
             Receiver::Auditd(auditd) => {
                 let configuration = auditd.configuration();
-                let plugin = match configuration.has_plugin {
-                    true => "a dispatcher with one plugin, which reads and discards the records",
-                    false => "no plugin",
+                let plugin = match &configuration.plugin {
+                    Some(plugin) => {
+                        format!("a dispatcher with one plugin, which {}", plugin.what())
+                    }
+                    None => "no plugin".into(),
                 };
                 format!(
                     "The records go to an auditd that weigh started (process {}): log_format = {}, \
@@ -153,6 +158,25 @@ impl Receiver {
                 "No process receives the records: the kernel prints as many as its message rate limit \
                  allows and drops the rest, without counting them as lost. weigh only counts. {COPIES}"
             ),
+        }
+    }
+}
+
+/// Waits until neither auditd nor its plugin runs or waits for the disk.
+fn wait_until_at_rest(auditd: &Auditd, wait: &mut Wait) -> Result<(), TreatmentError> {
+    let family = family(&[auditd.pid()], None);
+    let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid)).sum::<u64>();
+    // A dispatcher and a plugin that wait for each other rest in turns, so a look is not enough.
+    loop {
+        let before = used();
+        std::thread::sleep(LOOK_EVERY * 4);
+        if family.iter().all(|pid| cpu_time::is_at_rest(*pid)) && used() == before {
+            return Ok(());
+        }
+        if !wait.goes_on()? {
+            return Err(TreatmentError::NotInForce(
+                "auditd stays busy after it has written the sample's records".into(),
+            ));
         }
     }
 }

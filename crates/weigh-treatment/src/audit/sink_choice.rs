@@ -3,7 +3,7 @@
 use super::receiver::{AUDITD_LIMIT, Receiver};
 use super::system;
 use crate::{ApplyContext, Parameter, TreatmentError};
-use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, LogFormat, find_auditd};
+use linux_audit::auditd::{Auditd, AuditdConfiguration, Flush, LogFormat, Plugin, find_auditd};
 use linux_audit::netlink::Client;
 use weigh_host::orphans;
 use weigh_host::undo::guard::Guard;
@@ -26,7 +26,17 @@ pub const FORMAT: Parameter = Parameter {
     help: "how auditd writes a record (sink=auditd): raw (default) or enriched, with names for numbers",
 };
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub const PLUGIN: Parameter = Parameter {
+    form: "plugin=PROGRAM",
+    help: "program that gets all records from auditd's dispatcher (sink=auditd+dispatcher), one to a line; \
+           default: one that discards them",
+};
+pub const DELAY: Parameter = Parameter {
+    form: "delay=TIME",
+    help: "a slow plugin instead, which waits so long for each record, such as 1ms; at most 100ms",
+};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SinkChoice {
     /// Nothing: ourselves, or the audit daemon that this host has.
     #[default]
@@ -37,7 +47,7 @@ pub enum SinkChoice {
     Auditd {
         format: LogFormat,
         flush: Flush,
-        has_plugin: bool,
+        plugin: Option<Plugin>,
     },
     Nobody,
 }
@@ -46,6 +56,8 @@ impl SinkChoice {
     pub fn parse(parameters: &Parameters) -> Result<SinkChoice, String> {
         let flush = parameters.value("flush").map(parse_flush).transpose()?;
         let format = parameters.value("format").map(parse_format).transpose()?;
+        let plugin = Plugin::parse(parameters.value("plugin"), parameters.value("delay"))?;
+        let has_plugin = plugin.is_some();
         let choice = match parameters.value("sink") {
             None => SinkChoice::Usual,
             Some("own") => SinkChoice::Own,
@@ -54,7 +66,7 @@ impl SinkChoice {
             Some(name @ ("auditd" | "auditd+dispatcher")) => SinkChoice::Auditd {
                 format: format.unwrap_or(LogFormat::Raw),
                 flush: flush.unwrap_or(Flush::IncrementalAsync),
-                has_plugin: name != "auditd",
+                plugin: (name != "auditd").then(|| plugin.unwrap_or(Plugin::Discard)),
             },
             Some(other) => {
                 return Err(format!(
@@ -69,11 +81,16 @@ impl SinkChoice {
                 ));
             }
         }
+        if has_plugin && !matches!(choice, SinkChoice::Auditd { plugin: Some(_), .. }) {
+            return Err("plugin= and delay= are of auditd's dispatcher, so they need \
+                        sink=auditd+dispatcher"
+                .into());
+        }
         Ok(choice)
     }
 
     /// Checks that this host can provide the receiver, before anything is changed.
-    pub fn check(self, daemon: Option<u32>) -> Result<(), TreatmentError> {
+    pub fn check(&self, daemon: Option<u32>) -> Result<(), TreatmentError> {
         match (self, daemon) {
             (SinkChoice::Usual, _) => Ok(()),
             (_, Some(pid)) => Err(TreatmentError::Unavailable(format!(
@@ -88,7 +105,7 @@ impl SinkChoice {
     }
 
     /// Says what the user waits for that `--budget` does not end.
-    pub fn sentence(self) -> Option<String> {
+    pub fn sentence(&self) -> Option<String> {
         matches!(self, SinkChoice::Auditd { .. }).then(|| {
             format!(
                 "After each sample, weigh waits until auditd has written the records. On a slow disk, the \
@@ -100,7 +117,7 @@ impl SinkChoice {
 
     /// Starts it, where it is not our own.
     pub fn start(
-        self,
+        &self,
         context: &ApplyContext,
         guard: &mut Guard,
         client: &mut Client,
@@ -113,7 +130,7 @@ impl SinkChoice {
                 context.collector.clone().map(Receiver::Remote).ok_or_else(no_collector)
             }
             (SinkChoice::Nobody, None) => Ok(Receiver::Nobody),
-            (SinkChoice::Auditd { format, flush, has_plugin }, None) => {
+            (SinkChoice::Auditd { format, flush, plugin }, None) => {
                 // A set of its own has a directory of its own.
                 let directory = tempfile::Builder::new()
                     .prefix("auditd-")
@@ -121,8 +138,8 @@ impl SinkChoice {
                     .map_err(system)?
                     .keep();
                 let configuration = AuditdConfiguration {
-                    format,
-                    ..AuditdConfiguration::new(directory, flush, has_plugin)
+                    format: *format,
+                    ..AuditdConfiguration::new(directory, *flush, plugin.clone())
                 };
                 start_auditd(configuration, guard, client).map(Receiver::Auditd)
             }
@@ -172,6 +189,7 @@ mod tests {
     use super::*;
     use crate::parameters_of;
     use proptest::prelude::*;
+    use std::time::Duration;
 
     fn parse(text: &str) -> Result<SinkChoice, String> {
         SinkChoice::parse(&parameters_of(text))
@@ -180,13 +198,21 @@ mod tests {
     #[test]
     fn sinks_and_ways_to_flush_have_auditds_own_words() {
         let raw = LogFormat::Raw;
-        let of = |flush, has_plugin| Ok(SinkChoice::Auditd { format: raw, flush, has_plugin });
+        let of = |flush, plugin| Ok(SinkChoice::Auditd { format: raw, flush, plugin });
         assert_eq!(parse("audit"), Ok(SinkChoice::Usual));
         assert_eq!(parse("audit:sink=own"), Ok(SinkChoice::Own));
         assert_eq!(parse("audit:sink=none"), Ok(SinkChoice::Nobody));
         assert_eq!(parse("audit:sink=remote"), Ok(SinkChoice::Remote));
-        assert_eq!(parse("audit:sink=auditd"), of(Flush::IncrementalAsync, false));
-        assert_eq!(parse("audit:sink=auditd+dispatcher,flush=sync"), of(Flush::Sync, true));
+        assert_eq!(parse("audit:sink=auditd"), of(Flush::IncrementalAsync, None));
+        assert_eq!(
+            parse("audit:sink=auditd+dispatcher,flush=sync"),
+            of(Flush::Sync, Some(Plugin::Discard))
+        );
+        let slow = Some(Plugin::Slow(Duration::from_millis(2)));
+        assert_eq!(
+            parse("audit:sink=auditd+dispatcher,delay=2ms"),
+            of(Flush::IncrementalAsync, slow)
+        );
         let enriched = parse("audit:sink=auditd,format=enriched").unwrap();
         assert!(matches!(enriched, SinkChoice::Auditd { format: LogFormat::Enriched, .. }));
     }
@@ -197,6 +223,9 @@ mod tests {
         assert!(parse("audit:sink=auditd,flush=often").unwrap_err().contains("incremental_async"));
         assert!(parse("audit:flush=sync").unwrap_err().contains("sink=auditd"));
         assert!(parse("audit:sink=auditd,format=xml").unwrap_err().contains("raw or enriched"));
+        assert!(
+            parse("audit:sink=auditd,delay=1ms").unwrap_err().contains("sink=auditd+dispatcher")
+        );
         assert!(parse("audit:format=raw").unwrap_err().contains("sink=auditd"));
         assert!(parse("audit:sink=none,flush=data").unwrap_err().contains("sink=auditd"));
     }

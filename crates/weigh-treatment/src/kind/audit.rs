@@ -15,7 +15,7 @@ use crate::audit::limits::Wanted;
 use crate::audit::live::HostRules;
 use crate::audit::probe::probe;
 use crate::audit::residual::Residual;
-use crate::audit::sink_choice::{FLUSH, FORMAT, SINK, SinkChoice};
+use crate::audit::sink_choice::{DELAY, FLUSH, FORMAT, PLUGIN, SINK, SinkChoice};
 use crate::audit::state::Snapshot;
 use crate::audit::watch::Watch;
 use crate::audit::{BASELINE_LOGINUID, needs, quantities, setup, system};
@@ -59,6 +59,8 @@ pub static KIND: TreatmentKind = TreatmentKind {
                 SINK,
                 FLUSH,
                 FORMAT,
+                PLUGIN,
+                DELAY,
                 Parameter {
                     form: "wait=TIME",
                     help: "longest time that a process blocks when the backlog is full; 0 drops the \
@@ -189,7 +191,7 @@ impl Treatment for Auditing {
         context: &ApplyContext,
         guard: &mut Guard,
     ) -> Result<Vec<String>, TreatmentError> {
-        let (shared, sentences) = context.commons.of::<Shared>().join(context, guard, self.sink)?;
+        let (shared, sentences) = context.commons.of::<Shared>().join(context, guard, self.sink.clone())?;
         self.shared = Some(shared);
         Ok(sentences)
     }
