@@ -66,8 +66,55 @@ static TESTS: [Test; 27] = [
 ];
 
 fn render(sheet: &Sheet) -> Result<String, String> {
-    let missing = missing(sheet).map(|sentence| format!("\n{sentence}\n")).unwrap_or_default();
-    Ok(lines(&table(sheet)?) + &missing)
+    let sentences = [examine(sheet), missing(sheet)].into_iter().flatten();
+    let sentences = sentences.map(|sentence| format!("\n{sentence}\n"));
+    Ok(lines(&table(sheet)?) + &sentences.collect::<String>())
+}
+
+/// Names the tests whose sets differ, which he examined for the cause; `None` if there are none.
+fn examine(sheet: &Sheet) -> Option<String> {
+    let rows = rows_of(sheet).into_iter().filter_map(|(name, _, line)| Some((name, spread(line?)?)));
+    let apart: Vec<String> = rows
+        .filter(|(_, spread)| *spread > DRAWN_FROM_PCT)
+        .map(|(name, spread)| format!("{name} ({spread:.1})"))
+        .collect();
+    (!apart.is_empty()).then(|| {
+        format!(
+            "The sets differ by more than {DRAWN_FROM_PCT} point: {}. Without --as, -v shows the interval of \
+             each set: where these overlap, more pairs will bring the sets together.",
+            apart.join("; ")
+        )
+    })
+}
+
+/// The largest effect of a set less the smallest; `None` for fewer than two sets.
+fn spread(line: &SheetLine) -> Option<f64> {
+    let highest = line.sets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
+    (line.sets.len() > 1).then_some(highest - lowest)
+}
+
+/// A row for each of his groups with more than one measured test: the mean of its tests.
+fn group_means(sheet: &Sheet, sets: usize) -> Vec<Vec<String>> {
+    let mut groups: Vec<(&str, Vec<&SheetLine>)> = Vec::new();
+    for (_, group, line) in rows_of(sheet) {
+        let Some(line) = line.filter(|line| line.sets.len() == sets && !group.is_empty()) else { continue };
+        match groups.iter_mut().find(|(name, _)| *name == group) {
+            Some((_, of_it)) => of_it.push(line),
+            None => groups.push((group, vec![line])),
+        }
+    }
+    let row = |(group, of_it): &(&str, Vec<&SheetLine>)| {
+        let mean = |set: usize| of_it.iter().map(|line| line.sets[set]).sum::<f64>() / of_it.len() as f64;
+        let mut cells = vec![format!("Mean of {} tests", of_it.len()), (*group).to_owned()];
+        let means: Vec<f64> = (0..sets).map(mean).collect();
+        cells.extend(means.iter().map(|mean| fixed(*mean)));
+        let apart = SheetLine { sets: means, ..SheetLine::default() };
+        cells.push(spread(&apart).map(fixed).unwrap_or_default());
+        cells.resize(2 + sets + 3, String::new());
+        cells
+    };
+    groups.iter().filter(|(_, of_it)| of_it.len() > 1).map(row).collect()
 }
 
 /// Name, group and line of each row. If any workload is a test of the thesis, all its tests come first,
@@ -123,9 +170,7 @@ fn table(sheet: &Sheet) -> Result<Table, String> {
             return cells;
         };
         cells.extend(line.sets.iter().map(|effect| fixed(*effect)));
-        let highest = line.sets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let lowest = line.sets.iter().copied().fold(f64::INFINITY, f64::min);
-        cells.push(fixed(highest - lowest));
+        cells.push(spread(line).map(fixed).unwrap_or_default());
         let counts = [line.records_per_op, line.log_bytes_per_op];
         cells.extend(counts.map(|count| {
             count.map(|count| evidence::count(&line.unit, count)).unwrap_or_default()
@@ -133,6 +178,7 @@ fn table(sheet: &Sheet) -> Result<Table, String> {
         cells
     });
     let mut rows: Vec<Vec<String>> = rows.collect();
+    rows.extend(group_means(sheet, sets));
     rows.extend(cumulatively(sheet, sets));
     Ok(Table::new(columns, rows))
 }
@@ -242,6 +288,21 @@ mod tests {
             missing.contains("C Compiler Test; ") && !missing.contains("System Call"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn tests_whose_sets_differ_are_named_and_groups_have_a_mean() {
+        let mut s = example::two_sets();
+        let text = render(&Sheet::of_summary(&s)).unwrap();
+        assert!(text.contains("differ by more than 1 point: ") && text.contains(" (11.7)."), "{text}");
+        assert!(!text.contains("Mean of"), "each group has one test: {text}");
+        s.results[0].workload = "pipe".into();
+        s.results[1].workload = "context1@same-cpu".into();
+        s.results[1].sets[1].effect_pct = 4.5;
+        let text = render(&Sheet::of_summary(&s)).unwrap();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("Mean of 2 tests pipes −40.609700 −40.148350 0.461350"), "{text}");
+        assert!(!text.contains("differ by more than"), "{text}");
     }
 
     #[test]
