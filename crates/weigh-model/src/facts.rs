@@ -75,6 +75,9 @@ pub struct Facts {
     pub boot_id: String,
     /// Seconds since the boot: `/proc/uptime`.
     pub uptime_s: Option<f64>,
+    /// Number of terminals that a session of processes has, as of logins: `/proc/*/stat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interactive_users: Option<usize>,
     /// Average number of running and waiting tasks over the last minute: `/proc/loadavg`.
     pub load_1min: Option<f64>,
     /// Per cent of the last ten seconds in which a task waited for a CPU: `/proc/pressure/cpu`,
@@ -91,6 +94,10 @@ pub struct Facts {
     /// How often heat lowered the clock rate of a core since the boot, over all CPUs:
     /// `/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count`.
     pub thermal_throttles: Option<u64>,
+    /// Errors that the hardware has reported since the boot, by part; parts without a count are left out:
+    /// `/sys/devices/system/edac/mc`, `aer_dev_*` of `/sys/bus/pci/devices`, `ioerr_cnt` of `/sys/block`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hardware_errors: BTreeMap<String, u64>,
     /// True if a daemon moves interrupts from CPU to CPU: a process `irqbalance`, `/proc/*/comm`.
     pub irqbalance: Option<bool>,
     /// True if the machine runs on its battery; `None` without a battery:

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::machine::cpu_share;
+use crate::machine::hardware_errors::hardware_errors;
 use crate::machine::pressure::{Pressure, psi_some};
 use crate::machine::source::Source;
 use crate::machine::surroundings::{
-    container, distribution, hypervisor, libc_name, on_battery, runs,
+    container, distribution, hypervisor, interactive_users, libc_name, on_battery, runs,
 };
 use weigh_model::facts::Facts;
 
@@ -54,12 +55,14 @@ pub fn read_from(root: &Path) -> Facts {
             .and_then(|hz| hz.parse().ok()),
         boot_id: text("/proc/sys/kernel/random/boot_id"),
         uptime_s: first_number(&text("/proc/uptime")),
+        interactive_users: interactive_users(source),
         load_1min: first_number(&text("/proc/loadavg")),
         psi_cpu_avg10: psi_some(source, "cpu", "avg10"),
         scratch: None,
         disk: None,
         steal_ticks: Pressure::read_from(root).steal_ticks,
         thermal_throttles: thermal_throttles(source),
+        hardware_errors: hardware_errors(source),
         irqbalance: runs(source, "irqbalance"),
         on_battery: on_battery(source),
         worth_knowing: BTreeMap::new(),

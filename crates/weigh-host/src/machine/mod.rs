@@ -14,6 +14,7 @@ pub mod file_system;
 pub mod fix;
 pub mod footprint;
 pub mod gone;
+mod hardware_errors;
 pub mod hierarchies;
 pub mod memory;
 pub mod pressure;

@@ -1,5 +1,7 @@
 //! Surroundings of the kernel: hypervisor, container, distribution, C library, power, daemons.
 
+use std::collections::BTreeSet;
+
 use crate::machine::source::Source;
 
 /// Whose virtual machine this is; `None` on hardware.
@@ -129,6 +131,23 @@ pub(super) fn runs(source: Source, name: &str) -> Option<bool> {
     Some(names.any(|found| found == name))
 }
 
+/// Number of terminals with a session, as each interactive user has one; `None` without `/proc`.
+pub(super) fn interactive_users(source: Source) -> Option<usize> {
+    let stats = source.names("/proc").into_iter().filter_map(|process| {
+        let pid: u32 = process.parse().ok()?;
+        Some((pid, source.text(&format!("/proc/{pid}/stat"))?))
+    });
+    let stats: Vec<(u32, String)> = stats.collect();
+    // Behind the name, which may hold anything: state, parent, group, session, terminal.
+    let terminal = |(pid, stat): &(u32, String)| {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let is_leader = fields.get(3)?.parse() == Ok(*pid);
+        fields.get(4)?.parse::<u32>().ok().filter(|terminal| is_leader && *terminal != 0)
+    };
+    let terminals: BTreeSet<u32> = stats.iter().filter_map(terminal).collect();
+    (!stats.is_empty()).then_some(terminals.len())
+}
+
 /// Returns true if the machine runs on its battery; `None` without a battery. A mouse's battery,
 /// with the scope `Device`, does not count.
 pub(super) fn on_battery(source: Source) -> Option<bool> {
@@ -154,6 +173,18 @@ mod tests {
 
     fn read(files: &[(&str, &str)]) -> Facts {
         crate::machine::facts::read_from(root_with(files).path())
+    }
+
+    #[test]
+    fn each_terminal_with_a_session_is_an_interactive_user() {
+        let machine = read(&[
+            ("/proc/7/stat", "7 (login) S 1 7 7 34816 7 0"),
+            ("/proc/9/stat", "9 (a b) c) S 1 9 9 34817 9 0"),
+            ("/proc/11/stat", "11 (its child) S 9 11 9 34817 11 0"),
+            ("/proc/12/stat", "12 (daemon) S 1 12 12 0 -1 0"),
+        ]);
+        assert_eq!(machine.interactive_users, Some(2));
+        assert_eq!(read(&[]).interactive_users, None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::cumulative::{self, Cumulative};
 use super::imported;
 use super::table::Table;
 use paired::estimate::median;
+use weigh_model::facts::Facts;
 use weigh_model::format;
 use weigh_model::ids::ArmId;
 use weigh_model::result::imported::{Figure, FigureKey, File, Imported, ImportedLoad};
@@ -73,6 +74,8 @@ pub struct Sheet {
     version: Option<String>,
     /// The first thing to know, where it was not measured here.
     head: Option<String>,
+    /// Head of a run's report, as UnixBench prints it.
+    run_head: String,
     /// Where there is one treatment, and records were counted.
     cumulative: Option<Cumulative>,
     /// Mixes that were measured with several numbers of users.
@@ -126,6 +129,8 @@ struct SheetLine {
     baselines: Vec<Option<f64>>,
     /// Mean length of a sample and its CPU time in kernel mode and in user mode, of a run.
     sample_s: Option<[f64; 3]>,
+    /// Mean length of a sample and how many there are, of a run.
+    passes: Option<(f64, usize)>,
     /// Per treatment, of an import of figures.
     changes: Vec<Option<SheetChange>>,
 }
@@ -213,10 +218,12 @@ impl Sheet {
         let mut sheet = Sheet::of_rates(id, NOTHING, rates);
         for (line, row) in sheet.lines.iter_mut().zip(results) {
             line.extremes = vec![Some([row.highest, row.lowest])];
+            line.passes = Some((row.elapsed_s, row.samples));
             let cpu_s = row.system_s.zip(row.user_s);
             line.sample_s = cpu_s.map(|(system, user)| [row.elapsed_s, system, user]);
         }
         sheet.inserts = inserts(times, &[NOTHING], &sheet.lines);
+        sheet.run_head = run_head(report);
         let filling = match report.is_endurance {
             true => asked_servers::filling(&report.series),
             // Each sample has a table of its own, which is empty at first.
@@ -315,6 +322,7 @@ impl Sheet {
                 sets: Vec::new(),
                 changes: Vec::new(),
                 sample_s: None,
+                passes: None,
                 baselines: arms.iter().map(|arm| baseline(of_arm(arm))).collect(),
             });
         }
@@ -409,6 +417,19 @@ impl SheetLine {
     fn of(name: &WorkName, unit: &str) -> SheetLine {
         SheetLine { name: name.clone(), unit: unit.into(), ..SheetLine::default() }
     }
+}
+
+/// System, start and users of a run.
+fn run_head(report: &RunReport) -> String {
+    let Facts { kernel, architecture, interactive_users, .. } = &report.machine;
+    let users = interactive_users.map(|users| format!("{users} interactive users.\n"));
+    format!(
+        "System: Linux {} {}\nStart: {}\n{}",
+        format::label(kernel),
+        format::label(architecture),
+        format::label(&report.started),
+        users.unwrap_or_default()
+    )
 }
 
 /// The highest and the lowest rate of an arm's samples, by its side ([`ArmId::side`]).

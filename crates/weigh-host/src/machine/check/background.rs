@@ -31,6 +31,25 @@ pub(super) fn interrupts(seen: &CheckInput) -> Option<Finding> {
     })
 }
 
+/// Checks the errors that the hardware reported: a part that corrects or repeats is slow at random moments.
+pub(super) fn hardware_errors(seen: &CheckInput) -> Option<Finding> {
+    let errors = &seen.facts.hardware_errors;
+    let counted = || errors.keys().cloned().collect::<Vec<_>>().join(", ");
+    let found = |severity, now, effect| Finding::new("Hardware errors", severity, now, effect);
+    let bad = errors.iter().filter(|(_, count)| **count > 0);
+    let bad: Vec<String> = bad.map(|(part, count)| format!("{part}: {count}")).collect();
+    (!errors.is_empty()).then(|| match bad[..] {
+        [] => found(Good, &format!("none ({})", counted()), "The hardware reported no error since the boot."),
+        _ => found(
+            Warning,
+            &bad.join(", "),
+            "The hardware reported errors since the boot. Correcting or repeating takes time, so samples have \
+             outliers.",
+        )
+        .fix("See `dmesg`; repeat a known test (`weigh run --name known`, later `weigh diff known latest`)."),
+    })
+}
+
 /// Checks the clock that samples are timed with: corrections that an NTP daemon requests bend it
 /// too.
 pub(super) fn corrections(seen: &CheckInput) -> Option<Finding> {
@@ -59,6 +78,19 @@ mod tests {
     use weigh_model::facts::Facts;
 
     const SUPPLY: &str = "/sys/class/power_supply";
+
+    #[test]
+    fn errors_of_the_hardware_are_a_warning() {
+        let name = "/sys/devices/system/edac/mc/mc0/ce_count";
+        let errors = |count: &str| found(&[(name, count)], "Hardware errors");
+        assert_eq!(errors("0").unwrap().severity, Good);
+        let bad = errors("7").unwrap();
+        assert!(
+            bad.severity == Warning && bad.without_name().contains("memory (ECC): 7"),
+            "{bad:?}"
+        );
+        assert!(found(&[], "Hardware errors").is_none());
+    }
 
     #[test]
     fn a_battery_that_feeds_the_machine_is_a_warning() {

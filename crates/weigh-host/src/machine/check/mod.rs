@@ -45,6 +45,7 @@ const CHECKS: &[Check] = &[
     background::corrections,
     background::power,
     background::interrupts,
+    background::hardware_errors,
     memory::layout,
     memory::huge_pages,
     memory::swap,
@@ -57,7 +58,7 @@ const CHECKS: &[Check] = &[
 ];
 
 /// The checks that may warn. Documents have their warnings as sentences, which begin with these.
-const WARN: [&str; 12] = [
+const WARN: [&str; 13] = [
     "Load",
     "Stolen time",
     "CPU quota",
@@ -67,6 +68,7 @@ const WARN: [&str; 12] = [
     "CPU governor",
     "Clock source",
     "Power",
+    "Hardware errors",
     "Memory layout",
     AUDITING,
     "Free space",

@@ -21,10 +21,11 @@ pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
             counts.push(line.name.copies());
         }
     }
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = Some(sheet.run_head.clone()).filter(|head| !head.is_empty()).into_iter().collect();
     for copies in counts {
         let of_it: Vec<&SheetLine> =
             sheet.lines.iter().filter(|line| line.name.copies() == copies).collect();
+        parts.extend(passes(&of_it, &suite));
         let mut tests: Vec<Vec<String>> = Vec::new();
         for (number, arm) in sheet.arm_ids().zip(&sheet.arms) {
             let index = ArmIndex::new(sheet, &of_it, number, &suite);
@@ -44,6 +45,25 @@ pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
         parts.push("Compatible with UnixBench's formula; not measured by UnixBench.\n".into());
     }
     Ok(parts.join("\n"))
+}
+
+/// The results of a run in UnixBench's form: rate, unit, seconds of a sample, number of samples.
+fn passes(of_it: &[&SheetLine], suite: &Suite) -> Option<String> {
+    let row = |line: &&SheetLine| {
+        let (seconds, samples) = line.passes?;
+        let rate = format!("{:.1} {}", (*line.rates.first()?)?, format::label(&line.unit));
+        let title = title_of(suite, &line.name.name);
+        Some(vec![title, rate, format!("({seconds:.1} secs, {samples} samples)")])
+    };
+    let rows: Vec<Vec<String>> = of_it.iter().filter_map(row).collect();
+    let columns = vec![("TEST", Align::Left), ("RATE", Align::Right), ("SAMPLES", Align::Left)];
+    (!rows.is_empty()).then(|| lines(&Table::new(columns, rows)))
+}
+
+/// The title of a workload in the suite, or else its name.
+fn title_of(suite: &Suite, name: &str) -> String {
+    let member = suite.members.iter().find(|member| member.name == name);
+    format::label(member.and_then(|member| member.title.as_deref()).unwrap_or(name))
 }
 
 /// As UnixBench says it since 5.0; earlier versions ran one copy, and did not say so.
