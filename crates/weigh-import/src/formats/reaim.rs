@@ -1,6 +1,7 @@
 //! re-aim's results (classic-suites.md, 3.3): the table that it prints, its `.csv`, its `multiuser.ss` and
 //! `singleuser.ss`. Columns are found by their titles, so that tables of papers, which have some of them, are
-//! read as well; a line of words between rows is the label of those that follow.
+//! read as well; a line of words between rows is the label of those that follow. A caption (`Table 8: …`)
+//! below a paper's table names its labels, and ends it.
 //!
 //! Jobs per minute follow from users, time and jobs per user, of which all users have the same number: a
 //! warning names rows that do not agree on it.
@@ -60,9 +61,16 @@ fn read(text: &str) -> Result<Document, Problem> {
     let mut columns: Vec<&str> = Vec::new();
     let mut label = None;
     let mut is_again = false;
+    let mut captioned = 0;
     for (at, line) in text.lines().enumerate() {
         let (line, said) = (line.trim(), |problem: String| (Some(at + 1), problem));
         if line.starts_with('#') {
+            continue;
+        }
+        if let Some(caption) = caption(line).filter(|_| captioned < tables.len()) {
+            tables[captioned..].iter_mut().for_each(|table| table.put_under(&caption));
+            (captioned, label) = (tables.len(), None);
+            columns.clear();
             continue;
         }
         let found = titles(line);
@@ -110,6 +118,13 @@ fn read(text: &str) -> Result<Document, Problem> {
     let warnings = tables.iter().flat_map(Loads::doubts).collect();
     let results = tables.into_iter().map(Loads::results).collect();
     Ok(Document { content: Content::Results(results), warnings })
+}
+
+/// The words of a caption such as `Table 8: All User Time Workload`.
+fn caption(line: &str) -> Option<String> {
+    let (number, title) = line.strip_prefix("Table ")?.split_once(':')?;
+    number.parse::<u32>().ok()?;
+    Some(format!("Table {number} {}", words(title)))
 }
 
 fn is_peak(line: &str) -> bool {
@@ -164,6 +179,13 @@ struct Loads {
 }
 
 impl Loads {
+    fn put_under(&mut self, caption: &str) {
+        self.label = Some(match &self.label {
+            Some(label) => format!("{caption}, {label}"),
+            None => caption.to_owned(),
+        });
+    }
+
     fn add(&mut self, columns: &[&'static str], cells: &[f64]) -> Result<(), String> {
         let row: Vec<(&str, f64)> = columns.iter().copied().zip(cells.iter().copied()).collect();
         let users = of(&row, USERS).filter(|users| *users >= 1.0 && users.fract() == 0.0);
@@ -240,6 +262,23 @@ mod tests {
         let Content::Results(results) = read(text).unwrap().content else { panic!() };
         let figures = results.into_iter().flat_map(|results| results.figures);
         figures.map(|figure| (figure.test, figure.value, figure.unit)).collect()
+    }
+
+    /// As in the appendix of White's paper: each table has the same three systems, and prose between.
+    #[test]
+    fn a_caption_names_the_labels_of_its_table() {
+        let text = "Max Jobs per minute\t\nSingle - 1044.37 (1 user)\n\
+            Num Forked\tParent Time\tJobs per Minute\nSingle\t\t\n5\t29.32\t1043.66\nDual\n14\t29.27\t2927.23\n\n\
+            Table 8: All User Time Workload\n\n3.3 of them are prose.\nMax Jobs per minute\n\
+            Num Forked\tParent Time\tJobs per Minute\n222\t674.92\t1835.42\n\nTable 9: All Tests Workload\n";
+        let Content::Results(results) = read(text).unwrap().content else { panic!() };
+        let labels: Vec<&str> = results.iter().map(|one| one.label.as_deref().unwrap()).collect();
+        let expected = [
+            "Table 8 All User Time Workload, Single",
+            "Table 8 All User Time Workload, Dual",
+            "Table 9 All Tests Workload",
+        ];
+        assert_eq!(labels, expected);
     }
 
     const PRINTED: &str = "Num Forked Parent Time Child SysTime Child UTime Jobs per Minute \
