@@ -107,6 +107,23 @@ fn tables_of_other_suites_are_printed_as_before() {
     }
 }
 
+/// Those of a run and of a baseline, from the first to the last.
+#[test]
+fn a_trend_has_the_rates_of_a_workload_in_all_experiments() {
+    let home = stored();
+    let shown = home.succeed("history --trend --workload pipe").stdout;
+    let head = shown.lines().position(|line| line == "pipe, ops/s").unwrap();
+    let points: Vec<&str> =
+        shown.lines().skip(head + 1).take_while(|line| !line.is_empty()).collect();
+    assert!(points.len() > 1 && points.is_sorted(), "{shown}");
+    assert!(
+        !points[0].contains('%') && points[1..].iter().all(|line| line.contains('%')),
+        "{shown}"
+    );
+    let outcome = home.succeed("history --trend --workload nothing-of-the-kind");
+    outcome.assert_says(&["No experiment matches that has a rate."]);
+}
+
 #[test]
 fn exported_json_can_be_imported() {
     let home = Home::new();

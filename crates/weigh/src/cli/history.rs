@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::{SignedDuration, Timestamp, civil, tz::TimeZone};
 use serde_json::json;
 
-use super::{Context, output, value};
+use super::{Context, output, trend, value};
 use weigh_engine::report;
 use weigh_model::format;
 use weigh_model::record::{Entry, ExperimentKind};
@@ -20,6 +20,7 @@ Examples:
   weigh history
   weigh history --kind compare --treatment audit --since 7d
   weigh history --workload getppid --tag nightly --limit 10
+  weigh history --workload getppid --tag nightly --trend
   weigh history --json | jq -r '.experiments[].id'";
 
 /// List stored experiments, the latest first
@@ -50,6 +51,10 @@ pub struct HistoryArgs {
     /// Show at most this many experiments [default: all]
     #[arg(short = 'n', long, value_name = "N", value_parser = value::at_least(1))]
     limit: Option<u32>,
+    /// Print the rate of each workload in these experiments instead, from the first to the last, with its
+    /// change; of comparisons, the baseline's rate
+    #[arg(long, conflicts_with = "json")]
+    trend: bool,
     /// Print the list as JSON
     #[arg(long)]
     json: bool,
@@ -96,6 +101,15 @@ impl HistoryArgs {
             entries.take(self.limit.map_or(usize::MAX, |limit| limit as usize)).collect();
         if let Some(store) = &store {
             store.add_outcomes(&mut entries).map_err(|error| error.to_string())?;
+        }
+        if let (true, Some(store)) = (self.trend, &store) {
+            let wanted = self.workload.as_deref().map(as_now).unwrap_or_default();
+            let blocks = trend::blocks(&entries, store, |name| name.contains(&wanted))?;
+            match blocks.is_empty() {
+                true => output::note("No experiment matches that has a rate."),
+                false => output::print(&blocks)?,
+            }
+            return Ok(0);
         }
         if self.json {
             store.iter().for_each(|store| derive_results(store, &mut entries));
@@ -230,7 +244,7 @@ impl Columns {
 }
 
 /// The time on this machine's clock; what is no time stays as it is.
-fn local(started: &str) -> String {
+pub fn local(started: &str) -> String {
     match started.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => started.to_owned(),

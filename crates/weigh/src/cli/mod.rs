@@ -61,6 +61,7 @@ mod run;
 mod run_plans;
 mod short_help;
 mod show;
+mod trend;
 mod user_list;
 mod value;
 mod versus;
