@@ -64,10 +64,11 @@ impl GridLink {
             one.check().map_err(|problem| format!("[link.{name}]: {problem}"))?;
         }
         let [from_test, to_test] = directions;
-        let of = |one: &Impairment| (one.shared, one.rate_bits_per_s);
+        let of = |one: &Impairment| (one.shared, one.rate_bits_per_s, one.contending_pct);
         if (from_test.shared || to_test.shared) && of(&from_test) != of(&to_test) {
             return Err(
-                "[link]: both directions of a hub must be `shared`, at the same `rate_bits_per_s`"
+                "[link]: both directions of a hub must be `shared`, at the same `rate_bits_per_s`, and with the \
+                 same `contending_pct`"
                     .into(),
             );
         }
@@ -126,7 +127,10 @@ mod tests {
         let ten = 10_000_000;
         assert_eq!(of([ten, ten], [true, true]).check(0), Ok(()));
         assert!(of([ten, ten], [true, true]).is_hub() && !of([ten, ten], [false, false]).is_hub());
-        for wrong in [of([ten, 2 * ten], [true, true]), of([ten, ten], [false, true])] {
+        let mut uneven = of([ten, ten], [true, true]);
+        uneven.to_test.contending_pct = 30;
+        let wrong = [of([ten, 2 * ten], [true, true]), of([ten, ten], [false, true]), uneven];
+        for wrong in wrong {
             assert!(wrong.check(0).unwrap_err().contains("both directions of a hub must"));
         }
         assert_eq!(of([ten, 2 * ten], [false, false]).check(0), Ok(()));

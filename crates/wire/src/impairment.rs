@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Choice;
 use crate::pattern::Patterns;
 
+/// Third parties at a hub want at most so much.
+const MOST_CONTENDING_PCT: u32 = 90;
 /// The longest delay, and the longest lateness of a reordered packet.
 pub const MAX_DELAY_NS: u64 = 1_000_000_000;
 /// Held packets of one direction take no more memory than this, unless another limit is given.
@@ -75,6 +77,10 @@ pub struct Impairment {
     /// each direction has a transmitter of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+    /// Per cent of the rate that frames of third parties on the hub want, from 0 to 90. They come at random
+    /// moments, each of 1500 bytes and Ethernet's 38, and wait their turn as all packets do.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub contending_pct: u32,
     /// How much waits for the rate before packets are lost; by default what is sent in 100 ms, at least 64
     /// KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +92,10 @@ pub struct Impairment {
     pub seed: u64,
     /// True if each drop is written down.
     pub logs_drops: bool,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Impairment {
@@ -116,6 +126,14 @@ impl Impairment {
         alone(
             self.shared && self.rate_bits_per_s.is_none(),
             "a shared medium needs a rate: `rate_bits_per_s` is missing",
+        )?;
+        alone(
+            self.contending_pct > 0 && !self.shared,
+            "`contending_pct` needs `shared`: third parties send on a hub",
+        )?;
+        alone(
+            self.contending_pct > MOST_CONTENDING_PCT,
+            "`contending_pct` is more than 90: third parties would leave nothing",
         )?;
         alone(
             self.queue_bytes.is_some() && self.rate_bits_per_s.is_none(),
@@ -159,6 +177,12 @@ mod tests {
             refused(Impairment { queue_bytes: Some(1), ..usual() }).contains("rate_bits_per_s")
         );
         assert!(refused(Impairment { shared: true, ..usual() }).contains("rate_bits_per_s"));
+        let contending = |shared, contending_pct| {
+            let rate_bits_per_s = Some(10_000_000);
+            refused(Impairment { rate_bits_per_s, shared, contending_pct, ..usual() })
+        };
+        assert!(contending(false, 30).contains("needs `shared`"));
+        assert!(contending(true, 91).contains("more than 90"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Choice, Chooser};
@@ -118,8 +120,8 @@ impl Shaper {
             duplicated: impairment.duplicated.as_ref().map(&mut chooser),
             reordered: impairment.reordered.as_ref().map(&mut chooser),
             rate: impairment.rate_bits_per_s.map(|rate| {
-                let hub = impairment.shared.then(|| hub.clone());
-                Rate::new(rate, impairment.queue_bytes(), hub)
+                let port = impairment.shared.then(|| Port::at(hub, impairment));
+                Rate::new(rate, impairment.queue_bytes(), port)
             }),
             decided: Decided::default(),
             held_bytes: 0,
@@ -241,7 +243,24 @@ pub struct Medium(Arc<Mutex<Transmitter>>);
 struct Transmitter {
     busy_until_ns: u64,
     left_over: u64,
+    third_parties: Option<ThirdParties>,
 }
+
+/// Frames of others at a hub, which come at random moments.
+#[derive(Debug)]
+struct ThirdParties {
+    chance: ChaCha8Rng,
+    next_ns: u64,
+    /// When each of their frames is sent that waits.
+    waiting: VecDeque<u64>,
+}
+
+/// A frame of a third party: the longest of Ethernet, with its preamble and gap.
+const FRAME_BYTES: u64 = 1538;
+/// Most frames of third parties that wait; the next ones are lost.
+const MOST_WAITING: usize = 100;
+/// What came earlier was sent before any of it could be noticed.
+const REMEMBERED_NS: u64 = 1_000_000_000;
 
 /// A link that sends one packet after the other.
 #[derive(Debug)]
@@ -257,15 +276,16 @@ struct Rate {
 #[derive(Debug)]
 struct Port {
     medium: Medium,
+    contending_pct: u32,
+    seed: u64,
     /// When each of its own packets is sent that waits, and how long it is.
     waiting: VecDeque<(u64, u64)>,
     waiting_bytes: u64,
 }
 
 impl Rate {
-    fn new(bits_per_s: u64, queue_bytes: u64, hub: Option<Medium>) -> Rate {
-        let port = |medium| Port { medium, waiting: VecDeque::new(), waiting_bytes: 0 };
-        Rate { bits_per_s, queue_bytes, transmitter: Transmitter::default(), hub: hub.map(port) }
+    fn new(bits_per_s: u64, queue_bytes: u64, hub: Option<Port>) -> Rate {
+        Rate { bits_per_s, queue_bytes, transmitter: Transmitter::default(), hub }
     }
 
     /// When the last bit of a packet that comes now is sent; `None` where it finds no room in the queue.
@@ -284,6 +304,12 @@ impl Rate {
 }
 
 impl Port {
+    fn at(hub: &Medium, Impairment { contending_pct, seed, .. }: &Impairment) -> Port {
+        let (contending_pct, seed) = (*contending_pct, *seed);
+        let (waiting, waiting_bytes) = (VecDeque::new(), 0);
+        Port { medium: hub.clone(), contending_pct, seed, waiting, waiting_bytes }
+    }
+
     /// Returns the time of departure. Packets that others sent earlier go first, but take nothing
     /// of this port's queue.
     fn departure(
@@ -302,6 +328,10 @@ impl Port {
         }
         // Numbers, which are whole whoever died meanwhile.
         let mut transmitter = self.medium.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.contending_pct > 0 {
+            let share = f64::from(self.contending_pct) / 100.0;
+            transmitter.contend(now_ns, bits_per_s, share, self.seed);
+        }
         let departure_ns = transmitter.send(now_ns, bytes, bits_per_s);
         self.waiting.push_back((departure_ns, bytes));
         self.waiting_bytes += bytes;
@@ -310,6 +340,29 @@ impl Port {
 }
 
 impl Transmitter {
+    /// Sends what third parties had to send until now. They want this share of the rate.
+    fn contend(&mut self, now_ns: u64, bits_per_s: u64, share: f64, seed: u64) {
+        let mean_ns = FRAME_BYTES as f64 * 8e9 / bits_per_s as f64 / share;
+        let mut others = self.third_parties.take().unwrap_or_else(|| ThirdParties {
+            chance: ChaCha8Rng::seed_from_u64(seed),
+            next_ns: now_ns,
+            waiting: VecDeque::new(),
+        });
+        // Moments at random have no memory, so any may be the first.
+        others.next_ns = others.next_ns.max(now_ns.saturating_sub(REMEMBERED_NS));
+        while others.next_ns <= now_ns {
+            while others.waiting.front().is_some_and(|sent_ns| *sent_ns <= others.next_ns) {
+                others.waiting.pop_front();
+            }
+            if others.waiting.len() < MOST_WAITING {
+                others.waiting.push_back(self.send(others.next_ns, FRAME_BYTES, bits_per_s));
+            }
+            let until_next = -mean_ns * (1.0 - others.chance.random::<f64>()).ln();
+            others.next_ns += (until_next as u64).max(1);
+        }
+        self.third_parties = Some(others);
+    }
+
     /// When the last bit is sent.
     fn send(&mut self, now_ns: u64, bytes: u64, bits_per_s: u64) -> u64 {
         if self.busy_until_ns <= now_ns {
@@ -428,6 +481,28 @@ mod tests {
         assert_eq!(stretches[0].decision, Decision::Leaves { due_ns: 12_000_000, copies: 1 });
         alone.offer(0, 1, |_| 1500, &mut stretches);
         assert_eq!(stretches[0].decision, Decision::Dropped(Cause::Queue));
+    }
+
+    #[test]
+    fn third_parties_take_their_share_of_a_hub() {
+        // Each packet takes 1.2 ms, and one comes every 12 ms: a tenth of the rate.
+        let mean_wait_ms = |contending_pct: u32| {
+            let hub = format!(
+                r#"{{"rate_bits_per_s": 10000000, "shared": true, "contending_pct": {contending_pct}}}"#
+            );
+            let found = leaving(&impairment(&hub), 10_000, 12_000_000);
+            assert_eq!(found.len(), 10_000);
+            let waits = found.iter().map(|(number, due)| due - number * 12_000_000 - 1_200_000);
+            waits.sum::<u64>() as f64 / 1e6 / 10_000.0
+        };
+        assert_eq!(mean_wait_ms(0), 0.0);
+        // By the formula for random arrivals, 1.23 ms · ρ / (2 (1 − ρ)): 0.6 ms and 2.5 ms for others alone.
+        let [half, more] = [50, 80].map(mean_wait_ms);
+        assert!((0.5..1.0).contains(&half) && (2.0..6.0).contains(&more), "{half} {more}");
+        // A sender that never stops has the rest.
+        let hub = r#"{"rate_bits_per_s": 10000000, "shared": true, "contending_pct": 50}"#;
+        let sent = leaving(&impairment(hub), 100_000, 1_200_000).len() as f64 / 100_000.0;
+        assert!((0.4..0.7).contains(&sent), "{sent}");
     }
 
     #[test]
