@@ -27,7 +27,6 @@ pub mod calibration;
 pub mod checks;
 mod command_times;
 mod countdown;
-mod cumulative;
 pub mod curve_text;
 mod degrees;
 pub mod dialect;

@@ -9,6 +9,7 @@ pub mod budget;
 pub mod busy_machine;
 pub mod calibration;
 pub mod cost;
+pub mod cumulative;
 pub mod curve;
 pub mod diff;
 pub mod dose;

@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::cumulative::{self, Cumulative};
 use super::imported;
 use super::table::Table;
 use paired::estimate::median;
 use weigh_model::facts::Facts;
 use weigh_model::format;
 use weigh_model::ids::ArmId;
+use weigh_model::result::cumulative::{self, Cumulative};
 use weigh_model::result::imported::{Figure, FigureKey, File, Imported, ImportedLoad};
 use weigh_model::result::load::{LoadAnswers, LoadPoint};
 use weigh_model::result::report::Report;

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::ReportFormat;
-use crate::cumulative::{self, Cumulative};
+use weigh_model::result::cumulative::{self, Cumulative};
 use weigh_model::result::report::Report;
 use weigh_model::result::summary::Summary;
 

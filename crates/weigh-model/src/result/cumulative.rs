@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use weigh_model::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind};
-use weigh_model::result::summary::{Row, Summary};
+use crate::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind};
+use crate::result::summary::{Row, Summary};
 
 /// The rows of one treatment of which all was counted that operations make.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,8 +67,8 @@ fn sum(treatment: &str, rows: &[&Row], quantities: &[&EvidenceQuantity]) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weigh_model::example;
-    use weigh_model::result::summary::RowEvidence;
+    use crate::example;
+    use crate::result::summary::RowEvidence;
 
     #[test]
     fn one_operation_of_each_and_all_of_them_are_summed() {
