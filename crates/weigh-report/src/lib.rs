@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 use weigh_model::result::report::Report;
+use weigh_model::result::summary::by_treatment;
 use weigh_model::result::summary::{Row, Summary};
 
 pub mod activity;
@@ -113,18 +114,6 @@ fn by_note(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
         }
     }
     notes
-}
-
-/// The rows of each treatment, both in the order of the experiment.
-fn by_treatment(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
-    let mut groups: Vec<(&str, Vec<&Row>)> = Vec::new();
-    for row in &s.results {
-        match groups.iter_mut().find(|(label, _)| *label == row.treatment) {
-            Some((_, rows)) => rows.push(row),
-            None => groups.push((&row.treatment, vec![row])),
-        }
-    }
-    groups
 }
 
 /// Returns true if a row's treatment must be shown beside its workload, even where only one of its rows is.

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::result::quantity::{Amount, Amounts, EvidenceQuantity, QuantityKind};
-use crate::result::summary::{Row, Summary};
+use crate::result::summary::{Row, Summary, by_treatment};
 
 /// The rows of one treatment of which all was counted that operations make.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +31,7 @@ fn of_one_each(name: &str) -> String {
 
 /// One for each treatment that was counted.
 pub fn of(s: &Summary) -> Vec<Cumulative> {
-    let sums = super::by_treatment(s).into_iter();
+    let sums = by_treatment(s).into_iter();
     sums.filter_map(|(treatment, rows)| {
         let quantities = rows.first().map(|row| s.quantities(row)).unwrap_or_default();
         let is_made = |quantity: &&EvidenceQuantity| quantity.kind == QuantityKind::Made;

@@ -141,6 +141,18 @@ pub struct Summary {
     pub imported: Option<Imported>,
 }
 
+/// The rows of each treatment, both in the order of the experiment.
+pub fn by_treatment(s: &Summary) -> Vec<(&str, Vec<&Row>)> {
+    let mut groups: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for row in &s.results {
+        match groups.iter_mut().find(|(label, _)| *label == row.treatment) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((&row.treatment, vec![row])),
+        }
+    }
+    groups
+}
+
 fn one() -> usize {
     1
 }
