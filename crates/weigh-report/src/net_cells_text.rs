@@ -35,25 +35,75 @@ fn of_kind(further: &NetFurther) -> (String, Table) {
     columns.extend(of("alone").into_iter().chain(datagrams));
     columns.extend(of("under load").into_iter().chain(datagrams));
     let row = |class: &FurtherClass| {
-        let found = |found: &FurtherFound| {
-            let time = |ns: Option<f64>| ns.map(format::time_ns).unwrap_or_default();
-            let share = |pct: Option<f64>| pct.map(|pct| format!("{pct:.2} %")).unwrap_or_default();
-            vec![
-                found.rate.map(|rate| format::rate(rate, &further.unit)).unwrap_or_default(),
-                time(found.p50_ns),
-                time(found.p99_ns),
-                time(found.p99_9_ns),
-                share(found.lost_pct),
-                share(found.reordered_pct),
-            ]
-        };
-        let name = vec![size(&class.name, class.bytes)];
-        [name, found(&class.alone), found(&class.beside)].concat()
+        let cells = figures(class).into_iter().enumerate();
+        let cells = cells.map(|(at, figure)| of_figure(at, figure, &further.unit));
+        std::iter::once(size(&class.name, class.bytes)).chain(cells).collect()
     };
     let mut title = further.kind.clone();
     title[..1].make_ascii_uppercase();
-    let table = Table::new(columns, further.classes.iter().map(row).collect());
+    let mut rows: Vec<Vec<String>> = further.classes.iter().map(row).collect();
+    rows.extend(means_of_kind(further));
+    let table = Table::new(columns, rows);
     (format!("{title}, {}, alone and under load", further.unit), table)
+}
+
+/// Figures of a class: alone, and under load.
+fn figures(class: &FurtherClass) -> Vec<Option<f64>> {
+    let of = |found: &FurtherFound| {
+        let times = [found.p50_ns, found.p99_ns, found.p99_9_ns];
+        let shares = [found.lost_pct, found.reordered_pct];
+        [&[found.rate], &times[..], &shares[..]].concat()
+    };
+    [of(&class.alone), of(&class.beside)].concat()
+}
+
+/// Writes the figure at this place of [`figures`].
+fn of_figure(at: usize, figure: Option<f64>, unit: &str) -> String {
+    let text = |figure: f64| match at % 6 {
+        0 => format::rate(figure, unit),
+        1..=3 => format::time_ns(figure),
+        _ => format!("{figure:.2} %"),
+    };
+    figure.map(text).unwrap_or_default()
+}
+
+fn means_of_kind(further: &NetFurther) -> Vec<Vec<String>> {
+    let all: Vec<Vec<Option<f64>>> = further.classes.iter().map(figures).collect();
+    rows_of_means(&all, |at, mean| of_figure(at, Some(mean), &further.unit))
+}
+
+pub const MEANS: [&str; 3] = ["arithmetic mean", "geometric mean", "harmonic mean"];
+
+/// Rows of the three means over the classes, whose figures are `all`. A column in which a class has no
+/// figure, or none above 0, has no mean. A single class is its own.
+pub fn rows_of_means(
+    all: &[Vec<Option<f64>>],
+    text: impl Fn(usize, f64) -> String,
+) -> Vec<Vec<String>> {
+    if all.len() < 2 {
+        return Vec::new();
+    }
+    let column = |at: usize| means(&all.iter().map(|class| class[at]).collect::<Vec<_>>());
+    let columns: Vec<[Option<f64>; 3]> = (0..all[0].len()).map(column).collect();
+    let row = |(which, name): (usize, &str)| {
+        let cells = columns.iter().enumerate();
+        let cells =
+            cells.map(|(at, means)| means[which].map_or(String::new(), |mean| text(at, mean)));
+        std::iter::once(name.to_owned()).chain(cells).collect()
+    };
+    MEANS.into_iter().enumerate().map(row).collect()
+}
+
+/// The arithmetic, the geometric and the harmonic mean, if every value is there and above 0.
+pub fn means(values: &[Option<f64>]) -> [Option<f64>; 3] {
+    let all: Option<Vec<f64>> =
+        values.iter().map(|value| value.filter(|value| *value > 0.0)).collect();
+    match all.and_then(|values| Means::of(&values)) {
+        Some(Means { arithmetic, geometric, harmonic }) => {
+            [arithmetic, geometric, harmonic].map(Some)
+        }
+        None => [None; 3],
+    }
 }
 
 fn processor(net: &NetAnswers) -> Table {
@@ -65,7 +115,7 @@ fn processor(net: &NetAnswers) -> Table {
         ("under load: this host", Right),
         ("its peers", Right),
     ];
-    let row = |class: &NetClass| {
+    let figures = |class: &NetClass| {
         let of = |is_beside: bool, reading: &str| {
             let is_its = |cell: &&NetCell| {
                 cell.is_of_suite
@@ -78,16 +128,23 @@ fn processor(net: &NetAnswers) -> Table {
                 .filter_map(|cell| cell.readings.get(reading).copied())
                 .filter(|seconds| *seconds > 0.0)
                 .collect();
-            let mean = Means::of(&seconds).map(|means| means.geometric);
-            mean.map(|seconds| format!("{seconds:.2}")).unwrap_or_default()
+            Means::of(&seconds).map(|means| means.geometric)
         };
-        let own = [false, true].map(|is_beside| of(is_beside, "cpu_per_gb"));
-        let peer = [false, true].map(|is_beside| of(is_beside, "peer_cpu_per_gb"));
-        let [own_alone, own_beside] = own;
-        let [peer_alone, peer_beside] = peer;
-        vec![size(&class.name, class.bytes), own_alone, peer_alone, own_beside, peer_beside]
+        let readings = ["cpu_per_gb", "peer_cpu_per_gb"];
+        [false, true]
+            .into_iter()
+            .flat_map(|is_beside| readings.map(|it| of(is_beside, it)))
+            .collect()
     };
-    Table::new(columns, net.classes.iter().map(row).collect())
+    let text = |seconds: f64| format!("{seconds:.2}");
+    let all: Vec<Vec<Option<f64>>> = net.classes.iter().map(figures).collect();
+    let row = |(class, figures): (&NetClass, &Vec<Option<f64>>)| {
+        let cells = figures.iter().map(|seconds| seconds.map(text).unwrap_or_default());
+        std::iter::once(size(&class.name, class.bytes)).chain(cells).collect()
+    };
+    let mut rows: Vec<Vec<String>> = net.classes.iter().zip(&all).map(row).collect();
+    rows.extend(rows_of_means(&all, |_, mean| text(mean)));
+    Table::new(columns, rows)
 }
 
 /// The heading over [`size`].
@@ -148,6 +205,15 @@ mod tests {
             NetFurther { kind: "requests".into(), unit: "requests/s".into(), classes: vec![class] };
         let (title, table) = of_kind(&further);
         assert_eq!(title, "Requests, requests/s, alone and under load");
+        assert_eq!(table.rows.len(), 1, "a single class is its own mean");
+        let mut two = further.clone();
+        let mut second = two.classes[0].clone();
+        (second.alone.rate, second.alone.p99_ns) = (Some(80_000.0), None);
+        two.classes.push(second);
+        let (_, means) = of_kind(&two);
+        // The harmonic mean of 20,000 and 80,000; a class without a p99 leaves that column empty.
+        assert_eq!(means.rows[4][..2], ["harmonic mean", "32.00k"]);
+        assert_eq!(means.rows[2][1..3], ["50.00k", "40.0 µs"]);
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(columns, [SIZE, "alone", "p50", "p99"]);
     }

@@ -1,14 +1,13 @@
 //! Result of a grid of network cells, in sentences and tables.
 
-use crate::net_cells_text::{self, SIZE, size};
+use crate::net_cells_text::{self, MEANS, SIZE, means, rows_of_means, size};
 use crate::table::{Align, Table};
 use paired::looks;
 use weigh_model::format;
-use weigh_model::result::btu::{Means, ScoreInterval};
+use weigh_model::result::btu::ScoreInterval;
 use weigh_model::result::net::{NetAnswers, NetClass};
 
 const BITS: &str = "Mb/s";
-const MEANS: [&str; 3] = ["arithmetic mean", "geometric mean", "harmonic mean"];
 
 /// The BTU, both penalties, and what they are of.
 pub fn sentences(net: &NetAnswers) -> Vec<String> {
@@ -123,43 +122,19 @@ fn classes(net: &NetAnswers) -> Table {
 
 /// Means over the classes; of penalties, those of the times as long.
 fn means_of_classes(net: &NetAnswers) -> Vec<Vec<String>> {
-    let column = |of: &dyn Fn(&NetClass) -> Option<f64>| {
-        means(&net.classes.iter().map(of).collect::<Vec<_>>())
+    let value = |of: Option<ScoreInterval>| of.map(|found| found.value);
+    let figures = |class: &NetClass| {
+        let penalties = [class.activity_slowdown, class.comm_slowdown].map(value);
+        let mut all = vec![value(class.btu), class.alone];
+        all.extend(penalties);
+        all.extend((0..net.activities.len()).map(|at| class.beside.get(at).copied().flatten()));
+        all
     };
-    let penalty = |of: &dyn Fn(&NetClass) -> Option<ScoreInterval>| {
-        column(&|class| of(class).map(|found| found.value))
-            .map(|mean| mean.map(percent).unwrap_or_default())
-    };
-    let mut columns = vec![
-        column(&|class| class.btu.map(|btu| btu.value)).map(rate),
-        column(&|class| class.alone).map(rate),
-        penalty(&|class| class.activity_slowdown),
-        penalty(&|class| class.comm_slowdown),
-    ];
-    let activities = 0..net.activities.len();
-    columns.extend(
-        activities.map(|at| column(&|class| class.beside.get(at).copied().flatten()).map(rate)),
-    );
-    let row = |(which, mean): (usize, &str)| {
-        let cells = columns.iter().map(|means| means[which].clone());
-        std::iter::once(mean.to_owned()).chain(cells).collect()
-    };
-    match net.classes.len() {
-        // A single class is its own mean.
-        0 | 1 => Vec::new(),
-        _ => MEANS.into_iter().enumerate().map(row).collect(),
-    }
-}
-
-/// The arithmetic, the geometric and the harmonic mean, if every value is there.
-fn means(values: &[Option<f64>]) -> [Option<f64>; 3] {
-    let all: Option<Vec<f64>> = values.iter().copied().collect();
-    match all.and_then(|values| Means::of(&values)) {
-        Some(Means { arithmetic, geometric, harmonic }) => {
-            [arithmetic, geometric, harmonic].map(Some)
-        }
-        None => [None; 3],
-    }
+    let all: Vec<Vec<Option<f64>>> = net.classes.iter().map(figures).collect();
+    rows_of_means(
+        &all,
+        |at, mean| if matches!(at, 2 | 3) { percent(mean) } else { rate(Some(mean)) },
+    )
 }
 
 fn components(net: &NetAnswers, of: impl Fn(&NetClass) -> &Vec<Option<f64>>) -> Table {
