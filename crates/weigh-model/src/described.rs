@@ -7,7 +7,9 @@ use crate::facts::Facts;
 use crate::format;
 
 /// Facts that change by themselves, and so explain nothing.
-const RESTLESS: [&str; 9] = [
+const RESTLESS: [&str; 11] = [
+    "interactive users",
+    "scratch free",
     "uptime",
     "load 1min",
     "psi cpu avg10",

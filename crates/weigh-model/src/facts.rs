@@ -85,6 +85,12 @@ pub struct Facts {
     pub psi_cpu_avg10: Option<f64>,
     /// Where the workloads' files are, e.g. `ext4 (/tmp)`; the experiment fills it in.
     pub scratch: Option<String>,
+    /// Room in that file system. The experiment fills it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scratch_free_bytes: Option<u64>,
+    /// Target of the link `/bin/sh`, e.g. `dash`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
     /// Speed of the device below that directory, where `weigh doctor --disk` has measured it. The
     /// experiment fills it in.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -180,7 +180,10 @@ impl Station {
     pub fn look(&self, data_directory: &Path) -> (Facts, Vec<Warning>) {
         let file_system = file_system(&self.place.scratch);
         let scratch = format!("{file_system} ({})", std::env::temp_dir().display());
-        let (machine, mut warnings, audit) = fitness::look(Some(scratch), data_directory);
+        let (mut machine, mut warnings, audit) = fitness::look(Some(scratch), data_directory);
+        // Who cannot be asked has no room that is known.
+        let room = rustix::fs::statvfs(&self.place.scratch).ok();
+        machine.scratch_free_bytes = room.map(|room| room.f_bavail.saturating_mul(room.f_frsize));
         self.audit.set(Some(audit));
         warnings.extend(about_build(&self.place.executable));
         (machine, warnings)

@@ -59,6 +59,8 @@ pub fn read_from(root: &Path) -> Facts {
         load_1min: first_number(&text("/proc/loadavg")),
         psi_cpu_avg10: psi_some(source, "cpu", "avg10"),
         scratch: None,
+        scratch_free_bytes: None,
+        shell: shell(source),
         disk: None,
         steal_ticks: Pressure::read_from(root).steal_ticks,
         thermal_throttles: thermal_throttles(source),
@@ -72,6 +74,11 @@ pub fn read_from(root: &Path) -> Facts {
 
 fn first_number(text: &str) -> Option<f64> {
     text.split(' ').next()?.parse().ok()
+}
+
+fn shell(source: Source) -> Option<String> {
+    let target = std::fs::read_link(source.path("/bin/sh")).ok()?;
+    Some(target.to_string_lossy().into_owned())
 }
 
 fn cpu_model(source: Source) -> String {

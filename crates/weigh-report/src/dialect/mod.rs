@@ -72,10 +72,10 @@ pub struct Sheet {
     lines: Vec<SheetLine>,
     /// Version of UnixBench, if the figures are its own.
     version: Option<String>,
+    /// The machine and when it was measured, if it was measured here.
+    machine: Option<(Facts, String)>,
     /// The first thing to know, where it was not measured here.
     head: Option<String>,
-    /// Head of a run's report, as UnixBench prints it.
-    run_head: String,
     /// Where there is one treatment, and records were counted.
     cumulative: Option<Cumulative>,
     /// Mixes that were measured with several numbers of users.
@@ -223,14 +223,14 @@ impl Sheet {
             line.sample_s = cpu_s.map(|(system, user)| [row.elapsed_s, system, user]);
         }
         sheet.inserts = inserts(times, &[NOTHING], &sheet.lines);
-        sheet.run_head = run_head(report);
         let filling = match report.is_endurance {
             true => asked_servers::filling(&report.series),
             // Each sample has a table of its own, which is empty at first.
             false => Vec::new(),
         };
         let loads = loads.iter().map(SheetLoad::of).collect();
-        Sheet { loads, times: times.clone(), filling, ..sheet }
+        let machine = Some((report.machine.clone(), report.started.clone()));
+        Sheet { loads, times: times.clone(), filling, machine, ..sheet }
     }
 
     /// Builds a sheet from the name, unit and rate of each workload.
@@ -263,6 +263,7 @@ impl Sheet {
             id: format::label(&s.id),
             arms: arms.iter().map(format::label).collect(),
             version: figures.and_then(version),
+            machine: s.imported.is_none().then(|| (s.machine.clone(), s.started.clone())),
             head: s.imported.as_ref().map(imported::head),
             ..Sheet::default()
         };
@@ -417,19 +418,6 @@ impl SheetLine {
     fn of(name: &WorkName, unit: &str) -> SheetLine {
         SheetLine { name: name.clone(), unit: unit.into(), ..SheetLine::default() }
     }
-}
-
-/// System, start and users of a run.
-fn run_head(report: &RunReport) -> String {
-    let Facts { kernel, architecture, interactive_users, .. } = &report.machine;
-    let users = interactive_users.map(|users| format!("{users} interactive users.\n"));
-    format!(
-        "System: Linux {} {}\nStart: {}\n{}",
-        format::label(kernel),
-        format::label(architecture),
-        format::label(&report.started),
-        users.unwrap_or_default()
-    )
 }
 
 /// The highest and the lowest rate of an arm's samples, by its side ([`ArmId::side`]).

@@ -73,7 +73,8 @@ fn render(sheet: &Sheet) -> Result<String, String> {
 
 /// Names the tests whose sets differ, which he examined for the cause; `None` if there are none.
 fn examine(sheet: &Sheet) -> Option<String> {
-    let rows = rows_of(sheet).into_iter().filter_map(|(name, _, line)| Some((name, spread(line?)?)));
+    let rows =
+        rows_of(sheet).into_iter().filter_map(|(name, _, line)| Some((name, spread(line?)?)));
     let apart: Vec<String> = rows
         .filter(|(_, spread)| *spread > DRAWN_FROM_PCT)
         .map(|(name, spread)| format!("{name} ({spread:.1})"))
@@ -98,14 +99,17 @@ fn spread(line: &SheetLine) -> Option<f64> {
 fn group_means(sheet: &Sheet, sets: usize) -> Vec<Vec<String>> {
     let mut groups: Vec<(&str, Vec<&SheetLine>)> = Vec::new();
     for (_, group, line) in rows_of(sheet) {
-        let Some(line) = line.filter(|line| line.sets.len() == sets && !group.is_empty()) else { continue };
+        let Some(line) = line.filter(|line| line.sets.len() == sets && !group.is_empty()) else {
+            continue;
+        };
         match groups.iter_mut().find(|(name, _)| *name == group) {
             Some((_, of_it)) => of_it.push(line),
             None => groups.push((group, vec![line])),
         }
     }
     let row = |(group, of_it): &(&str, Vec<&SheetLine>)| {
-        let mean = |set: usize| of_it.iter().map(|line| line.sets[set]).sum::<f64>() / of_it.len() as f64;
+        let mean =
+            |set: usize| of_it.iter().map(|line| line.sets[set]).sum::<f64>() / of_it.len() as f64;
         let mut cells = vec![format!("Mean of {} tests", of_it.len()), (*group).to_owned()];
         let means: Vec<f64> = (0..sets).map(mean).collect();
         cells.extend(means.iter().map(|mean| fixed(*mean)));
@@ -294,7 +298,10 @@ mod tests {
     fn tests_whose_sets_differ_are_named_and_groups_have_a_mean() {
         let mut s = example::two_sets();
         let text = render(&Sheet::of_summary(&s)).unwrap();
-        assert!(text.contains("differ by more than 1 point: ") && text.contains(" (11.7)."), "{text}");
+        assert!(
+            text.contains("differ by more than 1 point: ") && text.contains(" (11.7)."),
+            "{text}"
+        );
         assert!(!text.contains("Mean of"), "each group has one test: {text}");
         s.results[0].workload = "pipe".into();
         s.results[1].workload = "context1@same-cpu".into();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::dialect::{Dialect, Sheet, SheetLine, format, lines};
 use crate::table::{Align, Table};
+use weigh_model::facts::Facts;
 use weigh_model::ids::ArmId;
 use weigh_model::result::unixbench_index::Formula;
 use weigh_model::workload::suite;
@@ -21,7 +22,7 @@ pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
             counts.push(line.name.copies());
         }
     }
-    let mut parts: Vec<String> = Some(sheet.run_head.clone()).filter(|head| !head.is_empty()).into_iter().collect();
+    let mut parts = Vec::new();
     for copies in counts {
         let of_it: Vec<&SheetLine> =
             sheet.lines.iter().filter(|line| line.name.copies() == copies).collect();
@@ -40,6 +41,9 @@ pub(super) fn render(sheet: &Sheet) -> Result<String, String> {
     }
     if !parts.iter().any(|part| part.contains(FINAL) || part.contains(AVERAGE)) {
         return Err("no test of UnixBench's index in this result".into());
+    }
+    if let Some((machine, started)) = &sheet.machine {
+        parts.insert(0, head(machine, started));
     }
     if sheet.version.is_none() {
         parts.push("Compatible with UnixBench's formula; not measured by UnixBench.\n".into());
@@ -64,6 +68,22 @@ fn passes(of_it: &[&SheetLine], suite: &Suite) -> Option<String> {
 fn title_of(suite: &Suite, name: &str) -> String {
     let member = suite.members.iter().find(|member| member.name == name);
     format::label(member.and_then(|member| member.title.as_deref()).unwrap_or(name))
+}
+
+/// The head of UnixBench's report, without lines of which nothing is known.
+fn head(machine: &Facts, started: &str) -> String {
+    let Facts { hostname, kernel, kernel_build, architecture, .. } = machine;
+    let users = machine.interactive_users.map(|users| format!("{users} interactive users."));
+    let up = machine.uptime_s.zip(machine.load_1min);
+    let up =
+        up.map(|(up_s, load)| format!("up {}, load average: {load:.2}", format::seconds(up_s)));
+    let shell = machine.shell.as_ref().map(|target| format!("/bin/sh -> {target}"));
+    let room = machine.scratch.as_ref().zip(machine.scratch_free_bytes);
+    let room = room.map(|(place, free)| format!("{place}: {} free", format::bytes(free as f64)));
+    let system = format!("System -- Linux {hostname} {kernel} {kernel_build} {architecture}");
+    let lines =
+        [Some(system), Some(format!("Start Benchmark Run: {started}")), users, up, shell, room];
+    lines.into_iter().flatten().map(|line| format::label(&line) + "\n").collect()
 }
 
 /// As UnixBench says it since 5.0; earlier versions ran one copy, and did not say so.
@@ -219,6 +239,23 @@ mod tests {
             "{}, shell1: {has_shell1}",
             score.unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
         )
+    }
+
+    #[test]
+    fn the_head_is_of_what_is_known_of_the_machine() {
+        let machine =
+            Facts { hostname: "w2".into(), interactive_users: Some(4), ..Facts::default() };
+        let all = Facts {
+            shell: Some("dash".into()),
+            uptime_s: Some(60.0),
+            load_1min: Some(0.5),
+            ..machine
+        };
+        let text = head(&all, "2003-06-10T11:59:54Z");
+        for line in ["System -- Linux w2", "4 interactive users.", "up 1 min, load average: 0.50"] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(text.contains("/bin/sh -> dash\n") && !text.contains("free"), "{text}");
     }
 
     #[test]
