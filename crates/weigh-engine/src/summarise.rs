@@ -178,7 +178,8 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
             let least_pairs = least_pairs(&pooled, family::weights(stored, &of_row).rate);
             let mut row = row(stored, of_row, betting, &judgement, &design);
             if concludes_nothing {
-                (row.preliminary, row.cost_at_most_pct, row.stalls) = (None, None, None);
+                (row.cost_at_most_pct, row.stalls) = (None, None);
+                row.preliminary = row.preliminary.filter(|_| is_of_one_start);
             }
             row.least_pairs = least_pairs;
             row.sets = sets.iter().map(Set::effect).collect();

@@ -206,8 +206,8 @@ pub(super) fn verdict(row: &Row, margin_pct: f64) -> String {
 pub(super) fn about_preliminary(summary: &Summary) -> Option<&'static str> {
     let is_any = summary.results.iter().any(|row| row.preliminary.is_some());
     is_any.then_some(
-        "~ and preliminary: an estimate from too few pairs for a verdict. Its range is from the lowest to \
-         the highest pair, and is no confidence interval.",
+        "~ and preliminary: an estimate from too few pairs, or too few starts of servers, for a verdict. Its \
+         range is from the lowest to the highest pair, and is no confidence interval.",
     )
 }
 

@@ -19,6 +19,7 @@ use weigh_model::format;
 use weigh_model::format::quoted;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::{AppliedTreatment, Loss, NOTHING, Row, State, Summary};
+use weigh_model::result::warning::Warning;
 use weigh_model::workload::metric::WHOLE_RUNS;
 
 pub fn sentence(s: &Summary) -> String {
@@ -69,6 +70,9 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         None if factorial::has_many_arms(s) => {
             sentences.extend(undecided(&s.results.iter().collect::<Vec<_>>()));
         }
+        None if s.warnings.contains(&Warning::OneStartPerArm) => {
+            sentences.extend(s.results.iter().map(over_one_start));
+        }
         None => {
             sentences.extend(by_treatment(s).into_iter().filter_map(|(treatment, mut rows)| {
                 if treatment == s.baseline {
@@ -95,6 +99,20 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     sentences.extend(without_result(s));
     sentences.extend(gate::sentence(s));
     sentences
+}
+
+/// States a row of passes over one start of each arm, which has no verdict.
+fn over_one_start(row: &Row) -> String {
+    let found = row.preliminary.map_or(String::new(), |few| {
+        let range = format::range(few.low_pct, few.high_pct);
+        format!(", {} (single pairs: {range})", format::preliminary(few.effect_pct))
+    });
+    format!(
+        "{} under {}: {} of passes over one start of each arm{found}, no verdict.",
+        quoted(&row.workload),
+        quoted(&row.treatment),
+        format::plural(row.pairs, "pair")
+    )
 }
 
 /// Names the baseline if it is a treatment.
@@ -233,6 +251,21 @@ mod tests {
     use super::*;
     use paired::Withheld;
     use weigh_model::example;
+    use weigh_model::result::preliminary::Preliminary;
+
+    #[test]
+    fn passes_over_one_start_are_told_without_a_verdict() {
+        let mut s = example::audit();
+        s.results.truncate(1);
+        s.warnings.push(Warning::OneStartPerArm);
+        let row = &mut s.results[0];
+        (row.low_pct, row.high_pct, row.verdict, row.pairs) =
+            (None, None, Verdict::Inconclusive, 3);
+        row.preliminary = Some(Preliminary { effect_pct: -9.0, low_pct: -14.0, high_pct: -5.0 });
+        let said = sentence(&s);
+        let wanted = "3 pairs of passes over one start of each arm, ~−9.00 % (single pairs: −14.0 to −5.00), no verdict.";
+        assert!(said.contains(wanted) && !said.contains("--budget"), "{said}");
+    }
 
     #[test]
     fn dropped_evidence_and_missing_results_are_said() {
