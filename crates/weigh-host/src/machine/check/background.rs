@@ -35,7 +35,8 @@ pub(super) fn interrupts(seen: &CheckInput) -> Option<Finding> {
 pub(super) fn hardware_errors(seen: &CheckInput) -> Option<Finding> {
     let errors = &seen.facts.hardware_errors;
     let counted = || errors.keys().cloned().collect::<Vec<_>>().join(", ");
-    let found = |severity, now, effect| Finding::new("Hardware errors", severity, now, effect);
+    let found =
+        |severity, now: &str, effect| Finding::new("Hardware errors", severity, now, effect);
     let bad = errors.iter().filter(|(_, count)| **count > 0);
     let bad: Vec<String> = bad.map(|(part, count)| format!("{part}: {count}")).collect();
     (!errors.is_empty()).then(|| match bad[..] {
