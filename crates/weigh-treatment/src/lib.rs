@@ -48,7 +48,6 @@ use weigh_workload::member::MemberDuring;
 use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 
-mod accounting;
 pub mod audit;
 pub mod boot;
 mod canary;

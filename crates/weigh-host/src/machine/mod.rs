@@ -17,6 +17,7 @@ pub mod gone;
 mod hardware_errors;
 pub mod hierarchies;
 pub mod memory;
+pub mod mounts;
 pub mod pressure;
 pub mod probes;
 pub mod process;

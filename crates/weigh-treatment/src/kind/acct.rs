@@ -12,7 +12,6 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::accounting;
 use crate::event_receiver::prove;
 use crate::{
     ApplyContext, Kind, Launch, Occupied, Parameter, Probe, Role, Treatment, TreatmentError,
@@ -23,7 +22,7 @@ use weigh_model::evidence::Evidence;
 use weigh_model::label::Parameters;
 use weigh_model::result::quantity::EvidenceQuantity;
 use weigh_model::result::quantity::{QuantityKind::Made, QuantityUnit::Count};
-use weigh_sensor::short_process;
+use weigh_sensor::{accounting, short_process};
 
 pub static KIND: TreatmentKind = TreatmentKind {
     undo,

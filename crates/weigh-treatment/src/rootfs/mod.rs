@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::statvfs;
 
 use super::{ApplyContext, TreatmentError};
-pub use source::{RootForm, RootSource, writable_mounts};
+pub use source::{RootForm, RootSource};
 use squashfs::MountedImage;
 use tried::TriedRoot;
 use weigh_archive::{ArchiveError, Packed, Unpacking, unpack_image, unpack_tar};

@@ -16,6 +16,7 @@ use trust::allowed::{executable, executable_tree};
 use trust::user_file;
 use weigh_archive::{self as archive, MOST_FILES};
 use weigh_host::interruption::has_come;
+use weigh_host::machine::mounts::unescaped;
 
 /// Looking whether a directory is as it was takes this part of the time at most, and is done so often.
 const LOOKS_TAKE: u32 = 50;
@@ -232,34 +233,6 @@ fn mounts_below(directory: &Path, mounts: &[u8]) -> Vec<PathBuf> {
     let mut points: Vec<PathBuf> = points.filter(is_left_out).collect();
     points.sort();
     points
-}
-
-/// Lists the places where file systems of these kinds are mounted, and may be written.
-///
-/// `mounts` has the form of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
-pub fn writable_mounts(kinds: &[&str], mounts: &[u8]) -> Vec<PathBuf> {
-    let points = mounts.split(|byte| *byte == b'\n').filter_map(|line| {
-        let mut fields = line.split(|byte| *byte == b' ');
-        let (point, options) = (fields.nth(4)?, fields.next()?);
-        let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-        let is_wanted = kinds.iter().any(|wanted| wanted.as_bytes() == kind);
-        let is_writable = options.split(|byte| *byte == b',').any(|option| option == b"rw");
-        (is_wanted && is_writable).then(|| PathBuf::from(OsString::from_vec(unescaped(point))))
-    });
-    points.collect()
-}
-
-/// Blanks and the like are written there as `\040`.
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::new(), field);
-    while let Some((first, behind)) = rest.split_first() {
-        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        let escaped =
-            octal.filter(|_| *first == b'\\').and_then(|it| u8::from_str_radix(it, 8).ok());
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() { &behind[3..] } else { behind };
-    }
-    bytes
 }
 
 /// Refuses an archive that is larger than the room for unpacking it.

@@ -10,9 +10,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::rootfs::writable_mounts;
-use weigh_sensor::events::files::{self, Events};
-use weigh_sensor::short_process;
+use crate::events::files::{self, Events};
+use crate::short_process;
+use weigh_host::machine::mounts::writable_mounts;
 
 /// Bytes of a record; it has the same length in all versions.
 const RECORD: usize = 64;
