@@ -10,7 +10,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::estimate::deviation;
+use crate::estimate::{deviation, median};
 
 /// Fewer pairs of a dose have no line: the bootstrap of so few is too narrow.
 pub const LEAST_PAIRS: usize = 8;
@@ -136,7 +136,10 @@ impl Pairs {
         let chosen = |of: &Vec<f64>| -> Vec<f64> {
             blocks.iter().filter_map(|block| of.get(*block).copied()).collect()
         };
-        let baseline = trimmed_mean(self.baselines.iter().flat_map(chosen).collect()).exp();
+        // Samples of one dose may take longer by far, as where only that is measured sequentially under load.
+        let baselines: Vec<f64> =
+            self.baselines.iter().map(|of| trimmed_mean(chosen(of))).collect();
+        let baseline = median(&baselines)?.exp();
         let ratios: Vec<f64> = self.ratios.iter().map(|of| trimmed_mean(chosen(of))).collect();
         let added: Vec<f64> = ratios.iter().map(|ratio| baseline * ratio.exp_m1()).collect();
         let [at_zero, slope] = self.least_squares(&added, 0..added.len());
@@ -242,6 +245,16 @@ mod tests {
             high - low
         };
         assert!(width([0.01, 0.03]) > 0.5 && width([0.02, 0.02]) < 1e-9);
+    }
+
+    #[test]
+    fn a_dose_whose_samples_all_take_longer_moves_no_cost() {
+        let doses = measured(Noise::White, 2, 20, straight);
+        let mut waits = doses.clone();
+        waits[4].pairs.iter_mut().flatten().for_each(|time| *time *= 20.0);
+        let [calm, busy] = [doses, waits].map(|doses| line(&doses, 0.05, 1).unwrap());
+        assert!((calm.baseline - busy.baseline).abs() < 0.01 * calm.baseline, "{busy:?}");
+        assert!((calm.per_unit.value - busy.per_unit.value).abs() < 0.01, "{busy:?}");
     }
 
     #[test]
