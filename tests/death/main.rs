@@ -4,6 +4,7 @@
 mod support;
 
 mod accounting;
+mod agent;
 mod around;
 mod ended;
 mod failing_calls;

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use rustix::process::{
     waitid,
 };
 
+use crate::machine::cpu_time::of_process_ns;
 use crate::machine::process::{ProcessLife, process_life, processes};
 use crate::said::{Heard, KEPT_BYTES, Keep, Said};
 use crate::undo::state_dir::{StateDir, running_name};
@@ -177,7 +178,88 @@ impl CurrentCommand {
     }
 }
 
-fn mark() -> io::Result<String> {
+/// A program that goes on while others run, such as an agent. Whoever ends it has written its mark down
+/// before it is started.
+pub struct MarkedProgram {
+    child: Child,
+    mark: String,
+    /// Its daemons: they have us as their parent, and are no strays.
+    kept: BTreeSet<u32>,
+}
+
+/// What the processes with a mark have of the machine now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    pub processes: usize,
+    pub resident_bytes: u64,
+    /// Of the threads that live.
+    pub cpu_ns: u64,
+}
+
+impl MarkedProgram {
+    /// Starts it in a group of its own, with the mark in its environment.
+    pub fn start(mut command: Command, mark: &str) -> io::Result<MarkedProgram> {
+        command.process_group(0).env(MARK, mark);
+        let child = start_held(command, |_| Ok(()))?;
+        orphans::keep(child.id());
+        Ok(MarkedProgram { child, mark: mark.to_owned(), kept: BTreeSet::new() })
+    }
+
+    /// The status of the process that was started, if that has failed.
+    pub fn failure(&mut self) -> io::Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?.filter(|status| !status.success()))
+    }
+
+    /// Spares the daemons that it has made by now.
+    pub fn keep_daemons(&mut self) -> io::Result<()> {
+        self.kept = processes_of(&NotedCommand::marked(&self.mark), &processes()?)?;
+        self.kept.iter().for_each(|pid| orphans::keep(*pid));
+        Ok(())
+    }
+
+    /// Ends all its processes, and waits for their end.
+    pub fn end(mut self) -> io::Result<()> {
+        // Without its processes the one that was started has ended too.
+        let ended = end_marked(&self.mark).and_then(|()| self.child.wait());
+        self.kept.iter().for_each(|pid| orphans::forget(*pid));
+        orphans::forget(self.child.id());
+        ended.map(drop)
+    }
+}
+
+impl Footprint {
+    pub fn of(mark: &str) -> io::Result<Footprint> {
+        let found = processes_of(&NotedCommand::marked(mark), &processes()?)?;
+        let mut all = Footprint { processes: found.len(), ..Footprint::default() };
+        // One that ends meanwhile has nothing any more.
+        for pid in found {
+            all.resident_bytes += resident_bytes(pid).unwrap_or(0);
+            all.cpu_ns += of_process_ns(pid).unwrap_or(0);
+        }
+        Ok(all)
+    }
+}
+
+fn resident_bytes(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Ends all processes with this mark, and waits for their end.
+pub fn end_marked(mark: &str) -> io::Result<()> {
+    end(&NotedCommand::marked(mark))
+}
+
+impl NotedCommand {
+    /// Known by its mark alone: no process has this number.
+    fn marked(mark: &str) -> NotedCommand {
+        NotedCommand { pid: u32::MAX, start: i64::MAX, mark: mark.to_owned() }
+    }
+}
+
+/// A new mark.
+pub fn mark() -> io::Result<String> {
     Ok(format!("{:016x}", chance::number()?))
 }
 
@@ -312,6 +394,23 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let running = CurrentCommand::of(&StateDir::at(home.path()).unwrap(), "7.journal");
         (home, running)
+    }
+
+    #[test]
+    fn a_marked_program_is_ended_with_what_left_its_group_and_nothing_else_is() {
+        let (mark, other) = (mark().unwrap(), mark().unwrap());
+        let line = "setsid sleep 60 & exec sleep 60";
+        let mut program = MarkedProgram::start(shell(line), &mark).unwrap();
+        let bystander = MarkedProgram::start(shell("exec sleep 60"), &other).unwrap();
+        let processes = |mark: &str| Footprint::of(mark).unwrap().processes;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        assert!(wait_until(deadline, || processes(&mark) == 2));
+        program.keep_daemons().unwrap();
+        assert!(Footprint::of(&mark).unwrap().resident_bytes > 0);
+        assert_eq!(program.failure().unwrap(), None);
+        program.end().unwrap();
+        assert_eq!((processes(&mark), processes(&other)), (0, 1));
+        bystander.end().unwrap();
     }
 
     #[test]

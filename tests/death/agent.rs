@@ -1,0 +1,85 @@
+//! An agent of the user's runs beside treated samples alone, and ends with every death of `weigh`.
+
+use std::time::Duration;
+
+use crate::support::processes::signal;
+use crate::support::{Home, Turn, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const LIMIT: Duration = Duration::from_secs(60);
+/// Becomes ready late, starts a daemon, and removes its file when it is ended.
+const AGENT: &str = "sleep 0.2\nsetsid sleep 1000 &\ntouch ready\ntrap 'rm -f ready; exit' TERM\n\
+                     while :; do sleep 0.01; done\n";
+
+fn label(home: &Home) -> String {
+    home.file("agent.sh", AGENT);
+    "agent:start=\"exec sh agent.sh\",proof=\"test -e ready\",stop=\"touch stopped\"".into()
+}
+
+fn has_daemon(home: &Home) -> bool {
+    home.describe_processes().iter().any(|process| process.contains("sleep"))
+}
+
+fn assert_gone(home: &Home) {
+    let is_gone = wait_until(LIMIT, || !home.path("ready").exists() && !has_daemon(home));
+    assert!(is_gone, "{:#?}", home.describe_processes());
+}
+
+fn compare<'a>(label: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["compare", label, "-w", "getppid", "--no-detail"], more].concat()
+}
+
+#[test]
+fn an_agent_runs_beside_treated_samples_and_its_cpu_time_is_counted() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let label = label(&home);
+    home.run(&compare(&label, &["--pairs", "8", "--json", "a.json", "-v"])[..])
+        .assert_says(&["In a trial, the agent was ready after", "agent CPU time/op"]);
+    let report: Value = home.json();
+    let row = &report["results"][0];
+    assert!(row["evidence"]["agent_cpu_s"].as_f64().unwrap() > 0.0, "{row:#}");
+    assert_gone(&home);
+    assert!(home.leftovers().is_empty());
+}
+
+#[test]
+fn a_killed_weigh_leaves_no_agent() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let label = label(&home);
+    for has_guard in [true, false] {
+        let mut running = home.start(home.weigh(&compare(&label, &["--budget", "60s"])[..]));
+        home.wait_for_samples(1, &mut running);
+        assert!(wait_until(LIMIT, || home.path("ready").exists()), "{}", running.said());
+        if !has_guard {
+            // So that neither notices the other's end.
+            signal(running.pid(), Signal::STOP);
+            home.processes_of("__guard").iter().for_each(|pid| signal(*pid, Signal::KILL));
+        }
+        running.kill();
+        running.finish();
+        if !has_guard {
+            home.succeed("restore");
+        }
+        assert_gone(&home);
+        assert!(home.path("stopped").exists());
+        std::fs::remove_file(home.path("stopped")).unwrap();
+        assert!(wait_until(LIMIT, || home.leftovers().is_empty()), "{:?}", home.leftovers());
+    }
+}
+
+#[test]
+fn an_agent_that_fails_or_proves_nothing_measures_nothing() {
+    let home = Home::new();
+    let refused = |label: &str, said: &str| {
+        home.run(&compare(label, &["--pairs", "8"])[..]).assert_error(&[said]);
+    };
+    refused("agent:start=\"exit 3\",proof=\"test -e ready\"", "it failed (exit status: 3)");
+    refused("agent:start=\"sleep 100\",proof=true", "the agent should not have worked, but `true`");
+    refused(
+        "agent:start=true,proof=\"test -e made\",ready=true",
+        "the agent should have worked, but",
+    );
+}
