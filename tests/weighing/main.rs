@@ -17,6 +17,7 @@ mod copies;
 mod detail;
 mod diff;
 mod doctor;
+mod doses;
 mod factorial;
 mod feel;
 mod go_on;
