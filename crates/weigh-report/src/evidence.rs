@@ -121,7 +121,9 @@ fn text(quantity: &EvidenceQuantity, row: &Row) -> Option<String> {
     }
     let per_op = row.evidence.amounts.number(&quantity.per_op())?;
     match (quantity.kind, quantity.unit) {
-        (Waited, QuantityUnit::Seconds) => Some(format::seconds(per_op / 1e9)),
+        (Waited, QuantityUnit::Seconds) if !(1.0..1e3).contains(&per_op) => {
+            Some(format::seconds(per_op / 1e9))
+        }
         (Arrived, _) => None,
         (_, QuantityUnit::Seconds) => Some(format::time_ns(per_op)),
         (_, QuantityUnit::Count | QuantityUnit::Bytes) => Some(count(&row.unit, per_op)),
