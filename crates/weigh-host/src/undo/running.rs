@@ -183,16 +183,16 @@ impl CurrentCommand {
 pub struct MarkedProgram {
     child: Child,
     mark: String,
-    /// Its daemons: they have us as their parent, and are no strays.
+    /// Daemons of it: they have us as their parent, and are no strays.
     kept: BTreeSet<u32>,
 }
 
-/// What the processes with a mark have of the machine now.
+/// Processes with a mark, and what they have of the machine now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     pub processes: usize,
     pub resident_bytes: u64,
-    /// Of the threads that live.
+    /// Sum over the threads that live.
     pub cpu_ns: u64,
 }
 

@@ -111,7 +111,7 @@ pub struct Summary {
     /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub effects: Vec<FactorialEffect>,
-    /// Where three arms or more differ in one number: the cost of each further unit of it.
+    /// Cost of each further unit of a number in which three arms or more differ.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub doses: Vec<DoseCurve>,
     /// Comparison of each mix whose peak was sought, under each treatment.

@@ -60,7 +60,7 @@ pub static KIND: TreatmentKind = TreatmentKind {
 
 /// An agent has so long to become ready.
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// It works whatever the operations are, so nothing of it is that of a start.
+/// Not a cost of operations: an agent also works without them.
 const CPU_TIME: EvidenceQuantity =
     EvidenceQuantity::new("agent_cpu_s", "agent CPU time", Seconds, Waited, None);
 
@@ -107,13 +107,13 @@ struct Agent {
     ready: UserCommand,
     proof: UserCommand,
     stop: Option<UserCommand>,
-    /// In the environment of all its processes. Known when it is applied.
+    /// Mark in the environment of all its processes. Known when it is applied.
     mark: String,
     interrupted: Arc<AtomicBool>,
     running: Option<MarkedProgram>,
     /// CPU time that it had used when the sample began.
     cpu_before_ns: u64,
-    /// Of the trial before the first sample.
+    /// Result of the trial before the first sample.
     trial: Option<Trial>,
 }
 
