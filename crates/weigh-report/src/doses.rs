@@ -1,13 +1,9 @@
 //! The cost over a number in which arms differ: the slope, where the line begins, and whether it bends.
 
-use minijinja::{Value, context};
-
-use super::html::{chart, table};
 use super::table::{Table, columns};
 use weigh_model::format;
 use weigh_model::format::quoted;
-use weigh_model::result::curve::{Chart, Curve, CurvePoint, Quantity};
-use weigh_model::result::dose::{DoseCurve, DoseUnit};
+use weigh_model::result::dose::DoseCurve;
 use weigh_model::result::summary::Summary;
 
 pub const TITLE: &str = "Cost by dose";
@@ -51,51 +47,19 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     }
 }
 
-/// Table and pictures for the page.
-pub fn section(s: &Summary) -> Option<Value> {
-    let charts = s.doses.iter().flat_map(|curve| chart::figures(&picture(curve), None));
-    Some(context! {
-        title => TITLE,
-        legend => LEGEND,
-        table => table(&table_of(s)?),
-        charts => charts.collect::<Vec<Value>>(),
-    })
-}
-
-fn picture(curve: &DoseCurve) -> Chart {
-    let (quantity, origin, scale) = match curve.unit {
-        DoseUnit::Nanoseconds => (Quantity::Time, curve.baseline, 1.0),
-        _ => (Quantity::Slowdown, 0.0, 100.0 / curve.baseline),
-    };
-    let y = |added: f64| origin + scale * added;
-    let points = curve.points.iter().map(|point| CurvePoint {
-        workload: curve.workload.clone(),
-        x: point.dose,
-        y: y(point.cost.added),
-        low: Some(y(point.cost.low)),
-        high: Some(y(point.cost.high)),
-    });
-    let series = format!("{} under {}", curve.workload, curve.treatment);
-    let curves = vec![Curve { series, points: points.collect() }];
-    Chart { quantity, x_unit: curve.parameter.clone(), curves, marks: Vec::new() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html;
     use weigh_model::example;
 
     #[test]
-    fn a_curve_has_a_sentence_a_row_and_a_picture() {
+    fn a_curve_has_a_sentence_and_a_row() {
         let mut s = example::doses();
         let sentence = "Each further 1 of `layers`, from 1 to 16, costs `getppid` +3.10 ns \
                         [+2.90 ns, +3.30 ns].";
         assert_eq!(sentences(&s), [sentence]);
         let shown = table_of(&s).unwrap().rows[0].join(" ");
         assert!(shown.ends_with("+50.0 ns [+45.0 ns, +55.0 ns] no bend shown"), "{shown}");
-        let page = html::render(&s).unwrap();
-        assert!(page.contains("<h2>Cost by dose</h2>") && page.contains("under landlock:layers=N"));
         s.doses[0].bend = Some([1.0, 5.0]);
         assert!(sentences(&s)[0].ends_with(", but not evenly."));
         let shown = table_of(&s).unwrap().rows[0].join(" ");

@@ -5,6 +5,7 @@
 
 mod axis;
 pub(super) mod chart;
+mod doses;
 mod drift;
 mod forest;
 mod interaction;
@@ -19,7 +20,7 @@ use super::results::{about_preliminary, interval, measured, verdict};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, Table};
 use super::{
-    bounds, by_treatment, command_times, degrees, doses, equivalence, evidence, factorial, facts,
+    bounds, by_treatment, command_times, degrees, equivalence, evidence, factorial, facts,
     imported, latency, readings, sentence, sets, times, versus,
 };
 use paired::Verdict;

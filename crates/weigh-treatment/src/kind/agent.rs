@@ -48,8 +48,8 @@ pub static KIND: TreatmentKind = TreatmentKind {
                 },
                 Parameter {
                     form: "stop=COMMAND",
-                    help: "stop the agent, even if it has ended; what is left of it gets SIGTERM, and SIGKILL after \
-                           5 s",
+                    help: "stop the agent, even if it has ended; what is left of it gets SIGTERM, and SIGKILL \
+                           after 5 s",
                 },
             ],
             probe: || Probe::Available,
