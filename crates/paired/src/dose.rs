@@ -5,7 +5,8 @@
 //! which trimmed means suit well (Wilcox, "Introduction to Robust Estimation and Hypothesis Testing", 2012,
 //! section 4.4). It draws *blocks* with replacement, the i-th pairs of all doses together: one round measured
 //! them, perhaps in the same guest. So a block is what is drawn afresh (Efron and Tibshirani, "An
-//! Introduction to the Bootstrap", 1993, section 8.6). The intervals are of one look. No verdict follows from them.
+//! Introduction to the Bootstrap", 1993, section 8.6). The intervals are of one look.
+//! No verdict follows from them.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -48,7 +48,7 @@ pub static KIND: TreatmentKind = TreatmentKind {
                 },
                 Parameter {
                     form: "stop=COMMAND",
-                    help: "stop the agent, even if it has ended; what is left of it gets SIGTERM, and SIGKILL \
+                    help: "stop the agent, even if it has ended; what is left gets SIGTERM, and SIGKILL \
                            after 5 s",
                 },
             ],
