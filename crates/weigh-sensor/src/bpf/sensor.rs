@@ -201,13 +201,7 @@ impl Program {
             Sensor::FileOpen { watched } => {
                 check_security_module()?;
                 function = btf::function("bpf_lsm_file_open")?;
-                let offsets = InodeOffsets {
-                    inode_of_file: btf::member("file", "f_inode")?,
-                    number_of_inode: btf::member("inode", "i_ino")?,
-                    file_system_of_inode: btf::member("inode", "i_sb")?,
-                    device_of_file_system: btf::member("super_block", "s_dev")?,
-                };
-                let count = programs::file_open(counters, offsets, *watched);
+                let count = programs::file_open(counters, inode_offsets()?, *watched);
                 (ProgramKind::SecurityModule, count, Hook::Function)
             }
             Sensor::OneCall { at: Attachment::RawTracepoint, .. } => {
@@ -229,6 +223,15 @@ impl Program {
         let loaded = kernel::load(kind, function, &instructions)?;
         Ok(Some(Program { loaded, hook }))
     }
+}
+
+fn inode_offsets() -> io::Result<InodeOffsets> {
+    Ok(InodeOffsets {
+        inode_of_file: btf::member("file", "f_inode")?,
+        number_of_inode: btf::member("inode", "i_ino")?,
+        file_system_of_inode: btf::member("inode", "i_sb")?,
+        device_of_file_system: btf::member("super_block", "s_dev")?,
+    })
 }
 
 /// The kernel's function of a system call of this architecture.
@@ -388,6 +391,15 @@ fn check_namespace() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_describes_its_types_has_what_tells_a_file() {
+        if !fs::exists("/sys/kernel/btf/vmlinux").unwrap() {
+            return;
+        }
+        let found = inode_offsets().unwrap();
+        assert_ne!(found.number_of_inode, found.file_system_of_inode);
+    }
 
     #[test]
     fn a_counter_that_fell_is_an_error() {
