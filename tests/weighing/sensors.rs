@@ -58,12 +58,16 @@ fn one_call_is_counted_at_either_tracepoint() {
         return skip("root", "needs root");
     }
     let home = Home::new();
-    let sensors =
-        ["bpf:attach=raw-tracepoint", "bpf:attach=tracepoint", "bpf:attach=tracepoint,call=read"];
+    let sensors = [
+        "bpf:attach=raw-tracepoint",
+        "bpf:attach=tracepoint",
+        "bpf:attach=tracepoint,call=unlinkat",
+    ];
     sense(&home, &sensors, "open-close");
     for arm in [1, 2] {
         assert_each_sample(&home, arm, &format!("{EVENTS} >= {OPERATIONS}"));
     }
+    // Calls of all processes are counted, but a busy machine makes fewer of these.
     assert_each_sample(&home, 3, &format!("{EVENTS} < {OPERATIONS}"));
 }
 
