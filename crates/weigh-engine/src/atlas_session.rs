@@ -1,9 +1,9 @@
 //! A session of an atlas: each entry of its list is measured by an experiment of its own, as `weigh compare`
 //! measures it.
 //!
-//! These experiments have the atlas's tag, and the page is made from them. So an atlas that was interrupted, or
-//! killed, goes on where the store ends. One session at a time has an atlas: another would measure the same
-//! entries.
+//! These experiments have the atlas's tag, and the page is made from them. So an atlas that was interrupted,
+//! or killed, goes on where the store ends. One session at a time has an atlas: another would measure the
+//! same entries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,7 +119,7 @@ pub fn check_budget(budget: Option<Duration>, entries: usize, rows: usize) -> Re
     }
 }
 
-/// What a session of an atlas may do.
+/// Time and scope of a session of an atlas.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AtlasOptions {
     /// For all entries that are left together; without it, what is left of the first session's.

@@ -1,5 +1,5 @@
-//! The protocol of both roles, over stdin and stdout: the first line says what to receive, each further one is
-//! an order, and each has an [`Answer`]. A role ends at the end of its input.
+//! The protocol of both roles, over stdin and stdout: the first line says what to receive, each further one
+//! is an order, and each has an [`Answer`]. A role ends at the end of its input.
 
 use std::io;
 

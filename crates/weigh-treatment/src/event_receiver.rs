@@ -1,5 +1,5 @@
-//! The side of `weigh` of a listener or a sensor: starts it, asks it for the length of a sample, and counts its
-//! CPU time. And what is common to the proofs of those that count events.
+//! The side of `weigh` of a listener or a sensor: starts it, asks it for the length of a sample, and counts
+//! its CPU time. The proofs of those that count events share a part, which is here too.
 
 use std::fmt::Display;
 use std::io;

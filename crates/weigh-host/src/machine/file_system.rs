@@ -36,8 +36,8 @@ pub fn ext4_errors(directory: &Path) -> io::Result<Option<u64>> {
     }
 }
 
-/// The device of the file system that a file is in, as the kernel writes the number (`s_dev`). stat(2) does not
-/// tell it: btrfs and overlayfs give their files other devices.
+/// The device of the file system that a file is in, as the kernel writes the number (`s_dev`). stat(2) does
+/// not tell it: btrfs and overlayfs give their files other devices.
 ///
 /// # Errors
 /// Where `/proc` does not know the file's mount.

@@ -42,8 +42,8 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
     build,
 );
 
-/// Events of all processes in the watched directories; lost are full queues, each of which dropped one event or
-/// more.
+/// Events of all processes in the watched directories. Lost are full queues, each of which dropped one event
+/// or more.
 const QUANTITIES: ListenerQuantities = ListenerQuantities::new(
     "inotify events",
     ["inotify_events", "inotify_events_received", "inotify_overflows", "inotify_listener_cpu_s"],

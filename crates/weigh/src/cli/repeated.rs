@@ -1,5 +1,5 @@
-//! Measures several requests one after the other, each as an experiment of its own. What they show together is
-//! one more report, which is stored as a document.
+//! Measures several requests one after the other, each as an experiment of its own. What they show together
+//! is one more report, which is stored as a document.
 
 use super::files::Files;
 use super::progress_sink::Terminal;
