@@ -62,7 +62,7 @@ pub struct ListenerQuantities {
 }
 
 impl ListenerQuantities {
-    /// Those of these names; a reader calls the events `noun`.
+    /// Quantities with these names. A reader calls the events `noun`.
     pub const fn new(
         noun: &'static str,
         [made, arrived, lost, cpu]: [&'static str; 4],
