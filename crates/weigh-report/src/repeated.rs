@@ -173,7 +173,7 @@ mod tests {
                     "The highest throughput of 2 sets was 1,000 to 1,100 jobs/min, 10.0 % apart.",
                 ),
                 ("markdown", "No peak was confirmed in 1 set: use a longer --budget."),
-                ("html", "that of a further set would lie within [828.0, 1,330] jobs/min"),
+                ("html", "that of a further set would lie within [828.0, 1,330]"),
                 ("csv", "k3f9qx,ccc,3,4,1100,1050,1150"),
                 ("junit", "errors=\"0\" skipped=\"1\""),
                 ("json", "\"experiment\": \"ccc\", \"peak\": { \"users\": 4,"),
