@@ -94,8 +94,8 @@ fn the_plugin_of_the_dispatcher_is_chosen() {
     assert!(facts.contains("one plugin, which waits 20 ms for each record"), "{facts}");
 }
 
-/// Of the treated arm's own records each one counts; those of the baseline are dropped, which is checked with
-/// every sample.
+/// Counts each record that the treated arm writes itself; those of the baseline are dropped, which is checked
+/// with every sample.
 #[test]
 fn records_that_a_program_writes_itself_are_counted() {
     let Some(audit) = Audit::take() else { return };

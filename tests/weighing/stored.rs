@@ -107,7 +107,7 @@ fn tables_of_other_suites_are_printed_as_before() {
     }
 }
 
-/// Those of a run and of a baseline, from the first to the last.
+/// Checks the rates of runs and of baselines, from the first to the last.
 #[test]
 fn a_trend_has_the_rates_of_a_workload_in_all_experiments() {
     let home = stored();

@@ -1,5 +1,5 @@
-/* Files of blocks, of 1 KiB by default, read and written, at random or in order: as they come from the page cache, synced,
- * with O_SYNC, and with O_DIRECT.
+/* Files of blocks, of 1 KiB by default, read and written, at random or in order: as they come from the page
+ * cache, synced, with O_SYNC, and with O_DIRECT.
  *
  * Where re-aim starts a shell for sync(1) of every file system there is, its file alone is synced here, by
  * fsync(2): otherwise a user waits for what all others wrote, and for strangers. A file is unlinked while it

@@ -1,6 +1,6 @@
-/* Files read and written at random by asynchronous requests, eight at a time, of a block each: by io_submit, as
- * libaio uses it, and by io_uring; from the page cache or with O_DIRECT. By the raw system calls, without a
- * library. */
+/* Files read and written at random by asynchronous requests, eight at a time, of a block each: by io_submit,
+ * as libaio uses it, and by io_uring; from the page cache or with O_DIRECT. By the raw system calls, without
+ * a library. */
 #include "disk.h"
 #include "job.h"
 #include "ring.h"

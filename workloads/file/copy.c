@@ -5,8 +5,8 @@
  * before the clock runs, so that every timed operation overwrites. Every block is different, so that one
  * in the wrong place is found.
  *
- * As NAME@cold, the worst case: an operation is one pass over the file, which begins with nothing of it in the
- * page cache and ends when all that was written is on the device. */
+ * As NAME@cold, the worst case: an operation is one pass over the file, which begins with nothing of it in
+ * the page cache and ends when all that was written is on the device. */
 #include "disk.h"
 #include "workload.h"
 

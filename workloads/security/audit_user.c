@@ -1,6 +1,6 @@
-/* Records that a program writes itself, as login, sudo and cron do: a message of the type USER_CMD by netlink,
- * and the kernel's acknowledgement. With auditing off, or where a rule of the list `user` says never, the
- * kernel takes the message and makes no record of it. */
+/* Records that a program writes itself, as login, sudo and cron do: a message of the type USER_CMD by
+ * netlink, and the kernel's acknowledgement. With auditing off, or where a rule of the list `user` says
+ * never, the kernel takes the message and makes no record of it. */
 #include "workload.h"
 
 #include <errno.h>
@@ -10,10 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { USER_CMD = 1123 }; /* audit-records.h of libaudit; linux/audit.h has the first and last number alone */
+/* audit-records.h of libaudit; linux/audit.h has the first and last number alone. */
+enum { USER_CMD = 1123 };
 
 /* As sudo words it. */
-static const char text[] = "cwd=\"/root\" cmd=2F62696E2F74727565 exe=\"/usr/bin/sudo\" terminal=? res=success";
+static const char text[] =
+	"cwd=\"/root\" cmd=2F62696E2F74727565 exe=\"/usr/bin/sudo\" terminal=? res=success";
 
 static struct {
 	struct nlmsghdr head;

@@ -1,8 +1,8 @@
 /* Processes: forked; made to execute `true`; shells that execute a script.
  *
  * re-aim's exec_test executes a script named true that runs ls; here it does what it is called. AIM's three
- * shell_rtns ran one script, the shortest. Here only the first does: the second pipes between programs, and the
- * third starts none. re-aim's second sleeps for 5 seconds. */
+ * shell_rtns ran one script, the shortest. Here only the first does: the second pipes between programs, and
+ * the third starts none. re-aim's second sleeps for 5 seconds. */
 #include "../job.h"
 #include "program.h"
 

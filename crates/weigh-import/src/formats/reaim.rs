@@ -268,9 +268,11 @@ mod tests {
     #[test]
     fn a_caption_names_the_labels_of_its_table() {
         let text = "Max Jobs per minute\t\nSingle - 1044.37 (1 user)\n\
-            Num Forked\tParent Time\tJobs per Minute\nSingle\t\t\n5\t29.32\t1043.66\nDual\n14\t29.27\t2927.23\n\n\
+            Num Forked\tParent Time\tJobs per Minute\nSingle\t\t\n\
+            5\t29.32\t1043.66\nDual\n14\t29.27\t2927.23\n\n\
             Table 8: All User Time Workload\n\n3.3 of them are prose.\nMax Jobs per minute\n\
-            Num Forked\tParent Time\tJobs per Minute\n222\t674.92\t1835.42\n\nTable 9: All Tests Workload\n";
+            Num Forked\tParent Time\tJobs per Minute\n222\t674.92\t1835.42\n\n\
+            Table 9: All Tests Workload\n";
         let Content::Results(results) = read(text).unwrap().content else { panic!() };
         let labels: Vec<&str> = results.iter().map(|one| one.label.as_deref().unwrap()).collect();
         let expected = [

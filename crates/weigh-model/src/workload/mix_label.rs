@@ -1,6 +1,6 @@
 //! Suffixes of a mix's name that state how its jobs use files: the size of a block, and how what is read
-//! is cached. `load:disk@block-4k@beyond-cache-150%@cold` is another row than `load:disk`, so the two are never
-//! compared.
+//! is cached. `load:disk@block-4k@beyond-cache-150%@cold` is another row than `load:disk`, so the two
+//! are never compared.
 
 use std::fmt;
 

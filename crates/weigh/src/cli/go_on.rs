@@ -84,8 +84,8 @@ mod tests {
     /// Each is decided: a new option of these commands is a line here.
     #[test]
     fn what_a_later_session_may_choose_is_decided_for_every_option() {
-        let of_mixes = "beyond_cache block_size cold disk_directories disk_tree file_size jobs period pool_size \
-                        rate resident think";
+        let of_mixes = "beyond_cache block_size cold disk_directories disk_tree file_size jobs period \
+                        pool_size rate resident think";
         let of_pairs = "fdr margin metrics pairs sets seed timeout";
         let around = "cleanup command prepare setup warmup";
         for (name, accepted, settled) in [

@@ -223,7 +223,7 @@ impl Columns {
             false => format!("[{}] ", called.join(" ")),
         };
         let command = format!("{called}{}", entry.command);
-        self.row(&entry.id, &local(&entry.started), &result, &command)
+        self.row(&entry.id, &trend::local(&entry.started), &result, &command)
     }
 
     fn row(&self, id: &str, started: &str, result: &str, command: &str) -> String {
@@ -240,14 +240,6 @@ impl Columns {
         );
         let row = self.line.map_or_else(|| row.clone(), |width| format::shorten(&row, width));
         row.trim_end().to_owned() + "\n"
-    }
-}
-
-/// The time on this machine's clock; what is no time stays as it is.
-pub fn local(started: &str) -> String {
-    match started.parse::<Timestamp>() {
-        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => started.to_owned(),
     }
 }
 

@@ -34,8 +34,8 @@ pub struct Mixes {
     /// [default: as the mix says, or 1m]
     #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SIZE", value_parser = size)]
     pool_size: Option<u64>,
-    /// Size of the blocks that the disk jobs of a mix read and write, such as 4k, at most 1m; a file has whole
-    /// blocks. The rows are called NAME@block-4k [default: 1k]
+    /// Size of the blocks that the disk jobs of a mix read and write, such as 4k, at most 1m; a file has
+    /// whole blocks. The rows are called NAME@block-4k [default: 1k]
     #[arg(help_heading = MIXES, hide_short_help = true, long, value_name = "SIZE", value_parser = block)]
     block_size: Option<u64>,
     /// Time that each user of a mix waits after each job, such as 10ms [default: none]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{Timestamp, tz::TimeZone};
 use weigh_engine::report;
 use weigh_model::format;
 use weigh_model::record::Entry;
@@ -32,7 +33,7 @@ pub fn blocks(
     for entry in entries.iter().rev() {
         for (workload, unit, rate) in rates(&report::load(store, &entry.id)?) {
             if wants(&workload) {
-                let (started, id) = (super::history::local(&entry.started), entry.id.to_string());
+                let (started, id) = (local(&entry.started), entry.id.to_string());
                 points.entry((workload, unit)).or_default().push(Point { started, id, rate });
             }
         }
@@ -73,6 +74,14 @@ fn block(name: &str, unit: &str, points: &[Point]) -> String {
     };
     let lines: String = points.iter().enumerate().map(line).collect();
     format!("{}, {}\n{lines}", format::label(name), format::label(unit))
+}
+
+/// The time on this machine's clock; what is no time stays as it is.
+pub fn local(started: &str) -> String {
+    match started.parse::<Timestamp>() {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => started.to_owned(),
+    }
 }
 
 #[cfg(test)]

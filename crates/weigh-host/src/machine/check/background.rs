@@ -44,8 +44,8 @@ pub(super) fn hardware_errors(seen: &CheckInput) -> Option<Finding> {
         _ => found(
             Warning,
             &bad.join(", "),
-            "The hardware reported errors since the boot. Correcting or repeating takes time, so samples have \
-             outliers.",
+            "The hardware reported errors since the boot. Correcting or repeating takes time, so \
+             samples have outliers.",
         )
         .fix("See `dmesg`; repeat a known test (`weigh run --name known`, later `weigh diff known latest`)."),
     })

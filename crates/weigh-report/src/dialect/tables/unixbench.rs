@@ -57,7 +57,8 @@ fn passes(of_it: &[&SheetLine], suite: &Suite) -> Option<String> {
         let (seconds, samples) = line.passes?;
         let rate = format!("{:.1} {}", (*line.rates.first()?)?, format::label(&line.unit));
         let title = title_of(suite, &line.name.name);
-        Some(vec![title, rate, format!("({seconds:.1} secs, {samples} samples)")])
+        let samples = format::plural(samples, "sample");
+        Some(vec![title, rate, format!("({seconds:.1} secs, {samples})")])
     };
     let rows: Vec<Vec<String>> = of_it.iter().filter_map(row).collect();
     let columns = vec![("TEST", Align::Left), ("RATE", Align::Right), ("SAMPLES", Align::Left)];
