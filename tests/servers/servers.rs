@@ -85,6 +85,39 @@ fn a_table_fills_over_the_passes_of_a_run() {
     assert_nothing_is_left(&home);
 }
 
+/// Each arm keeps its servers over all passes, so nothing is judged.
+#[test]
+fn two_arms_are_asked_in_pairs_of_passes() {
+    if !has("nginx") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let passes = ["-w", "app:web.page@nginx", "--for", "3s", "--pass", "1s", "--json", "-"];
+    home.succeed(&[&["compare", "env:A=1"][..], &passes].concat());
+    let json = home.json();
+    let row = &json["results"][0];
+    assert_eq!((&row["pairs"], &row["verdict"]), (&3.into(), &"inconclusive".into()), "{row:#}");
+    assert_eq!((&row["low_pct"], &row["high_pct"]), (&().into(), &().into()), "{row:#}");
+    let facts = json["baseline_facts"].to_string();
+    for arm in ["none", "env:A=1"] {
+        for part in ["pass 1 of 3", "pass 3 of 3", "1 server exited when weigh stopped them"] {
+            let between = if part.starts_with("pass") { ", " } else { ": " };
+            let wanted = format!("under `{arm}`{between}{part}");
+            assert!(facts.contains(&wanted), "{wanted}: {facts}");
+        }
+    }
+    assert!(json["warnings"].to_string().contains("Each arm started its servers once"), "{json:#}");
+    // What cannot be asked so is refused before anything is measured.
+    let refused = |words: &[&str], why: &str| {
+        home.run(&[&["compare"][..], words, &["--for", "3s"]].concat()).assert_error(&[why]);
+    };
+    refused(&["env:A=1", "env:B=1", "-w", "app:web.page@nginx"], "here are 2 treatments");
+    refused(&["env:A=1", "-w", "getppid"], "sends no requests to a server");
+    refused(&["env:A=1", "-w", "app:web.page@nginx", "--pairs", "8"], "cannot be used with");
+    assert_nothing_is_left(&home);
+}
+
 /// It has not said how often it drew: the rows tell, and no database is blamed for them.
 #[test]
 fn a_table_fills_on_after_a_pass_that_was_killed() {

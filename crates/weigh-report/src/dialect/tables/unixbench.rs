@@ -84,7 +84,7 @@ fn head(machine: &Facts, started: &str) -> String {
     let system = format!("System -- Linux {hostname} {kernel} {kernel_build} {architecture}");
     let lines =
         [Some(system), Some(format!("Start Benchmark Run: {started}")), users, up, shell, room];
-    lines.into_iter().flatten().map(|line| format::label(&line) + "\n").collect()
+    lines.into_iter().flatten().map(|line| format::label(line.trim_end()) + "\n").collect()
 }
 
 /// As UnixBench says it since 5.0; earlier versions ran one copy, and did not say so.
@@ -253,7 +253,9 @@ mod tests {
             ..machine
         };
         let text = head(&all, "2003-06-10T11:59:54Z");
-        for line in ["System -- Linux w2", "4 interactive users.", "up 1 min, load average: 0.50"] {
+        for line in
+            ["System -- Linux w2", "4 interactive users.", "up 1 min 00 s, load average: 0.50"]
+        {
             assert!(text.contains(line), "{text}");
         }
         assert!(text.contains("/bin/sh -> dash\n") && !text.contains("free"), "{text}");
