@@ -94,13 +94,13 @@ fn two_arms_are_asked_in_pairs_of_passes() {
     let _turn = Turn::share();
     let home = open_home();
     let passes = ["-w", "app:web.page@nginx", "--for", "3s", "--pass", "1s", "--json", "-"];
-    home.succeed(&[&["compare", "env:A=1"][..], &passes].concat());
+    home.succeed(&[&["compare", "nice:5"][..], &passes].concat());
     let json = home.json();
     let row = &json["results"][0];
     assert_eq!((&row["pairs"], &row["verdict"]), (&3.into(), &"inconclusive".into()), "{row:#}");
     assert_eq!((&row["low_pct"], &row["high_pct"]), (&().into(), &().into()), "{row:#}");
     let facts = json["baseline_facts"].to_string();
-    for arm in ["none", "env:A=1"] {
+    for arm in ["none", "nice:5"] {
         for part in ["pass 1 of 3", "pass 3 of 3", "1 server exited when weigh stopped them"] {
             let between = if part.starts_with("pass") { ", " } else { ": " };
             let wanted = format!("under `{arm}`{between}{part}");
@@ -112,9 +112,9 @@ fn two_arms_are_asked_in_pairs_of_passes() {
     let refused = |words: &[&str], why: &str| {
         home.run(&[&["compare"][..], words, &["--for", "3s"]].concat()).assert_error(&[why]);
     };
-    refused(&["env:A=1", "env:B=1", "-w", "app:web.page@nginx"], "here are 2 treatments");
-    refused(&["env:A=1", "-w", "getppid"], "sends no requests to a server");
-    refused(&["env:A=1", "-w", "app:web.page@nginx", "--pairs", "8"], "cannot be used with");
+    refused(&["nice:5", "nice:6", "-w", "app:web.page@nginx"], "here are 2 treatments");
+    refused(&["nice:5", "-w", "getppid"], "sends no requests to a server");
+    refused(&["nice:5", "-w", "app:web.page@nginx", "--pairs", "8"], "cannot be used with");
     assert_nothing_is_left(&home);
 }
 
