@@ -94,8 +94,8 @@ mod tests {
                 format!("{OF_REPORT} {OF_COMPARISON} yes"),
                 format!(
                     "{of_mixes} {of_pairs} {around} active base beside client copies factorial fixtures \
-                     good_answers interleave no_detail passive profiler reboot_by sample treat treatments \
-                     workloads"
+                     good_answers interleave lasting no_detail pass passive profiler reboot_by sample treat \
+                     treatments workloads"
                 ),
             ),
             (
