@@ -293,7 +293,8 @@ fn row(
     }
 }
 
-/// What was measured stays. Passes over one start say nothing of another start, so they have no interval.
+/// Removes every conclusion and keeps what was measured. Passes over one start say nothing of another
+/// start, so they have no interval.
 fn conclude_nothing(judgement: &mut Judgement, is_of_one_start: bool) {
     if is_of_one_start {
         judgement.interval = Interval::UNBOUNDED;

@@ -67,8 +67,8 @@ impl GridLink {
         let of = |one: &Impairment| (one.shared, one.rate_bits_per_s, one.contending_pct);
         if (from_test.shared || to_test.shared) && of(&from_test) != of(&to_test) {
             return Err(
-                "[link]: both directions of a hub must be `shared`, at the same `rate_bits_per_s`, and with the \
-                 same `contending_pct`"
+                "[link]: both directions of a hub must be `shared`, at the same `rate_bits_per_s`, and with \
+                 the same `contending_pct`"
                     .into(),
             );
         }

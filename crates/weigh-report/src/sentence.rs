@@ -263,7 +263,8 @@ mod tests {
             (None, None, Verdict::Inconclusive, 3);
         row.preliminary = Some(Preliminary { effect_pct: -9.0, low_pct: -14.0, high_pct: -5.0 });
         let said = sentence(&s);
-        let wanted = "3 pairs of passes over one start of each arm, ~−9.00 % (single pairs: −14.0 to −5.00), no verdict.";
+        let wanted = "3 pairs of passes over one start of each arm, ~−9.00 % (single pairs: −14.0 to \
+                      −5.00), no verdict.";
         assert!(said.contains(wanted) && !said.contains("--budget"), "{said}");
     }
 

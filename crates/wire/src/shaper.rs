@@ -259,7 +259,7 @@ struct ThirdParties {
 const FRAME_BYTES: u64 = 1538;
 /// Most frames of third parties that wait; the next ones are lost.
 const MOST_WAITING: usize = 100;
-/// What came earlier was sent before any of it could be noticed.
+/// Time after which frames of third parties are forgotten: they were sent long ago.
 const REMEMBERED_NS: u64 = 1_000_000_000;
 
 /// A link that sends one packet after the other.

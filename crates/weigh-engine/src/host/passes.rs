@@ -115,8 +115,8 @@ impl Host<'_> {
         Ok((pass, Some(measured)))
     }
 
-    /// Asks the servers of an arm to end as an administrator would, the last one that was started first; how many did
-    /// not, and of how many.
+    /// Asks the servers of an arm to end as an administrator would, the last one that was started first; how
+    /// many did not, and of how many.
     pub fn stop_servers(&mut self, arm: ArmId) -> (usize, usize) {
         let asked = self.arms.asked(arm).to_vec();
         self.arms.thaw(arm);

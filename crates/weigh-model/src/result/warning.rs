@@ -136,8 +136,8 @@ pub enum Warning {
         example: String,
     },
     #[error(
-        "Each arm started its servers once, and the luck of a start is in all passes: there is no verdict. To \
-         judge the rates over many starts, compare without --for."
+        "Each arm started its servers once, and the luck of a start is in all passes: there is no verdict. \
+         To judge the rates over many starts, compare without --for."
     )]
     OneStartPerArm,
     #[error("{workload}: pass {pass} has no result: {problem}.")]
