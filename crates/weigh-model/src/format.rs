@@ -4,6 +4,7 @@
 //! here. A value that is not finite is shown as a dash, because a report never panics.
 
 mod duration;
+pub mod names;
 mod number;
 mod percent;
 

@@ -51,7 +51,6 @@ pub mod live_view;
 mod load_chart;
 mod load_text;
 mod markdown_text;
-mod names;
 mod needed;
 mod net_cells_text;
 pub mod net_rank;

@@ -7,12 +7,12 @@ use anstyle::Style;
 use super::bar::Bars;
 use super::display::Size;
 use super::live_view::{LiveRow, Stage, View};
-use super::names::Names;
 use super::paint::{self, FAINT, WARNING, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, BarRoom, Layout, TextCell};
 use paired::Verdict;
 use weigh_model::format;
+use weigh_model::format::names::Names;
 use weigh_model::result::versus::WORK;
 
 const LONGEST_NAME: usize = 28;

@@ -1,13 +1,13 @@
 //! The one table of a text report: a row per workload and treatment, its interval drawn.
 
 use super::bar::Bars;
-use super::names::Names;
 use super::paint::{self, BOLD, FAINT, paint};
 use super::scale::{EffectScale, Span};
 use super::table::{Align, BarRoom, Layout, TextCell};
 use super::versus;
 use paired::Verdict;
 use weigh_model::format;
+use weigh_model::format::names::Names;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::work_name::APP;
 

@@ -4,9 +4,9 @@
 use anstyle::Style;
 
 use super::markdown_text::Markdown;
-use super::names::Names;
 use super::paint::paint;
 use weigh_model::format;
+use weigh_model::format::names::Names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::format;
+use crate::format;
 
 /// Each name as it is shown.
 pub struct Names(BTreeMap<String, String>);
