@@ -5,44 +5,44 @@ use super::schemes;
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::format::quoted;
-use weigh_model::result::summary::Row;
+use weigh_model::result::summary::{Row, Summary};
 use weigh_model::workload::clock::PATH_LENGTH;
 
 /// Writes the effects of one treatment, the most expensive first.
-pub(super) fn found(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
-    let said = verdicts(treatment, rows, margin_pct);
+pub(super) fn found(treatment: &str, rows: &[&Row], s: &Summary) -> String {
+    let said = verdicts(treatment, rows, s);
     match rows.iter().any(|row| row.metric == PATH_LENGTH) {
         true => format!("{said} Instructions were counted instead of time."),
         false => said,
     }
 }
 
-fn verdicts(treatment: &str, rows: &[&Row], margin_pct: f64) -> String {
+fn verdicts(treatment: &str, rows: &[&Row], s: &Summary) -> String {
     if let [row] = rows {
-        return one(treatment, row, margin_pct);
+        return one(treatment, row, s);
     }
     let name = quoted(treatment);
     let slower = with(rows, Verdict::Slower);
     let faster = with(rows, Verdict::Faster);
     let mut clauses = Vec::new();
     if !slower.is_empty() {
-        clauses.push(led(&name, "slows", &slower, rows.len(), margin_pct));
+        clauses.push(led(&name, "slows", &slower, rows.len(), s));
         if let Some(most) = largest(&faster) {
             let (count, most) = (are(faster.len()), named(most));
             let most_of_all = most_of_all(&faster);
             clauses.push(format!("{count} faster, {most_of_all}{most}"));
         }
     } else if !faster.is_empty() {
-        clauses.push(led(&name, "speeds up", &faster, rows.len(), margin_pct));
+        clauses.push(led(&name, "speeds up", &faster, rows.len(), s));
     } else {
-        return no_difference(&format!(" under {name}"), rows, margin_pct);
+        return no_difference(&format!(" under {name}"), rows, s);
     }
-    clauses.extend(undistinguished(rows, margin_pct));
+    clauses.extend(undistinguished(rows, s));
     format!("{}.", clauses.join("; "))
 }
 
 /// `` `audit` slows 9 of 12 workloads, most of all `syscall` by 85.2 % [84.9, 85.6] ``
-fn led(name: &str, verb: &str, rows: &[&Row], of: usize, margin_pct: f64) -> String {
+fn led(name: &str, verb: &str, rows: &[&Row], of: usize, s: &Summary) -> String {
     let Some(most) = largest(rows) else {
         return String::new();
     };
@@ -52,7 +52,7 @@ fn led(name: &str, verb: &str, rows: &[&Row], of: usize, margin_pct: f64) -> Str
         count if count == of => format!("all {workloads}"),
         count => format!("{count} of {workloads}"),
     };
-    let below = format::margin(margin_pct);
+    let below = format::margin(s.margin_pct);
     let small = match rows.iter().filter(|row| row.within_margin).count() {
         0 => String::new(),
         small if small == rows.len() => format!(" by less than {below}"),
@@ -62,7 +62,7 @@ fn led(name: &str, verb: &str, rows: &[&Row], of: usize, margin_pct: f64) -> Str
 }
 
 /// The one workload of an experiment gets its number whatever the verdict.
-fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
+fn one(treatment: &str, row: &Row, s: &Summary) -> String {
     let (name, workload) = (quoted(treatment), quoted(&row.workload));
     let effect = format!(
         "{} {}{}",
@@ -75,22 +75,22 @@ fn one(treatment: &str, row: &Row, margin_pct: f64) -> String {
         Verdict::Faster => format!("{name} speeds up {}.", named(row)),
         Verdict::Equivalent => format!(
             "{workload} is equally fast under {name}, to within {}: {effect}.",
-            format::margin(margin_pct)
+            format::margin(s.margin_pct)
         ),
         Verdict::Inconclusive => format!(
             "No verdict on the effect of {name} on {workload}{}{}.",
             so_far(row),
-            needed::of(&[row])
+            needed::of(s, &[row])
         ),
     }
 }
 
 /// Says how many of all rows are undecided and what they need; `None` if all are decided.
-pub(super) fn undecided(rows: &[&Row]) -> Option<String> {
+pub(super) fn undecided(s: &Summary, rows: &[&Row]) -> Option<String> {
     let open = with(rows, Verdict::Inconclusive);
     let of = format::plural(rows.len(), "row");
     (!open.is_empty())
-        .then(|| format!("No verdict on {} of {of}{}.", open.len(), needed::of(&open)))
+        .then(|| format!("No verdict on {} of {of}{}.", open.len(), needed::of(s, &open)))
 }
 
 /// Writes the state of an inconclusive row; without an interval, it gives no number.
@@ -108,14 +108,14 @@ pub(super) fn so_far(row: &Row) -> String {
 
 /// Writes the result of a control. Its arms are identical, so a difference is an error of the
 /// machine or of the method.
-pub(super) fn control(rows: &[&Row], margin_pct: f64) -> String {
+pub(super) fn control(rows: &[&Row], s: &Summary) -> String {
     let alarms: Vec<&Row> = rows
         .iter()
         .filter(|row| matches!(row.verdict, Verdict::Slower | Verdict::Faster))
         .copied()
         .collect();
     let Some(most) = largest(&alarms) else {
-        return no_difference("", rows, margin_pct);
+        return no_difference("", rows, s);
     };
     let mut clauses = vec![format!(
         "False alarm: both arms are the same, yet {} of {} differ{}, {}{} {} {}",
@@ -127,11 +127,11 @@ pub(super) fn control(rows: &[&Row], margin_pct: f64) -> String {
         format::percent(most.effect_pct),
         format::interval(most.low_pct, most.high_pct)
     )];
-    clauses.extend(undistinguished(rows, margin_pct));
+    clauses.extend(undistinguished(rows, s));
     format!("{}.", clauses.join("; "))
 }
 
-fn no_difference(under: &str, rows: &[&Row], margin_pct: f64) -> String {
+fn no_difference(under: &str, rows: &[&Row], s: &Summary) -> String {
     let equivalent = with(rows, Verdict::Equivalent).len();
     let inconclusive = with(rows, Verdict::Inconclusive);
     let of = format::plural(rows.len(), "workload");
@@ -139,33 +139,37 @@ fn no_difference(under: &str, rows: &[&Row], margin_pct: f64) -> String {
         return format!(
             "No verdict{under}: {} of {of} inconclusive{}.",
             inconclusive.len(),
-            needed::of(&inconclusive)
+            needed::of(s, &inconclusive)
         );
     }
     let mut clauses = vec![format!(
         "No difference found{under}: {equivalent} of {of} equivalent within {}",
-        format::margin(margin_pct)
+        format::margin(s.margin_pct)
     )];
     if !inconclusive.is_empty() {
-        clauses.push(format!("{} inconclusive{}", inconclusive.len(), needed::of(&inconclusive)));
+        clauses.push(format!(
+            "{} inconclusive{}",
+            inconclusive.len(),
+            needed::of(s, &inconclusive)
+        ));
     }
     format!("{}.", clauses.join("; "))
 }
 
 /// The clauses about workloads in which no difference was found.
-fn undistinguished(rows: &[&Row], margin_pct: f64) -> Vec<String> {
+fn undistinguished(rows: &[&Row], s: &Summary) -> Vec<String> {
     let equivalent = with(rows, Verdict::Equivalent).len();
     let inconclusive = with(rows, Verdict::Inconclusive);
     let mut clauses = Vec::new();
     if equivalent > 0 {
-        let margin = format::margin(margin_pct);
+        let margin = format::margin(s.margin_pct);
         clauses.push(format!("{} equivalent within {margin}", are(equivalent)));
     }
     if !inconclusive.is_empty() {
         clauses.push(format!(
             "{} inconclusive{}",
             are(inconclusive.len()),
-            needed::of(&inconclusive)
+            needed::of(s, &inconclusive)
         ));
     }
     clauses
@@ -228,7 +232,7 @@ mod tests {
 
     fn said(s: &Summary, treatment: &str) -> String {
         let rows: Vec<&Row> = s.results.iter().collect();
-        found(treatment, &rows, s.margin_pct)
+        found(treatment, &rows, &s)
     }
 
     #[test]
@@ -293,13 +297,13 @@ mod tests {
         let mut s = example::audit();
         let row = s.results.pop().expect("the last row is inconclusive");
         assert_eq!(
-            found("audit", &[&row], 1.0),
+            found("audit", &[&row], &s),
             "No verdict on the effect of `audit` on `hanoi`: −0.35 % [−1.94, +1.27] after 40 pairs \
              (needs 20 to 110 more pairs, 4.2 s to 23 s)."
         );
         let equal = &s.results[1];
         assert_eq!(
-            found("audit", &[equal], 0.5),
+            found("audit", &[equal], &Summary { margin_pct: 0.5, ..s.clone() }),
             "`dhry2reg` is equally fast under `audit`, to within 0.5 %: +0.02 % [−0.28, +0.32]."
         );
     }
@@ -309,13 +313,13 @@ mod tests {
         let mut s = example::control();
         let all: Vec<&Row> = s.results.iter().collect();
         assert_eq!(
-            control(&all, 1.0),
+            control(&all, &s),
             "No difference found: 12 of 12 workloads equivalent within 1 %."
         );
         s.results[11].verdict = Verdict::Slower;
         let all: Vec<&Row> = s.results.iter().collect();
         assert_eq!(
-            control(&all, 1.0),
+            control(&all, &s),
             "False alarm: both arms are the same, yet 1 of 12 workloads differs, `hanoi` −0.35 % \
              [−1.94, +1.27]; 11 are equivalent within 1 %."
         );

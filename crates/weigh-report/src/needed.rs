@@ -3,14 +3,14 @@
 
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
-use weigh_model::result::summary::{Future, Row};
+use weigh_model::result::summary::{Future, Row, State, Summary};
 
 /// Ends of the range that is shown: a tenth of the futures is sooner, and a tenth later.
 const ENDS: [f64; 2] = [0.1, 0.9];
 
-/// A parenthesis about `rows`, which are undecided, with a space before it; empty where there is nothing to
-/// say.
-pub(super) fn of(rows: &[&Row]) -> String {
+/// A parenthesis about `rows` of `s`, which are undecided, with a space before it; empty where there is
+/// nothing to say.
+pub(super) fn of(s: &Summary, rows: &[&Row]) -> String {
     let known: Vec<&Row> = rows.iter().filter(|row| !row.futures.is_empty()).copied().collect();
     let is_unknown = |row: &&&Row| row.futures.is_empty() && row.has_few_pairs();
     let unknown = rows.iter().filter(is_unknown).count();
@@ -22,7 +22,7 @@ pub(super) fn of(rows: &[&Row]) -> String {
         parts.push(format!("{rows} together need {} more", time(&futures)));
     }
     if unknown > 0 {
-        parts.push(too_little_time(rows));
+        parts.push(too_little_time(s, rows));
     }
     parts.extend(without_forecast(rows));
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
@@ -44,19 +44,22 @@ fn without_forecast(rows: &[&Row]) -> Option<String> {
 }
 
 /// Says that some of `rows` have fewer pairs than a verdict needs, how many they have, and what to type.
-fn too_little_time(rows: &[&Row]) -> String {
+fn too_little_time(s: &Summary, rows: &[&Row]) -> String {
     let least_pairs = least_pairs(rows);
     let few: Vec<&Row> = rows.iter().copied().filter(|row| row.has_few_pairs()).collect();
     let pairs = few.iter().map(|row| row.pairs);
     let (least, most) = (pairs.clone().min().unwrap_or(0), pairs.max().unwrap_or(0));
     let pairs = if least == most { format!("{most}") } else { format!("{least} to {most}") };
     let of = if few.len() == rows.len() { "" } else { " for some rows" };
-    let budget = match time_of_a_verdict(rows) {
+    let pairs = format!("{pairs} of at least {} per row", format::plural(least_pairs, "pair"));
+    if s.state == State::Interrupted {
+        return format!("interrupted{of}: {pairs}; `--continue {}` measures the rest", s.id);
+    }
+    let budget = match time_of_a_verdict(s, rows) {
         Some(seconds) => format!("use --budget {}, or fewer workloads", format::budget(seconds)),
         None => "use a longer --budget, or fewer workloads".to_owned(),
     };
-    let least_pairs = format::plural(least_pairs, "pair");
-    format!("too little time{of}: {pairs} of at least {least_pairs} per row; {budget}")
+    format!("too little time{of}: {pairs}; {budget}")
 }
 
 fn least_pairs(rows: &[&Row]) -> usize {
@@ -64,13 +67,18 @@ fn least_pairs(rows: &[&Row]) -> usize {
     rows.iter().map(|row| row.least_pairs).max().unwrap_or(0).max(MIN_PAIRS)
 }
 
-/// Time that the least number of pairs of all `rows` takes at their measured pace; `None` if that is unknown.
-fn time_of_a_verdict(rows: &[&Row]) -> Option<f64> {
+/// Time of the experiment if each of `rows` has the least number of pairs, at their measured pace; `None` if
+/// that is unknown.
+fn time_of_a_verdict(s: &Summary, rows: &[&Row]) -> Option<f64> {
     let started = || rows.iter().flat_map(|row| row.series.iter().map(|pair| pair.started_s));
     let (first, last) =
         (started().fold(f64::INFINITY, f64::min), started().fold(f64::NEG_INFINITY, f64::max));
     let pace = (last - first) / started().count().checked_sub(1).filter(|more| *more > 0)? as f64;
-    Some(pace * (least_pairs(rows) * rows.len()) as f64).filter(|seconds| seconds.is_finite())
+    let least = least_pairs(rows);
+    let lacking: usize = rows.iter().map(|row| least.saturating_sub(row.pairs)).sum();
+    // The budget as given was too short.
+    let spent = s.elapsed_s.max(s.budget_s);
+    Some(spent + pace * lacking as f64).filter(|seconds| seconds.is_finite())
 }
 
 fn one(row: &Row) -> String {
@@ -130,21 +138,34 @@ mod tests {
         row
     }
 
+    fn complete() -> Summary {
+        Summary { budget_s: 10.0, elapsed_s: 6.0, ..example::audit() }
+    }
+
     #[test]
     fn one_row_has_its_pairs_and_several_their_time_together() {
         let short = row(1..=100, false);
-        assert_eq!(of(&[&short]), " (needs 10 to 90 more pairs, 10 s to 1 min 30 s)");
+        assert_eq!(of(&complete(), &[&short]), " (needs 10 to 90 more pairs, 10 s to 1 min 30 s)");
         let same = row((1..=100).map(|_| 100), false);
-        assert_eq!(of(&[&short, &same]), " (2 rows together need 1 min 50 s to 3 min 10 s more)");
+        assert_eq!(
+            of(&complete(), &[&short, &same]),
+            " (2 rows together need 1 min 50 s to 3 min 10 s more)"
+        );
     }
 
     #[test]
     fn what_was_not_followed_to_its_end_is_more_than_that() {
         let mut far = row((1..=100).map(|_| 100), true);
         (far.pairs_needed_low, far.pairs_needed_high) = (Some(100), None);
-        assert_eq!(of(&[&far]), " (needs at least 100 more pairs, at least 1 min 40 s)");
+        assert_eq!(
+            of(&complete(), &[&far]),
+            " (needs at least 100 more pairs, at least 1 min 40 s)"
+        );
         let short = row(1..=100, false);
-        assert_eq!(of(&[&far, &short]), " (2 rows together need at least 1 min 50 s more)");
+        assert_eq!(
+            of(&complete(), &[&far, &short]),
+            " (2 rows together need at least 1 min 50 s more)"
+        );
     }
 
     #[test]
@@ -157,14 +178,14 @@ mod tests {
             row
         };
         let (open, short) = (withheld(Vec::new()), row(1..=100, false));
-        assert_eq!(of(&[&open]), " (no forecast: its verdict is not reported yet)");
-        let said = of(&[&open, &short]);
+        assert_eq!(of(&complete(), &[&open]), " (no forecast: its verdict is not reported yet)");
+        let said = of(&complete(), &[&open, &short]);
         assert!(
             said.ends_with("30 s; no forecast for 1 row with a verdict that is not reported yet)"),
             "{said}"
         );
         let known = withheld(vec![Future { seconds: 60.0, is_at_least: false }; 100]);
-        let said = of(&[&known, &short]);
+        let said = of(&complete(), &[&known, &short]);
         assert_eq!(said, " (2 rows together need 1 min 10 s to 2 min 30 s more)");
     }
 
@@ -176,16 +197,21 @@ mod tests {
         for (number, pair) in few.series.iter_mut().enumerate() {
             pair.started_s = 2.0 * number as f64;
         }
-        // Two seconds per pair, and a reserve of a fifth.
-        let said = " (too little time: 3 of at least 8 pairs per row; use --budget 20s, or fewer workloads)";
-        assert_eq!(of(&[&few]), said);
+        // Five more of two seconds each, and a reserve of a fifth.
+        let said = " (too little time: 3 of at least 8 pairs per row; use --budget 30s, or fewer workloads)";
+        assert_eq!(of(&complete(), &[&few]), said);
         few.least_pairs = 12;
-        let said = " (too little time: 3 of at least 12 pairs per row; use --budget 30s, or fewer workloads)";
-        assert_eq!(of(&[&few]), said);
+        let said = " (too little time: 3 of at least 12 pairs per row; use --budget 40s, or fewer workloads)";
+        assert_eq!(of(&complete(), &[&few]), said);
+        let interrupted = Summary { state: State::Interrupted, id: "k3f9qx".into(), ..complete() };
+        let said = of(&interrupted, &[&few]);
+        let wanted =
+            " (interrupted: 3 of at least 12 pairs per row; `--continue k3f9qx` measures the rest)";
+        assert_eq!(said, wanted);
         few.series.clear();
         let short = row(1..=100, false);
-        let said = of(&[&few, &short]);
+        let said = of(&complete(), &[&few, &short]);
         assert!(said.contains("1 min 30 s; too little time for some rows: 3 of"), "{said}");
-        assert_eq!(of(&[]), "");
+        assert_eq!(of(&complete(), &[]), "");
     }
 }

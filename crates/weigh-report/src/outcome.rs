@@ -8,7 +8,7 @@ use weigh_model::result::run::{RunReport, RunRow};
 use weigh_model::result::summary::{Row, State, Summary};
 
 use super::sentence;
-use super::{atlas, budget, command_times, profile, repeated, rules, run_page};
+use super::{atlas, budget, command_times, profile, repeated, rules, run_page, versus};
 
 /// Writes the result in a few words, without backticks.
 pub fn words(report: &Report) -> String {
@@ -44,6 +44,10 @@ fn compared(s: &Summary) -> String {
             time(times.mean_s()) + &deviation.unwrap_or_default()
         }
         ([], _) => return first(sentence::sentences(s)),
+        ([row], _) if s.versus.is_some() => {
+            let timed = one(&versus::of_time(row), s.margin_pct);
+            if timed.ends_with('%') { timed + " time" } else { timed }
+        }
         ([row], _) => one(row, s.margin_pct),
         (rows, _) => verdicts(rows),
     };
@@ -112,7 +116,12 @@ mod tests {
         one.results.truncate(1);
         let mut interrupted = example::audit();
         interrupted.state = State::Interrupted;
-        let cases: [(Report, &str); 7] = [
+        let mut two_commands = example::versus();
+        two_commands.results.truncate(1);
+        let row = &mut two_commands.results[0];
+        (row.verdict, row.effect_pct) = (Verdict::Slower, -50.0);
+        let cases: [(Report, &str); 8] = [
+            (two_commands.into(), "slower, +100 % time"),
             (example::audit().into(), "9 slower, 2 equivalent, 1 inconclusive"),
             (one.into(), "slower, −85.2 %"),
             (interrupted.into(), "interrupted: 9 slower, 2 equivalent, 1 inconclusive"),

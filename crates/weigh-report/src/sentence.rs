@@ -68,7 +68,7 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     match &s.versus {
         Some(versus) => sentences.extend(versus::sentences(s, versus)),
         None if factorial::has_many_arms(s) => {
-            sentences.extend(undecided(&s.results.iter().collect::<Vec<_>>()));
+            sentences.extend(undecided(s, &s.results.iter().collect::<Vec<_>>()));
         }
         None if s.warnings.contains(&Warning::OneStartPerArm) => {
             sentences.extend(s.results.iter().map(over_one_start));
@@ -76,10 +76,10 @@ pub fn sentences(s: &Summary) -> Vec<String> {
         None => {
             sentences.extend(by_treatment(s).into_iter().filter_map(|(treatment, mut rows)| {
                 if treatment == s.baseline {
-                    return Some(control(&rows, s.margin_pct));
+                    return Some(control(&rows, s));
                 }
                 rows.retain(|row| !peak_text::is_peak(s, row));
-                (!rows.is_empty()).then(|| found(treatment, &rows, s.margin_pct))
+                (!rows.is_empty()).then(|| found(treatment, &rows, s))
             }))
         }
     }

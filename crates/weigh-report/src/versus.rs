@@ -11,6 +11,7 @@ use paired::Verdict;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::format::quoted;
+use weigh_model::result::preliminary::Preliminary;
 use weigh_model::result::summary::{Row, Summary};
 use weigh_model::result::versus::{Ranked, Versus, WORK};
 use weigh_model::result::work_name::WorkName;
@@ -133,7 +134,7 @@ fn found(row: &Row, s: &Summary) -> String {
                 Some(runs) if runs < MIN_PAIRS => {
                     format!(" (a verdict takes at least {MIN_PAIRS} runs: use --runs {MIN_PAIRS})")
                 }
-                _ => needed::of(&[row]),
+                _ => needed::of(s, &[row]),
             };
             let is_bounded = row.low_pct.is_some() || row.high_pct.is_some();
             let differs = if is_bounded { format!(": {differs}") } else { String::new() };
@@ -144,12 +145,18 @@ fn found(row: &Row, s: &Summary) -> String {
 }
 
 /// The row with its effect on the time in place of that on the rate: who compares commands thinks of times.
-fn of_time(row: &Row) -> Row {
+pub(super) fn of_time(row: &Row) -> Row {
     let time = |pct: f64| Some(100.0 * (1.0 / (1.0 + pct / 100.0) - 1.0)).filter(|t| t.is_finite());
     Row {
         effect_pct: time(row.effect_pct).unwrap_or(f64::INFINITY),
         low_pct: row.high_pct.and_then(time),
         high_pct: row.low_pct.and_then(time),
+        preliminary: row.preliminary.and_then(|few| {
+            let [effect_pct, low_pct, high_pct] =
+                [few.effect_pct, few.high_pct, few.low_pct].map(time);
+            let (effect_pct, low_pct, high_pct) = (effect_pct?, low_pct?, high_pct?);
+            Some(Preliminary { effect_pct, low_pct, high_pct })
+        }),
         ..row.clone()
     }
 }
