@@ -9,6 +9,7 @@ use super::results::{has_interval, interval, measured, verdict};
 use super::screen::Room;
 use super::table::{Table, columns};
 use paired::Verdict;
+use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::result::atlas::{AtlasMeasured, AtlasReport, AtlasResult};
 use weigh_model::result::cost::{AddedCost, time_ns};
@@ -16,6 +17,8 @@ use weigh_model::result::summary::{Row, State};
 
 /// The workload in which a program is executed.
 const EXEC: &str = "exec";
+/// Heading of the rows without a verdict, with what to type.
+const INCONCLUSIVE: &str = "Inconclusive (weigh compare --continue EXPERIMENT measures more pairs)";
 /// So many ways to the same goal are named.
 const CHEAPEST: usize = 3;
 
@@ -51,6 +54,7 @@ pub fn outline(report: &AtlasReport) -> Outline {
             ("The cheapest ways to see every exec", ways_to_see_exec(report)),
             ("Most expensive in each workload", most_expensive(report)),
             ("No cost shown", without_cost(report)),
+            (INCONCLUSIVE, inconclusive(report)),
             ("Cannot run here", obstacles(report, true)),
             ("Failed", failed(report)),
             ("Warnings", warnings(report)),
@@ -287,6 +291,47 @@ fn without_cost(report: &AtlasReport) -> Vec<String> {
     }
 }
 
+/// Rows without a verdict, each with the reason, in one line per treatment.
+fn inconclusive(report: &AtlasReport) -> Vec<String> {
+    let of_treatment = |result: &AtlasResult| {
+        let measured = result.measured.as_ref()?;
+        let open = measured.rows.iter().filter(|row| row.verdict == Verdict::Inconclusive);
+        let why = open.map(|row| {
+            format!("{}: {}", format::quoted(&row.workload), why_open(row, report.margin_pct))
+        });
+        let why: Vec<String> = why.collect();
+        let label = format::quoted(&result.entry.treatment);
+        (!why.is_empty()).then(|| format!("{label} ({}): {}.", measured.id, why.join("; ")))
+    };
+    report.entries.iter().filter_map(of_treatment).collect()
+}
+
+/// Why a row has no verdict.
+fn why_open(row: &Row, margin_pct: f64) -> String {
+    let excludes_zero =
+        row.low_pct.is_some_and(|low| low > 0.0) || row.high_pct.is_some_and(|high| high < 0.0);
+    match row.withheld {
+        _ if row.has_few_pairs() => {
+            let least = row.least_pairs.max(MIN_PAIRS);
+            format!("{} of at least {}", row.pairs, format::plural(least, "pair"))
+        }
+        Some(withheld) => {
+            let verdict = format::verdict(withheld.verdict, false, 0.0);
+            format!("{verdict}, but not yet reported: {}", format::doubt(withheld.because))
+        }
+        None if excludes_zero => {
+            "significant on its own, but not after correcting for the number of rows".to_owned()
+        }
+        None => {
+            let margin = format::margin(margin_pct);
+            format!(
+                "{} includes 0 and more than {margin}",
+                format::interval(row.low_pct, row.high_pct)
+            )
+        }
+    }
+}
+
 fn obstacles(report: &AtlasReport, is_of_machine: bool) -> Vec<String> {
     let with = report.entries.iter().filter_map(|result| {
         let obstacle = result.obstacle.as_ref().filter(|it| it.is_of_machine == is_of_machine)?;
@@ -332,6 +377,7 @@ fn warnings(report: &AtlasReport) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::FORMATS;
+    use paired::doubt::{Doubt, Withheld};
     use weigh_model::atlas_list::AtlasEntry;
     use weigh_model::example;
     use weigh_model::result::atlas::Obstacle;
@@ -415,6 +461,33 @@ mod tests {
                 "`b` (title of b): +117 µs per exec (slower). It misses what b misses.",
                 "`c` (title of c): +250 µs per exec (slower). It misses what c misses.",
             ]
+        );
+    }
+
+    #[test]
+    fn each_inconclusive_row_has_its_reason() {
+        let mut report = report();
+        report.entries.truncate(2);
+        assert_eq!(inconclusive(&report), [""; 0]);
+        let why = |change: &dyn Fn(&mut Row)| {
+            let mut report = report.clone();
+            let row = &mut report.entries[0].measured.as_mut().unwrap().rows[0];
+            row.verdict = Verdict::Inconclusive;
+            change(row);
+            inconclusive(&report)
+        };
+        let starts = "`b` (k3f9qx): `exec`: ";
+        let few = why(&|row| (row.pairs, row.least_pairs) = (3, 12));
+        assert_eq!(few, [format!("{starts}3 of at least 12 pairs.")]);
+        let alone = "significant on its own, but not after correcting for the number of rows.";
+        assert_eq!(why(&|_| ()), [format!("{starts}{alone}")]);
+        let wide = why(&|row| (row.low_pct, row.high_pct) = (Some(-3.0), Some(2.0)));
+        assert_eq!(wide, [format!("{starts}[−3.00, +2.00] includes 0 and more than 1 %.")]);
+        let because = Doubt::CarryOver;
+        let doubt = why(&|row| row.withheld = Some(Withheld { verdict: Verdict::Faster, because }));
+        assert!(
+            doubt[0].starts_with(&format!("{starts}faster, but not yet reported: ")),
+            "{doubt:?}"
         );
     }
 

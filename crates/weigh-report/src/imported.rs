@@ -87,7 +87,7 @@ pub fn table(s: &Summary, imported: &Imported) -> Table {
             let found = index.get(&figure.key());
             cells.push(found.map(|found| plain(found.value)).unwrap_or_default());
             let interval = found.and_then(|found| found.interval);
-            let bounds = interval.map(|[low, high]| format!("[{}, {}]", plain(low), plain(high)));
+            let bounds = interval.map(bounds);
             cells.push(bounds.unwrap_or_default());
         }
         cells.push(format::label(&figure.unit));
@@ -109,9 +109,30 @@ pub fn table(s: &Summary, imported: &Imported) -> Table {
     Table::new(columns.collect(), rows.collect())
 }
 
+/// An interval, to two digits of its width: the digits below say nothing.
+fn bounds([low, high]: [f64; 2]) -> String {
+    let digits = (1.0 - (high - low).abs().log10().floor()).clamp(0.0, 12.0);
+    let rounded = |end: f64| plain((end * 10f64.powf(digits)).round() / 10f64.powf(digits));
+    format!("[{}, {}]", rounded(low), rounded(high))
+}
+
 /// A figure as it was written, so that it can be found in the file.
 fn plain(value: f64) -> String {
     // A median of two has more digits than either, of which the last is an error of binary fractions.
     let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
     if rounded.is_finite() { rounded.to_string() } else { format::NONE.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_has_two_digits_of_its_width() {
+        assert_eq!(bounds([1234.567891234, 1298.765432198]), "[1235, 1299]");
+        assert_eq!(bounds([0.012345678912, 0.012456789123]), "[0.01235, 0.01246]");
+        assert_eq!(bounds([123456789.4, 193456789.2]), "[123456789, 193456789]");
+        assert_eq!(bounds([1.5, 1.5]), "[1.5, 1.5]");
+        assert_eq!(bounds([f64::NEG_INFINITY, 2.0]), format!("[{}, 2]", format::NONE));
+    }
 }

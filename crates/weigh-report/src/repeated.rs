@@ -26,6 +26,7 @@ pub fn outline(report: &RepeatedReport) -> Outline {
     let sentences = [
         report.failure.as_ref().map(|why| format!("The last run failed: {}", format::label(why))),
         spread(report),
+        at_the_end(report),
         unconfirmed(report),
         further(report),
         steadiest(report),
@@ -44,20 +45,21 @@ const LENGTHS: &str = "change: mean difference between a sample of a workload an
 fn peaks(report: &RepeatedReport) -> Table {
     let row = |(set, LoadSet { experiment, peak }): (usize, &LoadSet)| {
         let rate = |rate: f64| format::rate(rate, UNIT);
-        let [users, best, interval] = match peak {
-            Some(SetPeak { users, jobs_per_min, low, high }) => [
+        let [users, best, interval, note] = match peak {
+            Some(SetPeak { users, jobs_per_min, low, high, is_at_the_end }) => [
                 users.to_string(),
                 rate(*jobs_per_min),
                 low.zip(*high)
                     .map(|(low, high)| format!("[{}, {}]", rate(low), rate(high)))
                     .unwrap_or_default(),
+                if *is_at_the_end { "the ramp ended here" } else { "" }.to_owned(),
             ],
-            None => ["", "", "not confirmed"].map(str::to_owned),
+            None => ["", "", "not confirmed", ""].map(str::to_owned),
         };
-        vec![(set + 1).to_string(), format::label(experiment), users, best, interval]
+        vec![(set + 1).to_string(), format::label(experiment), users, best, interval, note]
     };
     let rows = report.sets.iter().enumerate().map(row);
-    Table::new(columns(">set|experiment|>users|>jobs/min|interval"), rows.collect())
+    Table::new(columns(">set|experiment|>users|>jobs/min|interval|"), rows.collect())
 }
 
 fn lengths(report: &RepeatedReport) -> Table {
@@ -87,6 +89,17 @@ fn spread(report: &RepeatedReport) -> Option<String> {
         format::rate(high, UNIT),
         format::percent((high / low - 1.0) * 100.0).trim_start_matches('+'),
     ))
+}
+
+fn at_the_end(report: &RepeatedReport) -> Option<String> {
+    let ended = report.peaks().filter(|peak| peak.is_at_the_end).count();
+    (ended > 0).then(|| {
+        format!(
+            "In {}, the ramp ended at the peak or at points that are as good, so the real peak may be higher: \
+             use a longer --budget, or larger --users.",
+            format::plural(ended, "set")
+        )
+    })
 }
 
 fn unconfirmed(report: &RepeatedReport) -> Option<String> {
@@ -125,6 +138,7 @@ mod tests {
             jobs_per_min,
             low: Some(jobs_per_min - 50.0),
             high: Some(jobs_per_min + 50.0),
+            is_at_the_end: jobs_per_min > 1050.0,
         });
         LoadSet { experiment: experiment.into(), peak }
     }
@@ -172,7 +186,7 @@ mod tests {
                     "text",
                     "The highest throughput of 2 sets was 1,000 to 1,100 jobs/min, 10.0 % apart.",
                 ),
-                ("markdown", "No peak was confirmed in 1 set: use a longer --budget."),
+                ("markdown", "In 1 set, the ramp ended at the peak"),
                 ("html", "that of a further set would lie within [828.0, 1,330]"),
                 ("csv", "k3f9qx,ccc,3,4,1100,1050,1150"),
                 ("junit", "errors=\"0\" skipped=\"1\""),

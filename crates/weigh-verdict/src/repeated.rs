@@ -17,13 +17,15 @@ pub fn sets(runs: &[RunReport]) -> Vec<LoadSet> {
 
 fn peak(run: &RunReport) -> Option<SetPeak> {
     let answers = run.loads.first()?;
-    let point = answers.best().and_then(|_| answers.best_point())?;
+    let best = answers.best()?;
+    let point = answers.best_point()?;
     let interval = point.throughput();
     Some(SetPeak {
         users: point.users,
         jobs_per_min: point.jobs_per_min,
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
+        is_at_the_end: best.is_at_the_end,
     })
 }
 

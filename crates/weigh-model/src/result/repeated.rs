@@ -51,6 +51,9 @@ pub struct SetPeak {
     pub low: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// True if the ramp ended at this point or at one that is as good: the real peak may be higher.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_at_the_end: bool,
 }
 
 /// Interval in jobs per minute.
