@@ -27,7 +27,7 @@ use super::too_little::{PaceWatch, time_of_many, too_little_time};
 use super::work::{LoadRole, Work};
 use paired::Verdict;
 use paired::design::Design;
-use paired::judge::least_pairs;
+use paired::judge::{MIN_PAIRS, least_pairs};
 use weigh_model::format;
 use weigh_model::ids::{ArmId, ExperimentId, RowId, SetId, WorkId};
 use weigh_model::record::{ChosenPeak, planned_rows};
@@ -517,24 +517,12 @@ impl Session<'_> {
     /// Returns the request's design, with all facts known before the first pair. The stored experiment
     /// has the same ([`design`](super::stored_design::design)).
     fn design(&self) -> Design {
-        let (design, arms) = (self.request.plan.design(), &self.request.common.arms);
-        let works = self.works.iter().map(|work| work.role() != LoadRole::Named);
-        let rows = family::weight(
-            planned_rows(works, arms.len(), &self.peaks),
-            &self.request.metrics(),
-            design.fixed_pairs.is_some(),
-            effects::claims(arms, self.works.len()),
-        );
-        Design { planned_pairs: self.planned_pairs, rows, ..design }
+        design(self.request, self.works, &self.peaks, self.planned_pairs)
     }
 
     /// Pairs that a verdict on the rate of a row takes at least, however large its effect.
-    fn least_pairs(&self) -> usize {
-        let design = self.design();
-        let metrics = self.request.metrics();
-        let further = metrics.iter().filter(|metric| **metric != Metric::Rate);
-        let further = further.map(|metric| (metric, true));
-        least_pairs(&design, ClaimWeights::of(further, design.fixed_pairs.is_some()).rate)
+    pub(super) fn least_pairs(&self) -> usize {
+        least_pairs_of(self.request, &self.design())
     }
 
     /// The length of a workload's samples, unless the first pairs choose it. With a fixed number of pairs
@@ -649,4 +637,32 @@ fn nothing_to_compare(commands: Option<usize>, has_first: bool) -> &'static str 
         }
         (Some(_), true) => "no other command gave a result to compare with the first",
     }
+}
+
+fn design(
+    request: &Request,
+    works: &[Work],
+    peaks: &[ChosenPeak],
+    planned_pairs: Option<f64>,
+) -> Design {
+    let (design, arms) = (request.plan.design(), &request.common.arms);
+    let rows = family::weight(
+        planned_rows(works.iter().map(|work| work.role() != LoadRole::Named), arms.len(), peaks),
+        &request.metrics(),
+        design.fixed_pairs.is_some(),
+        effects::claims(arms, works.len()),
+    );
+    Design { planned_pairs, rows, ..design }
+}
+
+fn least_pairs_of(request: &Request, design: &Design) -> usize {
+    let metrics = request.metrics();
+    let further = metrics.iter().filter(|metric| **metric != Metric::Rate);
+    let further = further.map(|metric| (metric, true));
+    least_pairs(design, ClaimWeights::of(further, design.fixed_pairs.is_some()).rate)
+}
+
+/// Pairs that a verdict takes at least before the first one, if not even they are planned.
+pub(super) fn fewest_pairs(request: &Request, works: &[Work]) -> usize {
+    least_pairs_of(request, &design(request, works, &[], Some(MIN_PAIRS as f64)))
 }

@@ -5,15 +5,17 @@ use std::time::Duration;
 use super::row::RowState;
 use paired::Verdict;
 use paired::design::Design;
-use paired::judge::MIN_PAIRS;
+
+/// Pairs that each row gets before a verdict of another: fewer show no range.
+const SHOWN: usize = 2;
 
 /// The open rows that are worth a pair now, with so much of the budget left.
 ///
-/// Where it lasts for all, those are all. Where it does not, it goes to those that will be decided
-/// soonest: shared out evenly it would leave every row a little short. When none is left that will
-/// probably be decided, all have their turns, as such estimates are rough: those without a verdict take
-/// half of them, and a row occurs more than once. Which row is measured next depends on the past only, so
-/// the promise stands.
+/// Where it lasts for all, those are all. Where it does not, each row gets the [`SHOWN`] pairs of a
+/// preliminary estimate, and the rest goes to those that will be decided soonest: shared out evenly it
+/// would leave every row a little short. When none is left that will probably be decided, all have their
+/// turns, as such estimates are rough: those without a verdict take half of them, and a row occurs more
+/// than once. Which row is measured next depends on the past only, so the promise stands.
 pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Vec<usize> {
     let mut open: Vec<usize> = (0..rows.len())
         .filter(|&row| !rows[row].is_done(design) && rows[row].can_begin_pair(left))
@@ -32,19 +34,21 @@ pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Ve
         lacking += if fits { lacks } else { Duration::ZERO };
         fits
     });
-    // A verdict comes before precision, and before either a row needs pairs to be judged by.
+    // A verdict comes before precision, and before either a row needs pairs to be seen by.
+    let is_shown = |row: usize| rows[row].betting.pairs() >= SHOWN;
     open.sort_by_key(|&row| {
         let state = &rows[row];
         let is_decided = state.judgement.verdict != Verdict::Inconclusive;
-        let has_pairs = state.betting.pairs() >= MIN_PAIRS;
-        (has_pairs, state.has_verdict(), is_decided, state.time_to_next_step())
+        (is_shown(row), state.has_verdict(), is_decided, state.time_to_next_step())
     });
     let mut planned = Duration::ZERO;
     let last = open
         .iter()
         .take_while(|&&row| {
-            planned = planned.saturating_add(rows[row].time_to_next_step());
-            rows[row].betting.pairs() < MIN_PAIRS || planned <= left
+            if is_shown(row) {
+                planned = planned.saturating_add(rows[row].time_to_next_step());
+            }
+            planned <= left
         })
         .count();
     if last > 0 {
@@ -73,6 +77,7 @@ mod tests {
     use super::*;
     use crate::plan::simulated::unit;
     use paired::doubt::{Doubt, Withheld};
+    use paired::judge::MIN_PAIRS;
     use paired::simulated::white_row;
     use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
     use weigh_verdict::late::AGE;
@@ -98,6 +103,37 @@ mod tests {
         assert_eq!(within(2.5), [1]);
         assert_eq!(within(0.5), [0, 1, 2], "none is in reach");
         assert_eq!(within(500.0), [0, 1, 2]);
+    }
+
+    /// A row with so many of the pairs that a verdict needs.
+    fn begun(pairs: usize, design: &Design) -> RowState {
+        let mut row = RowState::new(unit(0, 1), design);
+        row.betting = white_row(0.0, pairs, 1);
+        (row.spent, row.measured) = (Duration::from_millis(100) * pairs as u32, pairs);
+        row.judgement.pairs_needed = Some(MIN_PAIRS.saturating_sub(pairs));
+        row
+    }
+
+    #[test]
+    fn a_budget_that_does_not_suffice_for_all_decides_some() {
+        // Of ten rows, the first verdict takes 12 pairs (Holm): 1.0 s more after two.
+        let design = Design { rows: 10, ..Design::default() };
+        let within = |rows: &[RowState], seconds| {
+            worth_measuring(rows, &design, Duration::from_secs_f64(seconds))
+        };
+        let shown = [2, 2, 2].map(|pairs| begun(pairs, &design));
+        assert_eq!(within(&shown, 3.1), [0, 1, 2]);
+        assert_eq!(within(&shown, 2.1), [0, 1]);
+        assert_eq!(within(&shown, 1.1), [0]);
+        assert_eq!(within(&shown, 0.9), [0, 1, 2], "none is in reach");
+        // A row that is significant on its own needs the two pairs that ten rows ask for.
+        let mut significant = begun(10, &design);
+        significant.judgement.pairs_needed = Some(100);
+        significant.judgement.interval.high = -0.1;
+        assert_eq!(within(&[significant, begun(2, &design)], 0.3), [0]);
+        // What was begun is ended, and each row is seen before that.
+        assert_eq!(within(&[2, 5, 2].map(|pairs| begun(pairs, &design)), 1.1), [1]);
+        assert_eq!(within(&[1, 5, 2].map(|pairs| begun(pairs, &design)), 0.8), [0, 1]);
     }
 
     #[test]

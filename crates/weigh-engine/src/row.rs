@@ -8,7 +8,7 @@ use paired::betting::{Betting, DEFAULT_SCALE, Start};
 use paired::carry_over::Turn;
 use paired::design::Design;
 use paired::doubt::Doubt;
-use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows};
+use paired::judge::{Judgement, MIN_PAIRS, WeightedClaim, judge_claims, judge_rows, least_pairs};
 use weigh_model::format;
 use weigh_model::ids::{ArmId, PairId, RowId, WorkId};
 use weigh_model::record::RowPlan;
@@ -91,6 +91,8 @@ pub struct RowState {
     pub(super) schedule: Schedule,
     /// The limit of the gate, a log-ratio: the row goes on until it is on one side of it.
     pub(super) limit: Option<f64>,
+    /// Pairs that a verdict on its rate takes at least, among so many rows.
+    least_pairs: usize,
     /// Use of the partner's slices by the processes of interleaved pairs. It is kept after the row
     /// left turns because of it.
     pub(super) outside: OutsideUse,
@@ -133,6 +135,7 @@ impl RowState {
             failed_alone: false,
             schedule,
             limit: None,
+            least_pairs: MIN_PAIRS,
             outside: OutsideUse::default(),
             late: Late::default(),
             first_pair: None,
@@ -162,6 +165,7 @@ impl RowState {
             judgement: judgement.clone(),
         };
         self.further = others.map(further).collect();
+        self.least_pairs = least_pairs(design, self.weights(design).rate);
         self
     }
 
@@ -445,7 +449,7 @@ impl RowState {
 
     /// Returns the time that the row lacks, if it is begun only when it can be judged.
     pub(super) fn lacks(&self) -> Option<Duration> {
-        let pairs = MIN_PAIRS.saturating_sub(self.betting.pairs()) as u32;
+        let pairs = self.least_pairs.saturating_sub(self.betting.pairs()) as u32;
         self.expected_pair.map(|_| self.pair_cost() * pairs)
     }
 
@@ -530,7 +534,15 @@ impl RowState {
     /// returns the time until the rate has a verdict. If the rate already has one, returns the time
     /// until the row needs no more pairs.
     pub(super) fn time_to_next_step(&self) -> Duration {
+        let (pairs, interval) = (self.betting.pairs(), self.judgement.interval);
+        let excludes_zero = interval.low > 0.0 || interval.high < 0.0;
         let needed = match self.judgement.verdict {
+            // With fewer, nothing is found among so many rows, however large it is.
+            Verdict::Inconclusive
+                if pairs < MIN_PAIRS || excludes_zero && pairs < self.least_pairs =>
+            {
+                Some(self.least_pairs.saturating_sub(pairs))
+            }
             Verdict::Inconclusive if self.has_verdict() => self.judgement.pairs_needed,
             Verdict::Inconclusive => self.judgements().filter_map(|one| one.pairs_needed).min(),
             _ => return self.time_of_pairs(),

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use super::host::Host;
 use super::length::start_ms;
-use super::measure::Session;
+use super::measure::{Session, fewest_pairs};
 use super::platform::Stop;
 use super::request::{Plan, ProgressSink, Request};
 use super::work::{LoadRole, Work};
-use paired::judge::MIN_PAIRS;
 use paired::looks;
 use weigh_model::format;
 use weigh_model::ids::{ArmId, SetId, WorkId};
@@ -42,8 +41,8 @@ pub fn check_budget(request: &Request, works: &[Work]) -> Result<(), String> {
     let LeastTime { what, first, goal } = least;
     let clock = |time: Duration| format::clock(time.as_secs_f64());
     let (and_goal, enough) = match goal {
-        Some((goal, enough)) => {
-            (format!(" {goal} needs about {} in total.", clock(enough)), enough)
+        Some(Goal { what, all, .. }) => {
+            (format!(" {what} needs about {} in total.", clock(all)), all)
         }
         None => (String::new(), first),
     };
@@ -61,13 +60,14 @@ pub fn no_verdict_within(request: &Request, works: &[Work]) -> Option<String> {
     if budget.is_zero() || are_boots(&request.common.arms) {
         return None;
     }
-    let (goal, enough) = LeastTime::of(request, works)?.goal.filter(|goal| goal.1 > budget)?;
+    let Goal { what, least, all } =
+        LeastTime::of(request, works)?.goal.filter(|goal| goal.least > budget)?;
     let clock = |time: Duration| format::clock(time.as_secs_f64());
     Some(format!(
-        "{goal} needs at least {}, so --budget {} gives none. Use --budget {} or more.",
-        clock(enough),
+        "{what} needs at least {}, so --budget {} gives none. Use --budget {} or more.",
+        clock(least),
         clock(budget),
-        format::budget(enough.as_secs_f64())
+        format::budget(all.as_secs_f64())
     ))
 }
 
@@ -77,8 +77,16 @@ struct LeastTime {
     /// The part that gives the first results.
     what: String,
     first: Duration,
-    /// Gain of more time, and how much that is.
-    goal: Option<(&'static str, Duration)>,
+    goal: Option<Goal>,
+}
+
+/// Gain of more time.
+#[derive(Debug, PartialEq)]
+struct Goal {
+    what: &'static str,
+    /// Time until the first row has it, and until all rows have it.
+    least: Duration,
+    all: Duration,
 }
 
 impl LeastTime {
@@ -98,10 +106,11 @@ impl LeastTime {
             Plan::Net(sweeps) => {
                 let sweep = sweeps.grid.predicted_sweep();
                 let sizing = sweeps.grid.predicted_sizing();
+                let all = sizing + sweep * looks::FIRST as u32;
                 Some(LeastTime {
                     what: format!("one sweep over grid {}, with its sizing,", sweeps.grid.name),
                     first: sizing + sweep,
-                    goal: Some(("An interval", sizing + sweep * looks::FIRST as u32)),
+                    goal: Some(Goal { what: "An interval", least: all, all }),
                 })
             }
             Plan::Ramp(_) => None,
@@ -119,6 +128,7 @@ impl LeastTime {
             _ => launch(work),
         };
         let pairs: Duration = judged().map(|work| sample(work) * 2 * treated).sum();
+        let shortest = judged().map(|work| sample(work) * 2).min().unwrap_or_default();
         let boots = if request.has_guests() { GUEST_BOOT * (treated + 1) } else { Duration::ZERO };
         let sizing = judged().filter_map(|work| match work {
             Work::Net(net) => Some(net.grid.predicted_sizing()),
@@ -126,13 +136,19 @@ impl LeastTime {
         });
         let (trial, round) = (trial + sizing.max().unwrap_or_default(), pairs + boots);
         let rows = judged().count() * treated as usize;
+        let more = fewest_pairs(request, works) as u32 - 1;
+        let goal = Goal {
+            what: "A verdict",
+            least: trial + round + (shortest + boots) * more,
+            all: trial + round * (more + 1),
+        };
         LeastTime {
             what: match rows {
                 1 => "a pair of samples".to_owned(),
                 rows => format!("a pair of samples for each of {}", format::plural(rows, "row")),
             },
             first: trial + round,
-            goal: Some(("A verdict", trial + round * MIN_PAIRS as u32)),
+            goal: Some(goal),
         }
     }
 }
@@ -244,7 +260,7 @@ impl Session<'_> {
     fn launches_wanted(&self) -> usize {
         let treated = self.request.common.arms.len().saturating_sub(1);
         let of_work = match &self.request.plan {
-            Plan::Compare(_) => 1 + treated + 2 * MIN_PAIRS * treated,
+            Plan::Compare(_) => 1 + treated + 2 * self.least_pairs() * treated,
             Plan::Run(_) => 2,
             Plan::Ramp(_) => 1,
             Plan::Net(_) => looks::FIRST,
@@ -338,6 +354,23 @@ mod tests {
         assert!(told.starts_with("A verdict needs at least "), "{told}");
         assert!(told.contains(" gives none. Use --budget "), "{told}");
         assert_eq!(said(8 * pair.as_secs() + 10), None);
+    }
+
+    #[test]
+    fn a_first_verdict_of_many_rows_takes_less_than_all_but_more_than_eight_pairs() {
+        let (request, goal) = {
+            let request = request(Plan::Compare(Comparison::default()), &["none", "none"], 5);
+            let goal = |count| LeastTime::of(&request, &works(count, None)).unwrap().goal.unwrap();
+            let goals = [1, 100].map(goal);
+            (request, goals)
+        };
+        assert_eq!(goal[0].least, goal[0].all);
+        let pairs = fewest_pairs(&request, &works(100, None)) as u32;
+        assert!(pairs > fewest_pairs(&request, &works(1, None)) as u32);
+        // One launch per arm, and then pairs of 50 ms.
+        let (trial, pair) = (Duration::from_millis(10), Duration::from_millis(50));
+        assert_eq!(goal[1].least, (trial + pair) * 100 + pair * (pairs - 1));
+        assert_eq!(goal[1].all, (trial + pair * pairs) * 100);
     }
 
     #[test]
