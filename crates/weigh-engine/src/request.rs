@@ -610,6 +610,10 @@ pub trait ProgressSink {
     fn announce(&mut self, sentence: &str);
     /// A step begins that may take seconds: it is under way until the next one, or the rows of a set.
     fn begins(&mut self, step: &str);
+    /// Another experiment is waited for, as a sentence has announced: a log needs no more of it.
+    fn waits(&mut self) {
+        self.begins("waiting for another experiment");
+    }
     /// The last step has ended.
     fn ends(&mut self);
     /// The rows of a set that is about to be measured: workload, unit and treatment.
@@ -648,9 +652,17 @@ pub enum Taken {
     Searched { name: WorkName, jobs_per_min: [Option<f64>; 2] },
 }
 
+/// The sentence about an arm that cannot be measured, with its label, which tells it from the others.
+pub(super) fn of_arm(label: &str, problem: String) -> String {
+    let is_named = problem.contains(label);
+    if is_named { problem } else { format!("`{label}`: {problem}") }
+}
+
 /// Makes the treatments of an experiment's arms, which all have these fixtures too.
 pub fn build_treatments(labels: &[String], fixtures: &[String]) -> Result<Vec<Named>, String> {
-    let build = |label: &String| treatment::furnished(label, fixtures);
+    let build = |label: &String| {
+        treatment::furnished(label, fixtures).map_err(|problem| of_arm(label, problem))
+    };
     let named: Vec<Named> = labels.iter().map(build).collect::<Result<_, _>>()?;
     for (index, one) in named.iter().enumerate() {
         if index > 1 && labels[1..index].contains(&one.label) {

@@ -17,7 +17,7 @@ use super::platform::Stop;
 use super::prior_sessions::PriorSessions;
 use super::programs::check_programs;
 use super::provenance::{Provenance, check_machine};
-use super::request::{Common, Compared, Interleave, Passes, Plan, ProgressSink, Request};
+use super::request::{Common, Compared, Interleave, Passes, Plan, ProgressSink, Request, of_arm};
 use super::resolve::{cells_of, load_points, resolve};
 use super::sweep::sweeps_of;
 use super::time_limit::{check_budget, no_verdict_within};
@@ -242,7 +242,9 @@ fn check_inputs(
     progress_sink: &mut dyn ProgressSink,
 ) -> Result<(), String> {
     progress_sink.begins("checking what the treatments need");
-    let checked = treatments.iter_mut().try_for_each(|named| named.treatment.check_inputs());
+    let checked = treatments.iter_mut().try_for_each(|named| {
+        named.treatment.check_inputs().map_err(|problem| of_arm(&named.label, problem))
+    });
     if interruption::has_come() {
         progress_sink.ends();
         interruption::end_by_signal();
@@ -286,7 +288,7 @@ fn conduct_watched(
         progress_sink.announce(news.sentence());
         if matches!(news, OpeningNews::Waits(_)) && !waits {
             waits = true;
-            progress_sink.begins("waiting for another experiment");
+            progress_sink.waits();
         }
     };
     let occupied = Station::occupied_by(&treatments);

@@ -62,7 +62,7 @@ pub struct Station {
 pub enum OpeningNews<'a> {
     /// A change of an earlier experiment was restored.
     Restored(&'a str),
-    /// The station waits for the experiment that is named, repeatedly.
+    /// The station begins to wait for the experiment that is named, or has waited.
     Waits(&'a str),
 }
 

@@ -16,8 +16,6 @@ use weigh_model::format;
 use weigh_model::shell::command_line;
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A terminal and a log both bear so many lines.
-const TELL_EVERY: Duration = Duration::from_secs(10);
 /// A command line is shown this far.
 const MOST_CHARS: usize = 80;
 
@@ -44,8 +42,8 @@ impl Refused {
     }
 }
 
-/// Takes the lock, waiting up to `longest`; without `longest`, fails at once. Meanwhile, `announce`
-/// repeatedly gets a sentence that names the holder.
+/// Takes the lock, waiting up to `longest`; without `longest`, fails at once. `announce` gets
+/// a sentence that names the holder when the wait begins, and another one when it has ended.
 ///
 /// Nothing is held and nothing is changed meanwhile, so a signal ends this process as it would end any other.
 pub fn take<T>(
@@ -54,10 +52,16 @@ pub fn take<T>(
     mut attempt: impl FnMut() -> Result<T, Refused>,
 ) -> Result<T, String> {
     let began = Instant::now();
-    let mut told: Option<Instant> = None;
+    let mut has_waited = false;
     loop {
         let busy = match attempt() {
-            Ok(taken) => return Ok(taken),
+            Ok(taken) => {
+                if has_waited {
+                    let waited = format::clock(began.elapsed().as_secs_f64());
+                    announce(&format!("The wait is over after {waited}."));
+                }
+                return Ok(taken);
+            }
             Err(Refused::Failed(problem)) => return Err(problem),
             Err(Refused::Busy(busy)) => busy,
         };
@@ -76,10 +80,10 @@ pub fn take<T>(
         if interruption::has_come() {
             interruption::end_by_signal();
         }
-        if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
+        if !has_waited {
             let left = format::clock(left.as_secs_f64());
-            announce(&format!("Waiting up to {left} longer, because {busy}."));
-            told = Some(Instant::now());
+            announce(&format!("Waiting up to {left}, because {busy}."));
+            has_waited = true;
         }
         thread::sleep(LOOK_EVERY.min(left));
     }
@@ -275,10 +279,11 @@ mod tests {
         assert_eq!(take(Some(wait), &mut announce, third), Ok(3));
         let ended = take::<()>(Some(Duration::from_millis(1)), &mut announce, busy).unwrap_err();
         assert!(ended.starts_with("still busy after waiting "), "{ended}");
-        assert_eq!(told.len(), 2, "at once, and then every ten seconds: {told:?}");
-        assert!(
-            told[0].starts_with("Waiting up to ")
-                && told[0].ends_with(" longer, because `a` is running.")
-        );
+        let begins = |told: &str| {
+            told.starts_with("Waiting up to ") && told.ends_with(", because `a` is running.")
+        };
+        assert_eq!(told.len(), 3, "when it begins and when it ends: {told:?}");
+        assert!(begins(&told[0]) && begins(&told[2]), "{told:?}");
+        assert!(told[1].starts_with("The wait is over after "), "{told:?}");
     }
 }

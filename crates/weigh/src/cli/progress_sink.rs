@@ -77,6 +77,13 @@ impl ProgressSink for Terminal {
         self.activity.begins(step);
     }
 
+    fn waits(&mut self) {
+        match stderr_size() {
+            Some(_) => self.activity.begins("waiting for another experiment"),
+            None => self.activity.ends(),
+        }
+    }
+
     fn ends(&mut self) {
         self.activity.ends();
     }
