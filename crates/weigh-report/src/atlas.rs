@@ -18,7 +18,8 @@ use weigh_model::result::summary::{Row, State};
 /// The workload in which a program is executed.
 const EXEC: &str = "exec";
 /// Heading of the rows without a verdict, with what to type.
-const INCONCLUSIVE: &str = "Inconclusive (weigh compare --continue EXPERIMENT measures more pairs)";
+const INCONCLUSIVE: &str =
+    "Inconclusive (weigh atlas --continue ID --budget TIME measures more pairs)";
 /// So many ways to the same goal are named.
 const CHEAPEST: usize = 3;
 
