@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::row::RowState;
 use paired::Verdict;
 use paired::design::Design;
+use paired::judge::MIN_PAIRS;
 
 /// Pairs that each row gets before a verdict of another: fewer show no range.
 const SHOWN: usize = 2;
@@ -39,7 +40,8 @@ pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Ve
     open.sort_by_key(|&row| {
         let state = &rows[row];
         let is_decided = state.judgement.verdict != Verdict::Inconclusive;
-        (is_shown(row), state.has_verdict(), is_decided, state.time_to_next_step())
+        let is_small = !seems_large(state, design);
+        (is_shown(row), state.has_verdict(), is_decided, is_small, state.time_to_next_step())
     });
     let mut planned = Duration::ZERO;
     let last = open
@@ -64,6 +66,14 @@ pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Ve
     open
 }
 
+/// Returns true if a row will probably be decided by the least number of pairs: all that it has are beyond the
+/// margin on one side. Later its estimated time says more.
+fn seems_large(row: &RowState, design: &Design) -> bool {
+    let values = row.betting.values();
+    let (slower, faster) = (|d: &f64| *d < -design.margin, |d: &f64| *d > design.margin);
+    values.len() >= MIN_PAIRS || values.iter().all(slower) || values.iter().all(faster)
+}
+
 /// The time that the open rows will probably take, or what is left of the budget.
 pub fn time_left(rows: &[RowState], design: &Design, budget: Duration) -> Option<Duration> {
     let open = rows.iter().filter(|row| !row.is_done(design));
@@ -77,7 +87,6 @@ mod tests {
     use super::*;
     use crate::plan::simulated::unit;
     use paired::doubt::{Doubt, Withheld};
-    use paired::judge::MIN_PAIRS;
     use paired::simulated::white_row;
     use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
     use weigh_verdict::late::AGE;
@@ -126,6 +135,10 @@ mod tests {
         assert_eq!(within(&shown, 2.1), [0, 1]);
         assert_eq!(within(&shown, 1.1), [0]);
         assert_eq!(within(&shown, 0.9), [0, 1, 2], "none is in reach");
+        // Of two that take as long, the one whose pairs are all slower than the margin.
+        let mut large = begun(2, &design);
+        large.betting = white_row(-0.2, 2, 1);
+        assert_eq!(within(&[begun(2, &design), large], 1.1), [1]);
         // A row that is significant on its own needs the two pairs that ten rows ask for.
         let mut significant = begun(10, &design);
         significant.judgement.pairs_needed = Some(100);
