@@ -1,6 +1,7 @@
 //! Effort that undecided rows probably still need, in words. It is a range, as such forecasts are
 //! rough.
 
+use paired::Verdict;
 use paired::judge::MIN_PAIRS;
 use weigh_model::format;
 use weigh_model::result::summary::{Future, Row, State, Summary};
@@ -55,7 +56,7 @@ fn too_little_time(s: &Summary, rows: &[&Row]) -> String {
     if s.state == State::Interrupted {
         return format!("interrupted{of}: {pairs}; `--continue {}` measures the rest", s.id);
     }
-    let budget = match time_of_a_verdict(s, rows) {
+    let budget = match time_of_a_verdict(s) {
         Some(seconds) => format!("use --budget {}, or fewer workloads", format::budget(seconds)),
         None => "use a longer --budget, or fewer workloads".to_owned(),
     };
@@ -67,14 +68,16 @@ fn least_pairs(rows: &[&Row]) -> usize {
     rows.iter().map(|row| row.least_pairs).max().unwrap_or(0).max(MIN_PAIRS)
 }
 
-/// Time of the experiment if each of `rows` has the least number of pairs, at their measured pace; `None` if
-/// that is unknown.
-fn time_of_a_verdict(s: &Summary, rows: &[&Row]) -> Option<f64> {
+/// Time of the experiment if each undecided row, of whatever treatment, has the least number of pairs, at
+/// their measured pace; `None` if that is unknown.
+fn time_of_a_verdict(s: &Summary) -> Option<f64> {
+    let rows: Vec<&Row> =
+        s.results.iter().filter(|row| row.verdict == Verdict::Inconclusive).collect();
     let started = || rows.iter().flat_map(|row| row.series.iter().map(|pair| pair.started_s));
     let (first, last) =
         (started().fold(f64::INFINITY, f64::min), started().fold(f64::NEG_INFINITY, f64::max));
     let pace = (last - first) / started().count().checked_sub(1).filter(|more| *more > 0)? as f64;
-    let least = least_pairs(rows);
+    let least = least_pairs(&rows);
     let lacking: usize = rows.iter().map(|row| least.saturating_sub(row.pairs)).sum();
     // The budget as given was too short.
     let spent = s.elapsed_s.max(s.budget_s);
@@ -125,7 +128,6 @@ fn time(futures: &[Future]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paired::Verdict;
     use paired::doubt::{Doubt, Withheld};
     use weigh_model::example;
 
@@ -136,6 +138,10 @@ mod tests {
         row.futures = pairs.map(future).collect();
         (row.pairs_needed_low, row.pairs_needed_high) = (Some(10), Some(90));
         row
+    }
+
+    fn of_rows(rows: &[&Row]) -> Summary {
+        Summary { results: rows.iter().copied().cloned().collect(), ..complete() }
     }
 
     fn complete() -> Summary {
@@ -199,10 +205,15 @@ mod tests {
         }
         // Five more of two seconds each, and a reserve of a fifth.
         let said = " (too little time: 3 of at least 8 pairs per row; use --budget 30s, or fewer workloads)";
-        assert_eq!(of(&complete(), &[&few]), said);
+        assert_eq!(of(&of_rows(&[&few]), &[&few]), said);
         few.least_pairs = 12;
         let said = " (too little time: 3 of at least 12 pairs per row; use --budget 40s, or fewer workloads)";
-        assert_eq!(of(&complete(), &[&few]), said);
+        assert_eq!(of(&of_rows(&[&few]), &[&few]), said);
+        // The budget is that of the other treatment's rows, too.
+        let mut other = few.clone();
+        other.series.iter_mut().for_each(|pair| pair.started_s += 6.0);
+        let said = of(&of_rows(&[&few, &other]), &[&few]);
+        assert!(said.contains("use --budget 60s, "), "{said}");
         let interrupted = Summary { state: State::Interrupted, id: "k3f9qx".into(), ..complete() };
         let said = of(&interrupted, &[&few]);
         let wanted =
