@@ -66,8 +66,8 @@ pub fn worth_measuring(rows: &[RowState], design: &Design, left: Duration) -> Ve
     open
 }
 
-/// Returns true if a row will probably be decided by the least number of pairs: all that it has are beyond the
-/// margin on one side. Later its estimated time says more.
+/// Returns true if a row will probably be decided by the least number of pairs: all that it has are
+/// beyond the margin on one side. Later its estimated time says more.
 fn seems_large(row: &RowState, design: &Design) -> bool {
     let values = row.betting.values();
     let (slower, faster) = (|d: &f64| *d < -design.margin, |d: &f64| *d > design.margin);
