@@ -95,8 +95,8 @@ fn at_the_end(report: &RepeatedReport) -> Option<String> {
     let ended = report.peaks().filter(|peak| peak.is_at_the_end).count();
     (ended > 0).then(|| {
         format!(
-            "In {}, the ramp ended at the peak or at points that are as good, so the real peak may be higher: \
-             use a longer --budget, or larger --users.",
+            "In {}, the ramp ended at the peak or at points that are as good, so the real peak may be \
+             higher: use a longer --budget, or larger --users.",
             format::plural(ended, "set")
         )
     })
