@@ -191,7 +191,8 @@ impl Treatment for Auditing {
         context: &ApplyContext,
         guard: &mut Guard,
     ) -> Result<Vec<String>, TreatmentError> {
-        let (shared, sentences) = context.commons.of::<Shared>().join(context, guard, self.sink.clone())?;
+        let (shared, sentences) =
+            context.commons.of::<Shared>().join(context, guard, self.sink.clone())?;
         self.shared = Some(shared);
         Ok(sentences)
     }
