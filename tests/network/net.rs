@@ -87,7 +87,13 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
             .assert_says(&["There is nothing left to measure of", "as narrow as --precision says"]);
         assert_eq!(home.json(), json);
     }
-    // Another session adds whole sweeps of the same payload.
+    another_session_adds_whole_sweeps(&home, sweeps);
+    a_failed_cell_is_begun_again(&home);
+    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
+}
+
+/// Continues the experiment, with the same payload in each cell.
+fn another_session_adds_whole_sweeps(home: &Home, sweeps: u64) {
     let payloads = "SELECT count(DISTINCT json_extract(sample, '$.operations') || '/' || work) \
         FROM sample WHERE json_extract(sample, '$.unit') = 'Mb/s' AND work < 26";
     let before: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
@@ -102,8 +108,6 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     assert!(home.json()["net"]["sweeps"].as_u64().unwrap() > sweeps);
     let after: i64 = home.open_database().query_row(payloads, [], |row| row.get(0)).unwrap();
     assert_eq!(after, before);
-    a_failed_cell_is_begun_again(&home);
-    assert_eq!((home.leftovers(), home.processes()), (Vec::new(), Vec::new()));
 }
 
 /// Takes an experiment of two classes without a failure.

@@ -182,26 +182,17 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
                 row.preliminary = row.preliminary.filter(|_| is_of_one_start);
             }
             row.least_pairs = least_pairs;
-            row.sets = sets.iter().map(Set::effect).collect();
-            if sets::differ(&sets) {
-                // Of what a further set costs these say nothing, and more pairs would not either.
-                row.cost_at_most_pct =
-                    row.low_pct.map(|low| -low).filter(|_| row.cost_at_most_pct.is_some());
-            } else {
-                add_forecast(&mut row, &forecast, &times);
-            }
+            add_sets(&mut row, &sets, &forecast, &times);
             row.readings = readings;
             row.metrics = metrics::of_row(stored, row_work, row_arm, design.alpha);
-            let Row { series, least_pairs, evidence, metrics, .. } = &row;
-            let quantities = &stored.quantities[row_arm];
             let judged = Judged {
                 betting,
                 judgement: &judgement,
-                series,
-                least_pairs: *least_pairs,
-                evidence,
-                quantities,
-                metrics,
+                series: &row.series,
+                least_pairs: row.least_pairs,
+                evidence: &row.evidence,
+                quantities: &stored.quantities[row_arm],
+                metrics: &row.metrics,
             };
             row.notes = [notes, notes::of_row(&judged, &pooled, concludes_nothing)].concat();
             row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
@@ -209,6 +200,18 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
         },
     );
     (rows, effects)
+}
+
+/// Adds the effect of each set; and the forecast, unless the sets differ.
+fn add_sets(row: &mut Row, sets: &[Set], forecast: &Forecast, times: &PairTimes) {
+    row.sets = sets.iter().map(Set::effect).collect();
+    if sets::differ(sets) {
+        // Of what a further set costs these say nothing, and more pairs would not either.
+        row.cost_at_most_pct =
+            row.low_pct.map(|low| -low).filter(|_| row.cost_at_most_pct.is_some());
+    } else {
+        add_forecast(row, forecast, times);
+    }
 }
 
 /// Returns the readings of each row for all metrics but the rate. `judged` has the judgements of

@@ -232,7 +232,7 @@ mod tests {
 
     fn said(s: &Summary, treatment: &str) -> String {
         let rows: Vec<&Row> = s.results.iter().collect();
-        found(treatment, &rows, &s)
+        found(treatment, &rows, s)
     }
 
     #[test]

@@ -40,9 +40,10 @@ const SAMPLE_OF_GUESTS: Duration = Duration::from_millis(200);
 const SAMPLE_OF_GOOD_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Help of `--budget`, whose default depends on what is compared.
-const BUDGET_HELP: &str = "Stop after this time: by default 2m, and more for many rows. Rows may then have no \
-                           verdict yet. A time that is too short for a pair of each row is refused [default: 2m; 10m \
-                           with net:GRID, 15m with vm, 2h with boot; at least 8s per row, 16s with a server]";
+const BUDGET_HELP: &str = "Stop after this time: by default 2m, or longer for many rows. Rows may \
+                           then have no verdict yet. A time that is too short for a pair of each row \
+                           is refused [default: 2m; 10m with net:GRID, 15m with vm, 2h with boot; at \
+                           least 8s per row, 16s with a server]";
 const OF_COMMANDS: &str = ". A command after `--` runs in both arms at the same time on one CPU, if it is \
                            CPU-bound and writes no files, and its CPU time is compared (docs/versus.md)";
 const IN_ALL_ARMS: &str = ". All arms run in it; to measure a fixture, name it as a treatment";
@@ -398,16 +399,7 @@ impl CompareArgs {
             endurance,
             ..pairing.comparison()
         };
-        let comparison = match endurance {
-            None => comparison,
-            Some(_) => Comparison {
-                interleave: request::Interleave::Never,
-                takes_old_pairs: false,
-                detail: false,
-                budget_per_row: Duration::ZERO,
-                ..comparison
-            },
-        };
+        let comparison = if endurance.is_some() { of_passes(comparison) } else { comparison };
         Ok(Request { common, plan: Plan::Compare(comparison) })
     }
 }
@@ -446,5 +438,16 @@ fn default_treatment() -> String {
             output::note(&format!("Weighing `seccomp` instead of `audit`: {why}."));
             "seccomp".into()
         }
+    }
+}
+
+/// The comparison without what needs pairs of short samples: over hours, a pass is one sample.
+fn of_passes(comparison: Comparison) -> Comparison {
+    Comparison {
+        interleave: request::Interleave::Never,
+        takes_old_pairs: false,
+        detail: false,
+        budget_per_row: Duration::ZERO,
+        ..comparison
     }
 }
