@@ -154,7 +154,7 @@ pub struct CompareArgs {
     /// placebo: the same procedure without the effect (docs/before-a-sample.md)]
     #[arg(long, value_name = "TREATMENT")]
     base: Option<String>,
-    /// Measure all combinations of two to four treatments. Show the effect of each, and their interaction:
+    /// Measure two to four treatments in all combinations. Show the effect of each, and their interaction:
     /// what the combination costs beyond the costs of the single treatments (docs/treatments.md)
     #[arg(long, conflicts_with = "base")]
     factorial: bool,

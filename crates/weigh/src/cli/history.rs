@@ -51,8 +51,8 @@ pub struct HistoryArgs {
     /// Show at most this many experiments [default: all]
     #[arg(short = 'n', long, value_name = "N", value_parser = value::at_least(1))]
     limit: Option<u32>,
-    /// Print the rate of each workload in these experiments instead, from the first to the last, with its
-    /// change; of comparisons, the baseline's rate
+    /// Instead of the list, print the rate of each workload over time, and its change since the first
+    /// experiment; of comparisons, the baseline's rate
     #[arg(long, conflicts_with = "json")]
     trend: bool,
     /// Print the list as JSON

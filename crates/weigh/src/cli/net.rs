@@ -87,11 +87,11 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Grid of transfers to measure: one of those named quick, btu-quick, today and 1996, or a
-    /// file such as ./my.toml (docs/net.md describes them)
+    /// Measure this grid of transfers, such as today or ./my.toml (docs/net.md lists the grids). The grids
+    /// are quick, btu-quick, today and 1996; a file is a grid of your own
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
-    /// Write the grid and the network's settings to FILE. Measure nothing. With FILE, others can repeat
+    /// Write the grid and the network's settings to FILE, and measure nothing. With FILE, others can repeat
     /// the experiment (--from-spec). `-` is stdout
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
