@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { LARGEST = 65536, VERSION_3 = 3 << 16 };
@@ -16,6 +17,16 @@ enum { LARGEST = 65536, VERSION_3 = 3 << 16 };
 static char message[LARGEST + 1];
 static uint32_t message_size;
 static int fd;
+
+/* "could not write init file" is all that PostgreSQL says of a full disk. */
+static const char *about_room(void)
+{
+	struct statvfs room;
+
+	if (statvfs(".", &room) || room.f_bavail * room.f_frsize >= 1 << 20)
+		return "";
+	return "; no space is left in the directory of the sample";
+}
 
 static char receive_message(void)
 {
@@ -53,7 +64,7 @@ static void log_in(const char *variable)
 	send_all(fd, &start, sizeof start);
 	for (char kind; (kind = receive_message()) != 'Z';) {
 		if (kind == 'E')
-			fail("the server refused the request: %s", error_field('M'));
+			fail("the server refused the request: %s%s", error_field('M'), about_room());
 		/* AuthenticationOk is a 0. */
 		if (kind == 'R' && (message_size != 4 || memcmp(message, "\0\0\0", 4)))
 			fail("the server wants a password");
@@ -107,7 +118,7 @@ static void ask(const char *statement, struct answer *answer)
 		}
 		case 'E':
 			if (strcmp(error_field('C'), DUPLICATE_KEY))
-				fail("the server refused the request: %s", error_field('M'));
+				fail("the server refused the request: %s%s", error_field('M'), about_room());
 			answer->is_duplicate = true;
 			break;
 		default: break; /* descriptions, notices */

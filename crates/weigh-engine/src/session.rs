@@ -23,6 +23,7 @@ use super::sweep::sweeps_of;
 use super::time_limit::{check_budget, no_verdict_within};
 use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
+use weigh_host::address_space;
 use weigh_host::interruption;
 use weigh_model::format;
 use weigh_model::ids::ExperimentId;
@@ -277,6 +278,7 @@ fn conduct_watched(
     progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Done, String> {
+    address_space::check()?;
     let mut treatments = request.treatments()?;
     check_commands(request, &treatments, resumed.is_some())?;
     check_reach(request, &treatments)?;

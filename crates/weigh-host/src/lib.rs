@@ -8,12 +8,14 @@
 //!   what exists once per kernel;
 //! - [`said`], [`lines`], [`own_program`]: run programs within limits, and talk to our own roles;
 //! - [`orphans`] ends leftover processes; [`interruption`] handles signals that end an experiment;
-//! - [`chance`]: random numbers of the kernel; [`user_namespace`]: work without root.
+//! - [`address_space`]: check of `ulimit -v`; [`chance`]: random numbers of the kernel;
+//!   [`user_namespace`]: work without root.
 //!
 //! Start with [`undo::guard::Guard`] and [`undo::journal`].
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod address_space;
 pub mod chance;
 pub mod interruption;
 pub mod lines;
