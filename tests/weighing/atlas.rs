@@ -81,6 +81,20 @@ fn each_entry_is_an_experiment_and_the_page_is_made_from_them() {
     assert_eq!(experiments(&home), format!("nice:0 {supervised}"));
 }
 
+/// Its start takes longer than the session would wait for another experiment.
+#[test]
+fn an_entry_that_fails_late_does_not_end_the_session() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let fails = "agent:start=\"sleep 2; exit 3\",proof=\"test -e x\"";
+    list(&home, &[entry(fails, false), entry("nice:0", false)]);
+    home.run("atlas --list my.toml --budget 20s --wait=1s");
+    let atlas = json(&home);
+    let reason = atlas["entries"][0]["obstacle"]["reason"].as_str().unwrap();
+    assert!(reason.contains("it failed (exit status: 3)"), "{atlas:#}");
+    assert_eq!(experiments(&home), "nice:0");
+}
+
 #[test]
 fn an_atlas_whose_rows_have_a_verdict_ends_with_status_0() {
     let _turn = Turn::share();
@@ -152,7 +166,7 @@ fn a_second_session_of_an_atlas_is_refused_or_waits_for_the_first() {
     let last = home.start(home.weigh(&["atlas", "--continue", &id, "--budget", "6s", "--wait"]));
     // It is told in lines of the terminal's width.
     let said = || last.said().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(wait_until(LIMIT, || said().contains("longer, because another session of atlas")));
+    assert!(wait_until(LIMIT, || said().contains("because another session of atlas")));
     end(&home, first, 1, Signal::INT);
     last.finish();
     assert_eq!(experiments(&home), "nice:0 none", "each once");

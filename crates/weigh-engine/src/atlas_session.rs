@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::atlas::{check_available, list, load, tag};
 use super::provenance::check_machine;
@@ -18,7 +18,7 @@ use super::session::{Done, More, check_works, execute, go_on};
 use weigh_host::chance;
 use weigh_host::machine::facts;
 use weigh_host::undo::claim::{SessionLock, only_one_session};
-use weigh_host::undo::queue;
+use weigh_host::undo::queue::{self, Refused};
 use weigh_model::atlas_list::AtlasEntry;
 use weigh_model::format;
 use weigh_model::ids::ExperimentId;
@@ -154,6 +154,17 @@ enum NotMeasured {
     Busy(String),
 }
 
+impl NotMeasured {
+    fn of(problem: impl Into<Refused>) -> NotMeasured {
+        match problem.into() {
+            Refused::Busy(problem) => NotMeasured::Busy(problem),
+            Refused::Failed(reason) => {
+                NotMeasured::Entry(Obstacle { reason, is_of_machine: false })
+            }
+        }
+    }
+}
+
 impl<'a> AtlasSession<'a> {
     /// Opens a stored atlas, which no other session may have meanwhile.
     ///
@@ -287,12 +298,6 @@ impl<'a> AtlasSession<'a> {
         share: Option<Duration>,
         sink: &mut dyn ProgressSink,
     ) -> Result<Done, NotMeasured> {
-        let began = Instant::now();
-        // What cannot begin fails at once. Only a wait for another experiment takes that long.
-        let failed = |reason| match began.elapsed() < self.wait {
-            true => NotMeasured::Entry(Obstacle { reason, is_of_machine: false }),
-            false => NotMeasured::Busy(reason),
-        };
         let treated = result.entry.treatment.clone();
         let not_here = |reason| NotMeasured::Entry(Obstacle { reason, is_of_machine: true });
         let DefaultBaseline { label: base, warning } =
@@ -311,9 +316,11 @@ impl<'a> AtlasSession<'a> {
                 precision: None,
                 wait: Some(self.wait),
             };
-            let id = measured.id.clone().try_into().map_err(failed)?;
-            let stored = self.store.load(&id).map_err(|error| failed(error.to_string()))?;
-            match go_on(&stored, more, self.store, sink, self.interrupted).map_err(failed) {
+            let id = measured.id.clone().try_into().map_err(NotMeasured::of)?;
+            let stored =
+                self.store.load(&id).map_err(|error| NotMeasured::of(error.to_string()))?;
+            let continued = go_on(&stored, more, self.store, sink, self.interrupted);
+            match continued.map_err(NotMeasured::of) {
                 Err(NotMeasured::Entry(it)) => {
                     sink.announce(&format!(
                         "Begins anew, as {} cannot be continued: {}",
@@ -323,7 +330,7 @@ impl<'a> AtlasSession<'a> {
                 continued => return continued,
             }
         }
-        let seed = chance::seed().map_err(failed)?;
+        let seed = chance::seed().map_err(NotMeasured::of)?;
         let common = Common {
             again: again(&arms, workloads, seed),
             arms,
@@ -334,10 +341,10 @@ impl<'a> AtlasSession<'a> {
             wait: Some(self.wait),
             ..Common::default()
         };
-        let comparison = comparison(workloads).map_err(failed)?;
+        let comparison = comparison(workloads).map_err(NotMeasured::of)?;
         let comparison = Comparison { budget_per_row: per_row, ..comparison };
         let request = Request { common, plan: Plan::Compare(comparison) };
-        execute(&request, self.store, sink, self.interrupted).map_err(failed)
+        execute(&request, self.store, sink, self.interrupted).map_err(NotMeasured::of)
     }
 }
 

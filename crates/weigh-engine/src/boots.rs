@@ -98,7 +98,7 @@ pub fn in_next_boot(
 ) -> Result<Done, String> {
     let origin = Provenance::stored(stored)?;
     let request: Request = origin.request.clone();
-    conduct(&request, Some((stored, &origin)), store, progress_sink, interrupted)
+    Ok(conduct(&request, Some((stored, &origin)), store, progress_sink, interrupted)?)
 }
 
 impl Session<'_> {

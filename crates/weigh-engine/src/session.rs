@@ -25,6 +25,7 @@ use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use weigh_host::address_space;
 use weigh_host::interruption;
+use weigh_host::undo::queue::Refused;
 use weigh_model::format;
 use weigh_model::ids::ExperimentId;
 use weigh_model::printable;
@@ -81,13 +82,14 @@ impl Done {
 /// Runs an experiment.
 ///
 /// # Errors
-/// A sentence, where it could not even begin: nothing was changed and nothing is stored.
+/// A sentence, and whether another experiment is the reason, where it could not even begin: nothing was
+/// changed and nothing is stored.
 pub fn execute(
     request: &Request,
     store: &Store,
     progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Done, String> {
+) -> Result<Done, Refused> {
     conduct(request, None, store, progress_sink, interrupted)
 }
 
@@ -118,7 +120,7 @@ pub fn go_on(
     store: &Store,
     progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Done, String> {
+) -> Result<Done, Refused> {
     let origin = Provenance::of(stored)?;
     let More { budget, budget_per_row, fail_above, precision, wait } = more;
     let mut request = origin.request.clone();
@@ -264,7 +266,7 @@ pub(super) fn conduct(
     store: &Store,
     progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Done, String> {
+) -> Result<Done, Refused> {
     progress_sink.begins("preparing");
     let done = conduct_watched(request, resumed, store, progress_sink, interrupted);
     progress_sink.ends();
@@ -277,7 +279,7 @@ fn conduct_watched(
     store: &Store,
     progress_sink: &mut dyn ProgressSink,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Done, String> {
+) -> Result<Done, Refused> {
     address_space::check()?;
     let mut treatments = request.treatments()?;
     check_commands(request, &treatments, resumed.is_some())?;
@@ -316,7 +318,7 @@ fn conduct_watched(
     });
     let (WhatIsMeasured { works, .. }, begun) = match begun {
         Ok(begun) => begun,
-        Err(problem) => return Err(station.close_after(problem)),
+        Err(problem) => return Err(station.close_after(problem).into()),
     };
     let Begun { id, request, start_scales, planned_pairs, earlier, origin } = begun;
     let is_announced = request.plan.comparison().is_some_and(|plan| plan.is_announced);
@@ -344,7 +346,7 @@ fn conduct_watched(
     let (elapsed, warning) = (session.started.elapsed(), station.changed_meanwhile());
     let ended =
         Ended { result, elapsed: earlier.elapsed + elapsed, warning, left: station.close() };
-    ended.keep(id, store, resumed.is_none())
+    Ok(ended.keep(id, store, resumed.is_none())?)
 }
 
 /// How measuring ended, and how long it took.

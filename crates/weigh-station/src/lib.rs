@@ -111,13 +111,14 @@ impl Station {
     /// checks. Without `wait` nothing is unpacked for it, as that would disturb the experiment that measures.
     ///
     /// # Errors
-    /// A sentence; nothing was changed, or all of it is put back.
+    /// A sentence, and whether another experiment is the reason; nothing was changed, or all of it is put
+    /// back.
     pub fn open(
         occupied: impl IntoIterator<Item = &'static str>,
         wait: Option<Duration>,
         tell: &mut dyn FnMut(OpeningNews),
         check: impl FnOnce(&Executable) -> Result<(), String>,
-    ) -> Result<Station, String> {
+    ) -> Result<Station, Refused> {
         put_back_what_was_left(Path::new("/"), &undoings(), &mut |it| {
             tell(OpeningNews::Restored(it))
         })?;
@@ -127,7 +128,7 @@ impl Station {
         let mut wanted: Vec<Wanted> = std::iter::once(Wanted::Alone).chain(claims).collect();
         let locks = match Locks::take(&mut wanted) {
             Ok(locks) => locks,
-            Err(Refused::Failed(problem)) => return Err(problem),
+            Err(Refused::Failed(problem)) => return Err(problem.into()),
             Err(Refused::Busy(_)) => {
                 if wait.is_some() {
                     with_workloads(check)?;
@@ -145,7 +146,7 @@ impl Station {
         let mut guard = Guard::arm(claims, undoings()).map_err(|error| error.to_string())?;
         match unpack(&mut guard) {
             Ok(place) => Ok(Station { _alone, guard, place, has_audit, audit: Cell::new(None) }),
-            Err(problem) => Err(with_what_is_left(problem, guard.disarm().err())),
+            Err(problem) => Err(with_what_is_left(problem, guard.disarm().err()).into()),
         }
     }
 

@@ -22,10 +22,24 @@ const MOST_CHARS: usize = 80;
 /// Why a lock was not taken.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
-    /// Another holds it; the clause names the holder.
+    /// Another holds it; the clause names the holder. After the longest wait, it is a whole sentence.
     Busy(String),
     /// The sentence says why it cannot be had at all.
     Failed(String),
+}
+
+impl From<String> for Refused {
+    fn from(problem: String) -> Refused {
+        Refused::Failed(problem)
+    }
+}
+
+impl From<Refused> for String {
+    fn from(refused: Refused) -> String {
+        match refused {
+            Refused::Busy(sentence) | Refused::Failed(sentence) => sentence,
+        }
+    }
 }
 
 impl Refused {
@@ -50,7 +64,7 @@ pub fn take<T>(
     longest: Option<Duration>,
     announce: &mut dyn FnMut(&str),
     mut attempt: impl FnMut() -> Result<T, Refused>,
-) -> Result<T, String> {
+) -> Result<T, Refused> {
     let began = Instant::now();
     let mut has_waited = false;
     loop {
@@ -62,20 +76,20 @@ pub fn take<T>(
                 }
                 return Ok(taken);
             }
-            Err(Refused::Failed(problem)) => return Err(problem),
             Err(Refused::Busy(busy)) => busy,
+            Err(failed) => return Err(failed),
         };
         let Some(longest) = longest else {
-            return Err(format!(
+            return Err(Refused::Busy(format!(
                 "{busy}. Use --wait to queue behind it, or press Ctrl-C in its terminal to stop it"
-            ));
+            )));
         };
         let left = longest.saturating_sub(began.elapsed());
         if left.is_zero() {
             let waited = format::seconds(longest.as_secs_f64());
-            return Err(format!(
+            return Err(Refused::Busy(format!(
                 "still busy after waiting {waited}: {busy}. Use a longer --wait=TIME"
-            ));
+            )));
         }
         if interruption::has_come() {
             interruption::end_by_signal();
@@ -237,14 +251,14 @@ mod tests {
     fn without_a_time_nothing_is_waited_for_and_what_fails_is_no_queue() {
         let mut told = Vec::new();
         let mut announce = |sentence: &str| told.push(sentence.to_owned());
-        let refused = take::<()>(None, &mut announce, busy).unwrap_err();
+        let Err(Refused::Busy(refused)) = take::<()>(None, &mut announce, busy) else { panic!() };
         assert!(
             refused.starts_with("`a` is running. Use --wait to queue behind it, or "),
             "{refused}"
         );
         let failed = || Err(Refused::Failed("no".into()));
         let long = Some(Duration::from_secs(3600));
-        assert_eq!(take::<()>(long, &mut announce, failed), Err("no".into()));
+        assert_eq!(take::<()>(long, &mut announce, failed), Err(Refused::Failed("no".into())));
         assert_eq!(told, [""; 0]);
     }
 
@@ -277,7 +291,8 @@ mod tests {
         };
         let wait = Duration::from_secs(3600);
         assert_eq!(take(Some(wait), &mut announce, third), Ok(3));
-        let ended = take::<()>(Some(Duration::from_millis(1)), &mut announce, busy).unwrap_err();
+        let short = Some(Duration::from_millis(1));
+        let Err(Refused::Busy(ended)) = take::<()>(short, &mut announce, busy) else { panic!() };
         assert!(ended.starts_with("still busy after waiting "), "{ended}");
         let begins = |told: &str| {
             told.starts_with("Waiting up to ") && told.ends_with(", because `a` is running.")

@@ -218,12 +218,16 @@ impl MarkedProgram {
     }
 
     /// Ends all its processes, and waits for their end.
-    pub fn end(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Its processes cannot be seen, or one does not end. Another call tries again.
+    pub fn end(&mut self) -> io::Result<()> {
+        end_marked(&self.mark)?;
         // Without its processes the one that was started has ended too.
-        let ended = end_marked(&self.mark).and_then(|()| self.child.wait());
+        self.child.wait()?;
         self.kept.iter().for_each(|pid| orphans::forget(*pid));
         orphans::forget(self.child.id());
-        ended.map(drop)
+        Ok(())
     }
 }
 
@@ -401,7 +405,7 @@ mod tests {
         let (mark, other) = (mark().unwrap(), mark().unwrap());
         let line = "setsid sleep 60 & exec sleep 60";
         let mut program = MarkedProgram::start(shell(line), &mark).unwrap();
-        let bystander = MarkedProgram::start(shell("exec sleep 60"), &other).unwrap();
+        let mut bystander = MarkedProgram::start(shell("exec sleep 60"), &other).unwrap();
         let processes = |mark: &str| Footprint::of(mark).unwrap().processes;
         let deadline = Instant::now() + Duration::from_secs(20);
         assert!(wait_until(deadline, || processes(&mark) == 2));

@@ -150,7 +150,7 @@ impl CalibrateArgs {
             let done = match execute(&request, store, &mut progress_sink, &interrupted) {
                 Ok(done) => done,
                 Err(problem) => {
-                    (made.failure, made.last) = (Some(problem), Some(State::Failed));
+                    (made.failure, made.last) = (Some(problem.into()), Some(State::Failed));
                     break;
                 }
             };

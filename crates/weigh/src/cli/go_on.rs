@@ -52,7 +52,8 @@ pub fn run(
     let mut progress_sink = Terminal::of_pairs(context.color, margin_pct, sets);
     // Not before it is read: until then a signal ends weigh, however much there is to read.
     let interrupted = listen_for_signals()?;
-    go_on(&stored, more(&origin.request), store, &mut progress_sink, &interrupted).map_err(said)
+    let done = go_on(&stored, more(&origin.request), store, &mut progress_sink, &interrupted);
+    done.map_err(|problem| said(problem.into()))
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ impl Pairing {
         let interrupted = listen_for_signals()?;
         let (margin_pct, sets) = (self.margin * 100.0, self.sets as usize);
         let mut progress_sink = Terminal::of_pairs(context.color, margin_pct, sets);
-        execute(request, store, &mut progress_sink, &interrupted)
+        Ok(execute(request, store, &mut progress_sink, &interrupted)?)
     }
 
     /// Another session may have another name and limit.

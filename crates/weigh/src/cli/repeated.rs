@@ -68,7 +68,7 @@ fn measure(
         let done = match execute(request, store, &mut sink, &interrupted) {
             Ok(done) => done,
             Err(problem) => {
-                output::problem(&problem);
+                output::problem(&String::from(problem));
                 (repeated.state, repeated.status) = (State::Failed, ERROR);
                 break;
             }
