@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::processes::signal;
-use crate::support::{Home, Turn, wait_until};
+use crate::support::{Home, Running, Turn, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -44,6 +44,19 @@ fn an_agent_runs_beside_treated_samples_and_its_cpu_time_is_counted() {
     assert!(home.leftovers().is_empty());
 }
 
+/// Stops `weigh` between the start and the end of the agent.
+fn stop_while_the_agent_runs(home: &Home, running: &mut Running) {
+    let is_running = wait_until(LIMIT, || {
+        signal(running.pid(), Signal::STOP);
+        let is_running = home.path("ready").exists();
+        if !is_running {
+            signal(running.pid(), Signal::CONT);
+        }
+        is_running
+    });
+    assert!(is_running, "{}", running.said());
+}
+
 #[test]
 fn a_killed_weigh_leaves_no_agent() {
     let _turn = Turn::share();
@@ -52,10 +65,10 @@ fn a_killed_weigh_leaves_no_agent() {
     for has_guard in [true, false] {
         let mut running = home.start(home.weigh(&compare(&label, &["--budget", "60s"])[..]));
         home.wait_for_samples(1, &mut running);
-        assert!(wait_until(LIMIT, || home.path("ready").exists()), "{}", running.said());
+        stop_while_the_agent_runs(&home, &mut running);
+        // The agent was stopped before: what counts is that it is stopped again.
+        std::fs::remove_file(home.path("stopped")).unwrap();
         if !has_guard {
-            // So that neither notices the other's end.
-            signal(running.pid(), Signal::STOP);
             home.processes_of("__guard").iter().for_each(|pid| signal(*pid, Signal::KILL));
         }
         running.kill();
@@ -64,8 +77,7 @@ fn a_killed_weigh_leaves_no_agent() {
             home.succeed("restore");
         }
         assert_gone(&home);
-        assert!(home.path("stopped").exists());
-        std::fs::remove_file(home.path("stopped")).unwrap();
+        assert!(wait_until(LIMIT, || home.path("stopped").exists()), "stop= did not run");
         assert!(wait_until(LIMIT, || home.leftovers().is_empty()), "{:?}", home.leftovers());
     }
 }

@@ -1,8 +1,9 @@
 //! `agent`: a program of the user's that runs beside the treated samples and may start slowly, such as a
 //! monitor or a scanner.
 //!
-//! Each treated sample has its own start, because that is what is drawn afresh. All processes of the agent
-//! have a mark in their environment, which the journal has before the first start. So the guard finds them.
+//! Each sample has a start of its own, because that is what is drawn afresh; before a sample without the
+//! agent, it is stopped again, so both arms go through its start. All processes of the agent have a mark in
+//! their environment, which the journal has before the first start. So the guard finds them.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub static KIND: TreatmentKind = TreatmentKind {
     ..TreatmentKind::of(
         Kind {
             name: NAME,
-            summary: "your own monitor or scanner, started anew for each treated sample",
+            summary: "your own monitor or scanner, started anew for each sample",
             parameters: &[
                 Parameter {
                     form: "start=COMMAND",
@@ -159,9 +160,12 @@ impl Agent {
 
     /// Stops it, if it runs, and waits for the end of all its processes.
     fn switch_off(&mut self) -> Result<(), TreatmentError> {
-        let Some(running) = self.running.take() else { return Ok(()) };
+        let Some(running) = &mut self.running else { return Ok(()) };
         let stopped = self.stop.as_ref().map_or(Ok(Ok(())), UserCommand::ask);
         let ended = running.end().map_err(|error| format!("cannot end the agent: {error}"));
+        if ended.is_ok() {
+            self.running = None;
+        }
         ended.and_then(|()| stopped?).map_err(TreatmentError::NotInForce)
     }
 
@@ -213,13 +217,13 @@ impl Treatment for Agent {
         }
         guard.write_down(NAME, &self.mark, Value::from(self.mark.as_str())).map_err(unavailable)?;
         let tried = self.try_out();
-        if tried.is_err() {
-            // Why it failed matters more.
-            let _ = self.switch_off();
-        }
-        self.trial = Some(tried.map_err(|problem| match problem {
-            TreatmentError::NotInForce(problem) => TreatmentError::Unavailable(problem),
-            other => other,
+        let ended = if tried.is_err() { self.switch_off() } else { Ok(()) };
+        self.trial = Some(tried.map_err(|problem| match (problem, ended) {
+            (TreatmentError::NotInForce(problem), Ok(())) => TreatmentError::Unavailable(problem),
+            (TreatmentError::NotInForce(problem), Err(left)) => {
+                TreatmentError::Unavailable(format!("{problem}. Then {left}"))
+            }
+            (other, _) => other,
         })?);
         Ok(())
     }
@@ -227,11 +231,12 @@ impl Treatment for Agent {
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         // A sample that failed left it running.
         self.switch_off()?;
+        self.switch_on()?;
+        self.prove(true, "after its start")?;
         if role != Role::Treated {
+            self.switch_off()?;
             return self.prove(false, "before a sample without it");
         }
-        self.switch_on()?;
-        self.prove(true, "before a treated sample")?;
         self.cpu_before_ns = self.footprint()?.cpu_ns;
         Ok(())
     }
@@ -241,10 +246,11 @@ impl Treatment for Agent {
             self.prove(false, "after a sample without it")?;
             return Ok(Evidence::default());
         }
-        let spent_ns = self.footprint()?.cpu_ns.saturating_sub(self.cpu_before_ns);
+        // Processes that ended meanwhile take their time with them: then it is not known.
+        let spent_ns = self.footprint()?.cpu_ns.checked_sub(self.cpu_before_ns);
         self.prove(true, "after a treated sample")?;
         self.switch_off()?;
-        Ok(Evidence::default().with(&CPU_TIME, Some(spent_ns as f64 / 1e9)))
+        Ok(Evidence::default().with(&CPU_TIME, spent_ns.map(|ns| ns as f64 / 1e9)))
     }
 
     fn quantities(&self) -> Vec<EvidenceQuantity> {
@@ -253,8 +259,8 @@ impl Treatment for Agent {
 
     fn facts(&self) -> Vec<String> {
         let how = format!(
-            "weigh ran `{}` before each treated sample and ended it afterwards; `{}` verified that the agent \
-             worked.",
+            "weigh ran `{}` before each sample, and ended it before a sample without the agent and after a \
+             treated one; `{}` verified that the agent worked.",
             self.start.line, self.proof.line
         );
         let trial = self.trial.as_ref().map(|Trial { ready_s, footprint }| {
@@ -272,14 +278,16 @@ impl Treatment for Agent {
     }
 
     fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
-        self.switch_off()?;
+        let stopped = self.switch_off();
         if self.mark.is_empty() {
-            return Ok(());
+            return stopped;
         }
-        self.prove(false, "at the end")?;
-        let ended = guard.undo(NAME, &self.mark);
+        guard.undo(NAME, &self.mark).map_err(TreatmentError::Unavailable)?;
+        // The journal keeps a stop= that failed, for `weigh restore`.
+        stopped?;
         let stop = self.stop.as_ref().map_or(Ok(()), |stop| undo_command::strike_out(stop, guard));
-        ended.and(stop).map_err(TreatmentError::Unavailable)
+        stop.map_err(TreatmentError::Unavailable)?;
+        self.prove(false, "at the end")
     }
 }
 
