@@ -66,23 +66,31 @@ impl Session<'_> {
         progress_sink: &mut dyn ProgressSink,
     ) -> Result<Vec<String>, Stop> {
         let mut arms: Vec<EnduringArm> = Vec::new();
-        for arm in BTreeSet::from([ArmId::BASELINE, unit.treated_arm]) {
+        let wanted = BTreeSet::from([ArmId::BASELINE, unit.treated_arm]);
+        let all = wanted.len();
+        for arm in wanted {
             // The servers of the look at all workloads had another life.
             match self.take(|| host.begin_passes(unit.work, arm))? {
                 Ok(()) => arms.push(EnduringArm::new(arm)),
                 Err(reason) => host.keep_failure(unit.work, arm, &reason)?,
             }
         }
+        if arms.len() < all {
+            let problem = || Some("the servers of the other treatment did not start".to_owned());
+            arms.iter_mut().for_each(|one| one.course.problem = problem());
+        }
         for number in 0..passes {
+            // What one arm of two does alone cannot be compared.
+            if arms.len() < all || arms.iter().any(|one| one.course.gone.is_some()) {
+                break;
+            }
             let is_reversed = arms.len() > 1 && !coins.baseline_first();
             for position in 0..arms.len() {
                 let at = if is_reversed { arms.len() - 1 - position } else { position };
                 let enduring = &mut arms[at];
-                if enduring.course.gone.is_none() {
-                    let pair = SampleSlot::alone(unit, PairId(number));
-                    let slot = SampleSlot { arm: enduring.arm, position, ..pair };
-                    self.pass_of(host, enduring, (&slot, passes, length), progress_sink)?;
-                }
+                let pair = SampleSlot::alone(unit, PairId(number));
+                let slot = SampleSlot { arm: enduring.arm, position, ..pair };
+                self.pass_of(host, enduring, (&slot, passes, length), progress_sink)?;
             }
         }
         let mut gone = Vec::new();
