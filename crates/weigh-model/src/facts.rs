@@ -101,7 +101,7 @@ pub struct Facts {
     /// `/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count`.
     pub thermal_throttles: Option<u64>,
     /// Errors that the hardware has reported since the boot, by part; parts without a count are left out:
-    /// `/sys/devices/system/edac/mc`, `aer_dev_*` of `/sys/bus/pci/devices`, `ioerr_cnt` of `/sys/block`.
+    /// `/sys/devices/system/edac/mc`, `aer_dev_*` of `/sys/bus/pci/devices`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hardware_errors: BTreeMap<String, u64>,
     /// True if a daemon moves interrupts from CPU to CPU: a process `irqbalance`, `/proc/*/comm`.

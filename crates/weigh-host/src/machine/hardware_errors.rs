@@ -1,4 +1,5 @@
-//! Errors that the hardware has reported since the boot: of memory, of PCIe links, of disks.
+//! Errors that the hardware has reported since the boot: of memory and of PCIe links. The count of SCSI
+//! errors (`ioerr_cnt`) also has refused commands of healthy devices, so it is no sign.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +7,10 @@ use crate::machine::source::Source;
 
 /// Number of errors by part, for the parts whose errors the kernel counts.
 pub(super) fn hardware_errors(source: Source) -> BTreeMap<String, u64> {
-    let mut errors = BTreeMap::new();
+    let mut counts: BTreeMap<String, Option<u64>> = BTreeMap::new();
     let mut add = |part: &str, count: Option<u64>| {
-        if let Some(count) = count {
-            let sum: &mut u64 = errors.entry(part.to_owned()).or_default();
-            *sum = sum.saturating_add(count);
-        }
+        let sum = counts.entry(part.to_owned()).or_insert(Some(0));
+        *sum = sum.zip(count).map(|(sum, count)| sum.saturating_add(count));
     };
     for count in below(source, "/sys/devices/system/edac/mc", &["ce_count", "ue_count"]) {
         add("memory (ECC)", count.parse().ok());
@@ -22,10 +21,8 @@ pub(super) fn hardware_errors(source: Source) -> BTreeMap<String, u64> {
         let total = text.lines().rfind(|line| line.starts_with("TOTAL_"));
         add("PCIe", total.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()));
     }
-    for count in below(source, "/sys/block", &["device/ioerr_cnt"]) {
-        add("disks", u64::from_str_radix(count.trim_start_matches("0x"), 16).ok());
-    }
-    errors
+    // A part with a count that is no number is not known to be without errors.
+    counts.into_iter().filter_map(|(part, count)| Some((part, count?))).collect()
 }
 
 /// The texts of these files in each directory below another.
@@ -59,12 +56,11 @@ mod tests {
             (&format!("{memory}/mc0/ue_count"), "1\n"),
             (&format!("{memory}/mc1/ce_count"), "0\n"),
             (&format!("{link}/aer_dev_correctable"), "RxErr 2\nBadTLP 0\nTOTAL_ERR_COR 2\n"),
-            ("/sys/block/sda/device/ioerr_cnt", "0x1f\n"),
-            ("/sys/block/vda/size", "1\n"),
         ]);
-        let expected = [("PCIe", 2), ("disks", 31), ("memory (ECC)", 4)];
+        let expected = [("PCIe", 2), ("memory (ECC)", 4)];
         assert_eq!(found, expected.map(|(part, count)| (part.to_owned(), count)));
         assert_eq!(of(&[("/sys/block/vda/size", "1\n")]), []);
-        assert_eq!(of(&[("/sys/block/sda/device/ioerr_cnt", "soon\n")]), []);
+        let ce_count = format!("{memory}/mc0/ce_count");
+        assert_eq!(of(&[(&ce_count, "0\n"), (&format!("{memory}/mc1/ce_count"), "soon\n")]), []);
     }
 }
