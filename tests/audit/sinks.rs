@@ -91,7 +91,21 @@ fn the_plugin_of_the_dispatcher_is_chosen() {
     assert!(facts.contains("one plugin, which is /") && facts.contains("wc."), "{facts}");
     // Without a class, the canary's records are all that it waits for.
     let (_, facts) = weigh(&audit, "audit:class=none,sink=auditd+dispatcher,delay=20ms");
-    assert!(facts.contains("one plugin, which waits 20 ms for each record"), "{facts}");
+    assert!(facts.contains("one plugin, which waits 20 ms or more for each record"), "{facts}");
+}
+
+#[test]
+fn a_plugin_that_ends_at_once_is_no_plugin() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    let home = Home::new();
+    let plugin = "audit:sink=auditd+dispatcher,plugin=/usr/bin/true";
+    home.run(&["compare", plugin, "-w", "getppid", "--pairs", "8"])
+        .assert_says(&["auditd's plugin has ended"]);
+    assert_eq!(home.samples(), 0);
+    audit.assert_restored();
 }
 
 /// Counts each record that the treated arm writes itself; those of the baseline are dropped, which is checked

@@ -145,7 +145,7 @@ impl Plugin {
         match self {
             Plugin::Discard => "reads and discards the records".into(),
             Plugin::Slow(delay) => {
-                format!("waits {} ms for each record", delay.as_secs_f64() * 1e3)
+                format!("waits {} ms or more for each record", delay.as_secs_f64() * 1e3)
             }
             Plugin::Program(program) => format!("is {}", program.display()),
         }
@@ -270,6 +270,8 @@ pub fn find_auditd() -> Result<PathBuf, String> {
 pub struct Auditd {
     child: Child,
     configuration: AuditdConfiguration,
+    /// Process of the plugin, as it was seen first. auditd starts one anew that ends.
+    plugin: Option<u32>,
 }
 
 impl Auditd {
@@ -288,7 +290,7 @@ impl Auditd {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         end_with_us(&mut command, Signal::TERM);
-        Ok(Auditd { child: command.spawn()?, configuration })
+        Ok(Auditd { child: command.spawn()?, configuration, plugin: None })
     }
 
     /// Waits until the kernel sends it the records.
@@ -343,11 +345,24 @@ impl Auditd {
         log_until(&self.configuration.log(), text)
     }
 
+    /// Returns true if there is no plugin, or its process is the one that was seen first.
+    ///
+    /// # Errors
+    /// The processes of auditd cannot be read.
+    pub fn has_its_plugin(&mut self) -> io::Result<bool> {
+        if self.configuration.plugin.is_none() {
+            return Ok(true);
+        }
+        let children = children(self.pid())?;
+        self.plugin = self.plugin.or_else(|| children.first().copied());
+        Ok(self.plugin.is_some_and(|plugin| children.contains(&plugin)))
+    }
+
     /// Returns true if the plugin has read all up to this text. A slow plugin writes down what it has read;
     /// others are done when they rest.
     ///
     /// # Errors
-    /// What a slow plugin wrote cannot be read.
+    /// The file that a slow plugin writes cannot be read.
     pub fn plugin_has_read(&self, text: &str) -> io::Result<bool> {
         if !matches!(self.configuration.plugin, Some(Plugin::Slow(_))) {
             return Ok(true);
@@ -358,6 +373,20 @@ impl Auditd {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Processes that the threads of a process have started, and that have not been waited for (proc(5)).
+fn children(pid: u32) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = match fs::read_to_string(thread?.path().join("children")) {
+            // The thread has ended.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+            text => text?,
+        };
+        found.extend(text.split_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+    }
+    Ok(found)
 }
 
 fn log_until(log: &Path, text: &str) -> io::Result<Option<Vec<u8>>> {
@@ -420,7 +449,8 @@ mod tests {
     /// A different program in place of auditd.
     fn sleeping(home: &Path) -> Auditd {
         let configuration = AuditdConfiguration::new(home.into(), Flush::None, None);
-        Auditd { child: Command::new("sleep").arg("600").spawn().unwrap(), configuration }
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        Auditd { child, configuration, plugin: None }
     }
 
     #[test]

@@ -101,6 +101,13 @@ impl Receiver {
                 wanted.word()
             )));
         }
+        if !auditd.has_its_plugin().map_err(unreadable)? {
+            return Err(TreatmentError::NotInForce(
+                "auditd's plugin has ended, and auditd may have started another one: run the plugin by hand \
+                 to see why. It has to read all records until the end of its input"
+                    .into(),
+            ));
+        }
         // Its dispatcher may have dropped the marker, as its queue was full.
         loop {
             if auditd.plugin_has_read(&quoted).map_err(unreadable)? {

@@ -33,7 +33,7 @@ pub const PLUGIN: Parameter = Parameter {
 };
 pub const DELAY: Parameter = Parameter {
     form: "delay=TIME",
-    help: "a slow plugin instead, which waits so long for each record, such as 1ms; at most 100ms",
+    help: "a slow plugin instead, which waits for that time or longer per record, such as 1ms; at most 100ms",
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
