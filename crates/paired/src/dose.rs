@@ -3,10 +3,13 @@
 //! The cost of a dose is the 20 % trimmed mean of its pairs' log-ratios, in the baseline's own unit. Weighted
 //! least squares put a line through the doses. The intervals are those of the percentile bootstrap, for
 //! which trimmed means suit well (Wilcox, "Introduction to Robust Estimation and Hypothesis Testing", 2012,
-//! section 4.4). It draws *blocks* with replacement, the i-th pairs of all doses together: one round measured
-//! them, perhaps in the same guest. So a block is what is drawn afresh (Efron and Tibshirani, "An
-//! Introduction to the Bootstrap", 1993, section 8.6). The intervals are of one look.
-//! No verdict follows from them.
+//! section 4.4). It draws *blocks* with replacement, the pairs of one number of all doses together: one round
+//! measured them, perhaps in the same guest. So a block is what is drawn afresh (Efron and Tibshirani, "An
+//! Introduction to the Bootstrap", 1993, section 8.6). The intervals are of one look, and no verdict of a row
+//! depends on them.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,13 +24,24 @@ pub const LEAST_DOSES: usize = 3;
 const DRAWS: usize = 1000;
 const TRIMMED: f64 = 0.2;
 
-/// An arm: its number, and for each pair the cost of an operation without and with it.
+/// An arm: its number, and its pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dose {
     /// The number in which the arms differ.
     pub dose: f64,
-    /// Cost of an operation in the baseline and at this dose, such as its time; above 0.
-    pub pairs: Vec<[f64; 2]>,
+    /// In the order measured, each of another block.
+    pub pairs: Vec<DosePair>,
+}
+
+/// A pair of a dose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DosePair {
+    /// Number that all pairs measured together share.
+    pub block: usize,
+    /// Cost of an operation in the baseline, such as its time; above 0.
+    pub without: f64,
+    /// Cost at this dose; above 0.
+    pub with: f64,
 }
 
 /// An estimate, and its interval.
@@ -56,8 +70,9 @@ pub struct Line {
     pub bend: Option<[f64; 2]>,
 }
 
-/// Line through at least [`LEAST_DOSES`] doses in ascending order; `None` for fewer doses or pairs.
-pub fn line(doses: &[Dose], alpha: f64, seed: u64) -> Option<Line> {
+/// Line through at least [`LEAST_DOSES`] doses in ascending order; `None` for fewer doses or pairs. A bend of
+/// any of `lines` lines is reported by chance in about a share of `alpha` (Bonferroni).
+pub fn line(doses: &[Dose], alpha: f64, lines: usize, seed: u64) -> Option<Line> {
     let ascend = doses.windows(2).all(|two| two[0].dose < two[1].dose);
     let suffice = doses.iter().all(|dose| dose.pairs.len() >= LEAST_PAIRS);
     if doses.len() < LEAST_DOSES || !ascend || !suffice {
@@ -72,7 +87,7 @@ pub fn line(doses: &[Dose], alpha: f64, seed: u64) -> Option<Line> {
         pairs.fit(&blocks)
     };
     let drawn: Vec<Fit> = (0..DRAWS).filter_map(&mut draw).collect();
-    let estimate = |of: &dyn Fn(&Fit) -> f64| {
+    let estimate_at = |alpha: f64, of: &dyn Fn(&Fit) -> f64| {
         let mut values: Vec<f64> = drawn.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         let at = |share: f64| values[(share * (values.len() - 1) as f64).round() as usize];
@@ -81,7 +96,8 @@ pub fn line(doses: &[Dose], alpha: f64, seed: u64) -> Option<Line> {
     if drawn.is_empty() {
         return None;
     }
-    let bend = estimate(&|fit| fit.halves[1] - fit.halves[0]);
+    let estimate = |of: &dyn Fn(&Fit) -> f64| estimate_at(alpha, of);
+    let bend = estimate_at(alpha / lines as f64, &|fit| fit.halves[1] - fit.halves[0]);
     Some(Line {
         baseline: whole.baseline,
         per_unit: estimate(&|fit| fit.slope),
@@ -92,13 +108,11 @@ pub fn line(doses: &[Dose], alpha: f64, seed: u64) -> Option<Line> {
     })
 }
 
-/// Logs of the baseline's costs and of the ratios, by dose and block.
+/// Logs of the baseline's costs and of the ratios, by dose and block. A dose may lack a block.
 struct Pairs {
     doses: Vec<f64>,
-    baselines: Vec<Vec<f64>>,
-    ratios: Vec<Vec<f64>>,
-    /// Weight of each dose: the inverse of the variance of its mean.
-    weights: Vec<f64>,
+    baselines: Vec<Vec<Option<f64>>>,
+    ratios: Vec<Vec<Option<f64>>>,
 }
 
 struct Fit {
@@ -112,41 +126,43 @@ struct Fit {
 
 impl Pairs {
     fn of(doses: &[Dose]) -> Pairs {
-        let logs = |of: fn(&[f64; 2]) -> f64| -> Vec<Vec<f64>> {
-            doses.iter().map(|dose| dose.pairs.iter().map(of).collect()).collect()
-        };
-        let ratios = logs(|[without, with]| (with / without).ln());
-        let weight = |ratios: &Vec<f64>| {
-            let error = deviation(ratios) * trimmed_mean(ratios.clone()).exp();
-            ratios.len() as f64 / error.max(1e-9).powi(2)
+        let pairs = || doses.iter().flat_map(|dose| &dose.pairs);
+        let blocks: BTreeSet<usize> = pairs().map(|pair| pair.block).collect();
+        let logs = |of: fn(&DosePair) -> f64| -> Vec<Vec<Option<f64>>> {
+            let in_block = |dose: &Dose, block: usize| {
+                dose.pairs.iter().find(|pair| pair.block == block).map(of)
+            };
+            let of_dose = |dose| blocks.iter().map(|block| in_block(dose, *block)).collect();
+            doses.iter().map(of_dose).collect()
         };
         Pairs {
             doses: doses.iter().map(|dose| dose.dose).collect(),
-            baselines: logs(|[without, _]| without.ln()),
-            weights: ratios.iter().map(weight).collect(),
-            ratios,
+            baselines: logs(|pair| pair.without.ln()),
+            ratios: logs(|pair| (pair.with / pair.without).ln()),
         }
     }
 
     fn blocks(&self) -> usize {
-        self.ratios.iter().map(Vec::len).max().unwrap_or(0)
+        self.ratios.first().map_or(0, Vec::len)
     }
 
     /// Line of the pairs in these blocks; `None` if a dose has none of them.
     fn fit(&self, blocks: &[usize]) -> Option<Fit> {
-        let chosen = |of: &Vec<f64>| -> Vec<f64> {
-            blocks.iter().filter_map(|block| of.get(*block).copied()).collect()
+        let chosen = |of: &Vec<Option<f64>>| -> Vec<f64> {
+            blocks.iter().filter_map(|block| of[*block]).collect()
         };
         // Samples of one dose may take longer by far, as where only that is measured sequentially under load.
         let baselines: Vec<f64> =
             self.baselines.iter().map(|of| trimmed_mean(chosen(of))).collect();
         let baseline = median(&baselines)?.exp();
-        let ratios: Vec<f64> = self.ratios.iter().map(|of| trimmed_mean(chosen(of))).collect();
-        let added: Vec<f64> = ratios.iter().map(|ratio| baseline * ratio.exp_m1()).collect();
-        let [at_zero, slope] = self.least_squares(&added, 0..added.len());
+        let ratios: Vec<Vec<f64>> = self.ratios.iter().map(chosen).collect();
+        let means: Vec<f64> = ratios.iter().map(|of| trimmed_mean(of.clone())).collect();
+        let added: Vec<f64> = means.iter().map(|mean| baseline * mean.exp_m1()).collect();
+        let weights: Vec<f64> = ratios.iter().zip(&means).map(weight).collect();
+        let [at_zero, slope] = self.least_squares(&added, &weights, 0..added.len());
         let middle = added.len() / 2;
         let halves = [0..middle + 1, middle..added.len()];
-        let halves = halves.map(|half| self.least_squares(&added, half)[1]);
+        let halves = halves.map(|half| self.least_squares(&added, &weights, half)[1]);
         added.iter().all(|added| added.is_finite()).then_some(Fit {
             baseline,
             added,
@@ -157,8 +173,8 @@ impl Pairs {
     }
 
     /// Intercept and slope of some of the doses.
-    fn least_squares(&self, added: &[f64], of: std::ops::Range<usize>) -> [f64; 2] {
-        let (x, y, w) = (&self.doses[of.clone()], &added[of.clone()], &self.weights[of]);
+    fn least_squares(&self, added: &[f64], weights: &[f64], of: Range<usize>) -> [f64; 2] {
+        let (x, y, w) = (&self.doses[of.clone()], &added[of.clone()], &weights[of]);
         let total: f64 = w.iter().sum();
         let mean = |of: &[f64]| of.iter().zip(w).map(|(v, w)| v * w).sum::<f64>() / total;
         let (mean_x, mean_y) = (mean(x), mean(y));
@@ -172,6 +188,12 @@ impl Pairs {
     }
 }
 
+/// Weight of a dose: the inverse of the variance of its mean.
+fn weight((ratios, mean): (&Vec<f64>, &f64)) -> f64 {
+    let error = deviation(ratios) * mean.exp();
+    ratios.len() as f64 / error.max(1e-9).powi(2)
+}
+
 /// Mean without the lowest and the highest fifth; not a number without values.
 fn trimmed_mean(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
@@ -183,7 +205,7 @@ fn trimmed_mean(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulated::{Machine, Noise};
+    use crate::simulated::{Machine, Noise, allowed};
 
     const DOSES: [f64; 5] = [10.0, 32.0, 100.0, 316.0, 1000.0];
 
@@ -191,11 +213,10 @@ mod tests {
     fn measured(noise: Noise, seed: u64, pairs: usize, added: fn(f64) -> f64) -> Vec<Dose> {
         let mut machine = Machine::new(noise, seed);
         let mut doses = DOSES.map(|dose| Dose { dose, pairs: Vec::new() });
-        for _ in 0..pairs {
+        for block in 0..pairs {
             for dose in &mut doses {
-                let with = 200.0 + added(dose.dose);
-                let ratio = machine.pair(0.0).exp();
-                dose.pairs.push([200.0, with * ratio]);
+                let with = (200.0 + added(dose.dose)) * machine.pair(0.0).exp();
+                dose.pairs.push(DosePair { block, without: 200.0, with });
             }
         }
         doses.to_vec()
@@ -206,25 +227,46 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_slope_is_in_nine_of_ten_intervals_whatever_the_noise() {
-        for noise in [Noise::White, Noise::HeavyTailed, Noise::Stalling, Noise::Stealing] {
-            let (mut slopes, mut zeros, mut bends) = (0, 0, 0);
-            for seed in 0..100 {
-                let line = line(&measured(noise, seed, 20, straight), 0.05, seed).unwrap();
-                let covers = |of: Estimate, truth| (of.low..=of.high).contains(&truth);
-                slopes += i32::from(covers(line.per_unit, 0.5));
-                zeros += i32::from(covers(line.at_zero, 60.0));
-                bends += i32::from(line.bend.is_some());
+    fn intervals_miss_a_planted_slope_as_seldom_as_they_say_with_few_pairs_too() {
+        const SEEDS: u64 = 150;
+        let noises = [Noise::White, Noise::HeavyTailed, Noise::Stalling, Noise::Stealing];
+        for (noise, pairs) in
+            noises.into_iter().flat_map(|noise| [(noise, LEAST_PAIRS), (noise, 20)])
+        {
+            let mut misses = [0.0; 3];
+            for seed in 0..SEEDS {
+                let line = line(&measured(noise, seed, pairs, straight), 0.05, 1, seed).unwrap();
+                let is_missed = |of: Estimate, truth| !(of.low..=of.high).contains(&truth);
+                let wrong = [
+                    is_missed(line.per_unit, 0.5),
+                    is_missed(line.at_zero, 60.0),
+                    line.bend.is_some(),
+                ];
+                misses.iter_mut().zip(wrong).for_each(|(sum, wrong)| *sum += f64::from(wrong));
             }
-            assert!(slopes >= 86 && zeros >= 86, "{noise:?}: {slopes} {zeros}");
-            assert!(bends <= 14, "{noise:?}: {bends}");
+            let rates = misses.map(|sum| sum / SEEDS as f64);
+            assert!(
+                rates.iter().all(|rate| *rate <= allowed(SEEDS)),
+                "{noise:?} {pairs}: {rates:?}"
+            );
         }
+    }
+
+    #[test]
+    fn a_pair_that_a_dose_lacks_moves_no_other_pair_to_another_round() {
+        let mut doses = measured(Noise::White, 3, 20, straight);
+        // The first dose has a cost of its own in each round; without round 2, the others keep theirs.
+        doses[0].pairs.remove(2);
+        let pairs = Pairs::of(&doses);
+        assert_eq!((pairs.ratios[0][2], pairs.blocks()), (None, 20));
+        let last = doses[0].pairs[18];
+        assert_eq!(pairs.ratios[0][19], Some((last.with / last.without).ln()));
     }
 
     #[test]
     fn a_cost_that_bends_is_told_from_a_straight_one() {
         let bent = |dose: f64| if dose > 100.0 { dose } else { 0.2 * dose };
-        let line = line(&measured(Noise::White, 1, 40, bent), 0.05, 1).unwrap();
+        let line = line(&measured(Noise::White, 1, 40, bent), 0.05, 1, 1).unwrap();
         let [below, above] = line.bend.expect("it bends");
         assert!((below - 0.2).abs() < 0.1 && (above - 1.0).abs() < 0.3, "{below} {above}");
         assert!((line.baseline - 200.0).abs() < 1.0 && line.added.len() == 5);
@@ -234,15 +276,16 @@ mod tests {
     fn a_block_that_all_doses_share_is_drawn_as_one() {
         // One pair in each of two rounds is no replication, whatever the number of pairs.
         let doses = |rounds: [f64; 2]| -> Vec<Dose> {
-            let pairs = |slope: f64| (0..20).map(move |i| (slope * rounds[i % 2]).exp());
-            let dose = |dose: f64| Dose {
-                dose,
-                pairs: pairs(dose).map(|with| [100.0, 100.0 * with]).collect(),
+            let pair = |dose: f64, block: usize| {
+                let with = 100.0 * (dose * rounds[block % 2]).exp();
+                DosePair { block, without: 100.0, with }
             };
+            let dose =
+                |dose: f64| Dose { dose, pairs: (0..20).map(|block| pair(dose, block)).collect() };
             [1.0, 2.0, 3.0].map(dose).to_vec()
         };
         let width = |rounds| {
-            let Estimate { low, high, .. } = line(&doses(rounds), 0.05, 3).unwrap().per_unit;
+            let Estimate { low, high, .. } = line(&doses(rounds), 0.05, 1, 3).unwrap().per_unit;
             high - low
         };
         assert!(width([0.01, 0.03]) > 0.5 && width([0.02, 0.02]) < 1e-9);
@@ -252,8 +295,10 @@ mod tests {
     fn a_dose_whose_samples_all_take_longer_moves_no_cost() {
         let doses = measured(Noise::White, 2, 20, straight);
         let mut waits = doses.clone();
-        waits[4].pairs.iter_mut().flatten().for_each(|time| *time *= 20.0);
-        let [calm, busy] = [doses, waits].map(|doses| line(&doses, 0.05, 1).unwrap());
+        for pair in &mut waits[4].pairs {
+            (pair.without, pair.with) = (20.0 * pair.without, 20.0 * pair.with);
+        }
+        let [calm, busy] = [doses, waits].map(|doses| line(&doses, 0.05, 1, 1).unwrap());
         assert!((calm.baseline - busy.baseline).abs() < 0.01 * calm.baseline, "{busy:?}");
         assert!((calm.per_unit.value - busy.per_unit.value).abs() < 0.01, "{busy:?}");
     }
@@ -261,8 +306,8 @@ mod tests {
     #[test]
     fn few_doses_and_few_pairs_have_no_line() {
         let doses = measured(Noise::White, 1, 20, straight);
-        assert_eq!(line(&doses[..2], 0.05, 1), None);
-        assert_eq!(line(&measured(Noise::White, 1, 7, straight), 0.05, 1), None);
-        assert_eq!(line(&[&doses[1..], &doses[..1]].concat(), 0.05, 1), None);
+        assert_eq!(line(&doses[..2], 0.05, 1, 1), None);
+        assert_eq!(line(&measured(Noise::White, 1, 7, straight), 0.05, 1, 1), None);
+        assert_eq!(line(&[&doses[1..], &doses[..1]].concat(), 0.05, 1, 1), None);
     }
 }

@@ -562,6 +562,7 @@ fn pair(started_s: f64, baseline: f64, treated: f64, i: usize) -> Pair {
         baseline_first: jitter(3) > 0.0,
         after_treated: false,
         set: SetId(0),
+        number: PairId(i),
         is_disturbed: false,
     }
 }

@@ -1,7 +1,10 @@
 //! Arms that differ in one number: the cost of a workload over that number, from the judged pairs.
 
+use std::collections::BTreeSet;
+
 use paired::Doubt;
-use paired::dose::{Dose, Estimate, LEAST_DOSES, Line, line};
+use paired::dose::{Dose, DosePair, Estimate, LEAST_DOSES, Line, line};
+use weigh_model::ids::{PairId, SetId};
 use weigh_model::record::Stored;
 use weigh_model::result::cost::time_ns;
 use weigh_model::result::dose::{DoseCost, DoseCurve, DosePoint, DoseUnit};
@@ -35,7 +38,8 @@ fn of_rows(rows: &[Row], alpha: f64, seed: u64) -> Vec<DoseCurve> {
             }
         }
     }
-    all.into_iter().filter_map(|series| curve(series, alpha, seed)).collect()
+    let lines = all.len();
+    all.into_iter().filter_map(|series| curve(series, (alpha, lines), seed)).collect()
 }
 
 /// A row whose pairs depend on what ran before them has no cost to draw a line through.
@@ -44,13 +48,17 @@ fn is_in_doubt(row: &Row) -> bool {
     matches!(because, Some(Doubt::CarryOver | Doubt::OrderMatters | Doubt::WorksOutside))
 }
 
-fn curve(series: Series, alpha: f64, seed: u64) -> Option<DoseCurve> {
+fn curve(series: Series, (alpha, lines): (f64, usize), seed: u64) -> Option<DoseCurve> {
     let Series { label, mut rows } = series;
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let unit = unit(rows[0].1);
-    let doses: Vec<Dose> = rows.iter().map(|(dose, row)| pairs(*dose, row, unit)).collect();
+    let of_rows = rows.iter().flat_map(|(_, row)| &row.series);
+    let rounds: BTreeSet<Round> = of_rows.map(round).collect();
+    let rounds: Vec<Round> = rounds.into_iter().collect();
+    let doses: Vec<Dose> =
+        rows.iter().map(|(dose, row)| pairs(*dose, row, unit, &rounds)).collect();
     let Line { baseline, per_unit, at_zero, added, bend } =
-        line(&doses, alpha, seed).filter(|_| rows.len() >= LEAST_DOSES)?;
+        line(&doses, alpha, lines, seed).filter(|_| rows.len() >= LEAST_DOSES)?;
     let point = |(dose, added): (&Dose, &Estimate)| DosePoint {
         dose: dose.dose,
         pairs: dose.pairs.len(),
@@ -81,7 +89,14 @@ fn unit(row: &Row) -> DoseUnit {
     }
 }
 
-fn pairs(dose: f64, row: &Row, unit: DoseUnit) -> Dose {
+/// Set and number of a pair: the pairs of one round of all rows share them.
+type Round = (SetId, PairId);
+
+fn round(pair: &Pair) -> Round {
+    (pair.set, pair.number)
+}
+
+fn pairs(dose: f64, row: &Row, unit: DoseUnit, rounds: &[Round]) -> Dose {
     let without = |pair: &Pair| match unit {
         DoseUnit::Nanoseconds => time_ns(&row.workload, &row.unit, pair.baseline_rate),
         DoseUnit::Instructions => Some(1e9 / pair.baseline_rate),
@@ -89,8 +104,10 @@ fn pairs(dose: f64, row: &Row, unit: DoseUnit) -> Dose {
     };
     let costs = |pair: &Pair| {
         let without = without(pair)?;
-        let both = [without, without * (-pair.log_ratio()).exp()];
-        both.iter().all(|cost| cost.is_finite() && *cost > 0.0).then_some(both)
+        let with = without * (-pair.log_ratio()).exp();
+        let are_costs = [without, with].iter().all(|cost| cost.is_finite() && *cost > 0.0);
+        let block = rounds.binary_search(&round(pair)).ok()?;
+        are_costs.then_some(DosePair { block, without, with })
     };
     Dose { dose, pairs: row.series.iter().filter_map(costs).collect() }
 }
@@ -147,7 +164,9 @@ mod tests {
                 unit: "ops/s".into(),
                 baseline: 1e6,
                 withheld: None,
-                series: vec![pair; 12],
+                series: (0..12)
+                    .map(|number| Pair { number: PairId(number), ..pair.clone() })
+                    .collect(),
                 ..example.results[0].clone()
             }
         };

@@ -55,7 +55,7 @@ fn change(first: &[Pair], last: &[Pair], rate: fn(&Pair) -> f64) -> Option<f64> 
 mod tests {
     use super::*;
     use paired::simulated::{Machine, Noise};
-    use weigh_model::ids::SetId;
+    use weigh_model::ids::{PairId, SetId};
 
     /// Pairs whose rates change by `drift` (a log-ratio) from the first to the last.
     fn series(noise: Noise, pairs: usize, drift: f64, effect: f64, seed: u64) -> Vec<Pair> {
@@ -74,6 +74,7 @@ mod tests {
                 baseline_first: true,
                 after_treated: false,
                 set: SetId(0),
+                number: PairId(number),
                 is_disturbed: false,
             }
         };

@@ -155,7 +155,7 @@ mod tests {
     use paired::carry_over::Turn;
     use paired::judge_rows;
     use weigh_model::example;
-    use weigh_model::ids::SetId;
+    use weigh_model::ids::{PairId, SetId};
     use weigh_model::result::summary::Row;
 
     /// Sixty pairs, whose second sample is faster by about `second`, and slower by `after_treated` if it or
@@ -242,6 +242,7 @@ mod tests {
             baseline_first: true,
             after_treated: false,
             set: SetId(0),
+            number: PairId(0),
             is_disturbed: false,
         };
         assert_eq!(on_cpu_time(&[pair(true), pair(true)]), None);

@@ -127,6 +127,7 @@ fn pairs(of_row: &RowSamples, taken: &[MeasuredPair], starts: &Starts) -> Vec<Pa
                 baseline_first,
                 after_treated: both[0].after_treated,
                 set: both[0].set,
+                number: both[0].pair,
                 is_disturbed: both.iter().any(|point| judge.is_disturbed(point)),
             }
         })

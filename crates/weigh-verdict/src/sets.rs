@@ -113,7 +113,7 @@ mod tests {
     use crate::outside::OutsideUse;
     use crate::schedule::Schedule;
     use paired::simulated::{Machine, Noise, white_pairs};
-    use weigh_model::ids::{ArmId, WorkId};
+    use weigh_model::ids::{ArmId, PairId, WorkId};
     use weigh_model::result::scheme::Scheme;
     use weigh_model::result::summary::Pair;
     use weigh_model::samples::Totals;
@@ -130,7 +130,8 @@ mod tests {
     fn measurements<'t>(totals: &'t Totals, effects: &[f64]) -> Measurements<'t> {
         let mut series = Vec::new();
         for (set, effect) in effects.iter().enumerate() {
-            series.extend(white_pairs(*effect, 40, set as u64 + 1).into_iter().map(|d| Pair {
+            let noise = white_pairs(*effect, 40, set as u64 + 1).into_iter().enumerate();
+            series.extend(noise.map(|(number, d)| Pair {
                 rates_over_all: [1.0, 1.0],
                 cpu_ns_per_op: None,
                 further: Vec::new(),
@@ -141,6 +142,7 @@ mod tests {
                 baseline_first: true,
                 after_treated: false,
                 set: SetId(set),
+                number: PairId(number),
                 is_disturbed: false,
             }));
         }

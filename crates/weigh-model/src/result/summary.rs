@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
-use crate::ids::SetId;
+use crate::ids::{PairId, SetId};
 use crate::result::cost::AddedCost;
 use crate::result::curve;
 use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
@@ -367,6 +367,8 @@ pub struct Pair {
     /// True if the sample launched before this pair, of whatever row, was a treated one.
     pub after_treated: bool,
     pub set: SetId,
+    /// Number of the pair in its row and set; pairs without a rate are left out.
+    pub number: PairId,
     /// True if others took the CPU while one of its samples ran; `docs/metrics.md` has the
     /// thresholds.
     pub is_disturbed: bool,
