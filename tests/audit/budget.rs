@@ -217,8 +217,7 @@ fn killed_at_any_moment_it_leaves_nothing() {
         println!("killed after {moment:?}: {}", running.said());
         running.kill();
         running.finish();
-        let all_gone = wait_until(Duration::from_secs(20), || home.processes().is_empty());
-        assert!(all_gone, "still running: {:#?}", home.describe_processes());
+        home.assert_nothing_runs();
         audit.assert_restored();
         assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
         let is_unmounted =

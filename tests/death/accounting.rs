@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::support::processes::{Held, kill_everything};
@@ -80,10 +80,8 @@ fn says_on(home: &Home) -> bool {
 }
 
 fn assert_nothing_left(home: &Home) {
-    let all_gone = wait_until(LIMIT, || home.processes().is_empty());
-    assert!(all_gone, "still running: {:#?}", home.describe_processes());
+    home.assert_nothing_left();
     assert!(!says_on(home));
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
 #[test]

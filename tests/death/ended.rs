@@ -17,11 +17,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 const DAEMONS: &str =
     "(sleep 7001 &) ; setsid sh -c '(setsid sleep 7002 &) ; sleep 7003 &' ; sleep 7004";
 
-fn assert_nothing_runs(home: &Home) {
-    let is_over = wait_until(LIMIT, || home.processes().is_empty());
-    assert!(is_over, "still running: {:#?}", home.describe_processes());
-}
-
 /// As systemd ends a service: SIGTERM to every process of it, in any order.
 #[test]
 fn sigterm_to_all_processes_keeps_the_verdict() {
@@ -43,8 +38,7 @@ fn sigterm_to_all_processes_keeps_the_verdict() {
         assert_eq!(json["state"], "interrupted", "{end}: {json:#}");
         assert_eq!(json["failures"].as_array().map(Vec::len), Some(0), "{end}: {json:#}");
         assert!(json["results"][0]["pairs"].as_u64() >= Some(9), "{end}: {json:#}");
-        assert_nothing_runs(&home);
-        assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+        home.assert_nothing_left();
     }
 }
 
@@ -107,7 +101,7 @@ fn what_ran_before_weigh_is_not_ended_by_it() {
         let sleeping = home.processes_of("sleep 7005");
         assert_eq!(sleeping.len(), 1, "{arguments}");
         sleeping.iter().for_each(|pid| signal(*pid, Signal::KILL));
-        assert_nothing_runs(&home);
+        home.assert_nothing_runs();
     }
 }
 
@@ -129,8 +123,7 @@ fn a_killed_launcher_takes_all_along_that_its_worker_started() {
     let running = start_daemons(&home, &["compare", "none", "--budget", "60s"]);
     home.processes_of("__launcher").iter().for_each(|pid| signal(*pid, Signal::KILL));
     running.finish().assert_error(&["the launcher process"]);
-    assert_nothing_runs(&home);
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+    home.assert_nothing_left();
 }
 
 /// Under audit a launcher is two processes; either may be the victim.
@@ -152,7 +145,7 @@ fn so_does_either_process_of_an_audited_launcher() {
         assert!(!parents.is_empty() && !inner.is_empty(), "{:#?}", home.describe_processes());
         [&parents, &inner][victim].iter().for_each(|pid| signal(*pid, Signal::KILL));
         running.finish().assert_error(&["the launcher process"]);
-        assert_nothing_runs(&home);
+        home.assert_nothing_runs();
         audit.assert_restored();
     }
 }
@@ -163,8 +156,7 @@ fn a_killed_weigh_takes_all_along_that_its_workers_started() {
     let home = Home::new();
     let mut running = start_daemons(&home, &["compare", "none", "--budget", "60s"]);
     running.kill();
-    assert_nothing_runs(&home);
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
+    home.assert_nothing_left();
 }
 
 /// It is two processes as well: one runs the command, the other sees to it that nothing is left.
@@ -179,6 +171,6 @@ fn a_killed_profile_takes_its_command_along() {
         signal(weigh[victim], Signal::KILL);
         let outcome = running.finish();
         assert_ne!(outcome.code, Some(0), "{outcome:#?}");
-        assert_nothing_runs(&home);
+        home.assert_nothing_runs();
     }
 }

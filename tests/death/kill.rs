@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::audit::Audit;
 use crate::support::processes::kill_everything;
-use crate::support::{Home, Turn, wait_until};
+use crate::support::{Home, Turn};
 use rand::{RngExt, SeedableRng};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -31,7 +31,7 @@ fn killed_at_random_moments_it_restores_auditing_and_loses_no_sample() {
         running.kill();
         let outcome = running.finish();
         assert_eq!(outcome.signal, Some(9), "{outcome:#?}");
-        assert_nothing_runs(&home);
+        home.assert_nothing_runs();
         audit.assert_restored();
         assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
         if home.database().exists() {
@@ -87,7 +87,7 @@ fn a_sample_is_stored_before_the_next_is_launched() {
         std::thread::sleep(Duration::from_micros(chance.random_range(0..20_000)));
         running.kill();
         running.finish();
-        assert_nothing_runs(&home);
+        home.assert_nothing_runs();
         let log = std::fs::read_to_string(home.path("launches")).unwrap();
         let launched = log.lines().count() as i64;
         let stored = assert_database_is_whole(&home);
@@ -111,11 +111,6 @@ fn an_interrupt_ends_it_in_good_order() {
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     assert_eq!(home.json()["state"], "interrupted");
     assert_database_is_whole(&home);
-}
-
-fn assert_nothing_runs(home: &Home) {
-    let all_gone = wait_until(Duration::from_secs(10), || home.processes().is_empty());
-    assert!(all_gone, "still running: {:#?}", home.describe_processes());
 }
 
 /// The database opens, is sound, and holds samples without a gap; `weigh show` says that the

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use crate::support::Home;
 use crate::support::audit::Audit;
 use crate::support::audit::auditd::Auditd;
 use crate::support::audit::host_rules::HostRules;
-use crate::support::{Home, wait_until};
 use rand::{RngExt, SeedableRng};
 
 /// Rules of the host, one of which is also in a file that is weighed.
@@ -38,8 +38,7 @@ fn kill(audit: &Audit, home: &Home, host: &HostRules, arms: &[&str], daemon: Opt
         running.kill();
         let outcome = running.finish();
         assert_eq!(outcome.signal, Some(9), "{outcome:#?}");
-        let all_gone = wait_until(Duration::from_secs(10), || home.processes().is_empty());
-        assert!(all_gone, "still running: {:#?}", home.describe_processes());
+        home.assert_nothing_runs();
         host.assert_untouched();
         let now = audit.status();
         assert_eq!(

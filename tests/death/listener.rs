@@ -2,12 +2,11 @@
 //! no sample without it counts.
 
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::support::processes::signal;
-use crate::support::{Home, Running, Turn, is_root, skip, wait_until};
+use crate::support::{Home, Running, Turn, is_root, skip};
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 
@@ -43,13 +42,8 @@ fn assert_opens_go_on(home: &Home) {
 }
 
 fn assert_nothing_left(home: &Home) {
-    assert!(
-        wait_until(LIMIT, || home.processes().is_empty()),
-        "still running: {:#?}",
-        home.describe_processes()
-    );
+    home.assert_nothing_left();
     assert_opens_go_on(home);
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! is undone. Nobody else's listener is disturbed, and no sample counts without its events.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::support::processes::{kill_everything, signal};
@@ -57,10 +56,8 @@ fn kill_everything_while(home: &Home, are_on: bool) {
 }
 
 fn assert_nothing_left(home: &Home) {
-    let all_gone = wait_until(LIMIT, || home.processes().is_empty());
-    assert!(all_gone, "still running: {:#?}", home.describe_processes());
+    home.assert_nothing_left();
     assert!(!says_on(home));
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::support::processes::signal;
@@ -70,13 +69,8 @@ fn is_loaded(program: u32) -> bool {
 }
 
 fn assert_nothing_left(home: &Home, programs: &BTreeSet<u32>) {
-    assert!(
-        wait_until(LIMIT, || home.processes().is_empty()),
-        "still running: {:#?}",
-        home.describe_processes()
-    );
+    home.assert_nothing_left();
     assert!(wait_until(LIMIT, || !programs.iter().any(|id| is_loaded(*id))), "{programs:?}");
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! on or ends, no sample counts that was not attended to its end, and nothing is left.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::support::processes::signal;
@@ -11,15 +11,6 @@ use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 
 const LIMIT: Duration = Duration::from_secs(20);
-
-fn assert_nothing_left(home: &Home) {
-    assert!(
-        wait_until(LIMIT, || home.processes().is_empty()),
-        "still running: {:#?}",
-        home.describe_processes()
-    );
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
-}
 
 #[test]
 fn a_killed_weigh_leaves_neither_strace_nor_a_supervisor() {
@@ -33,7 +24,7 @@ fn a_killed_weigh_leaves_neither_strace_nor_a_supervisor() {
         std::thread::sleep(Duration::from_micros(chance.random_range(0..300_000)));
         running.kill();
         assert_eq!(running.finish().signal, Some(9));
-        assert_nothing_left(&home);
+        home.assert_nothing_left();
     }
 }
 
@@ -78,7 +69,7 @@ fn kill_helper(arm: &str, helper: fn(&Home) -> Option<i32>, said: &str) {
     let outcome = running.finish();
     outcome.assert_error(&[said]);
     assert_eq!(ended(), before + 1);
-    assert_nothing_left(&home);
+    home.assert_nothing_left();
 }
 
 #[test]

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::processes::kill_everything;
-use crate::support::{Home, Running, SETTINGS, Turn, is_root, skip, wait_until};
+use crate::support::{Home, Running, SETTINGS, Turn, is_root, skip};
 use rand::{RngExt, SeedableRng};
 
-const LIMIT: Duration = Duration::from_secs(20);
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 
 fn turn() -> Option<Turn> {
@@ -34,10 +33,8 @@ fn buffer(weigh: i32) -> PathBuf {
 }
 
 fn assert_nothing_left(home: &Home, buffer: &Path) {
-    let all_gone = wait_until(LIMIT, || home.processes().is_empty());
-    assert!(all_gone, "still running: {:#?}", home.describe_processes());
+    home.assert_nothing_left();
     assert!(!buffer.exists());
-    assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
 #[test]

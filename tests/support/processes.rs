@@ -20,6 +20,20 @@ impl Home {
         };
         self.processes().into_iter().filter(is_of).collect()
     }
+
+    /// Asserts that our processes end soon.
+    #[track_caller]
+    pub fn assert_nothing_runs(&self) {
+        let all_gone = wait_until(LONG, || self.processes().is_empty());
+        assert!(all_gone, "still running: {:#?}", self.describe_processes());
+    }
+
+    /// Asserts that our processes end soon, and that no file is left behind.
+    #[track_caller]
+    pub fn assert_nothing_left(&self) {
+        self.assert_nothing_runs();
+        assert_eq!(self.leftovers(), Vec::<PathBuf>::new());
+    }
 }
 
 /// One that is gone needs none.
