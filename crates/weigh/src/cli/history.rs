@@ -29,8 +29,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
-    /// Only experiments of this command: compare, versus, run, calibrate, atlas, rules, budget, profile or
-    /// import. Those of `weigh load` and `weigh net` belong to run
+    /// Only experiments of this command: compare, versus, run (with load and
+    /// net), calibrate, atlas, rules, budget, profile or import
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<ExperimentKind>,
     /// Only experiments with a treatment whose label contains this, such as audit

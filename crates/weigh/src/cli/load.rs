@@ -69,7 +69,7 @@ Exit status: 0 done, 2 error or no result, 3 no peak confirmed within --budget,
 #[command(mut_arg("csv", |csv| csv_of(csv, "sample")))]
 #[command(mut_arg("timeout", |timeout| defaults_to(timeout, "2m plus 10s per user")))]
 pub struct LoadArgs {
-    /// Mix of jobs to measure, or its file: ./my.toml, or one of re-aim (AIM7) [default: shared]
+    /// Mix of jobs to measure, or a file: a mix (./my.toml) or a workfile of re-aim [default: shared]
     #[arg(conflicts_with = "workfile")]
     mix: Option<String>,
     /// File with the mix; `--workfile FILE` means the same as `./FILE` alone
