@@ -189,9 +189,9 @@ pub struct CompareArgs {
     no_detail: bool,
     #[command(flatten)]
     later: ContinueOption,
-    /// Copies of each workload to run at once, or clients of each server. Each copy is pinned to a CPU; `all` runs one per CPU
-    /// that weigh may use (docs/doctor.md). For workloads that send requests to a server, it is the number of
-    /// clients
+    /// Copies of each workload to run at once, or clients of each server. Each copy is pinned to a CPU; `all`
+    /// runs one per CPU that weigh may use (docs/doctor.md). For workloads that send requests to a server, it
+    /// is the number of clients
     #[arg(long, visible_alias = "clients", value_name = "N", default_value = "1")]
     #[arg(value_parser = value::copies, conflicts_with = "command")]
     copies: usize,
