@@ -52,7 +52,7 @@ rate instead.
 Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 3 inconclusive (no verdict, or --fail-above undecided), 130 interrupted.";
 
-const BUDGET_HELP: &str = "Stop after this time: 2m, or longer for many commands. Commands may then have no \
+const BUDGET_HELP: &str = "Stop after this time: by default, at least 2m. Commands may then have no \
                            verdict yet [default: 2m; at least 8s for each command after the first]";
 
 /// Limit of an experiment with `--runs`, which ends when all runs are made.
