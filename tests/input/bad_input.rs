@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -324,6 +325,33 @@ fn a_slip_on_the_command_line_is_told_before_a_database_of_another_version() {
     }
 }
 
+/// `weigh` with this script in the place of apt-cache.
+fn with_apt_cache(home: &Home, script: &str) -> Command {
+    let file = home.file("apt-cache", format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let line = format!("mount --bind {} /usr/bin/apt-cache && exec \"$0\" \"$@\"", file.display());
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", &line]).arg(program());
+    command
+}
+
+/// Each question takes apt a second of CPU time where it keeps no cache, as in a container.
+#[test]
+fn an_unknown_kernel_package_costs_one_question_to_apt() {
+    if !is_root() || !fs::exists("/usr/bin/apt-cache").unwrap() {
+        skip("root", "needs root and apt-cache");
+        return;
+    }
+    let home = Home::new();
+    let asked = home.path("asked");
+    let mut command = with_apt_cache(&home, &format!("echo \"$@\" >> {}", asked.display()));
+    command.args(["compare", "vm:kernel=none-7", "--base", "vm", "-w", "getppid"]);
+    let outcome = home.start(command).finish();
+    outcome.assert_error(&["does not know the package none-7", "apt-get update", "kernel=PATH"]);
+    let questions = fs::read_to_string(&asked).unwrap();
+    assert_eq!(questions, "show --no-all-versions -- none-7\n");
+}
+
 /// Only root asks apt, which takes a minute on a busy machine.
 #[test]
 fn an_interrupt_ends_the_look_for_a_kernel_package() {
@@ -333,11 +361,7 @@ fn an_interrupt_ends_the_look_for_a_kernel_package() {
     }
     let home = Home::new();
     let asked = home.path("asked");
-    let slow = home.file("slow", format!("#!/bin/sh\n: > {}\nexec sleep 600\n", asked.display()));
-    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
-    let line = format!("mount --bind {} /usr/bin/apt-cache && exec \"$0\" \"$@\"", slow.display());
-    let mut command = home.command("unshare");
-    command.args(["--mount", "sh", "-c", &line]).arg(program());
+    let mut command = with_apt_cache(&home, &format!(": > {}\nexec sleep 600", asked.display()));
     command.args(["compare", "vm:kernel=none-7", "--base", "vm:audit,kernel=none-7"]);
     let mut running = home.start(command);
     let limit = Duration::from_secs(60);

@@ -239,13 +239,15 @@ fn find_works(
 }
 
 /// Checks what the treatments need of this system. apt alone may take a minute for that, and there is nothing
-/// to put back if the user gives up meanwhile.
+/// to put back if the user gives up meanwhile. Labels with parameters come first: a slip is in what was typed.
 fn check_inputs(
     treatments: &mut [Named],
     progress_sink: &mut dyn ProgressSink,
 ) -> Result<(), String> {
     progress_sink.begins("checking what the treatments need");
-    let checked = treatments.iter_mut().try_for_each(|named| {
+    let mut in_order: Vec<&mut Named> = treatments.iter_mut().collect();
+    in_order.sort_by_key(|named| !named.label.contains(':'));
+    let checked = in_order.into_iter().try_for_each(|named| {
         named.treatment.check_inputs().map_err(|problem| of_arm(&named.label, problem))
     });
     if interruption::has_come() {

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
 
@@ -28,6 +29,8 @@ const ASKED_FOR: [&str; 2] = ["crc32c_generic", "crc32c_cryptoapi"];
 const MOST_NAMES: usize = 3;
 /// Where the files of a kernel are not in the package of the image, but in others that it depends on.
 const PARTS: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
+/// Where apt keeps what `apt-get update` fetched.
+const LISTS: &str = "/var/lib/apt/lists";
 /// No module of a kernel is as large.
 const MOST_BYTES: u64 = 256 << 20;
 /// Where the header of an image for x86 has its magic number, and the place of the release.
@@ -217,6 +220,22 @@ fn package(name: &str) -> Result<KernelPackage, String> {
     real_package(name, &shown)
 }
 
+/// Says why apt does not know a package, and what to type.
+fn unknown(name: &str, lists: &Path) -> String {
+    let is_list = |entry: fs::DirEntry| entry.file_name().to_string_lossy().contains("_Packages");
+    let has_lists = fs::read_dir(lists).is_ok_and(|entries| entries.flatten().any(is_list));
+    match has_lists {
+        true => format!(
+            "apt does not know the package {name}: `apt-cache search --names-only '^linux-image'` lists \
+             kernels, `apt-get update` renews apt's lists; or give a file (kernel=PATH)"
+        ),
+        false => format!(
+            "apt has no lists of packages here, so it does not know the package {name}: run `apt-get \
+             update`, or give a file (kernel=PATH)"
+        ),
+    }
+}
+
 fn about(name: &str, problem: String) -> String {
     format!("the kernel {name}: {problem}")
 }
@@ -235,11 +254,7 @@ fn real_package(
     let mut name = name.to_owned();
     for _ in 0..MOST_NAMES {
         let told = shown(&name)?;
-        let version = version_in(&told).ok_or_else(|| {
-            format!(
-                "apt does not know the package {name}: run apt-get update, or give a file (kernel=PATH)"
-            )
-        })?;
+        let version = version_in(&told).ok_or_else(|| unknown(&name, Path::new(LISTS)))?;
         if let Some(other) = needs(&told, &["linux-image-"]).into_iter().next() {
             name = other;
             continue;
@@ -281,7 +296,20 @@ fn needs(shown: &str, beginnings: &[&str]) -> Vec<String> {
     names.filter(is_wanted).map(str::to_owned).collect()
 }
 
+/// What apt says of a package, asked once per process: without its cache, as in a container, apt reads all
+/// of its lists for each answer, which takes a second of CPU time.
 fn shown(name: &str) -> Result<String, String> {
+    static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().map_err(|_| "a thread that asked apt ended early")?;
+    if let Some(told) = known.get(name) {
+        return Ok(told.clone());
+    }
+    let told = ask_apt(name)?;
+    known.insert(name.to_owned(), told.clone());
+    Ok(told)
+}
+
+fn ask_apt(name: &str) -> Result<String, String> {
     let apt = program::find("apt-cache")?
         .ok_or("apt is missing, so weigh cannot fetch it: give a local file (kernel=PATH)")?;
     let words = ["show", "--no-all-versions", "--", name];
@@ -445,7 +473,19 @@ mod tests {
         let one = real_package("linux-image-6.1-cloud-amd64", &shown).unwrap();
         assert_eq!(one.parts, ["linux-image-6.1-cloud-amd64=7.2-1"]);
         let unknown = real_package("linux-image-x", &shown).unwrap_err();
-        assert!(unknown.contains("apt does not know the package linux-image-x"), "{unknown}");
+        assert!(unknown.contains("not know the package linux-image-x"), "{unknown}");
+    }
+
+    #[test]
+    fn an_unknown_package_is_a_wrong_name_or_a_lack_of_lists() {
+        let lists = tempfile::tempdir().unwrap();
+        let absent = "apt has no lists of packages here";
+        assert!(unknown("x", &lists.path().join("none")).starts_with(absent));
+        fs::write(lists.path().join("lock"), "").unwrap();
+        assert!(unknown("x", lists.path()).starts_with(absent));
+        fs::write(lists.path().join("mirror_main_binary-amd64_Packages.lz4"), "").unwrap();
+        let wrong = unknown("x", lists.path());
+        assert!(wrong.starts_with("apt does not know the package x: `apt-cache search"), "{wrong}");
     }
 
     #[test]
