@@ -16,6 +16,13 @@ const SETTING: &str = "it is a setting, as in auditd.conf, and not a rule";
 const MARKUP: &str =
     "it is a line of HTML or XML: save the file of rules itself, not the page around it";
 const JSON: &str = "it is a line of JSON: give weigh the rule file that is generated from it";
+const SECTION: &str = "it is the head of a section, as in a unit of systemd, and not a rule: give weigh the rule file";
+const SECCOMP: &str = "this is a seccomp profile, not audit rules: `weigh compare seccomp:profile=FILE` \
+    measures it";
+const CONTAINER: &str = "this is a container's config.json, which has no audit rules: `weigh compare \
+    seccomp:profile=FILE` measures its seccomp profile, if it has one";
+const KUBERNETES: &str = "this is an object of Kubernetes, which has no audit rules: give weigh the rule \
+    file of the node, such as /etc/audit/audit.rules";
 const DASH: &str = "its first character is a long dash: write `-`, as `auditctl` does";
 const TAB: &str =
     "it begins with a tab, which `auditctl` takes as a part of the first word: remove the tab";
@@ -26,6 +33,28 @@ const NO_RULE: &str = "it is not a rule";
 /// Why a line cannot be read before a template has been filled in.
 pub(crate) fn placeholder(text: &str) -> Option<&'static str> {
     ["{{", "{%", "<%", "${", "$("].iter().any(|mark| text.contains(mark)).then_some(TEMPLATE)
+}
+
+/// Names a file of another kind by its lines, if rules are taken for such files.
+pub(crate) fn named_file<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<&'static str> {
+    let has = |mark: &str| lines.clone().any(|line| line.contains(mark));
+    // A policy of minijail has a call and its condition in each line.
+    let is_of_minijail = |line: &str| {
+        let rule = line.split_once(": ").filter(|(name, _)| is_name(name)).map(|(_, rule)| rule);
+        let values = ["1", "allow", "arg", "return ", "kill", "trap", "trace", "log"];
+        line.starts_with("@include ")
+            || line.starts_with("@frequency ")
+            || rule.is_some_and(|rule| values.iter().any(|value| rule.starts_with(value)))
+    };
+    if has("SCMP_ACT_") || has("SystemCallFilter=") || lines.clone().all(is_of_minijail) {
+        lines.clone().next().map(|_| SECCOMP)
+    } else if has("\"ociVersion\"") {
+        Some(CONTAINER)
+    } else if has("apiVersion") && has("kind") {
+        Some(KUBERNETES)
+    } else {
+        None
+    }
 }
 
 /// Names a line that is neither a rule nor an option of `auditctl`.
@@ -43,6 +72,8 @@ pub(crate) fn described(text: &str) -> &'static str {
         DASH
     } else if text.starts_with('<') {
         MARKUP
+    } else if text.starts_with('[') && text.ends_with(']') && is_name(&text[1..text.len() - 1]) {
+        SECTION
     } else if text.starts_with(['{', '[', '"', ']']) || text == "}" || text == "}," {
         JSON
     } else if is_of_yaml {
@@ -87,6 +118,9 @@ mod tests {
             ("log_file = /var/log/audit/audit.log", SETTING),
             ("<!DOCTYPE html>", MARKUP),
             ("\"rules\": [", JSON),
+            ("[Service]", SECTION),
+            ("[1, 2]", JSON),
+            ("[", JSON),
             ("}", JSON),
             ("},", JSON),
             ("–w /etc/passwd -p wa", DASH),
@@ -105,10 +139,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn files_of_another_kind_are_called_what_they_are() {
+        let object = "{\"apiVersion\":\"x/v1\",\"kind\":\"SeccompProfile\",\"spec\":{\"defaultAction\":\"SCMP_ACT_LOG\"}}";
+        for (text, said) in [
+            ("{\n\"defaultAction\": \"SCMP_ACT_ERRNO\"\n}", Some(SECCOMP)),
+            (object, Some(SECCOMP)),
+            ("{\"ociVersion\":\"1.0.2\",\"linux\":{}}", Some(CONTAINER)),
+            ("kind: SeccompProfile\nspec:\n  defaultAction: SCMP_ACT_LOG", Some(SECCOMP)),
+            ("apiVersion: v1\nkind: Pod", Some(KUBERNETES)),
+            ("[Service]\nSystemCallFilter=@system-service", Some(SECCOMP)),
+            ("@include /x\nread: 1\nioctl: arg1 == 0x5401\nopen: return ENOENT", Some(SECCOMP)),
+            ("read: 1\n- name: x", None),
+            ("-D\n-e 1", None),
+            ("", None),
+        ] {
+            assert_eq!(named_file(text.lines()), said, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn foreign_text_never_panics(text in "[\\t\\PC]{0,60}") {
-            let _ = (described(&text), placeholder(&text));
+            let _ = (described(&text), placeholder(&text), named_file(text.lines()));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::foreign_line::{described, placeholder};
+use super::foreign_line::{described, named_file, placeholder};
 use super::rule::Rule;
 use super::rule_words::{is_rule, skip_reason};
 use trust::user_file;
@@ -113,6 +113,9 @@ impl RuleSet {
             [path] => format!("{}: no rule in this file", path.display()),
             _ => "no rule in any of these files".into(),
         };
+        if let Some(named) = named_file(set.lines.iter().map(|line| &*line.text)) {
+            return Err(format!("{where_}; {named}"));
+        }
         let instead = set.lines.iter().find_map(|line| {
             let reason = match skip_reason(&line.text) {
                 Some(reason) => Some(reason).filter(|reason| reason.contains("include")),

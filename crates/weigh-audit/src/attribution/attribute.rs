@@ -18,6 +18,7 @@ use super::cost_meter::{
 use super::loaded_rules::RuleId;
 use super::measurements::{Attribution, Question};
 use super::outliers::{self, LeftOut, slack};
+use weigh_model::format;
 use weigh_model::result::rules::{CostInterval, Standing};
 use weigh_treatment::TreatmentError;
 
@@ -28,6 +29,8 @@ const NOTHING: f64 = 0.01;
 const PAIRS_PER_VISIT: usize = 2;
 /// Share of the time for measuring all rules together. The lines are compared with this total.
 const TOTAL_SHARE: f64 = 0.1;
+/// Share of the time left from which the user is told that the least number of pairs takes longer.
+const OVERRUN: f64 = 1.5;
 /// By then every rule has been toggled by itself, or no more will.
 const SCREENED_BY: f64 = 0.65;
 
@@ -173,9 +176,10 @@ fn leave_out(
     // Of each half; how many the time allows, the first one tells.
     let mut rounds = least;
     let mut done = 0;
+    let mut what = String::from("the most expensive, left out one by one");
     while done < 2 * rounds {
         let share = done as f64 / (2 * rounds) as f64;
-        progress("the most expensive, left out one by one", 0.7 + 0.3 * share);
+        progress(&what, 0.7 + 0.3 * share);
         for (rule, halves) in looked_at.iter().zip(left_out.iter_mut()) {
             let (without, first) = (question.without(*rule), done % 2);
             let pairs = first..first + PAIRS_PER_VISIT;
@@ -187,6 +191,12 @@ fn leave_out(
             let each = left.as_secs_f64() / (2 * looked_at.len()).max(1) as f64;
             let pair = begun.elapsed() / (PAIRS_PER_VISIT * looked_at.len()).max(1) as u32;
             rounds = pairs_in(each, pair).div_ceil(PAIRS_PER_VISIT).max(least);
+            // A verdict takes this many pairs of each, whatever the time allows.
+            let rest = begun.elapsed() * (2 * rounds - 1) as u32;
+            if begun.elapsed() + rest > left.mul_f64(OVERRUN) {
+                let rest = format::seconds(rest.as_secs_f64());
+                what += &format!(" (longer than --budget: about {rest} more)");
+            }
         }
     }
     Ok(())
@@ -472,6 +482,19 @@ mod tests {
         let contradicted = (0..experiments).filter(contradicted).count();
         let share = contradicted as f64 / experiments as f64;
         assert!(share <= allowed(experiments), "{contradicted} of {experiments}");
+    }
+
+    #[test]
+    fn progress_says_that_the_least_number_of_pairs_outlasts_the_budget() {
+        let says = |time: Duration| {
+            let (mut meter, mut question) = simulated(usize::MAX);
+            question.time = time;
+            let mut said = Vec::new();
+            attribute(&mut meter, &question, &mut |what, _| said.push(what.to_owned())).unwrap();
+            said.iter().any(|what| what.contains("longer than --budget: about"))
+        };
+        assert!(says(Duration::ZERO));
+        assert!(!says(Duration::from_secs(3600)));
     }
 
     #[test]

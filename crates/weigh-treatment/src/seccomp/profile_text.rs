@@ -80,8 +80,13 @@ fn of_text(text: &str) -> Option<String> {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .peekable();
     lines.peek()?;
+    let is_json = lines.peek().is_some_and(|line| line.starts_with('{'));
     let has = |beginning: &str| lines.clone().any(|line| line.starts_with(beginning));
-    if has("apiVersion:") && has("kind: SeccompProfile") {
+    if is_json {
+        None
+    } else if has("-w ") || has("-a ") || has("auditctl ") {
+        Some("these are audit rules, not a seccomp profile: audit:rules=FILE measures them".into())
+    } else if has("apiVersion:") && has("kind: SeccompProfile") {
         Some(
             "this is a SeccompProfile as YAML, which weigh does not read: save it with `kubectl get \
              seccompprofile NAME -o json`"
@@ -99,7 +104,7 @@ fn of_text(text: &str) -> Option<String> {
             "this is a policy of minijail, which weigh does not read: write {PROFILE_AS_JSON}"
         ))
     } else {
-        None
+        Some(format!("this is not JSON, so it is not a seccomp profile: give {PROFILE_AS_JSON}"))
     }
 }
 
@@ -164,7 +169,10 @@ mod tests {
             ("@include /usr/share/policy/x\nopen[arch=x86_64]: return ENOENT\n", "of minijail"),
             ("[Service]\nSystemCallFilter=@system-service\n", "this is a unit of systemd"),
             ("{\n\"defaultAction\": }", "line 2"),
-            ("hello\n", "is this a seccomp profile?"),
+            ("# x\n-w /etc/passwd -p wa\n", "these are audit rules, not a seccomp profile"),
+            ("#!/bin/sh\nauditctl -a always,exit -S open\n", "these are audit rules"),
+            ("- name: x\n", "this is not JSON"),
+            ("hello\n", "give a profile in the OCI's JSON"),
             ("", "is this a seccomp profile?"),
             ("{}", "missing field `defaultAction`"),
         ] {
