@@ -222,6 +222,11 @@ fn a_log_has_every_pass() {
     // 190 scripts by two copies in ten seconds, in lines per minute.
     assert_eq!((figures[1].copies, figures[1].runs[0]), (Some(2), 1140.0));
     assert_eq!(figures[1].value, 1170.0, "the suite's own score");
+    // Two runs in one file, such as before and after a change, are two results.
+    let two = results(&[FILES[4].1, FILES[4].1].concat());
+    let labels: Vec<_> = two.iter().map(|run| run.label.as_deref().unwrap()).collect();
+    assert_eq!(labels, ["report 1", "report 2"]);
+    assert_eq!((&two[0].figures, &two[1].figures), (&figures, &figures));
 }
 
 #[test]

@@ -8,9 +8,14 @@ pub(super) fn named(text: &str, is_json: bool) -> Option<&'static str> {
     if is_json { of_json(text) } else { of_text(text) }
 }
 
-/// By the keys of the whole document.
+/// By the keys of the whole document, or of the first one where they follow each other.
 fn of_json(text: &str) -> Option<&'static str> {
-    let keys: HashMap<String, IgnoredAny> = serde_json::from_str(text).ok()?;
+    type Keys = HashMap<String, IgnoredAny>;
+    let list: Result<Vec<Keys>, _> = serde_json::from_str(text);
+    let keys = match list {
+        Ok(list) => list.into_iter().next()?,
+        Err(_) => serde_json::Deserializer::from_str(text).into_iter::<Keys>().next()?.ok()?,
+    };
     let has = |wanted: &[&str]| wanted.iter().all(|key| keys.contains_key(*key));
     Some(if has(&["fio version"]) {
         "the JSON of fio"
@@ -20,6 +25,10 @@ fn of_json(text: &str) -> Option<&'static str> {
         "the JSON of pytest-benchmark"
     } else if has(&["context", "benchmarks"]) {
         "the JSON of Google Benchmark"
+    } else if has(&["Action", "Package"]) {
+        "the JSON of go test"
+    } else if has(&["jmhVersion"]) {
+        "the JSON of JMH"
     } else {
         return None;
     })
@@ -30,8 +39,20 @@ fn of_text(text: &str) -> Option<&'static str> {
     let has_line = |is: fn(&str) -> bool| text.lines().map(str::trim).any(is);
     Some(if has_line(is_go) {
         "the output of Go's benchmarks"
+    } else if has_line(|line| line.starts_with("name ") && line.contains(" time/op"))
+        || has_line(|line| line.contains("│") && line.contains("sec/op"))
+    {
+        "the output of benchstat"
     } else if has_line(|line| line.starts_with("sysbench ") && line.contains(" (using ")) {
         "the output of sysbench"
+    } else if has_line(|line| line.starts_with("stress-ng: ")) {
+        "the output of stress-ng"
+    } else if has_line(|line| line.contains("\"fio version\"")) {
+        "the JSON of fio after other output"
+    } else if has_line(|line| line.split(';').nth(1).is_some_and(|cell| cell.starts_with("fio-"))) {
+        "the terse output of fio"
+    } else if has_line(|line| line.starts_with("name,iterations,real_time,cpu_time,")) {
+        "the CSV of Google Benchmark"
     } else if has_line(|line| line.starts_with("[ ID] Interval") && line.contains("Transfer")) {
         "the output of iperf"
     } else if has_line(|line| line.contains(": (g=") && line.contains("): rw=")) {
@@ -79,6 +100,29 @@ mod tests {
                 "sysbench 1.0.20 (using system LuaJIT 2.1.0)\n\nRunning the test\n",
                 "the output of sysbench",
             ),
+            ("3;fio-3.33;seq;0;0;1048576;400000;100000;2621;0\n", "the terse output of fio"),
+            (
+                "fio: a warning\n{\n  \"fio version\" : \"fio-3.33\"\n}\n",
+                "the JSON of fio after other output",
+            ),
+            (
+                "name,iterations,real_time,cpu_time,time_unit\n\"BM_x\",1,2,3,ns\n",
+                "the CSV of Google Benchmark",
+            ),
+            ("stress-ng: info:  [1] dispatching hogs: 1 cpu\n", "the output of stress-ng"),
+            (
+                "name    old time/op  new time/op  delta\nRead-8  1.2µs ± 1%\n",
+                "the output of benchstat",
+            ),
+            (
+                "          │ old.txt │\n          │ sec/op  │\nRead-8  1.2µ ± 1%\n",
+                "the output of benchstat",
+            ),
+            (
+                "{\"Action\":\"start\",\"Package\":\"x\"}\n{\"Action\":\"pass\",\"Package\":\"x\"}\n",
+                "the JSON of go test",
+            ),
+            ("[{\"jmhVersion\": \"1.36\", \"benchmark\": \"x\"}]", "the JSON of JMH"),
             (
                 "goos: linux\nBenchmarkRead-8   \t 1000000\t      1234 ns/op\nPASS\n",
                 "the output of Go's benchmarks",

@@ -71,5 +71,7 @@ fn event(line: &str) -> Option<(Option<f64>, &str, &str)> {
         false => Some(number(value)?),
     };
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    (is_name && number(unit).is_none()).then_some((value, unit, name))
+    // fio's terse output has its version there.
+    let is_unit = !unit.contains(|c: char| c.is_ascii_digit());
+    (is_name && is_unit).then_some((value, unit, name))
 }

@@ -16,7 +16,7 @@ pub static IMPORT: ForeignFormat = ForeignFormat {
 };
 
 fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
-    let mut figures: Vec<Figure> = Vec::new();
+    let mut runs: Vec<Vec<Figure>> = vec![Vec::new()];
     let mut open: Option<Test> = None;
     for (at, line) in text.lines().map(str::trim).enumerate() {
         let said = |problem: String| (Some(at + 1), problem);
@@ -32,7 +32,14 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
             } else if let Some(score) = line.strip_prefix(">>>> score: ") {
                 let score =
                     number(score).ok_or_else(|| said(format!("{score:?} is not a score")))?;
-                figures.extend(open.take().map(|test| test.figure(score)));
+                let Some(figure) = open.take().map(|test| test.figure(score)) else { continue };
+                // A run has each test once: with the second begins another run.
+                let is_same =
+                    |other: &Figure| (&other.test, other.copies) == (&figure.test, figure.copies);
+                match runs.last_mut().filter(|run| !run.iter().any(is_same)) {
+                    Some(run) => run.push(figure),
+                    None => runs.push(vec![figure]),
+                }
             }
         }
     }
@@ -43,12 +50,14 @@ fn read(text: &str) -> Result<Vec<ImportedResults>, Problem> {
         );
         return Err((None, problem));
     }
-    Ok(vec![ImportedResults {
+    let is_alone = runs.len() == 1;
+    let result = |(number, figures): (usize, Vec<Figure>)| ImportedResults {
         format: "UnixBench log".into(),
-        label: None,
+        label: (!is_alone).then(|| format!("report {}", number + 1)),
         figures,
         ..Default::default()
-    }])
+    };
+    Ok(runs.into_iter().enumerate().map(result).collect())
 }
 
 /// `TITLE -- 2 copies`
