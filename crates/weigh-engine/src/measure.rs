@@ -174,12 +174,13 @@ impl Session<'_> {
             _ => "no sample finished",
         };
         let result = set_up
-            .and_then(|()| host.measure_shell())
+            .and_then(|()| host.check_shell())
             .and_then(|()| self.measure_set(host, set, progress_sink));
         match result {
-            Err(Stop::OutOfTime) => self.end_in_time(host, unfinished, progress_sink),
-            other => other,
+            Err(Stop::OutOfTime) => self.end_in_time(host, unfinished, progress_sink)?,
+            other => other?,
         }
+        host.measure_shell()
     }
 
     /// For a further set, of what the first was made of.

@@ -31,10 +31,14 @@ pub struct AuditSeen {
 }
 
 impl AuditSeen {
-    /// The present state.
-    pub fn now() -> AuditSeen {
-        let enabled = audit_status().map(|status| status.enabled);
-        AuditSeen { enabled, contexts: audit_contexts::are_made() }
+    /// The state after this one. Contexts are looked for only if there were none: they stay until the next
+    /// boot, and the check takes time.
+    pub fn later(self) -> AuditSeen {
+        let had_none = self.contexts == Some(false);
+        AuditSeen {
+            enabled: audit_status().map(|status| status.enabled),
+            contexts: if had_none { audit_contexts::are_made() } else { self.contexts },
+        }
     }
 
     /// The change from this state to `now`, `None` if unchanged.

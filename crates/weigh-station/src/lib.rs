@@ -193,7 +193,8 @@ impl Station {
     /// Describes, for a report, changes by others since [`Station::look`] that affect every
     /// baseline. Our own changes have been undone by now.
     pub fn changed_meanwhile(&self) -> Option<Warning> {
-        self.audit.get()?.changed_to(AuditSeen::now(), self.has_audit)
+        let before = self.audit.get()?;
+        before.changed_to(before.later(), self.has_audit)
     }
 
     /// Puts back what is still changed. Gives what is left.

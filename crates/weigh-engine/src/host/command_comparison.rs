@@ -66,20 +66,38 @@ impl Host<'_> {
         self.site.works[work].read(&launched).map_err(SampleError::Workload).map(drop)
     }
 
-    /// Measures how long the shell takes to start and to end, which is part of every sample.
+    /// Checks that the shell can run an empty command.
+    ///
+    /// # Errors
+    /// Where it cannot.
+    pub fn check_shell(&mut self) -> Result<(), Stop> {
+        self.start_shell(1).map(drop)
+    }
+
+    /// Measures how long the shell takes to start and to end, which is part of every sample. It comes after the
+    /// samples, as no verdict waits for it.
     ///
     /// # Errors
     /// Where it cannot run an empty command.
     pub fn measure_shell(&mut self) -> Result<(), Stop> {
-        let Some(shell) = self.shell().map(<[String]>::to_vec) else { return Ok(()) };
+        let Some(start_ns) = median(&self.start_shell(SHELL_STARTS)?) else { return Ok(()) };
+        let mut evidence = Evidence::default();
+        evidence.amounts.set(SHELL_START_NS, start_ns);
+        let startup = Startup { work: WorkId(0), arm: ArmId::BASELINE, operations: 1.0, evidence };
+        Ok(self.site.store.add_startup(self.site.id, &startup)?)
+    }
+
+    /// Starts the shell so often; returns how long each start took, none where there is no shell.
+    fn start_shell(&mut self, starts: usize) -> Result<Vec<f64>, Stop> {
+        let Some(shell) = self.shell().map(<[String]>::to_vec) else { return Ok(Vec::new()) };
         let (Some(launcher), Some(directory)) = (&mut self.neutral, self.site.works[0].directory())
         else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let argv = shell.iter().cloned().chain([String::new()]).collect();
         let job = Job::new(argv, directory, SHELL_TIMEOUT_MS);
         let mut times_ns = Vec::new();
-        for _ in 0..SHELL_STARTS {
+        for _ in 0..starts {
             let launched = launcher.run(&job, self.arms.context.interrupted);
             let problem = match &launched {
                 Ok(launched) => failure_of(launched, &ExpectedExit::default()),
@@ -96,9 +114,6 @@ impl Host<'_> {
             times_ns.push(launched?.wall_ns as f64);
             self.arms.context.running.forget();
         }
-        let mut evidence = Evidence::default();
-        evidence.amounts.set(SHELL_START_NS, median(&times_ns).unwrap_or_default());
-        let startup = Startup { work: WorkId(0), arm: ArmId::BASELINE, operations: 1.0, evidence };
-        Ok(self.site.store.add_startup(self.site.id, &startup)?)
+        Ok(times_ns)
     }
 }
