@@ -63,6 +63,25 @@ fn a_command_that_runs_when_weigh_is_killed_changes_nothing_afterwards() {
     }
 }
 
+/// The arm that changed nothing must not strike out what undoes the change of the other.
+#[test]
+fn two_arms_with_the_same_undo_are_undone_each() {
+    let home = Home::new();
+    // The third time, it can no longer be undone.
+    let apply = "echo >>count; touch a; [ $(wc -l <count) -lt 3 ] || touch broken\n";
+    home.file("apply.sh", apply);
+    let first =
+        "cmd:apply=\"sh apply.sh\",undo=\"[ ! -e broken ] && rm -f a b\",verify=\"test -e a\"";
+    let other = first.replace("sh apply.sh", "touch b").replace("-e a", "-e b");
+    let outcome = home.run(&["compare", first, &other, "-w", "getppid", "--pairs", "500"]);
+    outcome.assert_error(&["broken"]);
+    assert!(home.path("a").exists());
+    fs::remove_file(home.path("broken")).unwrap();
+    home.succeed("restore").assert_says(&["Put back"]);
+    assert!(!home.path("a").exists());
+    assert_eq!(home.leftovers(), nothing());
+}
+
 /// F5: it went on for 95 pairs and had a verdict.
 #[test]
 fn without_its_guard_an_experiment_ends() {

@@ -267,6 +267,7 @@ mod tests {
 
     use super::*;
     use crate::undo::journal::EntryOwner;
+    use crate::undo::undo_command::{self, UserCommand};
 
     type Undone = Rc<RefCell<Vec<Value>>>;
 
@@ -314,6 +315,19 @@ mod tests {
         let journal: Journal = serde_json::from_slice(&text).unwrap();
         let entry = |entry: JournalEntry| (entry.kind, entry.instance, entry.state);
         journal.entries.into_iter().map(entry).collect()
+    }
+
+    #[test]
+    fn owners_of_the_same_undo_command_have_an_entry_each() {
+        let home = tempfile::tempdir().unwrap();
+        let (mut guard, _) = guard(home.path());
+        let undo = UserCommand { line: "true".into(), directory: "/".into() };
+        ["a", "b", "a"].map(|owner| undo_command::write_down(owner, &undo, &mut guard).unwrap());
+        undo_command::strike_out("b", &undo, &mut guard).unwrap();
+        let left = entries(&guard);
+        assert_eq!((left.len(), &*left[0].1), (1, "true (a)"));
+        drop(guard.done.take());
+        guard.child.wait().unwrap();
     }
 
     #[test]

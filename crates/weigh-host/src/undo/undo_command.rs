@@ -132,16 +132,20 @@ fn tail(output: File) -> String {
     }
 }
 
-/// Has the guard run it when we are gone.
-pub fn write_down(undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
+/// Has the guard run it when we are gone. Owners with the same command have an entry each.
+pub fn write_down(owner: &str, undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
     let state = serde_json::to_value(undo).map_err(|error| error.to_string())?;
-    let written = guard.write_down(UNDO_COMMAND, &undo.line, state);
+    let written = guard.write_down(UNDO_COMMAND, &instance(owner, undo), state);
     written.map_err(|error| error.to_string())
 }
 
-/// Strikes it out of the journal, once it is known that nothing is left to undo.
-pub fn strike_out(undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
-    guard.strike_out(UNDO_COMMAND, &undo.line)
+/// Strikes it out of the journal, once it is known that nothing of this owner is left to undo.
+pub fn strike_out(owner: &str, undo: &UserCommand, guard: &mut Guard) -> Result<(), String> {
+    guard.strike_out(UNDO_COMMAND, &instance(owner, undo))
+}
+
+fn instance(owner: &str, undo: &UserCommand) -> String {
+    format!("{} ({owner})", undo.line)
 }
 
 /// Returns how to undo with a command. It may undo a change that outlived a boot: a file that was

@@ -213,7 +213,7 @@ impl Treatment for Agent {
         self.interrupted = Arc::clone(context.interrupted);
         self.mark = mark().map_err(unavailable)?;
         if let Some(stop) = &self.stop {
-            undo_command::write_down(stop, guard).map_err(unavailable)?;
+            undo_command::write_down(&self.mark, stop, guard).map_err(unavailable)?;
         }
         guard.write_down(NAME, &self.mark, Value::from(self.mark.as_str())).map_err(unavailable)?;
         let tried = self.try_out();
@@ -285,8 +285,9 @@ impl Treatment for Agent {
         guard.undo(NAME, &self.mark).map_err(TreatmentError::Unavailable)?;
         // The journal keeps a stop= that failed, for `weigh restore`.
         stopped?;
-        let stop = self.stop.as_ref().map_or(Ok(()), |stop| undo_command::strike_out(stop, guard));
-        stop.map_err(TreatmentError::Unavailable)?;
+        if let Some(stop) = &self.stop {
+            undo_command::strike_out(&self.mark, stop, guard).map_err(TreatmentError::Unavailable)?;
+        }
         self.prove(false, "at the end")
     }
 }

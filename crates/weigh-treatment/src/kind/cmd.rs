@@ -86,6 +86,14 @@ impl Commanded {
         self.running.as_deref().ok_or_else(|| "`cmd` was not prepared".to_owned())
     }
 
+    fn write_down(&self, guard: &mut Guard) -> Result<(), String> {
+        undo_command::write_down(&format!("cmd {}", self.arm), &self.undo, guard)
+    }
+
+    fn strike_out(&self, guard: &mut Guard) -> Result<(), String> {
+        undo_command::strike_out(&format!("cmd {}", self.arm), &self.undo, guard)
+    }
+
     /// Applies it; the change of another arm is undone first.
     fn switch_on(&self) -> Result<(), String> {
         if self.is_held_by_us() {
@@ -140,7 +148,7 @@ impl Treatment for Commanded {
 
     /// Once, and undone twice: as the guard may, which does not know what was done.
     fn apply(&mut self, _: &ApplyContext, guard: &mut Guard) -> Result<(), TreatmentError> {
-        undo_command::write_down(&self.undo, guard).map_err(TreatmentError::Unavailable)?;
+        self.write_down(guard).map_err(TreatmentError::Unavailable)?;
         self.switch_on().map_err(TreatmentError::Unavailable)?;
         self.prove(true, "after it was applied")?;
         self.switch_off().map_err(TreatmentError::Unavailable)?;
@@ -148,7 +156,7 @@ impl Treatment for Commanded {
         let running = self.running().map_err(TreatmentError::Unavailable)?;
         let Err(problem) = self.undo.undo(running) else { return Ok(()) };
         // The guard would fail in the same way, and there is nothing to undo.
-        undo_command::strike_out(&self.undo, guard).map_err(TreatmentError::Unavailable)?;
+        self.strike_out(guard).map_err(TreatmentError::Unavailable)?;
         Err(TreatmentError::Unavailable(format!(
             "undo= must succeed even if there is nothing to undo: {problem}"
         )))
@@ -191,7 +199,7 @@ impl Treatment for Commanded {
             self.switch_off().map_err(TreatmentError::Unavailable)?;
         }
         self.prove(false, "at the end")?;
-        undo_command::strike_out(&self.undo, guard).map_err(TreatmentError::Unavailable)
+        self.strike_out(guard).map_err(TreatmentError::Unavailable)
     }
 }
 
