@@ -1,11 +1,14 @@
 //! Checks that a process, known by its number and its start, still lives.
 
+use std::fmt::Display;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 
 use rustix::process::{Pid, test_kill_process};
 
 use super::stat::Stat;
+
+const MOST_BYTES: u64 = 8 << 20;
 
 /// A living process, as `/proc/PID/stat` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,18 @@ pub fn process_start(pid: u32) -> io::Result<Option<i64>> {
     Ok(process_life(pid)?.map(|life| life.start))
 }
 
+/// Reads `/proc/PID/NAME` of a process that may belong to anybody: its owner chooses how long `environ` and
+/// `cmdline` are, so only the first 8 MiB count. `execve` allows 6 MiB.
+pub fn read_proc(pid: impl Display, name: &str) -> io::Result<Vec<u8>> {
+    first_bytes(fs::File::open(format!("/proc/{pid}/{name}"))?)
+}
+
+fn first_bytes(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// All processes that live now.
 pub fn processes() -> io::Result<Vec<(u32, ProcessLife)>> {
     let mut found = Vec::new();
@@ -95,6 +110,12 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(process_start(pid).unwrap(), None);
         assert_eq!(process_start(0).unwrap(), None);
+    }
+
+    #[test]
+    fn what_has_no_end_is_read_to_its_limit() {
+        assert_eq!(first_bytes(io::repeat(b'x')).unwrap().len() as u64, MOST_BYTES);
+        assert!(!read_proc("self", "cmdline").unwrap().is_empty());
     }
 
     #[test]

@@ -322,7 +322,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (mut guard, _) = guard(home.path());
         let undo = UserCommand { line: "true".into(), directory: "/".into() };
-        ["a", "b", "a"].map(|owner| undo_command::write_down(owner, &undo, &mut guard).unwrap());
+        for owner in ["a", "b", "a"] {
+            undo_command::write_down(owner, &undo, &mut guard).unwrap();
+        }
         undo_command::strike_out("b", &undo, &mut guard).unwrap();
         let left = entries(&guard);
         assert_eq!((left.len(), &*left[0].1), (1, "true (a)"));

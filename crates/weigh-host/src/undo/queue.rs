@@ -1,7 +1,7 @@
 //! Waiting for a lock that another experiment holds, and who that is: whoever is refused wants to know whom
 //! to wait for, or to stop.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::thread;
@@ -11,7 +11,7 @@ use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::interruption;
-use crate::machine::process::process_start;
+use crate::machine::process::{process_start, read_proc};
 use weigh_model::format;
 use weigh_model::shell::command_line;
 
@@ -159,7 +159,7 @@ impl Holder {
         if process_start(pid).ok()? != Some(start) {
             return None;
         }
-        let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let words = read_proc(pid, "cmdline").ok()?;
         let words = String::from_utf8_lossy(&words).into_owned();
         // The words of a command that is weighed may hold secrets.
         let of_weigh = words.trim_end_matches('\0').split('\0').take_while(|word| *word != "--");
@@ -181,6 +181,7 @@ fn seconds_since_boot() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::{Command, Stdio};
 
     use super::*;

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_parent_process_death_signal,
-    waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal, waitid,
 };
 
 use crate::machine::cpu_time::of_process_ns;
-use crate::machine::process::{ProcessLife, process_life, processes};
+use crate::machine::process::{ProcessLife, process_life, process_start, processes, read_proc};
 use crate::said::{Heard, KEPT_BYTES, Keep, Said};
 use crate::undo::state_dir::{StateDir, running_name};
 use crate::{chance, orphans};
@@ -318,7 +318,8 @@ fn end(command: &NotedCommand) -> io::Result<()> {
     let began = Instant::now();
     let mut asked = BTreeSet::new();
     loop {
-        let left = processes_of(command, &processes()?)?;
+        let all = processes()?;
+        let left = processes_of(command, &all)?;
         if left.is_empty() {
             return Ok(());
         }
@@ -327,16 +328,26 @@ fn end(command: &NotedCommand) -> io::Result<()> {
             let left: Vec<String> = left.iter().map(u32::to_string).collect();
             return Err(io::Error::other(format!("process {} does not end", left.join(", "))));
         }
-        for pid in left {
-            let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { continue };
-            if has_to || asked.insert(pid) {
-                let _ = kill_process(process, if has_to { Signal::KILL } else { Signal::TERM });
-                // It may have been stopped.
-                let _ = kill_process(process, Signal::CONT);
+        for (pid, life) in all.iter().filter(|(pid, _)| left.contains(pid)) {
+            if has_to || asked.insert(*pid) {
+                send(*pid, life.start, if has_to { Signal::KILL } else { Signal::TERM })?;
             }
         }
         thread::sleep(LOOK_AGAIN);
     }
+}
+
+/// Sends a signal to the process that had this number and start when it was found. Its number may be that of
+/// another by now.
+fn send(pid: u32, start: i64, signal: Signal) -> io::Result<()> {
+    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+    let Ok(held) = pidfd_open(process, PidfdFlags::empty()) else { return Ok(()) };
+    if process_start(pid)? == Some(start) {
+        let _ = pidfd_send_signal(&held, signal);
+        // It may have been stopped.
+        let _ = pidfd_send_signal(&held, Signal::CONT);
+    }
+    Ok(())
 }
 
 /// Finds the processes of its group, the processes with its mark, and their descendants.
@@ -372,7 +383,7 @@ fn processes_of(command: &NotedCommand, all: &[(u32, ProcessLife)]) -> io::Resul
 /// process of ours belongs to another user.
 fn has_mark(pid: u32, mark: &str) -> io::Result<bool> {
     let wanted = format!("{MARK}={mark}");
-    let environment = match std::fs::read(format!("/proc/{pid}/environ")) {
+    let environment = match read_proc(pid, "environ") {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(false),
         // A thread of the kernel has no memory, and neither has what is about to end.
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
@@ -384,6 +395,8 @@ fn has_mark(pid: u32, mark: &str) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
     use crate::orphans::wait_until;
 
@@ -521,6 +534,15 @@ mod tests {
         running.stop().unwrap();
         ended.join().unwrap().unwrap();
         assert!(asked.exists());
+    }
+
+    #[test]
+    fn a_number_that_is_another_process_by_now_gets_no_signal() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let start = process_start(child.id()).unwrap().unwrap();
+        send(child.id(), start - 1, Signal::KILL).unwrap();
+        send(child.id(), start, Signal::TERM).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::machine::process::process_start;
+use crate::machine::process::{process_start, read_proc};
 use crate::undo::guard::Guard;
 use crate::undo::journal::{EntryOwner, Undoing};
 use crate::undo::scratch;
@@ -144,7 +144,7 @@ fn remove_pid_file(file: &Path, pid: u32) -> Result<(), String> {
 
 /// The words of a process, each with a zero behind it; none of one that is ending.
 fn command_line(pid: u32) -> io::Result<Vec<u8>> {
-    match fs::read(format!("/proc/{pid}/cmdline")) {
+    match read_proc(pid, "cmdline") {
         Err(_) if process_start(pid)?.is_none() => Ok(Vec::new()),
         other => other,
     }

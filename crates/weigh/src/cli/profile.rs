@@ -14,6 +14,7 @@ use weigh_audit::profile::keeper::{self, Ended};
 use weigh_audit::profile::run::{CommandRun, ProfiledCommand};
 use weigh_audit::profile::watch;
 use weigh_host::interruption::listen_for_signals;
+use weigh_host::machine::process::read_proc;
 use weigh_model::profile::runs::{ProfileReport, ProfileRuns};
 use weigh_model::result::summary::State;
 use weigh_model::shell::command_line;
@@ -284,7 +285,7 @@ fn how_it_ended(status: i32) -> String {
 
 /// The command line of a running process, as far as it still tells; else its number.
 fn words_of(process: i32) -> Vec<String> {
-    let bytes = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let bytes = read_proc(process, "cmdline").unwrap_or_default();
     let words: Vec<String> = bytes
         .split(|byte| *byte == 0)
         .filter(|word| !word.is_empty())
