@@ -138,7 +138,8 @@ pub fn undo_all(place: &JournalPlace, journal: &mut Journal) -> Result<(), Strin
     if !is_of_another_boot(&journal.boot_id, machine::boot_id()) {
         stopped = place.running().stop();
     } else {
-        let stays = |kind: &str| place.undoing(kind).is_some_and(|undoing| !undoing.ends_with_boot);
+        // An unknown kind stays, and is told: perhaps no reboot undoes it.
+        let stays = |kind: &str| place.undoing(kind).is_none_or(|undoing| !undoing.ends_with_boot);
         journal.entries.retain(|entry| stays(&entry.kind));
     }
     let has_to_wait = |entry: &JournalEntry| {
@@ -362,10 +363,14 @@ mod tests {
         let home = Home::new();
         let scratch = home.path("weigh-7-01234567");
         fs::create_dir(&scratch).unwrap();
-        home.undo(&journal("another boot".into(), &scratch)).unwrap();
-        assert!(!scratch.exists() && !home.path("state/7.journal").exists());
+        let told = home.undo(&journal("another boot".into(), &scratch)).unwrap_err();
+        assert!(told.contains("no such treatment") && !scratch.exists(), "{told}");
+        let of_kernel = String::from_utf8(journal("another boot".into(), &scratch)).unwrap();
+        let of_kernel = of_kernel.replace("no such treatment", SETTINGS);
+        home.undo(of_kernel.as_bytes()).unwrap();
+        assert!(!home.path("state/7.journal").exists());
         fs::write(home.path("state/7.new"), "{").unwrap();
-        home.undo(&journal("another boot".into(), &scratch)).unwrap();
+        home.undo(of_kernel.as_bytes()).unwrap();
         assert_eq!(fs::read_dir(home.path("state")).unwrap().count(), 0);
     }
 
