@@ -270,6 +270,33 @@ fn a_disk_without_room_for_a_database_is_said() {
 
 /// In the midst of a sample, or when the next pair's database is copied.
 #[test]
+fn the_data_of_servers_are_on_the_file_system_of_their_arm_and_checked_there() {
+    if !is_root() || !has("mariadb") || !has("sqlite") || !has("nginx") {
+        return skip("root", "needs root, MariaDB, SQLite and nginx");
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let works = ["app:db.crash@mariadb-relaxed", "app:db.point-read@sqlite", "app:web.page@nginx"];
+    let run = ["run", "--samples", "3", "--fixture"];
+    home.succeed(&[&run[..], &["fs:ext4,size=300,check"], &works].concat());
+    let json = home.json();
+    assert_eq!(rows(&json), works);
+    let facts = json["facts"].to_string();
+    for fact in [
+        "`mariadb:relaxed,revived`: MariaDB",
+        "with its data on ext4, the file system of the arm, new",
+        "with a file on ext4, new",
+        "`e2fsck -p -f` found no damage",
+    ] {
+        assert!(facts.contains(fact), "{fact}: {facts}");
+    }
+    let small = home.run(&[&run[..], &["fs:ext4,size=16", works[0]]].concat());
+    assert_eq!(small.code, Some(2), "{small:#?}");
+    small.assert_says(&["bringing the data of a server", "a larger size= may help"]);
+    assert_nothing_is_left(&home);
+}
+
+#[test]
 fn a_disk_that_fills_meanwhile_is_said() {
     if !has("postgres") {
         return;

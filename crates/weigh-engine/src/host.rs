@@ -203,11 +203,7 @@ impl<'a> Host<'a> {
                 progress_sink.begins(&format!("trying {name}, launch {number} of {of}"));
                 // First, so that nothing is launched again that has failed or hung.
                 let denied = self.find_denied_calls(work, arm)?;
-                let job = self.site.works[work].startup_job(self.arms.place(arm));
-                let tried = match &job {
-                    Some(job) => self.start_once(work, arm, job),
-                    None => self.warm_up(work, arm),
-                };
+                let tried = self.try_once(work, arm);
                 match tried.map_err(|error| self.settle(error)) {
                     Ok(()) => {}
                     Err(SampleError::Workload(mut reason)) => {
@@ -227,8 +223,17 @@ impl<'a> Host<'a> {
         Ok(failed)
     }
 
-    fn start_once(&mut self, work: WorkId, arm: ArmId, job: &Job) -> Result<(), SampleError> {
+    /// Launches a work once, with its servers: where it works may be made with them.
+    fn try_once(&mut self, work: WorkId, arm: ArmId) -> Result<(), SampleError> {
         self.arms.need(arm, &self.site.works[work].needs());
+        self.arms.raise_arm(arm)?;
+        match self.site.works[work].startup_job(self.arms.place(arm)) {
+            Some(job) => self.start_once(work, arm, &job),
+            None => self.warm_up(work, arm),
+        }
+    }
+
+    fn start_once(&mut self, work: WorkId, arm: ArmId, job: &Job) -> Result<(), SampleError> {
         let (mut launched, mut evidence, _) = self.launch(arm, arm, job)?;
         // All launches are held against what a start makes.
         if evidence.why_not_counted().is_some() {

@@ -21,6 +21,7 @@ use weigh_workload::place::LaunchPlace;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::enter_root::EnterRoot;
 use weigh_workload::setup::kind::login_uid::{LOGIN_UID_SEEN, LoginUid};
+use weigh_workload::setup::kind::private_mount::PrivateMount;
 
 /// A server that stores what it holds when it ends gets so long for it.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
@@ -171,6 +172,9 @@ impl Arm {
         for server in self.needed() {
             instance = instance.joined(server.instance()?);
         }
+        if self.treated() != WhoIsTreated::Client {
+            instance = instance.moving_data();
+        }
         let is_elsewhere =
             self.treated() != WhoIsTreated::Client && self.setup.get::<EnterRoot>().is_some();
         match instance.is_of_this_system && is_elsewhere {
@@ -305,7 +309,9 @@ impl Arm {
     ) -> Result<(), ArmsError> {
         let Instance { setup, members, environment, work_directory, .. } = instance;
         let has_servers = members.iter().any(|member| member.is_asked);
-        let of_servers = self.kept(setup.clone().overridden_by(self.exempt.setup.clone()), true);
+        // An image is mounted once: exempt servers are not on the file system of their clients.
+        let of_servers = setup.clone().without::<PrivateMount>();
+        let of_servers = self.kept(of_servers.overridden_by(self.exempt.setup.clone()), true);
         let has_steps = setup != Setup::default();
         let mut setup = setup.overridden_by(self.setup.clone());
         if has_servers {

@@ -186,6 +186,17 @@ impl<'a> Arms<'a> {
         self.arms[arm].is_raised()
     }
 
+    /// Raises an arm that is not raised, so that [`Arms::place`] has the work directory of its instance.
+    ///
+    /// # Errors
+    /// As [`Arms::renew`].
+    pub fn raise_arm(&mut self, arm: ArmId) -> Result<(), ArmsError> {
+        match self.arms[arm].is_raised() {
+            true => Ok(()),
+            false => self.arms[arm].renew(self.context.interrupted),
+        }
+    }
+
     /// Returns true if processes of an arm live alongside its worker.
     pub fn has_members(&self, arm: ArmId) -> bool {
         self.arms[arm].has_members()

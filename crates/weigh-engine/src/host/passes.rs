@@ -70,12 +70,13 @@ impl Host<'_> {
     ) -> Result<(PassFound, Option<Measured>), SampleError> {
         let (arm, work) = (slot.arm, &self.site.works[slot.unit.work]);
         let order = super::chance_of_pair(self.site.seed, slot);
+        self.arms.need(arm, &work.needs());
+        self.arms.raise_arm(arm)?;
         let job = work.job(arm, self.arms.place(arm), length, order);
         let mut job = job.map_err(SampleError::Workload)?;
         let padding_bytes = padding_bytes(self.site.seed, slot);
         job.environment.push(padding(padding_bytes));
         job.environment.push((PASS.into(), (slot.pair.0 + 1).to_string()));
-        self.arms.need(arm, &work.needs());
         let started_s = self.elapsed_s();
         let mut pass = PassFound { started_s, are_there: true, ..PassFound::default() };
         let (launched, evidence, disturbance) = match self.launch(arm, slot.unit.treated_arm, &job)

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, Mode, OFlags, fstatvfs, openat, syncfs, unlinkat};
 use rustix::io::Errno;
-use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use serde::{Deserialize, Serialize};
 
 use crate::setup::Act;
@@ -27,6 +27,10 @@ pub const FILE_SYSTEM_AFTERWARDS: &str = "file system afterwards";
 ///
 /// Its value is empty if nothing went wrong on the file system.
 pub const FILE_SYSTEM_TROUBLE: &str = "file system trouble";
+/// Name under which it shows on which file system servers have their data, where they have any there.
+pub const DATA_SEEN: &str = "file system of data";
+/// In the file system, with the data of servers; a name that no workload uses.
+const DATA: &str = ".weigh-data";
 /// A name that no workload uses.
 const TRIED: &str = ".weigh-still-writable";
 
@@ -45,6 +49,8 @@ pub struct PrivateMount {
     pub source: PathBuf,
     pub target: PathBuf,
     pub options: String,
+    /// Directories whose content moves to it, and is found at the same path.
+    pub data: Vec<PathBuf>,
 }
 
 impl Act for PrivateMount {
@@ -70,12 +76,16 @@ impl Act for PrivateMount {
         }
         let root = File::open(&self.target).map_err(|error| cannot("opening the mount", &error))?;
         MOUNTED.get_or_init(|| root);
-        Ok(())
+        let moved = (0..).zip(&self.data).try_for_each(|(at, data)| self.bring(at, data));
+        moved.map_err(|problem| cannot("bringing the data of a server", &problem))
     }
 
     /// The worker is born in the launcher's mount namespace, and so finds there what the launcher does.
     fn look(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
         seen.insert(FILE_SYSTEM_SEEN.into(), self.shown()?);
+        if !self.data.is_empty() {
+            seen.insert(DATA_SEEN.into(), self.data_shown()?);
+        }
         Ok(())
     }
 
@@ -85,11 +95,45 @@ impl Act for PrivateMount {
         let shown = self.shown().unwrap_or_else(|error| error.to_string());
         seen.insert(FILE_SYSTEM_TROUBLE.into(), trouble);
         seen.insert(FILE_SYSTEM_AFTERWARDS.into(), shown);
+        for data in &self.data {
+            seen.insert(PrivateMount::bytes_in(data), bytes(data)?.to_string());
+        }
         Ok(None)
     }
 }
 
 impl PrivateMount {
+    /// Name under which it shows how many bytes the files of a server's data have when a worker has ended.
+    pub fn bytes_in(data: &Path) -> String {
+        format!("bytes in {}", data.display())
+    }
+
+    /// Copies a directory to the file system, with owners and modes, and lays the copy over it.
+    fn bring(&self, at: usize, data: &Path) -> Result<(), String> {
+        let place = self.target.join(DATA);
+        fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        let copy = place.join(at.to_string());
+        let cp = program::find("cp")?.ok_or("the program `cp` is missing")?;
+        let mut command = start::command(cp, Inherited::Fixed);
+        command.arg("-a").arg(data).arg(&copy);
+        let output = said::output(command).map_err(|error| format!("`cp`: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("{}; a larger size= may help", said::words(&output.stderr)));
+        }
+        mount_bind(&copy, data).map_err(|error| format!("{}: {error}", data.display()))
+    }
+
+    /// The kind of file system on which all servers have their data; its error is that of a look.
+    fn data_shown(&self) -> io::Result<String> {
+        let own = fs::metadata(&self.target)?.dev();
+        for data in &self.data {
+            if fs::metadata(data)?.dev() != own {
+                return Ok(format!("{}, elsewhere than the workload's files", file_system(data)));
+            }
+        }
+        self.shown()
+    }
+
     /// A write may fail long after write(2) has said that it succeeded.
     fn trouble(&self) -> Option<String> {
         let Some(root) = MOUNTED.get() else { return Some("it was not mounted".into()) };
@@ -124,6 +168,16 @@ impl PrivateMount {
             false => Ok(kind),
         }
     }
+}
+
+/// Size of the files in a directory, without those of its directories.
+fn bytes(directory: &Path) -> io::Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(directory)? {
+        let status = entry?.metadata()?;
+        sum += if status.is_file() { status.len() } else { 0 };
+    }
+    Ok(sum)
 }
 
 /// Returns true if no block or no inode is left for users other than root.
