@@ -82,30 +82,53 @@ pub fn line(doses: &[Dose], alpha: f64, lines: usize, seed: u64) -> Option<Line>
     let all: Vec<usize> = (0..pairs.blocks()).collect();
     let whole = pairs.fit(&all)?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut draw = |_| {
+    let mut draw = || {
         let blocks: Vec<usize> = all.iter().map(|_| random.random_range(0..all.len())).collect();
         pairs.fit(&blocks)
     };
-    let drawn: Vec<Fit> = (0..DRAWS).filter_map(&mut draw).collect();
-    let estimate_at = |alpha: f64, of: &dyn Fn(&Fit) -> f64| {
+    let drawn: Vec<Fit> = (0..DRAWS).filter_map(|_| draw()).collect();
+    if drawn.is_empty() {
+        return None;
+    }
+    let estimate = |of: &dyn Fn(&Fit) -> f64| {
         let mut values: Vec<f64> = drawn.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         let at = |share: f64| values[(share * (values.len() - 1) as f64).round() as usize];
         Estimate { value: of(&whole), low: at(alpha / 2.0), high: at(1.0 - alpha / 2.0) }
     };
-    if drawn.is_empty() {
-        return None;
-    }
-    let estimate = |of: &dyn Fn(&Fit) -> f64| estimate_at(alpha, of);
-    let bend = estimate_at(alpha / lines as f64, &|fit| fit.halves[1] - fit.halves[0]);
+    let bend = |fit: &Fit| fit.halves[1] - fit.halves[0];
+    let is_bent = doses.len() > LEAST_DOSES && {
+        let differences = drawn.iter().map(bend).collect();
+        excludes_zero(differences, alpha / lines as f64, || draw().as_ref().map(bend))
+    };
     Some(Line {
         baseline: whole.baseline,
         per_unit: estimate(&|fit| fit.slope),
         at_zero: estimate(&|fit| fit.at_zero),
         added: (0..doses.len()).map(|dose| estimate(&|fit| fit.added[dose])).collect(),
-        bend: (doses.len() > LEAST_DOSES && (bend.low > 0.0 || bend.high < 0.0))
-            .then_some(whole.halves),
+        bend: is_bent.then_some(whole.halves),
     })
+}
+
+/// Returns true if the interval of these bootstrap values excludes 0. Few values have no quantile of a small
+/// `alpha`, so more are drawn where the first leave it open: quantile k of n values is at k/(n + 1) (Davison
+/// and Hinkley, "Bootstrap Methods and their Application", 1997, section 2.4).
+fn excludes_zero(mut values: Vec<f64>, alpha: f64, mut draw: impl FnMut() -> Option<f64>) -> bool {
+    // Two values are beyond each end.
+    let wanted = (4.0 / alpha).ceil() as usize;
+    let most = alpha / 2.0 * (wanted.max(values.len()) + 1) as f64;
+    loop {
+        let low = values.iter().filter(|value| **value <= 0.0).count();
+        let high = values.iter().filter(|value| **value >= 0.0).count();
+        if low.min(high) as f64 >= most {
+            return false;
+        }
+        if values.len() >= wanted {
+            return true;
+        }
+        let Some(value) = draw() else { return false };
+        values.push(value);
+    }
 }
 
 /// Logs of the baseline's costs and of the ratios, by dose and block. A dose may lack a block.
@@ -270,6 +293,23 @@ mod tests {
         let [below, above] = line.bend.expect("it bends");
         assert!((below - 0.2).abs() < 0.1 && (above - 1.0).abs() < 0.3, "{below} {above}");
         assert!((line.baseline - 200.0).abs() < 1.0 && line.added.len() == 5);
+    }
+
+    #[test]
+    fn a_bend_of_many_lines_takes_more_than_the_first_draws() {
+        let one_in = |period: usize| {
+            let mut number = 0;
+            move || {
+                number += 1;
+                Some(if number % period == 0 { -1.0 } else { 1.0 })
+            }
+        };
+        let first = || vec![1.0; DRAWS];
+        // Of 100 lines, one value in 4000 may be below 0.
+        assert!(!excludes_zero(first(), 0.05 / 100.0, one_in(2000)));
+        assert!(excludes_zero(first(), 0.05 / 100.0, one_in(7500)));
+        assert!(excludes_zero(first(), 0.05, || panic!("the first draws suffice")));
+        assert!(!excludes_zero([vec![1.0; 970], vec![-1.0; 30]].concat(), 0.05, || None));
     }
 
     #[test]
