@@ -22,13 +22,22 @@ pub fn sets_table(s: &Summary) -> Option<Table> {
             format::label(&row.workload),
             if several { format::label(&row.treatment) } else { String::new() },
         ];
-        let effect = |set: &SetEffect| format::percent(set.effect_pct);
+        let effect = |set: &SetEffect| match has_estimate(set) {
+            true => format::percent(set.effect_pct),
+            false => format::NONE.to_owned(),
+        };
         cells.extend((0..sets).map(|i| row.sets.get(i).map(effect).unwrap_or_default()));
-        cells.push(format!("{} %", format::unsigned(apart(&row.sets))));
+        let apart = apart(&row.sets).map(|apart| format!("{} %", format::unsigned(apart)));
+        cells.push(apart.unwrap_or_else(|| format::NONE.to_owned()));
         cells.push(if disagree(&row.sets) { "sets disagree" } else { "" }.to_owned());
         cells
     });
     Some(Table::new(columns, cells.collect()))
+}
+
+/// An estimate that nothing bounds is that of too few pairs.
+fn has_estimate(set: &SetEffect) -> bool {
+    set.low_pct.is_some() || set.high_pct.is_some()
 }
 
 /// Returns true if two of the sets contradict each other: their intervals have no value in common.
@@ -39,9 +48,10 @@ fn disagree(sets: &[SetEffect]) -> bool {
 }
 
 /// The difference of the outermost effects; of two, the absolute difference.
-fn apart(sets: &[SetEffect]) -> f64 {
-    let effects = || sets.iter().map(|set| set.effect_pct);
-    effects().fold(f64::NEG_INFINITY, f64::max) - effects().fold(f64::INFINITY, f64::min)
+fn apart(sets: &[SetEffect]) -> Option<f64> {
+    let effects = || sets.iter().filter(|set| has_estimate(set)).map(|set| set.effect_pct);
+    let highest = effects().max_by(f64::total_cmp)?;
+    Some(highest - effects().min_by(f64::total_cmp)?).filter(|_| effects().count() > 1)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::log_ratio::{bound, percent};
 use super::pairs::Measurements;
 use paired::design::Design;
-use paired::judge::{Judgement, judge_rows};
+use paired::judge::{Judgement, MIN_PAIRS, judge_rows};
 use paired::student::one_more;
 use paired::{Interval, Verdict};
 use weigh_model::format;
@@ -94,13 +94,14 @@ pub fn reconcile(whole: &mut Judgement, sets: &[Set]) -> Vec<String> {
 /// Where a further set would be, from the estimates of three or more: they, and not the pairs, are what
 /// was drawn anew. Student's interval for one more value of a normal distribution.
 fn next(sets: &[Set]) -> Option<String> {
-    if sets.len() < FEWEST_SETS {
+    let with_pairs = sets.iter().filter(|set| set.pairs >= MIN_PAIRS);
+    let estimates: Vec<f64> = with_pairs.map(|set| set.judgement.estimate).collect();
+    if estimates.len() < FEWEST_SETS {
         return None;
     }
-    let estimates: Vec<f64> = sets.iter().map(|set| set.judgement.estimate).collect();
     let Interval { low, high } = one_more(&estimates, ALPHA)?;
     let range = format::interval(bound(low), bound(high));
-    let count = sets.len();
+    let count = estimates.len();
     Some(format!(
         "judging by {count} sets, the effect of a further set would lie within {range}, with 95 % confidence"
     ))
