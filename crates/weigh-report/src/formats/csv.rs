@@ -2,6 +2,7 @@
 //! statistics. Of audit rules a line per rule, of their log one per rate.
 
 use crate::ReportFormat;
+use crate::results::has_interval;
 use crate::rules::words::short_unit;
 use weigh_model::format;
 use weigh_model::profile::runs::ProfileReport;
@@ -203,9 +204,9 @@ fn atlas(report: &AtlasReport) -> String {
             CsvCell::name(&row.workload.to_string()),
             CsvCell::name(&row.unit),
             CsvCell::number(row.baseline),
-            cell(row.cost.factor),
-            cell(row.cost.added_ns_per_op),
-            CsvCell::number(row.effect_pct),
+            cell(row.cost.factor.filter(|_| has_interval(row))),
+            cell(row.cost.added_ns_per_op.filter(|_| has_interval(row))),
+            cell(Some(row.effect_pct).filter(|_| has_interval(row))),
             cell(row.low_pct),
             cell(row.high_pct),
             CsvCell::name(&format::verdict(row.verdict, row.within_margin, report.margin_pct)),
