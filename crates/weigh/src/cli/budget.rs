@@ -45,7 +45,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// a burst, and shows what happens at 2, 5 and 10 times your rate. docs/guide-budget.md explains the numbers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
-#[command(mut_arg("csv", |csv| csv_of(csv, "given rate")))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "rate")))]
 pub struct BudgetArgs {
     /// Treatment `audit` with its parameters, such as audit:rules=my.rules (`weigh list treatments audit`).
     /// `audit` alone audits every system call
