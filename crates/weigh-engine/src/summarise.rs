@@ -16,6 +16,7 @@ use paired::judge::{Judgement, judge_claims, least_pairs};
 use paired::parallel::map_rows;
 use paired::stalls;
 use paired::{Doubt, Interval, Verdict, Withheld};
+use weigh_model::format;
 use weigh_model::ids::ArmId;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
 use weigh_model::result::cost::{AddedCost, treated};
@@ -36,7 +37,7 @@ use weigh_verdict::interleaved::least_favourable;
 use weigh_verdict::load_compared::{compared_loads, on_curve};
 use weigh_verdict::log_ratio::{bound, percent, preliminary};
 use weigh_verdict::notes::{self, Judged};
-use weigh_verdict::pairs::{Measurements, gather};
+use weigh_verdict::pairs::{Measurements, gather, unmeasured};
 use weigh_verdict::sets::{self, Set};
 use weigh_verdict::stored_guards::{guard, scheme_of};
 use weigh_verdict::{disturbed, doses, effects, evidence, family, gate, metrics};
@@ -61,9 +62,10 @@ pub fn summarise(stored: &Stored) -> Summary {
     let versus = ranking::versus(stored, origin.as_ref(), &results);
     let of_servers = origin.and_then(|origin| of_servers(stored, origin.request));
     warnings.extend(versus.as_ref().and_then(Versus::warning));
+    let measurements = gather(stored);
     let gate = stored.fail_above.map(|limit| {
         let design = design(stored);
-        let rows = (&gather(stored)[..], &results[..]);
+        let rows = (&measurements[..], &results[..]);
         gate::gate(limit, stored, rows, (&design, &pooled(stored, &design)))
     });
     Summary {
@@ -104,6 +106,7 @@ pub fn summarise(stored: &Stored) -> Summary {
         times: times::of_comparison(stored),
         profiles: stored.profiles.clone(),
         failures: stored.failures.clone(),
+        unmeasured: unmeasured(stored, &measurements),
         warnings,
         gate,
         passes: if is_of_one_start { series(stored) } else { Vec::new() },
@@ -195,7 +198,9 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
                 metrics: &row.metrics,
             };
             row.notes = [notes, notes::of_row(&judged, &pooled, concludes_nothing)].concat();
-            row.notes.extend(further.iter().filter_map(|metric| not_known(metric, &row.readings)));
+            let unknown =
+                further.iter().filter_map(|metric| not_known(metric, &row.readings, &row.series));
+            row.notes.extend(unknown.collect::<Vec<_>>());
             row
         },
     );
@@ -312,8 +317,19 @@ fn further(stored: &Stored) -> Vec<Metric> {
     stored.header.metrics.iter().filter(|metric| **metric != Metric::Rate).cloned().collect()
 }
 
-/// Returns a row's reading of another metric; `None` if no pair has it.
+/// Returns the number of pairs whose amounts have no ratio, such as 0 bytes.
+fn without_ratio(metric: &Metric, series: &[Pair]) -> usize {
+    let has_none =
+        |pair: &&Pair| pair.amounts(metric).is_some() && pair.log_ratio_of(metric).is_none();
+    series.iter().filter(has_none).count()
+}
+
+/// Returns a row's reading of another metric; `None` if no pair has it, or if a pair has no ratio: to judge
+/// the other pairs would choose pairs by their outcome.
 fn reading(metric: &Metric, series: &[Pair], judgement: &Judgement) -> Option<Reading> {
+    if without_ratio(metric, series) > 0 {
+        return None;
+    }
     let amounts = || series.iter().filter_map(|pair| pair.amounts(metric));
     let values: Vec<f64> = match metric {
         Metric::CpuTime => series.iter().filter_map(|pair| Some(pair.cpu_ns_per_op?[0])).collect(),
@@ -348,9 +364,17 @@ fn reading(metric: &Metric, series: &[Pair], judgement: &Judgement) -> Option<Re
     })
 }
 
-/// Tells of a metric that was asked for and that no pair has; CPU time is judged unasked.
-fn not_known(metric: &Metric, readings: &[Reading]) -> Option<String> {
+/// Tells of a metric that was asked for and that no pair has, or not each; CPU time is judged unasked.
+fn not_known(metric: &Metric, readings: &[Reading], series: &[Pair]) -> Option<String> {
     let is_known = readings.iter().any(|reading| reading.metric == *metric);
+    let zeros = without_ratio(metric, series);
+    if zeros > 0 {
+        let pairs = format::plural(series.len(), "pair");
+        return Some(format!(
+            "no verdict on `{}`: in {zeros} of {pairs}, a value is 0, which has no ratio",
+            metric.name()
+        ));
+    }
     let why = match metric {
         _ if is_known => return None,
         Metric::Rate | Metric::OverallRate | Metric::CpuTime => return None,

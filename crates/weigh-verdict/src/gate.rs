@@ -10,7 +10,7 @@
 
 use super::late::Late;
 use super::outside::OutsideUse;
-use super::pairs::Measurements;
+use super::pairs::{Measurements, unmeasured};
 use super::sets::{self, Set};
 use paired::Withheld;
 use paired::betting::Betting;
@@ -121,8 +121,9 @@ pub fn gate(
             open.push(name);
         }
     }
-    let is_complete = !has_failed && stored.failures.is_empty() && !rows.is_empty();
-    let passed = is_complete && above.is_empty() && open.is_empty();
+    let is_complete =
+        !has_failed && stored.failures.is_empty() && unmeasured(stored, rows).is_empty();
+    let passed = is_complete && !rows.is_empty() && above.is_empty() && open.is_empty();
     Gate { fail_above_pct: limit * 100.0, passed, above, open }
 }
 

@@ -13,7 +13,7 @@ use crate::result::curve;
 use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
 use crate::result::dose::DoseCurve;
 use crate::result::factorial::FactorialEffect;
-use crate::result::gate::Gate;
+use crate::result::gate::{Above, Gate};
 use crate::result::imported::Imported;
 use crate::result::load_compared::ComparedLoad;
 use crate::result::metrics::Metrics;
@@ -124,6 +124,9 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub profiles: Vec<Profiled>,
     pub failures: Vec<Failure>,
+    /// Rows that were asked for and have no whole pair, although nothing failed: the time did not suffice.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub unmeasured: Vec<Above>,
     /// Facts that a reader must know before believing the numbers.
     #[serde(serialize_with = "as_sentences")]
     pub warnings: Vec<Warning>,

@@ -5,14 +5,14 @@
 
 use std::fmt::Display;
 
-use crate::results::has_interval;
+use crate::results::{self, has_interval};
 use crate::{
     ReportFormat, budget, by_treatment, command_times, repeated, rules, run_page, sentence,
 };
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
-use weigh_model::result::gate::Gate;
+use weigh_model::result::gate::{Above, Gate};
 use weigh_model::result::imported::Imported;
 use weigh_model::result::repeated::{LoadSet, RepeatedReport, SampleLength};
 use weigh_model::result::report::Report;
@@ -116,9 +116,10 @@ fn document(mut suites: Vec<Xml>, failure: Option<&str>) -> String {
 /// A suite per treatment, also where none of its workloads has a result.
 fn compared(s: &Summary) -> Vec<Xml> {
     let mut groups = by_treatment(s);
-    for failure in &s.failures {
-        if !groups.iter().any(|(label, _)| *label == failure.arm) {
-            groups.push((&failure.arm, Vec::new()));
+    let without_rows = s.unmeasured.iter().map(|row| &row.treatment);
+    for label in s.failures.iter().map(|failure| &failure.arm).chain(without_rows) {
+        if !groups.iter().any(|(other, _)| other == label) {
+            groups.push((label, Vec::new()));
         }
     }
     let of_treatment = |(treatment, rows): (&str, Vec<&Row>)| {
@@ -127,6 +128,11 @@ fn compared(s: &Summary) -> Vec<Xml> {
             |is_it: fn(&RowOutcome) -> bool| outcomes.iter().filter(|one| is_it(one)).count();
         let failures: Vec<&Failure> = s.failures.iter().filter(|f| f.arm == treatment).collect();
         let failed = failures.iter().map(|one| failed_test(treatment, &one.workload, &one.reason));
+        let unmeasured: Vec<&Above> =
+            s.unmeasured.iter().filter(|row| row.treatment == treatment).collect();
+        let failed = failed.chain(unmeasured.iter().map(|one| {
+            failed_test(treatment, &one.workload, "no whole pair was measured in the time given")
+        }));
         let cases = rows.iter().zip(&outcomes).map(|(row, outcome)| case(s, row, outcome));
         Suite {
             name: treatment,
@@ -134,7 +140,7 @@ fn compared(s: &Summary) -> Vec<Xml> {
             cases: cases.chain(failed).collect(),
             failed: count(|outcome| matches!(outcome, RowOutcome::Failed(_))),
             skipped: count(|outcome| matches!(outcome, RowOutcome::Skipped(_))),
-            errors: failures.len(),
+            errors: failures.len() + unmeasured.len(),
             said: sentence::sentence(s),
         }
         .xml()
@@ -349,13 +355,16 @@ impl RowOutcome {
 /// The result of a row in a line. Figures that were imported have neither pairs nor a verdict, and an
 /// interval only where the files have the runs of both sides.
 fn found(s: &Summary, row: &Row) -> String {
-    let interval = has_interval(row).then(|| format::interval(row.low_pct, row.high_pct));
-    let effect = format::percent(row.effect_pct);
-    let effect = effect + &interval.map(|interval| format!(" {interval}")).unwrap_or_default();
     if s.imported.as_ref().is_some_and(Imported::is_figures) {
+        let interval = has_interval(row).then(|| format!(" {}", results::interval(row)));
+        let effect = format::percent(row.effect_pct) + &interval.unwrap_or_default();
         return format!("{effect}, imported without a verdict");
     }
-    let verdict = format::verdict(row.verdict, row.within_margin, s.margin_pct);
+    let effect = match has_interval(row) || row.preliminary.is_some() {
+        true => format!("{} {}", results::measured(row)[0], results::interval(row)),
+        false => format::NONE.to_owned(),
+    };
+    let verdict = results::verdict(row, s.margin_pct);
     format!("{effect}, {verdict}, {}", format::plural(row.pairs, "pair"))
 }
 
@@ -387,7 +396,6 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use weigh_model::example;
-    use weigh_model::result::gate::Above;
     use weigh_model::workload::metric::Metric;
 
     #[test]
