@@ -31,7 +31,8 @@ fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
     let of_sites = home.succeed(&[&["run", "--samples", "3"][..], &sites].concat());
     let sites_json = home.json();
     let pages = ["app:web.page", "app:kv.get-set", "app:db.point-read@postgres"];
-    let databases = ["app:db.point-read@sqlite", "app:db.random-insert-90@mariadb"];
+    let databases =
+        ["app:db.report", "app:db.point-read@sqlite", "app:db.random-insert-90@mariadb"];
     let relaxed = ["app:db.point-read@mariadb-relaxed"];
     let works = [&["run", "--samples", "3"][..], &pages, &databases, &relaxed].concat();
     let outcome = home.succeed(&works);
@@ -46,6 +47,9 @@ fn every_server_that_is_there_has_a_row_and_what_is_missing_is_said() {
         };
         assert_eq!(rows.iter().any(|name| name.ends_with(&row)), is_there, "{server}: {rows:?}");
         assert!(is_there || said.contains("is not installed"), "{server}: {said}");
+    }
+    if has("sqlite") {
+        assert!(rows.contains(&"app:db.report@sqlite"), "{rows:?}");
     }
     if has("mariadb") {
         assert!(rows.contains(&"app:db.random-insert-90@mariadb"), "{rows:?}");
