@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::cpu_share::CpuShare;
 use crate::disk_speed::DiskSpeed;
+use crate::hardware_speed::HardwareSpeed;
 
 /// As many characters as a fact may have that somebody else tells; a list has as many entries.
 pub const LONGEST_FACT: usize = 200;
@@ -95,6 +96,10 @@ pub struct Facts {
     /// experiment fills it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskSpeed>,
+    /// Rates of the machine's parts, where `weigh run hardware` has measured them. The experiment
+    /// fills it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareSpeed>,
     /// Time that the hypervisor took since the boot, in 1/100 s over all CPUs: `cpu` of `/proc/stat`.
     pub steal_ticks: Option<u64>,
     /// How often heat lowered the clock rate of a core since the boot, over all CPUs:

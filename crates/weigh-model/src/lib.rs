@@ -28,6 +28,7 @@ pub mod example;
 pub mod facts;
 pub mod finding;
 pub mod format;
+pub mod hardware_speed;
 pub mod ids;
 pub mod kind;
 pub mod label;

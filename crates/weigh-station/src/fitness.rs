@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use linux_audit::netlink::Client;
 use linux_audit::status::Status;
 use weigh_host::machine::probes::AuditProbe;
-use weigh_host::machine::{Probes, audit_contexts, check, disk_speed};
+use weigh_host::machine::{Probes, audit_contexts, check, disk_speed, hardware_speed};
 use weigh_model::facts::Facts;
 use weigh_model::result::warning::Warning;
 use weigh_treatment::guest;
@@ -15,6 +15,7 @@ use weigh_treatment::guest;
 pub fn look(scratch: Option<String>, data_directory: &Path) -> (Facts, Vec<Warning>, AuditSeen) {
     let disk = disk_speed::known(data_directory, &std::env::temp_dir());
     let mut machine = Facts { scratch, disk, ..weigh_host::machine::facts::read() };
+    machine.hardware = hardware_speed::known(data_directory, &machine);
     let probes = probe(data_directory);
     let findings = check::check(&machine, &probes);
     machine.worth_knowing = check::worth_knowing(&findings);

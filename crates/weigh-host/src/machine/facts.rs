@@ -62,6 +62,7 @@ pub fn read_from(root: &Path) -> Facts {
         scratch_free_bytes: None,
         shell: shell(source),
         disk: None,
+        hardware: None,
         steal_ticks: Pressure::read_from(root).steal_ticks,
         thermal_throttles: thermal_throttles(source),
         hardware_errors: hardware_errors(source),

@@ -3,6 +3,7 @@
 //! Everything is read from `/proc`, `/sys` and a few files of the distribution. Reading never
 //! fails: a missing fact stays empty.
 
+pub mod additions;
 pub mod audit_contexts;
 pub mod check;
 pub mod counter;
@@ -15,6 +16,7 @@ pub mod fix;
 pub mod footprint;
 pub mod gone;
 mod hardware_errors;
+pub mod hardware_speed;
 pub mod hierarchies;
 pub mod memory;
 pub mod mounts;

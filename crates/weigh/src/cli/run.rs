@@ -22,6 +22,8 @@ use weigh_engine::request::{Passes, Plan, Request, Run, Workloads};
 use weigh_engine::run_report;
 use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
+use weigh_host::machine;
+use weigh_model::hardware_speed::{self, HardwareSpeed, PartRate};
 use weigh_model::result::repeated::RepeatedReport;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::summary::State;
@@ -157,7 +159,14 @@ impl RunArgs {
         let request = self.request(&context.again)?;
         let store = context.open_store_for(&request)?;
         let interrupted = listen_for_signals()?;
-        measure(&request, &store, &self.files, context, &interrupted)
+        let mut terminal = Terminal::of_run(context.color);
+        let done = execute(&request, &store, &mut terminal, &interrupted)?;
+        let kept = match self.workloads.iter().any(|name| name == hardware_speed::SUITE) {
+            true => keep_hardware(&done, &store, context),
+            false => Ok(()),
+        };
+        let ended = end(&done, |_| true, &store, &self.files, context);
+        kept.and(ended)
     }
 
     /// White's study of durations.
@@ -229,6 +238,28 @@ impl RunArgs {
             None => self.plan.clone().passes(),
         }
     }
+}
+
+/// Keeps the rates of the suite `hardware` for later reports, if all of it was measured.
+fn keep_hardware(done: &Done, store: &Store, context: &Context) -> Result<(), String> {
+    let report = run_report::report(&done.load(store)?);
+    if done.state != State::Complete || !report.failures.is_empty() {
+        return Ok(());
+    }
+    let rates = report.results.iter().map(|row| {
+        let part = PartRate { rate: row.rate, unit: row.unit.clone() };
+        (row.workload.to_string(), part)
+    });
+    let found = HardwareSpeed {
+        experiment: report.id.clone(),
+        started: report.started.clone(),
+        hostname: report.machine.hostname.clone(),
+        cpu_model: report.machine.cpu_model.clone(),
+        rates: rates.collect(),
+    };
+    let kept = context.data_directory()?;
+    machine::hardware_speed::keep(&found, &kept)
+        .map_err(|error| format!("{}: {error}", kept.display()))
 }
 
 /// Measures this machine alone, writes the reports, and gives the exit status.
