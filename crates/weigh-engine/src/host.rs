@@ -32,6 +32,7 @@ use super::request::{Printout, ProgressSink};
 use super::row::RowKey;
 use super::work::Work;
 use cells::NetBench;
+use weigh_host::machine::additions::Present;
 use weigh_host::machine::pressure::Moment;
 use weigh_host::orphans::wait_until;
 use weigh_host::undo::guard::Guard;
@@ -66,6 +67,8 @@ pub struct Host<'a> {
     arms: Arms<'a>,
     /// For what is run around a command, of no arm.
     neutral: Option<Launcher>,
+    /// Things that `--setup` added to the system.
+    added: Present,
     /// Per arm and work.
     repeated: Vec<Vec<Repeated>>,
     /// The unit of each work's first sample: others cannot be compared with it.
@@ -153,6 +156,7 @@ impl<'a> Host<'a> {
             site,
             arms,
             neutral: None,
+            added: Present::default(),
             repeated,
             units,
             readings,

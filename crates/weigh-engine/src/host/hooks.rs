@@ -1,6 +1,7 @@
 //! Running what the user has run around his command: by a launcher of its own, whose processes no arm's
 //! treatment concerns. Like a worker it is killed when its time is over, with all that it left running.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
@@ -11,6 +12,7 @@ use crate::parse_sample::failure_of;
 use crate::platform::{Platform, SampleError, Stop};
 use crate::request::ProgressSink;
 use crate::work::Work;
+use weigh_host::machine::additions::Present;
 use weigh_model::ids::{ArmId, WorkId};
 use weigh_model::result::warning::Warning;
 use weigh_treatment::Named;
@@ -19,6 +21,9 @@ use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::canary::Canary;
 use weigh_workload::setup::kind::noted::Noted;
 
+/// Things in the list of what a set-up added.
+const LOOKED_FOR: &str = "files of the current directory, kernel modules, mounts, network interfaces, \
+                          Debian packages, users";
 /// After an interrupt, what cleans up gets no longer.
 const AFTER_INTERRUPT_MS: u64 = 10_000;
 
@@ -60,7 +65,30 @@ impl Host<'_> {
     /// Where it fails; [`Stop::OutOfTime`] where it outlasts the budget.
     pub fn run_setup(&mut self) -> Result<(), Stop> {
         let line = self.site.around.and_then(|around| around.setup.clone());
-        Ok(self.run_line(Hook::Setup, line)?)
+        if line.is_none() {
+            return Ok(());
+        }
+        let before = self.present().map_err(Stop::Failed)?;
+        self.run_line(Hook::Setup, line)?;
+        self.added = self.present().map_err(Stop::Failed)?.beyond(&before);
+        self.add_fact(match self.added.is_empty() {
+            true => format!("`--setup` added nothing that weigh looks for: {LOOKED_FOR}."),
+            false => format!("While `--setup` ran, these were added: {}.", self.added.listed()),
+        })
+    }
+
+    /// Things on this system, and in the directory in which lines run.
+    fn present(&self) -> Result<Present, String> {
+        let directory = self.directory_of_lines()?;
+        Present::now(&directory)
+            .map_err(|error| format!("cannot list what `--setup` adds: {error}"))
+    }
+
+    fn directory_of_lines(&self) -> Result<PathBuf, String> {
+        match self.site.works.first().and_then(Work::directory) {
+            Some(directory) => Ok(directory.to_owned()),
+            None => std::env::current_dir().map_err(|error| format!("current directory: {error}")),
+        }
     }
 
     /// Runs `--cleanup`, also after an interrupt. A failure is reported and kept as a warning: whatever it
@@ -70,7 +98,9 @@ impl Host<'_> {
     /// Where the warning cannot be kept.
     pub fn clean_up(&mut self, progress_sink: &mut dyn ProgressSink) -> Result<(), Stop> {
         progress_sink.begins("cleaning up");
-        let Err(problem) = self.run_cleanup() else { return Ok(()) };
+        let Err(problem) = self.run_cleanup().and_then(|()| self.find_left()) else {
+            return Ok(());
+        };
         progress_sink.announce(&problem);
         self.warn(&Warning::CleanupFailed { problem })
     }
@@ -89,6 +119,25 @@ impl Host<'_> {
         match self.run_line(Hook::Cleanup, Some(line.clone())) {
             Err(SampleError::Workload(problem)) => Err(problem),
             other => other.map_err(|error| failed(error.into())),
+        }
+    }
+
+    /// Finds things that `--setup` added and `--cleanup` did not remove.
+    fn find_left(&self) -> Result<(), String> {
+        if self.added.is_empty() {
+            return Ok(());
+        }
+        let left = self.added.still_in(&self.present()?);
+        let has_cleanup = self.site.around.is_some_and(|around| around.cleanup.is_some());
+        match left.is_empty() {
+            true => Ok(()),
+            false if has_cleanup => {
+                Err(format!("`--cleanup` did not remove what `--setup` added: {}", left.listed()))
+            }
+            false => Err(format!(
+                "there was no `--cleanup`, so what `--setup` added is still there: {}",
+                left.listed()
+            )),
         }
     }
 
@@ -118,15 +167,13 @@ impl Host<'_> {
 
     fn run_line(&mut self, hook: Hook, line: Option<String>) -> Result<(), SampleError> {
         let Some(line) = line else { return Ok(()) };
-        let Some(directory) = self.site.works.first().and_then(Work::directory) else {
-            return Ok(());
-        };
+        let directory = self.directory_of_lines().map_err(SampleError::Workload)?;
         let is_interrupted = self.arms.context.interrupted.load(Ordering::Relaxed);
         let limit =
             self.site.timeout.map_or(Work::COMMAND_TIMEOUT_MS, |time| time.as_millis() as u64);
         let limit = if is_interrupted { limit.min(AFTER_INTERRUPT_MS) } else { limit };
         let argv = vec!["/bin/sh".into(), "-c".into(), line.clone()];
-        let job = Job::new(argv, directory, limit);
+        let job = Job::new(argv, &directory, limit);
         let job = if hook.is_in_budget() { self.limited(&job)? } else { job };
         let Some(launcher) = &mut self.neutral else { return Ok(()) };
         let never = AtomicBool::new(false);

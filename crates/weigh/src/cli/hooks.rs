@@ -14,12 +14,12 @@ pub const AROUND: &str = "Around a command";
 #[command(next_help_heading = AROUND)]
 pub struct HookArgs {
     /// Shell line before the first run, such as 'make config'. With --sets it runs once for each set.
-    /// It is not timed. If it fails, there is no result
-    #[arg(long, value_name = "LINE", requires = "command")]
+    /// It is not timed. If it fails, there is no result. The report lists what it added
+    #[arg(long, value_name = "LINE")]
     setup: Option<String>,
     /// Shell line after the last run, such as 'rm -rf out'. With --sets it runs once for each set.
-    /// After Ctrl-C it runs as well, for at most 10 s
-    #[arg(long, value_name = "LINE", requires = "command")]
+    /// After Ctrl-C it runs as well, for at most 10 s. weigh warns of what --setup added and this left
+    #[arg(long, value_name = "LINE")]
     cleanup: Option<String>,
     /// Runs that are not timed, to fill caches. Each arm has this many before the first pair
     #[arg(long, value_name = "N", default_value_t = 0, requires = "command")]
