@@ -38,5 +38,6 @@ mod shared_cpu;
 mod stored;
 mod treatments;
 mod versus;
+mod white;
 mod workload_contract;
 mod workloads;

@@ -19,6 +19,7 @@ use super::member::{MemberSeen, StartServer};
 use super::setup::Setup;
 use super::start_cpu::StartCpu;
 use super::stdout_use::{OutputDifference, StdoutUse};
+use super::trace;
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::machine::pressure::Moment;
 use weigh_host::own_program::Helper;
@@ -447,6 +448,7 @@ impl Launcher {
 
     fn tell(&mut self, what: LauncherOrder) -> Result<(), LauncherError> {
         self.last += 1;
+        trace::order(self.pid(), &what);
         Ok(self.helper.lines.send(&Numbered { id: self.last, what })?)
     }
 
@@ -461,6 +463,7 @@ impl Launcher {
                 Err(LinesError::TimedOut) => return Ok(None),
                 received => received.map_err(|error| self.with_last_words(error))?,
             };
+            trace::answer(self.pid(), &what);
             match what {
                 _ if id != self.last => {}
                 LauncherAnswer::Error(problem) => {

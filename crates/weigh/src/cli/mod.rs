@@ -10,6 +10,7 @@ use self::reproduce::ReproduceCommand;
 use weigh_engine::request::Request;
 use weigh_engine::session::{check_arms, check_works};
 use weigh_store::{NO_EXPERIMENT, Store};
+use weigh_workload::trace;
 
 mod ask;
 mod atlas;
@@ -50,6 +51,7 @@ mod options_of_others;
 mod output;
 mod pairing;
 mod parameters;
+mod price;
 mod profile;
 mod profiler;
 mod progress_sink;
@@ -121,6 +123,12 @@ pub struct Cli {
         hide_short_help = true
     )]
     color: ColorChoice,
+    /// Print each launch on stderr: 1 its command line and its end, 2 also its output, 3 also all orders to
+    /// launchers [default: 1 with --debug, else nothing]
+    #[arg(long, global = true, value_name = "LEVEL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "1", value_parser = clap::value_parser!(u8).range(1..=3))]
+    #[arg(help_heading = "Global options", hide_short_help = true)]
+    debug: Option<u8>,
     #[command(subcommand)]
     command: Command,
 }
@@ -253,6 +261,7 @@ fn parse(
 
 /// Runs a command and turns its outcome into an exit status.
 fn run(cli: Cli, again: ReproduceCommand) -> ExitCode {
+    trace::set_level(cli.debug.unwrap_or_default());
     let context = Context { database: cli.database, color: cli.color, again };
     // Packages are built in places without /proc; `restore` says itself what it leaves there.
     let is_possible =

@@ -5,7 +5,7 @@ use std::io;
 use clap::Args;
 
 use super::formats::table_help;
-use super::{Context, output};
+use super::{Context, output, price};
 use weigh_engine::report;
 use weigh_model::result::anonymise;
 use weigh_model::result::report::Report;
@@ -22,6 +22,7 @@ Examples:
   weigh show --as nitzberg    as Nitzberg's table, after --sets 2: the effects
                               in set 1 (Delta-1) and set 2 (Delta-2), and their
                               distance (Delta-3)
+  weigh show --price 2900     price and performance of a machine
   sudo weigh show             an experiment that ran with sudo";
 
 /// Show a stored experiment again, evaluated from its samples
@@ -37,6 +38,11 @@ pub struct ShowArgs {
     /// Show everything: latencies, evidence, the steps of each treatment, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
+    /// Show each rate with what it costs, if the machine has this price, in any currency. A load has its
+    /// jobs per minute
+    #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["dialect", "verbose"])]
+    #[arg(value_parser = price::amount)]
+    price: Option<f64>,
     #[command(flatten)]
     privacy: Privacy,
 }
@@ -76,9 +82,10 @@ impl ShowArgs {
             html: html.as_deref(),
             ..Screen::default()
         };
-        let text = match self.dialect {
-            Some(dialect) => dialect::render(dialect, &report)?,
-            None => terminal::show(&report, &screen),
+        let text = match (self.dialect, self.price) {
+            (Some(dialect), _) => dialect::render(dialect, &report)?,
+            (None, Some(price)) => price::table(&report, price)?,
+            (None, None) => terminal::show(&report, &screen),
         };
         output::print(&text)?;
         Ok(0)
