@@ -33,14 +33,15 @@ static void prepare(void)
 	ask_database("DROP TABLE IF EXISTS %s", sales);
 	ask_database("DROP TABLE IF EXISTS %s", customers);
 	ask_database("CREATE TABLE %s (id INTEGER PRIMARY KEY, region INTEGER)", customers);
-	ask_database("CREATE TABLE %s (id INTEGER PRIMARY KEY, customer INTEGER, day INTEGER, amount INTEGER)", sales);
+	ask_database("CREATE TABLE %s (id INTEGER PRIMARY KEY, customer INTEGER, day INTEGER, amount INTEGER)",
+		     sales);
 	expect_rows("customers",
 		    ask_database("INSERT INTO %s SELECT seq, seq %% %d FROM %s", customers, REGIONS,
 				 sequence_to(CUSTOMERS - 1)),
 		    CUSTOMERS);
 	expect_rows("sales",
-		    ask_database("INSERT INTO %s SELECT seq, seq * 7919 %% %d, seq %% %d, seq %% %d + 1 FROM %s", sales,
-				 CUSTOMERS, DAYS, MOST, sequence_to(SALES - 1)),
+		    ask_database("INSERT INTO %s SELECT seq, seq * 7919 %% %d, seq %% %d, seq %% %d + 1 FROM %s",
+				 sales, CUSTOMERS, DAYS, MOST, sequence_to(SALES - 1)),
 		    SALES);
 }
 

@@ -4,6 +4,8 @@
 //! login uid is set once, in the launcher, and every worker is born with it. Both arms are launched
 //! by the same code from processes of the same size, so that only the treatment differs.
 
+pub mod trace;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +21,6 @@ use super::member::{MemberSeen, StartServer};
 use super::setup::Setup;
 use super::start_cpu::StartCpu;
 use super::stdout_use::{OutputDifference, StdoutUse};
-use super::trace;
 use weigh_host::lines::{LinesError, PROMPTLY};
 use weigh_host::machine::pressure::Moment;
 use weigh_host::own_program::Helper;

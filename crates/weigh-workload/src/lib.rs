@@ -40,4 +40,3 @@ pub mod stamp;
 pub mod start_cpu;
 pub mod stdout_use;
 pub mod task_looks;
-pub mod trace;

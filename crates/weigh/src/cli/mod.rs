@@ -10,7 +10,7 @@ use self::reproduce::ReproduceCommand;
 use weigh_engine::request::Request;
 use weigh_engine::session::{check_arms, check_works};
 use weigh_store::{NO_EXPERIMENT, Store};
-use weigh_workload::trace;
+use weigh_workload::launcher::trace;
 
 mod ask;
 mod atlas;

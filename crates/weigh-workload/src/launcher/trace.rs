@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use super::launcher::{Job, Launched, LauncherAnswer, LauncherOrder};
+use super::{Job, Launched, LauncherAnswer, LauncherOrder};
 
 /// Launches alone.
 const LAUNCHES: u8 = 1;
