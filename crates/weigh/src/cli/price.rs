@@ -88,7 +88,7 @@ mod tests {
         let run = RunReport { results: vec![row], ..RunReport::default() };
         let text = table(&Report::Run(Box::new(run)), 2000.0).unwrap();
         let words: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
-        assert_eq!(words, ["pipe", "500", "ops/s", "4.000", "250.0"]);
+        assert_eq!(words, ["pipe", "500.0", "ops/s", "4.000", "250.0"]);
     }
 
     #[test]
