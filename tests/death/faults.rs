@@ -82,6 +82,20 @@ fn two_arms_with_the_same_undo_are_undone_each() {
     assert_eq!(home.leftovers(), nothing());
 }
 
+/// Whichever arm has the last sample, its change is undone before another arm's command is asked.
+#[test]
+fn two_arms_whose_commands_see_each_others_change_end_well() {
+    let home = Home::new();
+    let label = |word: &str| {
+        format!("cmd:apply=\"touch {word}\",undo=\"rm -f {word}\",verify=\"test -e a -o -e b\"")
+    };
+    for _ in 0..4 {
+        home.measure(&["compare", &label("a"), &label("b"), "-w", "getppid", "--pairs", "8"]);
+        assert!(!home.path("a").exists() && !home.path("b").exists());
+    }
+    assert_eq!(home.leftovers(), nothing());
+}
+
 /// F5: it went on for 95 pairs and had a verdict.
 #[test]
 fn without_its_guard_an_experiment_ends() {

@@ -195,9 +195,8 @@ impl Treatment for Commanded {
     }
 
     fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
-        if self.is_held_by_us() {
-            self.switch_off().map_err(TreatmentError::Unavailable)?;
-        }
+        // The change of another arm may be seen by this one's command.
+        self.switch_off().map_err(TreatmentError::Unavailable)?;
         self.prove(false, "at the end")?;
         self.strike_out(guard).map_err(TreatmentError::Unavailable)
     }
