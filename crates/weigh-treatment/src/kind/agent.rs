@@ -286,7 +286,8 @@ impl Treatment for Agent {
         // The journal keeps a stop= that failed, for `weigh restore`.
         stopped?;
         if let Some(stop) = &self.stop {
-            undo_command::strike_out(&self.mark, stop, guard).map_err(TreatmentError::Unavailable)?;
+            undo_command::strike_out(&self.mark, stop, guard)
+                .map_err(TreatmentError::Unavailable)?;
         }
         self.prove(false, "at the end")
     }
