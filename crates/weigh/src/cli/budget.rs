@@ -45,7 +45,7 @@ Exit status: 0 done, 2 error or no result, 130 interrupted.";
 /// a burst, and shows what happens at 2, 5 and 10 times your rate. docs/guide-budget.md explains the numbers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("dialect", |table| table.hide(true)))]
-#[command(mut_arg("csv", |csv| csv_of(csv, "rate")))]
+#[command(mut_arg("csv", |csv| csv_of(csv, "value of --rate")))]
 pub struct BudgetArgs {
     /// Treatment `audit` with its parameters, such as audit:rules=my.rules (`weigh list treatments audit`).
     /// `audit` alone audits every system call
@@ -58,7 +58,7 @@ pub struct BudgetArgs {
     /// it as root only after you confirm on a terminal
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     profile: Option<PathBuf>,
-    /// Operations (or runs of the command) per second to assume, such as 200; may be repeated. The log per
+    /// Operations (or runs of the command) per second to assume, such as 200 (may be repeated). The log per
     /// day is also shown for 2, 5 and 10 times each rate [default: 1, 10, 100, 1000]
     #[arg(long = "rate", value_name = "N", value_parser = rate)]
     rates: Vec<f64>,

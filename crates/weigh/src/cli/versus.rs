@@ -52,7 +52,7 @@ rate instead.
 Exit status: 0 done, 1 slower by more than --fail-above, 2 error or no result,
 3 inconclusive (no verdict, or --fail-above undecided), 130 interrupted.";
 
-const BUDGET_HELP: &str = "Stop after this time: by default, at least 2m. Commands may then have no \
+const BUDGET_HELP: &str = "Stop after this time: 2m by default, or more. Commands may then have no \
                            verdict yet [default: 2m; at least 8s for each command after the first]";
 
 /// Limit of an experiment with `--runs`, which ends when all runs are made.
@@ -107,9 +107,8 @@ pub struct VersusArgs {
     /// Run the commands without a shell, like --shell none
     #[arg(short = 'N', long, conflicts_with = "shell")]
     no_shell: bool,
-    /// Name of a command in the reports. Repeat it for each command. The first -n names the first command,
-    /// the second
-    /// -n the second command, and so on [default: the command]
+    /// Name each command in the reports, in their order. The first -n names the first command, the second -n
+    /// the second command, and so on [default: the command]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     command_names: Vec<String>,
     /// Exit statuses that count as success, such as 0,1. A command with another exit status has no result
