@@ -239,7 +239,8 @@ fn find_works(
 }
 
 /// Checks what the treatments need of this system. apt alone may take a minute for that, and there is nothing
-/// to put back if the user gives up meanwhile. Labels with parameters come first: a slip is in what was typed.
+/// to put back if the user gives up meanwhile. Labels with parameters come first: a slip is in what was
+/// typed.
 fn check_inputs(
     treatments: &mut [Named],
     progress_sink: &mut dyn ProgressSink,

@@ -329,7 +329,7 @@ mod tests {
         let treatment = Box::new(Combined { parts: vec![part("outer"), part("inner")] });
         let mut named = Named { label: String::new(), kinds: Vec::new(), treatment };
         let below = |place: LaunchPlace| {
-            place.work_directory.strip_prefix(scratch.path()).unwrap().display().to_string()
+            place.work_directory.strip_prefix(&here.work_directory).unwrap().display().to_string()
         };
         assert_eq!(below(named.launch_place(here.clone())), "outer-0/inner-0");
         for pair in 1..3 {

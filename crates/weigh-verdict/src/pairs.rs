@@ -105,8 +105,8 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
     all
 }
 
-/// Rows that were asked for and have no whole pair, although their workload did not fail. A point of a ramp is
-/// not asked for, only the peak.
+/// Rows that were asked for and have no whole pair, although their workload did not fail. A point of a ramp
+/// is not asked for, only the peak.
 pub fn unmeasured(stored: &Stored, rows: &[Measurements]) -> Vec<Above> {
     let header = &stored.header;
     let works =

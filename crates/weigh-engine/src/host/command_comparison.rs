@@ -74,8 +74,8 @@ impl Host<'_> {
         self.start_shell(1).map(drop)
     }
 
-    /// Measures how long the shell takes to start and to end, which is part of every sample. It comes after the
-    /// samples, as no verdict waits for it.
+    /// Measures how long the shell takes to start and to end, which is part of every sample. It comes after
+    /// the samples, as no verdict waits for it.
     ///
     /// # Errors
     /// Where it cannot run an empty command.

@@ -296,8 +296,8 @@ fn needs(shown: &str, beginnings: &[&str]) -> Vec<String> {
     names.filter(is_wanted).map(str::to_owned).collect()
 }
 
-/// What apt says of a package, asked once per process: without its cache, as in a container, apt reads all
-/// of its lists for each answer, which takes a second of CPU time.
+/// Reads the description that apt has of a package, asked once per process: without its cache, as in a
+/// container, apt reads all of its lists for each answer, which takes a second of CPU time.
 fn shown(name: &str) -> Result<String, String> {
     static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().map_err(|_| "a thread that asked apt ended early")?;

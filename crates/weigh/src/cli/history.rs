@@ -29,8 +29,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HistoryArgs {
-    /// Only experiments of this command: compare, versus, calibrate, atlas, rules, budget, profile, import, or
-    /// run, which includes load and net
+    /// Only experiments of this command: compare, versus, calibrate, atlas, rules, budget, profile, import,
+    /// or run, which includes load and net
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<ExperimentKind>,
     /// Only experiments with a treatment whose label contains this, such as audit

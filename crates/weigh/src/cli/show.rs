@@ -38,8 +38,8 @@ pub struct ShowArgs {
     /// Show everything: latencies, evidence, the steps of each treatment, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
-    /// Divide this price of the machine by each rate, such as 2900 euros by operations per second. A load
-    /// has its jobs per minute
+    /// Print what one operation per second costs, if the machine costs AMOUNT (a number, such as 2900). A
+    /// load has its jobs per minute
     #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["dialect", "verbose"])]
     #[arg(value_parser = price::amount)]
     price: Option<f64>,
