@@ -117,6 +117,8 @@ fn excludes_zero(mut values: Vec<f64>, alpha: f64, mut draw: impl FnMut() -> Opt
     // Two values are beyond each end.
     let wanted = (4.0 / alpha).ceil() as usize;
     let most = alpha / 2.0 * (wanted.max(values.len()) + 1) as f64;
+    // A draw without a fit is drawn again, as the first ones were.
+    let mut tries = 2 * wanted;
     loop {
         let low = values.iter().filter(|value| **value <= 0.0).count();
         let high = values.iter().filter(|value| **value >= 0.0).count();
@@ -126,8 +128,11 @@ fn excludes_zero(mut values: Vec<f64>, alpha: f64, mut draw: impl FnMut() -> Opt
         if values.len() >= wanted {
             return true;
         }
-        let Some(value) = draw() else { return false };
-        values.push(value);
+        if tries == 0 {
+            return false;
+        }
+        tries -= 1;
+        values.extend(draw());
     }
 }
 

@@ -17,6 +17,7 @@ pub mod sweeps;
 pub mod turns;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -131,6 +132,8 @@ pub struct MeasureConfig<'a> {
     pub end: Option<Duration>,
     /// Per work: the unit of its samples in earlier sets and sessions, where it had any.
     pub units: Vec<Option<String>>,
+    /// Directory in which the experiment began; the lines around it run there.
+    pub directory: &'a Path,
     /// Lines to run around a command.
     pub around: Option<&'a Hooks>,
     /// True if a profiler looks at launches after all counted samples.

@@ -124,6 +124,7 @@ impl Session<'_> {
                 timeout: self.request.common.timeout,
                 end: self.end(),
                 units: units.clone(),
+                directory: &self.origin.directory,
                 around: self.request.plan.comparison().map(|comparison| &comparison.around),
                 has_profiler: self.request.plan.profiler().is_some(),
                 on_wrong: self.request.plan.on_wrong(),

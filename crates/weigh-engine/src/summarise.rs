@@ -198,9 +198,7 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
                 metrics: &row.metrics,
             };
             row.notes = [notes, notes::of_row(&judged, &pooled, concludes_nothing)].concat();
-            let unknown =
-                further.iter().filter_map(|metric| not_known(metric, &row.readings, &row.series));
-            row.notes.extend(unknown.collect::<Vec<_>>());
+            row.notes.extend(not_known(&further, &row));
             row
         },
     );
@@ -364,8 +362,13 @@ fn reading(metric: &Metric, series: &[Pair], judgement: &Judgement) -> Option<Re
     })
 }
 
+/// Tells of each metric that was asked for and has no reading.
+fn not_known(further: &[Metric], row: &Row) -> Vec<String> {
+    further.iter().filter_map(|metric| why_unknown(metric, &row.readings, &row.series)).collect()
+}
+
 /// Tells of a metric that was asked for and that no pair has, or not each; CPU time is judged unasked.
-fn not_known(metric: &Metric, readings: &[Reading], series: &[Pair]) -> Option<String> {
+fn why_unknown(metric: &Metric, readings: &[Reading], series: &[Pair]) -> Option<String> {
     let is_known = readings.iter().any(|reading| reading.metric == *metric);
     let zeros = without_ratio(metric, series);
     if zeros > 0 {

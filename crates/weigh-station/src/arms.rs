@@ -296,10 +296,14 @@ impl<'a> Arms<'a> {
     fn begin_sample(&mut self, arm: ArmId, treated_arm: ArmId) -> Result<(), ArmsError> {
         let guarded = self.context.running.check_undoing();
         guarded.map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
-        for (index, one) in self.arms.iter_mut().enumerate() {
-            one.named.treatment.begin_sample(Role::of(ArmId(index), arm, treated_arm))?;
-        }
-        Ok(())
+        let arms = self.arms.len();
+        let mut begin = |index: ArmId| {
+            let role = Role::of(index, arm, treated_arm);
+            self.arms[index].named.treatment.begin_sample(role)
+        };
+        // What the others do is over before the launched arm is as it is measured: two agents may share a port.
+        (0..arms).map(ArmId).filter(|index| *index != arm).try_for_each(&mut begin)?;
+        Ok(begin(arm)?)
     }
 
     /// Asks all treatments about a launch in an arm that is over.

@@ -66,21 +66,25 @@ impl Host<'_> {
         self.site.works[work].read(&launched).map_err(SampleError::Workload).map(drop)
     }
 
-    /// Checks that the shell can run an empty command.
+    /// Checks that the shell can run an empty command, and keeps how long that took.
     ///
     /// # Errors
     /// Where it cannot.
     pub fn check_shell(&mut self) -> Result<(), Stop> {
-        self.start_shell(1).map(drop)
+        self.keep_start_of_shell(1)
     }
 
     /// Measures how long the shell takes to start and to end, which is part of every sample. It comes after
-    /// the samples, as no verdict waits for it.
+    /// the samples, as no verdict waits for it, and replaces the one start before them.
     ///
     /// # Errors
     /// Where it cannot run an empty command.
     pub fn measure_shell(&mut self) -> Result<(), Stop> {
-        let Some(start_ns) = median(&self.start_shell(SHELL_STARTS)?) else { return Ok(()) };
+        self.keep_start_of_shell(SHELL_STARTS)
+    }
+
+    fn keep_start_of_shell(&mut self, starts: usize) -> Result<(), Stop> {
+        let Some(start_ns) = median(&self.start_shell(starts)?) else { return Ok(()) };
         let mut evidence = Evidence::default();
         evidence.amounts.set(SHELL_START_NS, start_ns);
         let startup = Startup { work: WorkId(0), arm: ArmId::BASELINE, operations: 1.0, evidence };

@@ -1,7 +1,6 @@
 //! Running what the user has run around his command: by a launcher of its own, whose processes no arm's
 //! treatment concerns. Like a worker it is killed when its time is over, with all that it left running.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
@@ -79,16 +78,8 @@ impl Host<'_> {
 
     /// Things on this system, and in the directory in which lines run.
     fn present(&self) -> Result<Present, String> {
-        let directory = self.directory_of_lines()?;
-        Present::now(&directory)
+        Present::now(self.site.directory)
             .map_err(|error| format!("cannot list what `--setup` adds: {error}"))
-    }
-
-    fn directory_of_lines(&self) -> Result<PathBuf, String> {
-        match self.site.works.first().and_then(Work::directory) {
-            Some(directory) => Ok(directory.to_owned()),
-            None => std::env::current_dir().map_err(|error| format!("current directory: {error}")),
-        }
     }
 
     /// Runs `--cleanup`, also after an interrupt. A failure is reported and kept as a warning: whatever it
@@ -167,7 +158,7 @@ impl Host<'_> {
 
     fn run_line(&mut self, hook: Hook, line: Option<String>) -> Result<(), SampleError> {
         let Some(line) = line else { return Ok(()) };
-        let directory = self.directory_of_lines().map_err(SampleError::Workload)?;
+        let directory = self.site.directory.to_owned();
         let is_interrupted = self.arms.context.interrupted.load(Ordering::Relaxed);
         let limit =
             self.site.timeout.map_or(Work::COMMAND_TIMEOUT_MS, |time| time.as_millis() as u64);

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal,
-    set_parent_process_death_signal, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, set_parent_process_death_signal, waitid,
 };
 
 use crate::machine::cpu_time::of_process_ns;
@@ -341,11 +342,21 @@ fn end(command: &NotedCommand) -> io::Result<()> {
 /// another by now.
 fn send(pid: u32, start: i64, signal: Signal) -> io::Result<()> {
     let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
-    let Ok(held) = pidfd_open(process, PidfdFlags::empty()) else { return Ok(()) };
-    if process_start(pid)? == Some(start) {
-        let _ = pidfd_send_signal(&held, signal);
-        // It may have been stopped.
-        let _ = pidfd_send_signal(&held, Signal::CONT);
+    let held = match pidfd_open(process, PidfdFlags::empty()) {
+        Ok(held) => Some(held),
+        Err(Errno::SRCH) => return Ok(()),
+        // Linux before 5.3, or a sandbox without it: a signal by number is better than none.
+        Err(_) => None,
+    };
+    if process_start(pid)? != Some(start) {
+        return Ok(());
+    }
+    // It may have been stopped.
+    for signal in [signal, Signal::CONT] {
+        let _ = match &held {
+            Some(held) => pidfd_send_signal(held, signal),
+            None => kill_process(process, signal),
+        };
     }
     Ok(())
 }

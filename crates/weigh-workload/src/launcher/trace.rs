@@ -1,6 +1,7 @@
 //! `--debug`: what this process orders of its launchers, and what they answer, on stderr.
 
 use std::fmt::Display;
+use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
@@ -29,7 +30,8 @@ fn is_traced(level: u8) -> bool {
 
 fn print(launcher: u32, what: impl Display) {
     let elapsed_s = BEGAN.get().map_or(0.0, |began| began.elapsed().as_secs_f64());
-    eprintln!("debug: {elapsed_s:.6} s: launcher {launcher} {what}");
+    // A reader that is gone ends no experiment.
+    let _ = writeln!(io::stderr(), "debug: {elapsed_s:.6} s: launcher {launcher} {what}");
 }
 
 pub fn order(launcher: u32, order: &LauncherOrder) {

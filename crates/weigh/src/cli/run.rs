@@ -161,7 +161,7 @@ impl RunArgs {
         let interrupted = listen_for_signals()?;
         let mut terminal = Terminal::of_run(context.color);
         let done = execute(&request, &store, &mut terminal, &interrupted)?;
-        let kept = match self.workloads.iter().any(|name| name == hardware_speed::SUITE) {
+        let kept = match self.is_of_hardware() {
             true => keep_hardware(&done, &store, context),
             false => Ok(()),
         };
@@ -228,6 +228,15 @@ impl RunArgs {
         Ok(Request { common, plan: Plan::Run(run) })
     }
 
+    /// Returns true if this measures the suite `hardware` alone, as it is.
+    fn is_of_hardware(&self) -> bool {
+        self.workloads == [hardware_speed::SUITE]
+            && self.copies.is_none()
+            && matches!(self.fixtures.labels().as_deref(), Ok([]))
+            && self.beside.beside.is_empty()
+            && matches!(self.passes(), Passes::Planned { .. })
+    }
+
     fn passes(&self) -> Passes {
         if let Some(p99) = self.capacity {
             return Passes::Capacity { p99_ns: p99.as_nanos() as f64 };
@@ -243,7 +252,9 @@ impl RunArgs {
 /// Keeps the rates of the suite `hardware` for later reports, if all of it was measured.
 fn keep_hardware(done: &Done, store: &Store, context: &Context) -> Result<(), String> {
     let report = run_report::report(&done.load(store)?);
-    if done.state != State::Complete || !report.failures.is_empty() {
+    let stored = done.load(store)?;
+    let is_whole = report.results.len() == stored.header.works.len();
+    if done.state != State::Complete || !report.failures.is_empty() || !is_whole {
         return Ok(());
     }
     let rates = report.results.iter().map(|row| {
