@@ -8,9 +8,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Becomes ready late, starts a daemon, and removes its file when it is ended.
+/// Becomes ready late, starts a daemon, and removes its file when it is ended. It has no short-lived children,
+/// whose CPU time ends with them.
 const AGENT: &str = "sleep 0.2\nsetsid sleep 1000 &\ntouch ready\ntrap 'rm -f ready; exit' TERM\n\
-                     while :; do sleep 0.01; done\n";
+                     while :; do :; done\n";
 
 fn label(home: &Home) -> String {
     home.file("agent.sh", AGENT);
@@ -42,6 +43,27 @@ fn an_agent_runs_beside_treated_samples_and_its_cpu_time_is_counted() {
     assert!(row["evidence"]["agent_cpu_s"].as_f64().unwrap() > 0.0, "{row:#}");
     assert_gone(&home);
     assert!(home.leftovers().is_empty());
+}
+
+/// As two versions of one daemon do, which listen on one port.
+#[test]
+fn two_agents_that_cannot_run_beside_each_other_are_compared() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let agent = |name: &str| {
+        let file = home.file(
+            &format!("{name}.sh"),
+            format!("exec flock -n lock sh -c 'touch {name}; exec sleep 1000'\n"),
+        );
+        format!(
+            "agent:start=\"exec sh {}\",proof=\"test -e {name}\",stop=\"rm -f {name}\"",
+            file.display()
+        )
+    };
+    let (old, new) = (agent("old"), agent("new"));
+    home.measure(&compare(&new, &["--base", &old, "--pairs", "8"])[..]);
+    assert!(home.samples() >= 16);
+    home.assert_nothing_left();
 }
 
 /// Stops `weigh` between the start and the end of the agent.
