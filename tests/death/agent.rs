@@ -8,8 +8,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Becomes ready late, starts a daemon, and removes its file when it is ended. It has no short-lived children,
-/// whose CPU time ends with them.
+/// Becomes ready late, starts a daemon, and removes its file when it is ended. It has no short-lived
+/// children, whose CPU time ends with them.
 const AGENT: &str = "sleep 0.2\nsetsid sleep 1000 &\ntouch ready\ntrap 'rm -f ready; exit' TERM\n\
                      while :; do :; done\n";
 

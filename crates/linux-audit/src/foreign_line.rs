@@ -16,8 +16,8 @@ const SETTING: &str = "it is a setting, as in auditd.conf, and not a rule";
 const MARKUP: &str =
     "it is a line of HTML or XML: save the file of rules itself, not the page around it";
 const JSON: &str = "it is a line of JSON: give weigh the rule file that is generated from it";
-const SECTION: &str = "it is the head of a section, as in a unit of systemd, and not a rule: give weigh the rule \
-    file";
+const SECTION: &str = "it is the head of a section, as in a unit of systemd, and not a rule: give weigh the \
+    rule file";
 const SECCOMP: &str = "this is a seccomp profile, not audit rules: `weigh compare seccomp:profile=FILE` \
     measures it";
 const CONTAINER: &str = "this is a container's config.json, which has no audit rules: `weigh compare \

@@ -301,7 +301,7 @@ impl<'a> Arms<'a> {
             let role = Role::of(index, arm, treated_arm);
             self.arms[index].named.treatment.begin_sample(role)
         };
-        // What the others do is over before the launched arm is as it is measured: two agents may share a port.
+        // What the others do is over before the launched arm begins: two agents may share a port.
         (0..arms).map(ArmId).filter(|index| *index != arm).try_for_each(&mut begin)?;
         Ok(begin(arm)?)
     }

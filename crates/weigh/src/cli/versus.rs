@@ -107,8 +107,8 @@ pub struct VersusArgs {
     /// Run the commands without a shell, like --shell none
     #[arg(short = 'N', long, conflicts_with = "shell")]
     no_shell: bool,
-    /// Name for a command in the reports (may be repeated). The first -n names the first command, the second -n
-    /// the second command, and so on [default: the command]
+    /// Name for a command in the reports (may be repeated). The first -n names the first command, the second
+    /// -n the second command, and so on [default: the command]
     #[arg(short = 'n', long = "command-name", value_name = "NAME")]
     command_names: Vec<String>,
     /// Exit statuses that count as success, such as 0,1. A command with another exit status has no result
