@@ -130,17 +130,18 @@ fn compared(s: &Summary) -> Vec<Xml> {
         let failed = failures.iter().map(|one| failed_test(treatment, &one.workload, &one.reason));
         let unmeasured: Vec<&Above> =
             s.unmeasured.iter().filter(|row| row.treatment == treatment).collect();
-        let failed = failed.chain(unmeasured.iter().map(|one| {
-            failed_test(treatment, &one.workload, "no whole pair was measured in the time given")
-        }));
+        let open = unmeasured.iter().map(|one| {
+            let reason = skipped(&"no whole pair was measured before the budget ended");
+            test(treatment, &one.workload.to_string(), vec![reason])
+        });
         let cases = rows.iter().zip(&outcomes).map(|(row, outcome)| case(s, row, outcome));
         Suite {
             name: treatment,
             started: Some(&s.started),
-            cases: cases.chain(failed).collect(),
+            cases: cases.chain(failed).chain(open).collect(),
             failed: count(|outcome| matches!(outcome, RowOutcome::Failed(_))),
-            skipped: count(|outcome| matches!(outcome, RowOutcome::Skipped(_))),
-            errors: failures.len() + unmeasured.len(),
+            skipped: count(|outcome| matches!(outcome, RowOutcome::Skipped(_))) + unmeasured.len(),
+            errors: failures.len(),
             said: sentence::sentence(s),
         }
         .xml()

@@ -87,8 +87,8 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// Measure the transfers of this grid, one in docs/net.md or a file such as ./my.toml. The grids are
-    /// quick, btu-quick, today and 1996
+    /// List of transfers to measure, called a grid: a name such as today, or a file such as ./my.toml. The
+    /// names are quick, btu-quick, today and 1996 (docs/net.md)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
     /// Write the grid and the network's settings to FILE, and measure nothing. With FILE, others can repeat

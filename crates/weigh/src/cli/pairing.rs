@@ -270,9 +270,10 @@ fn exit_code(summary: &Summary) -> u8 {
         State::Failed => super::ERROR,
         State::Interrupted => INTERRUPTED,
         _ if is_above => ABOVE_LIMIT,
-        _ if !summary.failures.is_empty() || !summary.unmeasured.is_empty() => super::ERROR,
+        _ if !summary.failures.is_empty() => super::ERROR,
         _ if summary.is_of_one_command() && has_times => 0,
         _ if summary.results.is_empty() => super::ERROR,
+        _ if !summary.unmeasured.is_empty() => INCONCLUSIVE,
         _ if is_judged && (is_open || is_gate_open) => INCONCLUSIVE,
         _ => 0,
     }

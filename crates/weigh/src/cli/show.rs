@@ -38,8 +38,8 @@ pub struct ShowArgs {
     /// Show everything: latencies, evidence, the steps of each treatment, warnings in full, the machine
     #[arg(short, long)]
     verbose: bool,
-    /// Price of the machine in any currency, such as 2900. Prints the price of each rate, and the rate for
-    /// 1,000. A load has its jobs per minute
+    /// Show how much performance this machine gives for its price, such as 2900. Prints the price of each
+    /// rate, in the same currency. A load has its jobs per minute
     #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["dialect", "verbose"])]
     #[arg(value_parser = price::amount)]
     price: Option<f64>,
