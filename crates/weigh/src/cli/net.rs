@@ -87,7 +87,7 @@ const USAGE: &str = "weigh net [OPTIONS]
 pub struct NetArgs {
     #[command(subcommand)]
     command: Option<NetCommand>,
-    /// List of transfers to measure, called a grid: a name such as today, or a file such as ./my.toml. The
+    /// Name of a list of transfers to measure (a grid), or a file with your own list, such as ./my.toml. The
     /// names are quick, btu-quick, today and 1996 (docs/net.md)
     #[arg(long, value_name = "GRID", default_value = "quick")]
     grid: String,
