@@ -272,7 +272,6 @@ fn a_disk_without_room_for_a_database_is_said() {
     assert_nothing_is_left(&home);
 }
 
-/// In the midst of a sample, or when the next pair's database is copied.
 #[test]
 fn the_data_of_servers_are_on_the_file_system_of_their_arm_and_checked_there() {
     if !is_root() || !has("mariadb") || !has("sqlite") || !has("nginx") {
@@ -300,6 +299,7 @@ fn the_data_of_servers_are_on_the_file_system_of_their_arm_and_checked_there() {
     assert_nothing_is_left(&home);
 }
 
+/// In the midst of a sample, or when the next pair's database is copied.
 #[test]
 fn a_disk_that_fills_meanwhile_is_said() {
     if !has("postgres") {

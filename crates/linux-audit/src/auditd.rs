@@ -379,12 +379,17 @@ impl Auditd {
 fn children(pid: u32) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = match fs::read_to_string(thread?.path().join("children")) {
-            // The thread has ended.
+        let thread = thread?.path();
+        let text = match fs::read_to_string(thread.join("children")) {
+            // The thread has ended: before the file was opened, or after it.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+            Err(_) if !thread.try_exists()? => continue,
             text => text?,
         };
-        found.extend(text.split_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+        for word in text.split_whitespace() {
+            let child = word.parse::<u32>();
+            found.push(child.map_err(|error| io::Error::other(format!("{word:?}: {error}")))?);
+        }
     }
     Ok(found)
 }

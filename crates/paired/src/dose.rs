@@ -113,27 +113,24 @@ pub fn line(doses: &[Dose], alpha: f64, lines: usize, seed: u64) -> Option<Line>
 /// Returns true if the interval of these bootstrap values excludes 0. Few values have no quantile of a small
 /// `alpha`, so more are drawn where the first leave it open: quantile k of n values is at k/(n + 1) (Davison
 /// and Hinkley, "Bootstrap Methods and their Application", 1997, section 2.4).
-fn excludes_zero(mut values: Vec<f64>, alpha: f64, mut draw: impl FnMut() -> Option<f64>) -> bool {
+fn excludes_zero(values: Vec<f64>, alpha: f64, mut draw: impl FnMut() -> Option<f64>) -> bool {
     // Two values are beyond each end.
     let wanted = (4.0 / alpha).ceil() as usize;
     let most = alpha / 2.0 * (wanted.max(values.len()) + 1) as f64;
+    let mut count = values.len();
+    let mut not_above = values.iter().filter(|value| **value <= 0.0).count();
+    let mut not_below = values.iter().filter(|value| **value >= 0.0).count();
     // A draw without a fit is drawn again, as the first ones were.
-    let mut tries = 2 * wanted;
-    loop {
-        let low = values.iter().filter(|value| **value <= 0.0).count();
-        let high = values.iter().filter(|value| **value >= 0.0).count();
-        if low.min(high) as f64 >= most {
-            return false;
+    for _ in 0..2 * wanted {
+        if count >= wanted || not_above.min(not_below) as f64 >= most {
+            break;
         }
-        if values.len() >= wanted {
-            return true;
-        }
-        if tries == 0 {
-            return false;
-        }
-        tries -= 1;
-        values.extend(draw());
+        let Some(value) = draw() else { continue };
+        count += 1;
+        not_above += usize::from(value <= 0.0);
+        not_below += usize::from(value >= 0.0);
     }
+    count >= wanted && (not_above.min(not_below) as f64) < most
 }
 
 /// Logs of the baseline's costs and of the ratios, by dose and block. A dose may lack a block.

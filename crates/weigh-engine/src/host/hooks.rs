@@ -68,8 +68,10 @@ impl Host<'_> {
             return Ok(());
         }
         let before = self.present().map_err(Stop::Failed)?;
-        self.run_line(Hook::Setup, line)?;
+        let ran = self.run_line(Hook::Setup, line);
+        // A line that fails may have added something, too.
         self.added = self.present().map_err(Stop::Failed)?.beyond(&before);
+        ran?;
         self.add_fact(match self.added.is_empty() {
             true => format!("`--setup` added nothing that weigh looks for: {LOOKED_FOR}."),
             false => format!("While `--setup` ran, these were added: {}.", self.added.listed()),

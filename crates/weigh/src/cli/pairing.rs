@@ -283,6 +283,17 @@ fn exit_code(summary: &Summary) -> u8 {
 mod tests {
     use super::*;
     use weigh_model::example;
+    use weigh_model::result::gate::Above;
+
+    #[test]
+    fn a_row_without_a_pair_leaves_the_question_open() {
+        let mut s = example::audit();
+        s.failures.clear();
+        s.results.retain(|row| row.verdict != Verdict::Inconclusive);
+        assert_eq!(exit_code(&s), 0);
+        s.unmeasured = vec![Above { workload: "stat".into(), treatment: "audit".into() }];
+        assert_eq!(exit_code(&s), INCONCLUSIVE);
+    }
 
     #[test]
     fn a_requested_metric_that_no_row_has_is_named_with_the_exit_status() {
