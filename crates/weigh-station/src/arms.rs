@@ -296,14 +296,16 @@ impl<'a> Arms<'a> {
     fn begin_sample(&mut self, arm: ArmId, treated_arm: ArmId) -> Result<(), ArmsError> {
         let guarded = self.context.running.check_undoing();
         guarded.map_err(|error| TreatmentError::Unavailable(error.to_string()))?;
-        let arms = self.arms.len();
-        let mut begin = |index: ArmId| {
-            let role = Role::of(index, arm, treated_arm);
-            self.arms[index].named.treatment.begin_sample(role)
-        };
         // What the others do is over before the launched arm begins: two agents may share a port.
-        (0..arms).map(ArmId).filter(|index| *index != arm).try_for_each(&mut begin)?;
-        Ok(begin(arm)?)
+        let others = (0..self.arms.len()).map(ArmId).filter(|index| *index != arm);
+        let order: Vec<ArmId> = others.chain([arm]).collect();
+        for index in &order {
+            self.arms[*index].named.treatment.take_turn(Role::of(*index, arm, treated_arm))?;
+        }
+        for index in &order {
+            self.arms[*index].named.treatment.begin_sample(Role::of(*index, arm, treated_arm))?;
+        }
+        Ok(())
     }
 
     /// Asks all treatments about a launch in an arm that is over.

@@ -277,7 +277,15 @@ pub trait Treatment {
         Ok(Instance::default())
     }
 
-    /// Called before each launch, in whichever arm.
+        /// Gives the launched arm what exists once, and takes it from all others.
+    ///
+    /// Called on all treatments before the first of them begins the sample, so that each knows who has it.
+    fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
+        let _ = role;
+        Ok(())
+    }
+
+    /// Called before each launch, in whichever arm; on the treatment of the launched arm last.
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         let _ = role;
         Ok(())

@@ -21,7 +21,8 @@ impl SharedState {
 /// Turns of the arms at something that exists once. Each kind wraps them in a type of its own, to share them
 /// with no other kind.
 ///
-/// Only the baseline and a treated arm can both have a say in a sample, and the baseline is asked first.
+/// Only the baseline and a treated arm can both have a say in a sample.
+
 #[derive(Default)]
 pub struct Turns {
     arms: Cell<usize>,

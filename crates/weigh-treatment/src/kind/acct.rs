@@ -235,16 +235,21 @@ impl Treatment for Accounted {
         self.switch(false).map_err(TreatmentError::Unavailable)
     }
 
-    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
+        fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
         // The last sample had no result, so nobody asked for its proof.
         if self.turns.0.end(self.arm) {
             self.stop().map_err(TreatmentError::NotInForce)?;
         }
+        if role == Role::Treated {
+            self.turns.0.take(self.arm);
+        }
+        Ok(())
+    }
+
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         let done = match role {
-            Role::Treated => {
-                self.turns.0.take(self.arm);
-                self.switch(self.is_recorded)
-            }
+            Role::Treated => self.switch(self.is_recorded),
+
             Role::Paired if self.turns.0.is_free() => self.switch(false),
             _ => Ok(()),
         };

@@ -146,18 +146,22 @@ impl Treatment for Heard {
         Ok(())
     }
 
-    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
+        fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
         self.turns.0.end(self.arm);
         // The last sample had no result, so nobody asked for its proof.
-        if self.is_asked {
+        if std::mem::take(&mut self.is_asked) {
             started(&mut self.listening)?.end(Vec::new())?;
         }
-        // An arm that has its turn makes events for everybody, and proves them.
-        self.is_asked = role == Role::Treated || role == Role::Paired && self.turns.0.is_free();
         if role == Role::Treated {
             self.turns.0.take(self.arm);
         }
-        let is_on = role == Role::Treated && self.has_events;
+        Ok(())
+    }
+
+    fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
+        // An arm that has its turn makes events for everybody, and proves them.
+        self.is_asked = role == Role::Treated || role == Role::Paired && self.turns.0.is_free();
+                let is_on = role == Role::Treated && self.has_events;
         if self.is_asked { started(&mut self.listening)?.begin(is_on) } else { Ok(()) }
     }
 
