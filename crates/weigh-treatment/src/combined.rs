@@ -142,7 +142,7 @@ impl Treatment for Combined {
         parts.try_fold(Instance::default(), |all, (_, part)| Ok(all.joined(part.instance()?)))
     }
 
-        fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
         self.parts.iter_mut().try_for_each(|(_, part)| part.take_turn(role))
     }
 

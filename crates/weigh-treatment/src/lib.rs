@@ -277,7 +277,7 @@ pub trait Treatment {
         Ok(Instance::default())
     }
 
-        /// Gives the launched arm what exists once, and takes it from all others.
+    /// Gives the launched arm what exists once, and takes it from all others.
     ///
     /// Called on all treatments before the first of them begins the sample, so that each knows who has it.
     fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {

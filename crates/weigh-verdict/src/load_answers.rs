@@ -15,22 +15,24 @@ use weigh_model::result::work_name::WorkName;
 use weigh_model::samples::{Point, RowSamples, Totals, Usage};
 use weigh_model::workload::metric::{Metric, Percentile};
 
-/// Returns the answers for each mix that was measured with several numbers of users. A load point
+/// Returns the answers for each mix that was to be measured with several numbers of users. A load point
 /// that failed has no samples that count, though it was measured before.
 pub fn load_answers(stored: &Stored) -> Vec<LoadAnswers> {
-    let mut mixes: BTreeMap<&str, Vec<(usize, &RowSamples)>> = BTreeMap::new();
+    let mut mixes: BTreeMap<&str, Vec<(usize, Option<&RowSamples>)>> = BTreeMap::new();
     for (work, about) in stored.header.works.iter().enumerate() {
-        let of_it = about.name.users().zip(stored.result_of_run(WorkId(work)));
-        if let Some((users, row)) = of_it {
+        if let Some(users) = about.name.users() {
+            let row = stored.result_of_run(WorkId(work));
             mixes.entry(&about.name.name).or_default().push((users.get(), row));
         }
     }
     let machine = &stored.header.machine;
-    let is_ramp = |points: &Vec<(usize, &RowSamples)>| {
-        points.len() > 1 || points.iter().any(|(_, row)| row.has_rounds())
+    let answers_of = |(mix, points): (&str, Vec<(usize, Option<&RowSamples>)>)| {
+        let of_row = |(users, row): &(usize, Option<_>)| Some((*users, (*row)?));
+        let measured: Vec<_> = points.iter().filter_map(of_row).collect();
+        let is_ramp = points.len() > 1 || measured.iter().any(|(_, row)| row.has_rounds());
+        (is_ramp && !measured.is_empty()).then(|| answers(mix, measured, machine))
     };
-    let ramps = mixes.into_iter().filter(|(_, points)| is_ramp(points));
-    ramps.map(|(mix, points)| answers(mix, points, machine)).collect()
+    mixes.into_iter().filter_map(answers_of).collect()
 }
 
 fn answers(mix: &str, mut points: Vec<(usize, &RowSamples)>, machine: &Facts) -> LoadAnswers {
