@@ -8,7 +8,6 @@
 
 use super::row::{self, RowState};
 use paired::design::Design;
-use paired::judge::Judgement;
 use weigh_model::ids::WorkId;
 use weigh_model::result::factorial::Factorial;
 use weigh_model::result::scheme::Scheme;
@@ -70,12 +69,14 @@ pub fn judge(rows: &mut [RowState], design: &Design) {
     }
     row::judge(rows, design);
     for row in 0..rows.len() {
-        let of_work = of_work(rows, rows[row].unit.work);
-        let of_arms: Vec<Judgement> =
-            of_work.iter().map(|row| rows[*row].judgement.clone()).collect();
-        for claim in &mut rows[row].effects {
-            withhold(&mut claim.judgement, of_arms.iter());
+        let mut effects = std::mem::take(&mut rows[row].effects);
+        for claim in &mut effects {
+            let of_work = of_work(rows, rows[row].unit.work).into_iter();
+            let weighted = of_work.zip(claim.factorial.weights(claim.effect));
+            let arms = weighted.map(|(row, weight)| rows[row].of_effect(weight));
+            withhold(&mut claim.judgement, &arms.collect::<Vec<_>>(), design);
         }
+        rows[row].effects = effects;
     }
 }
 

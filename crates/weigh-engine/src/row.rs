@@ -15,6 +15,7 @@ use weigh_model::record::RowPlan;
 use weigh_model::result::factorial::{Effect, Factorial};
 use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme, StartScales};
 use weigh_model::workload::metric::Metric;
+use weigh_verdict::effect_doubts::ArmOfEffect;
 use weigh_verdict::family::ClaimWeights;
 use weigh_verdict::gate;
 use weigh_verdict::interleaved::{self, Claims};
@@ -364,17 +365,10 @@ impl RowState {
 
     /// Withdraws verdicts that the other readings of its pairs do not support.
     fn guard(&mut self, design: &Design) {
-        let of = |metric: &Metric| {
-            let judged = self.further.iter().find(|further| further.metric == *metric);
-            judged.map(|further| &further.judgement)
-        };
-        let claims = Claims {
-            pairs: self.betting.pairs(),
-            outside: &self.outside,
-            cpu_time: of(&Metric::CpuTime),
-            all_time: of(&Metric::OverallRate),
-        };
-        interleaved::guard(&mut self.judgement, self.schedule.main(), &claims, design);
+        let mut judgement = self.judgement.clone();
+        interleaved::guard(&mut judgement, self.schedule.main(), &self.other_readings(), design);
+        self.judgement = judgement;
+
         self.late.beside(self.betting.values(), design.margin);
         // Also if another reason still prevents the verdict.
         let Judgement { verdict, withheld, within_margin, .. } = self.judgement;
@@ -385,6 +379,32 @@ impl RowState {
             || within_margin
             || matches!(borne, Verdict::Equivalent | Verdict::Faster);
         late::guard(&mut self.judgement, &self.late);
+    }
+
+    /// Other readings of its pairs, beside the rate.
+    fn other_readings(&self) -> Claims<'_> {
+        let of = |metric: &Metric| {
+            let judged = self.further.iter().find(|further| further.metric == *metric);
+            judged.map(|further| &further.judgement)
+        };
+        Claims {
+            pairs: self.betting.pairs(),
+            outside: &self.outside,
+            cpu_time: of(&Metric::CpuTime),
+            all_time: of(&Metric::OverallRate),
+        }
+    }
+
+    /// Its pairs as a part of an effect, with this weight.
+    pub(super) fn of_effect(&self, weight: f64) -> ArmOfEffect<'_> {
+        ArmOfEffect {
+            weight,
+            judgement: &self.judgement,
+            betting: &self.betting,
+            claims: self.other_readings(),
+            scheme: self.schedule.main(),
+            late: &self.late,
+        }
     }
 
     /// The claims of a promise about it.

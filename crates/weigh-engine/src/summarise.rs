@@ -33,6 +33,7 @@ use weigh_model::workload::clock::{PATH_LENGTH, is_path_length};
 use weigh_model::workload::metric::{Direction, Metric};
 use weigh_model::workload::sample::SampleMetric;
 use weigh_treatment::differences::differences;
+use weigh_verdict::effects::{self, RowsOfEffects};
 use weigh_verdict::interleaved::least_favourable;
 use weigh_verdict::load_compared::{compared_loads, on_curve};
 use weigh_verdict::log_ratio::{bound, percent, preliminary};
@@ -40,7 +41,7 @@ use weigh_verdict::notes::{self, Judged};
 use weigh_verdict::pairs::{Measurements, gather, unmeasured};
 use weigh_verdict::sets::{self, Set};
 use weigh_verdict::stored_guards::{guard, scheme_of};
-use weigh_verdict::{disturbed, doses, effects, evidence, family, gate, metrics};
+use weigh_verdict::{disturbed, doses, evidence, family, gate, metrics};
 
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
@@ -140,10 +141,8 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
     let pooled = pooled(stored, &design);
     let concludes_nothing = is_of_one_start || stored.state == State::Failed;
     let further = further(stored);
-    let of_metric = |metric: &Metric| {
-        map_rows(&measurements, |row| row.series.len(), |of_row| of_row.betting_of(metric))
-    };
-    let of_further: Vec<Vec<Betting>> = further.iter().map(of_metric).collect();
+    let of_further = bettings_of(&further, &measurements);
+
     let factorial = factorial(&stored.header.arms);
     let claimed = effects::claimed(stored, factorial.as_ref(), &measurements, &bettings);
     let of_effects = claimed.iter().map(|claimed| &claimed.betting);
@@ -158,8 +157,11 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
     }
     let sets: Vec<Vec<Set>> = measurements.iter().map(|row| sets::of_row(row, &design)).collect();
     let differ: Vec<bool> = sets.iter().map(|sets| sets::differ(sets)).collect();
-    let of_rows = (&judgements[..bettings.len()], &differ[..]);
-    let effects = effects::told(stored, &measurements, claimed, judged_effects, of_rows);
+    let (bettings, judged) = (&bettings, &judgements);
+    let of_rows =
+        RowsOfEffects { bettings, judged, further: &further, differ: &differ, design: &pooled };
+
+    let effects = effects::told(stored, &measurements, claimed, judged_effects, &of_rows);
     let judged_further = judgements.split_off(bettings.len());
     let readings = readings(&measurements, &further, judged_further, &design);
     let of_sets: Vec<Vec<String>> = judgements
@@ -169,7 +171,7 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
         .collect();
     let forecasts = match concludes_nothing {
         true => vec![Forecast::default(); measurements.len()],
-        false => forecasts(&measurements, (&bettings, &judgements), &pooled),
+        false => forecasts(&measurements, (bettings, &judgements), &pooled),
     };
     let extra = forecasts.into_iter().zip(sets.into_iter().zip(of_sets)).zip(readings);
     let rows = map_rows(
@@ -203,6 +205,14 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffec
         },
     );
     (rows, effects)
+}
+
+/// The bettings of all rows on each further metric.
+fn bettings_of(further: &[Metric], measurements: &[Measurements]) -> Vec<Vec<Betting>> {
+    let of_metric = |metric: &Metric| {
+        map_rows(measurements, |row| row.series.len(), |of_row| of_row.betting_of(metric))
+    };
+    further.iter().map(of_metric).collect()
 }
 
 /// Adds the effect of each set; and the forecast, unless the sets differ.

@@ -1,16 +1,20 @@
 //! The effects of a full factorial design: claims on the contrasts of rounds, while they are measured and
 //! from the pairs of a stored experiment.
 
+use super::effect_doubts::{ArmOfEffect, doubt};
+use super::late::Late;
 use super::log_ratio::{bound, percent};
 use super::pairs::Measurements;
 use super::schedule::plan;
+use super::stored_guards::claims_of;
 use paired::betting::{Betting, Start};
-use paired::doubt::Doubt;
+use paired::design::Design;
 use paired::judge::Judgement;
 use paired::{Verdict, Withheld};
 use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::factorial::{Effect, Factorial, FactorialEffect};
+use weigh_model::workload::metric::Metric;
 
 /// The contrast of each round, from the log-ratios of each arm.
 pub fn contrasts<'a>(
@@ -25,29 +29,26 @@ pub fn contrasts<'a>(
     })
 }
 
-/// An effect is made of its arms' pairs: where the sample before matters to one of them, nothing is claimed.
-pub fn withhold<'a>(effect: &mut Judgement, arms: impl IntoIterator<Item = &'a Judgement>) {
-    // Fewer pairs than a favourable verdict takes do not speak against an unfavourable one.
-    let is_slower = effect.verdict == Verdict::Slower;
-    let speaks_against = |because| match because {
-        Doubt::CarryOver | Doubt::OrderMatters | Doubt::ClaimsDisagree | Doubt::WorksOutside => {
-            true
-        }
-        _ => !is_slower,
-    };
-    let doubts = arms.into_iter().filter_map(|arm| arm.withheld.map(|withheld| withheld.because));
-    let Some(because) = doubts.into_iter().find(|because| speaks_against(*because)) else { return };
-    if effect.verdict != Verdict::Inconclusive {
+/// Withdraws a verdict on an effect that the pairs of its arms do not support.
+pub fn withhold(effect: &mut Judgement, arms: &[ArmOfEffect], design: &Design) {
+    if effect.verdict == Verdict::Inconclusive {
+        return;
+    }
+    let equal = || doubt(effect, Verdict::Equivalent, arms, design);
+    let is_within_margin = effect.within_margin && equal().is_none();
+    if let Some(because) = doubt(effect, effect.verdict, arms, design) {
         effect.withheld = Some(Withheld { verdict: effect.verdict, because });
         effect.verdict = Verdict::Inconclusive;
-        effect.within_margin = false;
     }
+    effect.within_margin = is_within_margin && effect.withheld.is_none();
 }
 
 /// A claim on an effect of a workload, as while it was measured.
 pub struct Claimed {
     work: WorkId,
     factors: Vec<String>,
+    /// Weights of the arms, from arm 1 on.
+    weights: Vec<f64>,
     pub betting: Betting,
 }
 
@@ -75,30 +76,45 @@ pub fn claimed(
             let betting = Betting::from_log_ratios(&usable.collect::<Vec<f64>>(), start)
                 .expect("only finite values are left");
             let factors = factorial.factors_of(effect);
-            all.push(Claimed { work, factors, betting });
+            let weights = factorial.weights(effect);
+            all.push(Claimed { work, factors, weights, betting });
         }
     }
     all
 }
 
-/// Returns the effects to report. `judgements` belong to the claims; `of_rows` and `differ` belong
-/// to `measurements`, and `differ` marks rows whose sets differ. If they do, an effect depends on
-/// the set, and nothing is claimed about it.
+/// Returns the effects to report. `judgements` belong to the claims, and `of_rows` to `measurements`. If the
+/// sets of a row differ, an effect depends on the set, and nothing is claimed about it.
 pub fn told(
     stored: &Stored,
     measurements: &[Measurements],
     claimed: Vec<Claimed>,
     judgements: Vec<Judgement>,
-    (of_rows, differ): (&[Judgement], &[bool]),
+    of_rows: &RowsOfEffects,
 ) -> Vec<FactorialEffect> {
     let judged = claimed.into_iter().zip(judgements);
     let told = judged.map(|(claimed, mut judgement)| {
         let rows = of_work(measurements, claimed.work);
-        if rows.iter().any(|row| differ[*row]) {
+        if rows.iter().any(|row| of_rows.differ[*row]) {
             judgement.verdict = Verdict::Inconclusive;
             judgement.within_margin = false;
         }
-        withhold(&mut judgement, rows.into_iter().map(|row| &of_rows[row]));
+        let late: Vec<Late> = rows.iter().map(|row| of_rows.late(measurements, *row)).collect();
+        let arms = rows.iter().zip(&claimed.weights).zip(&late);
+        let arms = arms.map(|((row, weight), late)| ArmOfEffect {
+            weight: *weight,
+            judgement: &of_rows.judged[*row],
+            betting: &of_rows.bettings[*row],
+            claims: claims_of(
+                *row,
+                measurements,
+                &of_rows.judged[measurements.len()..],
+                of_rows.further,
+            ),
+            scheme: measurements[*row].schedule.main(),
+            late,
+        });
+        withhold(&mut judgement, &arms.collect::<Vec<_>>(), of_rows.design);
         FactorialEffect {
             workload: stored.header.works[claimed.work].name.clone(),
             factors: claimed.factors,
@@ -111,6 +127,25 @@ pub fn told(
         }
     });
     told.collect()
+}
+
+/// What is known of the rows that effects are made of; all in the order of the measurements.
+pub struct RowsOfEffects<'a> {
+    pub bettings: &'a [Betting],
+    /// The rates of all rows, then each further metric of all rows.
+    pub judged: &'a [Judgement],
+    pub further: &'a [Metric],
+    /// True for rows whose sets differ.
+    pub differ: &'a [bool],
+    pub design: &'a Design,
+}
+
+impl RowsOfEffects<'_> {
+    fn late(&self, measurements: &[Measurements], row: usize) -> Late {
+        let mut late = measurements[row].late.clone();
+        late.beside(&measurements[row].log_ratios(), self.design.margin);
+        late
+    }
 }
 
 /// The measurements of a workload, by their arms.

@@ -46,7 +46,7 @@ impl Claims<'_> {
 
     /// By how much work in its partner's slices may have moved the rate of either process: of the one that
     /// did it, and of the partner that waited for it.
-    fn bias(&self) -> f64 {
+    pub(super) fn bias(&self) -> f64 {
         2.0 * self.outside.excess()
     }
 

@@ -20,6 +20,7 @@
 pub mod disturbed;
 pub mod doses;
 pub mod drift;
+pub mod effect_doubts;
 pub mod effects;
 pub mod evidence;
 pub mod family;

@@ -21,16 +21,8 @@ pub fn guard(
     let rows = measurements.len();
     let (rates, others) = judged.split_at_mut(rows);
     for (number, (rate, of_row)) in rates.iter_mut().zip(measurements).enumerate() {
-        let of = |metric: &Metric| {
-            let which = further.iter().position(|one| one == metric)?;
-            others.get(which * rows + number)
-        };
-        let claims = Claims {
-            pairs: of_row.series.len(),
-            outside: &of_row.outside,
-            cpu_time: of(&Metric::CpuTime),
-            all_time: of(&Metric::OverallRate),
-        };
+        let claims = claims_of(number, measurements, others, further);
+
         interleaved::guard(rate, of_row.schedule.main(), &claims, design);
         let mut late = of_row.late.clone();
         late.beside(&of_row.log_ratios(), design.margin);
@@ -41,6 +33,25 @@ pub fn guard(
         for (which, _) in further.iter().enumerate().filter(|(_, metric)| metric.is_implicit()) {
             interleaved::guard_beside(&mut others[which * rows + number], because);
         }
+    }
+}
+
+/// Returns the other readings of a row's pairs; `others` holds each further metric of all rows.
+pub fn claims_of<'a>(
+    row: usize,
+    measurements: &'a [Measurements],
+    others: &'a [Judgement],
+    further: &[Metric],
+) -> Claims<'a> {
+    let of = |metric: &Metric| {
+        let which = further.iter().position(|one| one == metric)?;
+        others.get(which * measurements.len() + row)
+    };
+    Claims {
+        pairs: measurements[row].series.len(),
+        outside: &measurements[row].outside,
+        cpu_time: of(&Metric::CpuTime),
+        all_time: of(&Metric::OverallRate),
     }
 }
 

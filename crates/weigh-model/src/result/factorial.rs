@@ -70,14 +70,18 @@ impl Factorial {
 
     /// The effect from the log-ratios of each arm to the baseline, from arm 1 on.
     pub fn contrast(&self, effect: Effect, log_ratios: &[f64]) -> f64 {
+        self.weights(effect).iter().zip(log_ratios).map(|(weight, d)| weight * d).sum()
+    }
+
+    /// The weights of the arms' log-ratios in an effect, from arm 1 on.
+    pub fn weights(&self, effect: Effect) -> Vec<f64> {
         let k = self.factors.len() as u32;
         let scale = f64::from(1_u32 << (k - effect.0.count_ones()));
-        let of_arms = self.of_arms.iter().skip(1).zip(log_ratios);
-        let signed = of_arms.map(|(arm, d)| match (effect.0 & !arm).count_ones() % 2 {
-            0 => *d,
-            _ => -*d,
-        });
-        signed.sum::<f64>() / scale
+        let weight = |arm: &usize| match (effect.0 & !arm).count_ones() % 2 {
+            0 => 1.0 / scale,
+            _ => -1.0 / scale,
+        };
+        self.of_arms.iter().skip(1).map(weight).collect()
     }
 }
 
