@@ -189,9 +189,12 @@ pub fn table(s: &Summary) -> Option<Table> {
                 format!("[{}, {}]", end(low, "0"), end(high, "∞"))
             }
         };
+                let is_of = |row: &&Row| row.treatment == ranked.command;
+        let is_small = s.results.iter().find(is_of).is_some_and(|row| row.within_margin);
         let verdict = ranked
             .verdict
-            .map_or("the first".into(), |verdict| format::verdict(verdict, false, s.margin_pct));
+            .map_or("the first".into(), |verdict| format::verdict(verdict, is_small, s.margin_pct));
+
         let run_ms = ranked.run_ms.filter(|_| !has_times);
         vec![
             format::label(&ranked.command),
@@ -230,6 +233,15 @@ mod tests {
     use super::*;
     use weigh_model::example;
     use weigh_model::result::scheme::Scheme;
+
+    #[test]
+    fn a_difference_within_the_margin_is_called_so_in_the_ranking() {
+        let mut s = example::versus();
+        let shown = |s: &Summary| format!("{:?}", table(s));
+        assert!(!shown(&s).contains("<1 %"));
+        s.results[0].within_margin = true;
+        assert!(shown(&s).contains("<1 %"), "{}", shown(&s));
+    }
 
     #[test]
     fn a_command_is_faster_or_slower_than_the_first() {
