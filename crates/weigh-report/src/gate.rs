@@ -5,7 +5,7 @@ use super::versus::{is_row, row_name};
 use paired::Doubt;
 use paired::judge::{MIN_PAIRS, pairs_until};
 use weigh_model::format;
-use weigh_model::result::gate::{Above, Gate};
+use weigh_model::result::gate::{Gate, NamedRow};
 use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
 use weigh_model::result::summary::{Row, Summary};
 
@@ -34,18 +34,18 @@ pub fn sentence(s: &Summary) -> Option<String> {
     })
 }
 
-fn name(row: &Above) -> String {
+fn name(row: &NamedRow) -> String {
     row_name(&row.workload, &row.treatment)
 }
 
 /// Names the rows of which neither is shown, each with the reason; and says what to type.
 fn undecided(s: &Summary, gate: &Gate, limit: &str) -> String {
-    let rows: Vec<(&Above, Option<&Row>)> = (gate.open.iter())
+    let rows: Vec<(&NamedRow, Option<&Row>)> = (gate.open.iter())
         .map(|open| {
             (open, s.results.iter().find(|row| is_row(row, &open.workload, &open.treatment)))
         })
         .collect();
-    let named = |(open, row): &(&Above, Option<&Row>)| match row {
+    let named = |(open, row): &(&NamedRow, Option<&Row>)| match row {
         Some(row) => format!("{} ({})", name(open), why(row)),
         None => name(open),
     };
@@ -131,7 +131,7 @@ mod tests {
         let row = &mut s.results[0];
         row.series.iter_mut().for_each(|pair| pair.lasted_s = 2.0);
         change(row);
-        let open = vec![Above { workload: row.workload.clone(), treatment: "audit".into() }];
+        let open = vec![NamedRow { workload: row.workload.clone(), treatment: "audit".into() }];
         let (fail_above_pct, passed, above) = (1.0, false, Vec::new());
         s.gate = Some(Gate { fail_above_pct, passed, above, open });
         s
@@ -179,7 +179,7 @@ mod tests {
     fn commands_are_named_by_themselves() {
         let mut s = example::versus();
         s.results[0].cost_at_most_pct = Some(4.0);
-        let open = vec![Above { workload: "command".into(), treatment: "new --x".into() }];
+        let open = vec![NamedRow { workload: "command".into(), treatment: "new --x".into() }];
         let (fail_above_pct, passed, above) = (1.0, false, Vec::new());
         s.gate = Some(Gate { fail_above_pct, passed, above, open });
         for s in [&s, &*super::super::versus::laid_out(&s)] {

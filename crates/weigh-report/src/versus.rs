@@ -189,7 +189,7 @@ pub fn table(s: &Summary) -> Option<Table> {
                 format!("[{}, {}]", end(low, "0"), end(high, "∞"))
             }
         };
-                let is_of = |row: &&Row| row.treatment == ranked.command;
+        let is_of = |row: &&Row| row.treatment == ranked.command;
         let is_small = s.results.iter().find(is_of).is_some_and(|row| row.within_margin);
         let verdict = ranked
             .verdict

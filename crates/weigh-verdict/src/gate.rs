@@ -19,7 +19,7 @@ use paired::design::Design;
 use paired::doubt::Doubt;
 use paired::judge::{Judgement, MIN_PAIRS};
 use weigh_model::record::Stored;
-use weigh_model::result::gate::{Above, Gate};
+use weigh_model::result::gate::{Gate, NamedRow};
 use weigh_model::result::scheme::{LEAST_INTERLEAVED, Scheme};
 use weigh_model::result::summary::{Row, State};
 use weigh_model::workload::metric::Metric;
@@ -101,13 +101,13 @@ pub fn gate(
 ) -> Gate {
     let log_limit = (-limit).ln_1p();
     let (mut above, mut open) = (Vec::new(), Vec::new());
-    let reported = |name: &Above| {
+    let reported = |name: &NamedRow| {
         results.iter().find(|row| row.workload == name.workload && row.treatment == name.treatment)
     };
     // A failed experiment gives no conclusion.
     let has_failed = stored.state == State::Failed;
     for row in rows.iter().filter(|_| !has_failed) {
-        let name = Above {
+        let name = NamedRow {
             workload: stored.header.works[row.work].name.clone(),
             treatment: stored.header.arms[row.arm].clone(),
         };

@@ -10,7 +10,7 @@ use paired::carry_over::Turn;
 use paired::estimate::median;
 use weigh_model::ids::{ArmId, SetId, WorkId};
 use weigh_model::record::{Stored, StoredWork};
-use weigh_model::result::gate::Above;
+use weigh_model::result::gate::NamedRow;
 use weigh_model::result::scheme::Scheme;
 use weigh_model::result::summary::Pair;
 use weigh_model::samples::{Point, RowSamples, Samples, Totals};
@@ -107,7 +107,7 @@ pub fn gather(stored: &Stored) -> Vec<Measurements<'_>> {
 
 /// Rows that were asked for and have no whole pair, although their workload did not fail. A point of a ramp
 /// is not asked for, only the peak.
-pub fn unmeasured(stored: &Stored, rows: &[Measurements]) -> Vec<Above> {
+pub fn unmeasured(stored: &Stored, rows: &[Measurements]) -> Vec<NamedRow> {
     let header = &stored.header;
     let works =
         header.work_ids().filter(|work| !header.is_of_search(*work) || header.is_peak(*work));
@@ -117,7 +117,7 @@ pub fn unmeasured(stored: &Stored, rows: &[Measurements]) -> Vec<Above> {
             || stored.has_no_result_in(&header.works[*work].name, *arm)
     };
     let missing = asked.filter(|row| !has_result(row));
-    let named = |(work, arm): (WorkId, ArmId)| Above {
+    let named = |(work, arm): (WorkId, ArmId)| NamedRow {
         workload: header.works[work].name.clone(),
         treatment: header.arms[arm].clone(),
     };

@@ -11,15 +11,15 @@ pub struct Gate {
     /// True if each row is shown to cost less than the limit.
     pub passed: bool,
     /// The rows that are shown to cost more.
-    pub above: Vec<Above>,
+    pub above: Vec<NamedRow>,
     /// The rows of which neither is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub open: Vec<Above>,
+    pub open: Vec<NamedRow>,
 }
 
 /// A row by its names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Above {
+pub struct NamedRow {
     #[serde(flatten)]
     pub workload: WorkName,
     pub treatment: String,
@@ -37,6 +37,6 @@ impl Gate {
     }
 }
 
-fn has(rows: &[Above], workload: &WorkName, treatment: &str) -> bool {
+fn has(rows: &[NamedRow], workload: &WorkName, treatment: &str) -> bool {
     rows.iter().any(|row| row.workload == *workload && row.treatment == treatment)
 }

@@ -13,7 +13,7 @@ use crate::result::curve;
 use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
 use crate::result::dose::DoseCurve;
 use crate::result::factorial::FactorialEffect;
-use crate::result::gate::{Above, Gate};
+use crate::result::gate::{Gate, NamedRow};
 use crate::result::imported::Imported;
 use crate::result::load_compared::ComparedLoad;
 use crate::result::metrics::Metrics;
@@ -126,7 +126,7 @@ pub struct Summary {
     pub failures: Vec<Failure>,
     /// Rows that were asked for and have no whole pair, although nothing failed: the time did not suffice.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub unmeasured: Vec<Above>,
+    pub unmeasured: Vec<NamedRow>,
     /// Facts that a reader must know before believing the numbers.
     #[serde(serialize_with = "as_sentences")]
     pub warnings: Vec<Warning>,

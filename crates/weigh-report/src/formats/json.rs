@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use weigh_model::example;
     use weigh_model::result::curve::OnCurve;
-    use weigh_model::result::gate::{Above, Gate};
+    use weigh_model::result::gate::{NamedRow, Gate};
     use weigh_model::result::imported::{Better, Figure, File, Imported, ImportedLoad};
     use weigh_model::result::load::Crossover;
     use weigh_model::result::metrics::{Contrast, Counters};
@@ -95,7 +95,7 @@ mod tests {
         s.treat = Some("server".to_owned());
         s.client = Some("root@192.0.2.7".to_owned());
         s.baseline_facts = vec!["Nothing was done to it.".to_owned()];
-        let above = Above { workload: s.results[0].workload.clone(), treatment: "audit".into() };
+        let above = NamedRow { workload: s.results[0].workload.clone(), treatment: "audit".into() };
         s.gate =
             Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above], open: Vec::new() });
         s.loads = example::load().loads;

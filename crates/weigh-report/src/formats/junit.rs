@@ -12,7 +12,7 @@ use crate::{
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
-use weigh_model::result::gate::{Above, Gate};
+use weigh_model::result::gate::{NamedRow, Gate};
 use weigh_model::result::imported::Imported;
 use weigh_model::result::repeated::{LoadSet, RepeatedReport, SampleLength};
 use weigh_model::result::report::Report;
@@ -128,7 +128,7 @@ fn compared(s: &Summary) -> Vec<Xml> {
             |is_it: fn(&RowOutcome) -> bool| outcomes.iter().filter(|one| is_it(one)).count();
         let failures: Vec<&Failure> = s.failures.iter().filter(|f| f.arm == treatment).collect();
         let failed = failures.iter().map(|one| failed_test(treatment, &one.workload, &one.reason));
-        let unmeasured: Vec<&Above> =
+        let unmeasured: Vec<&NamedRow> =
             s.unmeasured.iter().filter(|row| row.treatment == treatment).collect();
         let open = unmeasured.iter().map(|one| {
             let reason = skipped(&"no whole pair was measured before the budget ended");
@@ -416,7 +416,7 @@ mod tests {
         assert!(text.contains("tests=\"13\" failures=\"0\" errors=\"1\""), "{text}");
         assert!(text.contains("name=\"fsdisk\"><error message=\"It took longer"), "{text}");
         let row = &s.results[0];
-        let above = Above { workload: row.workload.clone(), treatment: row.treatment.clone() };
+        let above = NamedRow { workload: row.workload.clone(), treatment: row.treatment.clone() };
         s.gate =
             Some(Gate { fail_above_pct: 3.0, passed: false, above: vec![above], open: Vec::new() });
         let text = render(&s);
@@ -433,7 +433,7 @@ mod tests {
         let passed = (FORMAT.render)(&s.clone().into()).unwrap();
         assert!(passed.contains("skipped=\"0\"") && !passed.contains("<skipped"), "{passed}");
         let row = &s.results[3];
-        let open = Above { workload: row.workload.clone(), treatment: row.treatment.clone() };
+        let open = NamedRow { workload: row.workload.clone(), treatment: row.treatment.clone() };
         let (passed, above) = (false, Vec::new());
         s.gate = Some(Gate { fail_above_pct: 0.5, passed, above, open: vec![open] });
         let text = (FORMAT.render)(&s.clone().into()).unwrap();

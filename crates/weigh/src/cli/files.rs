@@ -12,7 +12,7 @@ use super::show::Privacy;
 use super::{Context, documents, github, output};
 use trust::owner;
 use weigh_model::format;
-use weigh_model::result::gate::Above;
+use weigh_model::result::gate::NamedRow;
 use weigh_model::result::report::{Report, ReportHeader};
 use weigh_model::result::summary::{Failure, State};
 use weigh_model::result::versus::name_in_arm;
@@ -194,7 +194,7 @@ fn tell_errors(report: &Report) {
     let Report::Compared(summary) = report else { return };
     if let Some(gate) = summary.gate.as_ref().filter(|gate| !gate.above.is_empty()) {
         let limit = format::margin(gate.fail_above_pct);
-        let name = |row: &Above| name_in_arm(&row.workload, &row.treatment);
+        let name = |row: &NamedRow| name_in_arm(&row.workload, &row.treatment);
         let rows: Vec<String> = gate.above.iter().map(name).collect();
         output::problem_of_report(&format!("shown to cost more than {limit}: {}", rows.join(", ")));
     }

@@ -52,7 +52,7 @@ fn annotations(report: &Report) -> Vec<String> {
     };
     let above = gate.iter().flat_map(|gate| {
         let limit = format::margin(gate.fail_above_pct);
-        let said = move |row: &weigh_model::result::gate::Above| {
+        let said = move |row: &weigh_model::result::gate::NamedRow| {
             let name = name_in_arm(&row.workload, &row.treatment);
             format!("{name} costs more than {limit}")
         };

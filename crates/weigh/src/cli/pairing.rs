@@ -283,7 +283,7 @@ fn exit_code(summary: &Summary) -> u8 {
 mod tests {
     use super::*;
     use weigh_model::example;
-    use weigh_model::result::gate::Above;
+    use weigh_model::result::gate::NamedRow;
 
     #[test]
     fn a_row_without_a_pair_leaves_the_question_open() {
@@ -291,7 +291,7 @@ mod tests {
         s.failures.clear();
         s.results.retain(|row| row.verdict != Verdict::Inconclusive);
         assert_eq!(exit_code(&s), 0);
-        s.unmeasured = vec![Above { workload: "stat".into(), treatment: "audit".into() }];
+        s.unmeasured = vec![NamedRow { workload: "stat".into(), treatment: "audit".into() }];
         assert_eq!(exit_code(&s), INCONCLUSIVE);
     }
 
