@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 use serde::{Deserialize, Serialize};
 
-use crate::lines::{Lines, PROMPTLY};
+use crate::lines::{Lines, LinesError, PROMPTLY};
 use crate::machine::cpu_time::of_process_ns;
 use crate::machine::process::{process_start, processes};
 use crate::own_program::{self, Helper, be_signalled_as_usual};
@@ -92,9 +92,9 @@ impl ProgramKeeper {
     }
 
     fn ask(&mut self, order: &Order) -> io::Result<Answer> {
-        self.helper.lines.send(order)?;
-        let never = AtomicBool::new(false);
-        let answer = self.helper.lines.receive(&never, Instant::now() + PROMPTLY);
+        let (lines, never) = (&mut self.helper.lines, AtomicBool::new(false));
+        let sent = lines.send(order).map_err(LinesError::from);
+        let answer = sent.and_then(|()| lines.receive(&never, Instant::now() + PROMPTLY));
         answer.map_err(|error| io::Error::other(format!("the keeper of its processes: {error}")))
     }
 
@@ -185,8 +185,9 @@ pub fn run() -> io::Result<()> {
     let (mut deaths, writer) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(libc::SIGCHLD, writer)?;
     deaths.set_nonblocking(true)?;
-    let [requests, answers] =
-        [rustix::io::dup(rustix::stdio::stdin())?, rustix::io::dup(rustix::stdio::stdout())?];
+    // Not inherited: `weigh` could not see the end of a keeper whose pipes the program has.
+    let requests = rustix::stdio::stdin().try_clone_to_owned()?;
+    let answers = rustix::stdio::stdout().try_clone_to_owned()?;
     let mut lines = Lines::over(answers, requests);
     let mut started = Started::default();
     let served = loop {
