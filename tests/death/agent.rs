@@ -14,8 +14,12 @@ const AGENT: &str = "sleep 0.2\nsetsid sleep 1000 &\ntouch ready\ntrap 'rm -f re
                      while :; do :; done\n";
 
 fn label(home: &Home) -> String {
+    label_of(home, "exec sh agent.sh")
+}
+
+fn label_of(home: &Home, start: &str) -> String {
     home.file("agent.sh", AGENT);
-    "agent:start=\"exec sh agent.sh\",proof=\"test -e ready\",stop=\"touch stopped\"".into()
+    format!("agent:start=\"{start}\",proof=\"test -e ready\",stop=\"touch stopped\"")
 }
 
 fn has_daemon(home: &Home) -> bool {
@@ -43,6 +47,17 @@ fn an_agent_runs_beside_treated_samples_and_its_cpu_time_is_counted() {
     assert!(row["evidence"]["agent_cpu_s"].as_f64().unwrap() > 0.0, "{row:#}");
     assert_gone(&home);
     assert!(home.leftovers().is_empty());
+}
+
+/// As nginx does, whose title overwrites its environment.
+#[test]
+fn an_agent_that_clears_its_environment_and_leaves_its_parent_is_ended() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let label = label_of(&home, "exec env -i setsid -f sh agent.sh");
+    home.measure(&compare(&label, &["--pairs", "8"])[..]);
+    assert_gone(&home);
+    home.assert_nothing_left();
 }
 
 /// As two versions of one daemon do, which listen on one port.
@@ -83,8 +98,11 @@ fn stop_while_the_agent_runs(home: &Home, running: &mut Running) {
 fn a_killed_weigh_leaves_no_agent() {
     let _turn = Turn::share();
     let home = Home::new();
-    let label = label(&home);
-    for has_guard in [true, false] {
+    let starts =
+        ["exec sh agent.sh", "exec env -i sh agent.sh", "exec env -i setsid -f sh agent.sh"];
+    for (has_guard, start) in starts.iter().map(|start| (false, start)).chain([(true, &starts[2])])
+    {
+        let label = label_of(&home, start);
         let mut running = home.start(home.weigh(&compare(&label, &["--budget", "60s"])[..]));
         home.wait_for_samples(1, &mut running);
         stop_while_the_agent_runs(&home, &mut running);
@@ -102,6 +120,18 @@ fn a_killed_weigh_leaves_no_agent() {
         assert!(wait_until(LIMIT, || home.path("stopped").exists()), "stop= did not run");
         assert!(wait_until(LIMIT, || home.leftovers().is_empty()), "{:?}", home.leftovers());
     }
+}
+
+#[test]
+fn a_killed_keeper_ends_the_experiment_and_the_agent() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let label = label(&home);
+    let mut running = home.start(home.weigh(&compare(&label, &["--budget", "60s"])[..]));
+    home.wait_for_samples(1, &mut running);
+    home.processes_of("__keeper").iter().for_each(|pid| signal(*pid, Signal::KILL));
+    running.finish().assert_error(&["the keeper of its processes"]);
+    home.assert_nothing_left();
 }
 
 #[test]

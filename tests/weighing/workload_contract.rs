@@ -129,6 +129,25 @@ fn every_workload_runs_in_both_builds_and_leaves_nothing() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
+/// All users share the names of POSIX objects, and anybody can foresee the number of a process.
+#[test]
+fn posix_objects_of_others_keep_no_workload_out() {
+    let _turn = TURN.lock();
+    let scratch = tempfile::tempdir().unwrap();
+    for (workload, directory) in [("shm-open-unlink", "/dev/shm"), ("mq-message", "/dev/mqueue")] {
+        if !Path::new(directory).is_dir() {
+            continue;
+        }
+        let line = format!(": >{directory}/weigh-$$ && exec \"$0\" run {workload} --operations 9");
+        let mut shell = launch(Path::new("/bin/sh"), &["-c", &line], scratch.path());
+        let child = shell.arg(&builds()[0]).stdout(Stdio::null()).spawn().unwrap();
+        let taken = format!("{directory}/weigh-{}", child.id());
+        let output = child.wait_with_output().unwrap();
+        fs::remove_file(taken).unwrap();
+        assert!(output.status.success(), "{workload}: {:?}", output.status);
+    }
+}
+
 /// System calls of a launch of so many operations after the warm-up, and all operations that it made.
 fn counted(name: &str, operations: u64) -> Result<(f64, f64), String> {
     let (calls, sample) = traced(name, operations, &[])?;

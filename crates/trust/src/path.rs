@@ -34,6 +34,26 @@ pub(crate) fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBu
     }
 }
 
+/// The first part of this path that belongs to another user, and whose it is: what we made there once is gone.
+/// `None` where nobody else has a part of it, or the path ends before.
+///
+/// # Errors
+/// As `lstat(2)`.
+pub fn occupied(path: &Path) -> io::Result<Option<(PathBuf, u32)>> {
+    let owners = owners(None)?;
+    let mut prefixes: Vec<&Path> =
+        path.ancestors().filter(|it| !it.as_os_str().is_empty()).collect();
+    prefixes.reverse();
+    for prefix in prefixes {
+        match fs::symlink_metadata(prefix).map(|found| found.uid()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Ok(uid) if !owners.contains(&Some(uid)) => return Ok(Some((prefix.to_owned(), uid))),
+            other => other?,
+        };
+    }
+    Ok(None)
+}
+
 /// Whoever owns `/` can replace all programs; in a user namespace that is no uid of ours.
 pub(crate) fn owners(other: Option<u32>) -> io::Result<[Option<u32>; 4]> {
     Ok([Some(0), Some(geteuid().as_raw()), Some(fs::metadata("/")?.uid()), other])
@@ -139,6 +159,20 @@ mod tests {
         assert!(trusted(&link).is_err());
         symlink("round", home.path().join("round")).unwrap();
         assert!(trusted(&home.path().join("round")).is_err(), "a link to itself");
+    }
+
+    #[test]
+    fn a_path_is_occupied_where_the_first_part_of_another_user_is() {
+        let home = tempfile::tempdir().unwrap();
+        let theirs = home.path().join("theirs");
+        assert_eq!(occupied(&theirs.join("below")).unwrap(), None, "there is nothing");
+        fs::create_dir(&theirs).unwrap();
+        assert_eq!(occupied(&theirs).unwrap(), None);
+        if !needs::root() {
+            return;
+        }
+        chown(&theirs, Some(65534), None).unwrap();
+        assert_eq!(occupied(&theirs.join("below")).unwrap(), Some((theirs, 65534)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use linux_audit::sink;
 use weigh::cli;
 use weigh_audit::attribution::{prober, prober_process};
-use weigh_host::undo::guard;
+use weigh_host::undo::{guard, program_keeper};
 use weigh_model::printable;
 use weigh_sensor::bpf::sensor;
 use weigh_sensor::events::listener;
@@ -45,6 +45,9 @@ fn main() -> ExitCode {
         Some(paced::SUBCOMMAND) => paced::run(arguments),
         Some(prober::SUBCOMMAND) => prober_process::run().map_err(|error| error.to_string()),
         Some(testbed::SUBCOMMAND) => testbed::process::run().map_err(|error| error.to_string()),
+        Some(program_keeper::SUBCOMMAND) => {
+            program_keeper::run().map_err(|error| error.to_string())
+        }
         Some(guard::SUBCOMMAND) => guard::run(arguments, &treatment::undoings()),
         _ => return command(),
     };

@@ -6,13 +6,14 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
@@ -69,16 +70,15 @@ impl Guard {
         let pid = std::process::id();
         let (directory, name) = (StateDir::open()?, journal_name(pid));
         let journal = Journal { pid, boot_id: machine::boot_id()?, entries: Vec::new() };
+        let place = JournalPlace { directory: &directory, name: &name, root, undoings: &undoings };
         // Lock first: a journal without a lock counts as left over from a dead experiment.
-        let lock = directory.lock_file(&lock_name(&name))?;
-        flock(&lock, FlockOperation::LockExclusive)?;
+        let lock = lock_new_journal(&place)?;
         let nothing_to_undo = |error| {
             let _ = directory.remove_journal(&name);
             error
         };
         // Whoever finds a claim taken reads there whose it is. A disk that takes no name takes no journal.
         let _ = Holder::this().map_err(nothing_to_undo)?.write_into(&lock);
-        let place = JournalPlace { directory: &directory, name: &name, root, undoings: &undoings };
         write(&place, &journal).map_err(nothing_to_undo)?;
         let path = directory.path(&name);
         claims.iter().try_for_each(|claim| claim.name_journal(&path)).map_err(nothing_to_undo)?;
@@ -219,6 +219,42 @@ impl Guard {
     }
 }
 
+/// Locks the name of a journal that is to be written. Numbers of processes repeat, in containers above all: a
+/// journal that has this name already is undone first.
+///
+/// # Errors
+/// Where that journal cannot be undone, or its experiment still runs elsewhere; it stays as it is.
+fn lock_new_journal(place: &JournalPlace) -> io::Result<File> {
+    const ATTEMPTS: usize = 3;
+    let JournalPlace { directory, name, .. } = *place;
+    let path = directory.path(name);
+    for _ in 0..ATTEMPTS {
+        if directory.has(name)? {
+            undo_journal(place).map_err(|problem| {
+                let before = "cannot undo the changes of an earlier experiment, whose process had the number";
+                io::Error::other(format!("{before} of this one: {problem}"))
+            })?;
+        }
+        let lock = directory.lock_file(&lock_name(name))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => break,
+            Err(error) => return Err(error.into()),
+        }
+        let found = lock.metadata()?;
+        // Whoever had it may have removed it, or left a journal, since we looked.
+        let is_named = directory.identity(&lock_name(name))? == (found.dev(), found.ino());
+        if is_named && !directory.has(name)? {
+            return Ok(lock);
+        }
+    }
+    Err(io::Error::other(format!(
+        "another weigh, perhaps in another container, has the journal {}: set XDG_STATE_HOME to a directory \
+         for each container",
+        path.display()
+    )))
+}
+
 /// Runs the guard process: waits for the end of stdin, then undoes the journal unless stdin held `done`.
 ///
 /// Arguments: path of the journal, root of the settings, path of the shared copy of the journal.
@@ -330,6 +366,35 @@ mod tests {
         assert_eq!((left.len(), &*left[0].1), (1, "true (a)"));
         drop(guard.done.take());
         guard.child.wait().unwrap();
+    }
+
+    /// In a container, each `weigh` may have the same number.
+    #[test]
+    fn a_journal_with_the_number_of_this_process_is_undone_before_it_is_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = StateDir::at(home.path()).unwrap();
+        let undone = Undone::default();
+        let undoings = [noting("switch", &undone)];
+        let (root, name) = (Path::new("/"), "7.journal");
+        let place = JournalPlace { directory: &directory, name, root, undoings: &undoings };
+        let leave = |state: &str| {
+            let entry =
+                JournalEntry { kind: "switch".into(), instance: "a".into(), state: json!(state) };
+            let boot_id = machine::boot_id().unwrap();
+            write(&place, &Journal { pid: 7, boot_id, entries: vec![entry] }).unwrap();
+        };
+        leave("1");
+        let lock = lock_new_journal(&place).unwrap();
+        assert_eq!(*undone.borrow(), [json!("1")]);
+        assert!(!directory.has(name).unwrap() && directory.has("7.lock").unwrap());
+        let taken = lock_new_journal(&place).unwrap_err().to_string();
+        assert!(taken.starts_with("another weigh, perhaps in another container"), "{taken}");
+        drop(lock);
+        leave("stuck");
+        let stuck = lock_new_journal(&place).unwrap_err().to_string();
+        assert!(stuck.contains("it is stuck"), "{stuck}");
+        let left: Journal = serde_json::from_slice(&directory.read(name).unwrap()).unwrap();
+        assert_eq!(left.entries[0].state, json!("stuck"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use rustix::process::{Pid, test_kill_process};
 use crate::undo::claim::{Claim, LOCKS, journals_of_claims};
 use crate::undo::journal::{JournalPlace, Undoing, undo_journal};
 use crate::undo::state_dir::{StateDir, lock_name, pid_of};
+use trust::path::occupied;
 
 pub struct Restored {
     pub journal: PathBuf,
@@ -64,8 +65,19 @@ pub fn own_state_dir() -> Result<StateDir, String> {
     StateDir::open().map_err(|error| format!("cannot use the state directory: {error}"))
 }
 
-/// Opens another state directory; `None` where it is gone.
+/// Opens another state directory; `None` where it is gone, also if another user has its place now: nobody
+/// else's directory was one of ours, and it must not block us.
 fn existing(path: &Path) -> Result<Option<StateDir>, String> {
+    let is_theirs = occupied(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if let Some((place, uid)) = is_theirs {
+        eprintln!(
+            "weigh: the journals in {} are gone: {} belongs to another user now (uid {uid}), and is left \
+             alone",
+            path.display(),
+            place.display()
+        );
+        return Ok(None);
+    }
     match StateDir::at(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some).map_err(|error| {
@@ -259,6 +271,11 @@ mod tests {
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let refused = existing(home.path()).map(drop).unwrap_err();
         assert!(refused.starts_with("cannot use the state directory"), "{refused}");
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(home.path(), Some(65534), None).unwrap();
+            assert!(existing(home.path()).unwrap().is_none(), "another user's blocks nothing");
+            assert!(existing(&home.path().join("below")).unwrap().is_none());
+        }
         let journal = Path::new("/state/7.journal");
         assert_eq!(in_directory(journal), Some((Path::new("/state"), "7.journal")));
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,6 @@ use rustix::process::{
     pidfd_send_signal, set_parent_process_death_signal, waitid,
 };
 
-use crate::machine::cpu_time::of_process_ns;
 use crate::machine::process::{ProcessLife, process_life, process_start, processes, read_proc};
 use crate::said::{Heard, KEPT_BYTES, Keep, Said};
 use crate::undo::state_dir::{StateDir, running_name};
@@ -173,93 +172,9 @@ impl CurrentCommand {
         };
         let command: NotedCommand =
             serde_json::from_slice(&text).map_err(|error| cannot(error.into()))?;
-        end(&command).map_err(cannot)?;
+        end(&command, Spared::None).map_err(cannot)?;
         self.forget();
         Ok(())
-    }
-}
-
-/// A program that goes on while others run, such as an agent. Whoever ends it has written its mark down
-/// before it is started.
-pub struct MarkedProgram {
-    child: Child,
-    mark: String,
-    /// Daemons of it: they have us as their parent, and are no strays.
-    kept: BTreeSet<u32>,
-}
-
-/// Processes with a mark, and what they have of the machine now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Footprint {
-    pub processes: usize,
-    pub resident_bytes: u64,
-    /// Sum over the threads that live.
-    pub cpu_ns: u64,
-}
-
-impl MarkedProgram {
-    /// Starts it in a group of its own, with the mark in its environment.
-    pub fn start(mut command: Command, mark: &str) -> io::Result<MarkedProgram> {
-        command.process_group(0).env(MARK, mark);
-        let child = start_held(command, |_| Ok(()))?;
-        orphans::keep(child.id());
-        Ok(MarkedProgram { child, mark: mark.to_owned(), kept: BTreeSet::new() })
-    }
-
-    /// The status of the process that was started, if that has failed.
-    pub fn failure(&mut self) -> io::Result<Option<ExitStatus>> {
-        Ok(self.child.try_wait()?.filter(|status| !status.success()))
-    }
-
-    /// Spares the daemons that it has made by now.
-    pub fn keep_daemons(&mut self) -> io::Result<()> {
-        self.kept = processes_of(&NotedCommand::marked(&self.mark), &processes()?)?;
-        self.kept.iter().for_each(|pid| orphans::keep(*pid));
-        Ok(())
-    }
-
-    /// Ends all its processes, and waits for their end.
-    ///
-    /// # Errors
-    /// Its processes cannot be seen, or one does not end. Another call tries again.
-    pub fn end(&mut self) -> io::Result<()> {
-        end_marked(&self.mark)?;
-        // Without its processes the one that was started has ended too.
-        self.child.wait()?;
-        self.kept.iter().for_each(|pid| orphans::forget(*pid));
-        orphans::forget(self.child.id());
-        Ok(())
-    }
-}
-
-impl Footprint {
-    pub fn of(mark: &str) -> io::Result<Footprint> {
-        let found = processes_of(&NotedCommand::marked(mark), &processes()?)?;
-        let mut all = Footprint { processes: found.len(), ..Footprint::default() };
-        // One that ends meanwhile has nothing any more.
-        for pid in found {
-            all.resident_bytes += resident_bytes(pid).unwrap_or(0);
-            all.cpu_ns += of_process_ns(pid).unwrap_or(0);
-        }
-        Ok(all)
-    }
-}
-
-fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
-}
-
-/// Ends all processes with this mark, and waits for their end.
-pub fn end_marked(mark: &str) -> io::Result<()> {
-    end(&NotedCommand::marked(mark))
-}
-
-impl NotedCommand {
-    /// Known by its mark alone: no process has this number.
-    fn marked(mark: &str) -> NotedCommand {
-        NotedCommand { pid: u32::MAX, start: i64::MAX, mark: mark.to_owned() }
     }
 }
 
@@ -314,13 +229,24 @@ fn answer(from: &OwnedFd) -> io::Result<u8> {
     Ok(word[0])
 }
 
+/// Which process of a command goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spared {
+    None,
+    /// The command itself, but nothing that it started.
+    First,
+}
+
 /// First asks, then kills; new processes of it may appear meanwhile.
-fn end(command: &NotedCommand) -> io::Result<()> {
+pub(super) fn end(command: &NotedCommand, spared: Spared) -> io::Result<()> {
     let began = Instant::now();
     let mut asked = BTreeSet::new();
     loop {
         let all = processes()?;
-        let left = processes_of(command, &all)?;
+        let mut left = processes_of(command, &all)?;
+        if spared == Spared::First {
+            left.remove(&command.pid);
+        }
         if left.is_empty() {
             return Ok(());
         }
@@ -362,7 +288,10 @@ fn send(pid: u32, start: i64, signal: Signal) -> io::Result<()> {
 }
 
 /// Finds the processes of its group, the processes with its mark, and their descendants.
-fn processes_of(command: &NotedCommand, all: &[(u32, ProcessLife)]) -> io::Result<BTreeSet<u32>> {
+pub(super) fn processes_of(
+    command: &NotedCommand,
+    all: &[(u32, ProcessLife)],
+) -> io::Result<BTreeSet<u32>> {
     // Its number is that of another process by now, and so is that of the group.
     let has_come_again =
         all.iter().any(|(pid, life)| *pid == command.pid && life.start != command.start);
@@ -377,10 +306,12 @@ fn processes_of(command: &NotedCommand, all: &[(u32, ProcessLife)]) -> io::Resul
             found.insert(*pid);
         }
     }
+    // Also where the command itself looks for them.
+    let is_first = |pid: u32| pid == command.pid && !has_come_again;
     loop {
         let before = found.len();
         let below: Vec<u32> = others()
-            .filter(|(_, life)| found.contains(&life.parent))
+            .filter(|(_, life)| found.contains(&life.parent) || is_first(life.parent))
             .map(|(pid, _)| *pid)
             .collect();
         found.extend(below);
@@ -422,23 +353,6 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let running = CurrentCommand::of(&StateDir::at(home.path()).unwrap(), "7.journal");
         (home, running)
-    }
-
-    #[test]
-    fn a_marked_program_is_ended_with_what_left_its_group_and_nothing_else_is() {
-        let (mark, other) = (mark().unwrap(), mark().unwrap());
-        let line = "setsid sleep 60 & exec sleep 60";
-        let mut program = MarkedProgram::start(shell(line), &mark).unwrap();
-        let mut bystander = MarkedProgram::start(shell("exec sleep 60"), &other).unwrap();
-        let processes = |mark: &str| Footprint::of(mark).unwrap().processes;
-        let deadline = Instant::now() + Duration::from_secs(20);
-        assert!(wait_until(deadline, || processes(&mark) == 2));
-        program.keep_daemons().unwrap();
-        assert!(Footprint::of(&mark).unwrap().resident_bytes > 0);
-        assert_eq!(program.failure().unwrap(), None);
-        program.end().unwrap();
-        assert_eq!((processes(&mark), processes(&other)), (0, 1));
-        bystander.end().unwrap();
     }
 
     #[test]
@@ -597,6 +511,20 @@ mod tests {
         };
         assert_eq!(of(life(0, 90, 0, 100)), [0, 1, 2, 4, 5]);
         assert_eq!(of(life(0, 90, 0, 101)), [0; 0], "its number has come again");
+    }
+
+    /// As a keeper looks for what it started, which left its group and cleared its environment.
+    #[test]
+    fn descendants_of_the_one_that_looks_are_found_without_itself() {
+        let (own, child) = (std::process::id(), 5_000_001);
+        let command = NotedCommand { pid: own, start: 100, mark: "x".into() };
+        let life = |parent, group, start| ProcessLife { parent, group, start };
+        let found = |own_start| {
+            let all = [(own, life(1, own, own_start)), (child, life(own, child, 101))];
+            processes_of(&command, &all).unwrap()
+        };
+        assert_eq!(found(100), BTreeSet::from([child]));
+        assert_eq!(found(102), BTreeSet::new(), "its number has come again");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::chance;
 use crate::undo::journal::{EntryOwner, Undoing};
-use trust::path::trusted;
+use trust::path::{occupied, trusted};
 
 /// The journal's entry for it.
 pub const SCRATCH: &str = "scratch directory";
@@ -82,6 +82,16 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
     let (Some(parent), Some(name), true) = (path.parent(), name, path.is_absolute()) else {
         return Err(refused("is not a directory of the experiment"));
     };
+    // Only we can enter it, and no name of ours is anybody else's. So it is gone, as after a reboot.
+    let is_theirs = occupied(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if let Some((place, uid)) = is_theirs {
+        eprintln!(
+            "weigh: {} is gone: {} belongs to another user now (uid {uid}), and is left alone",
+            path.display(),
+            place.display()
+        );
+        return Ok(());
+    }
     let parent = match trusted(parent) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(());
@@ -192,7 +202,7 @@ fn open_directory(parent: &OwnedFd, name: impl rustix::path::Arg) -> Result<Owne
 mod tests {
     use std::fs;
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::{chown, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use rustix::fs::mkdirat;
     use rustix::io::{FdFlags, fcntl_getfd};
@@ -240,8 +250,11 @@ mod tests {
             let theirs = home.path().join(name(7).unwrap());
             fs::create_dir(&theirs).unwrap();
             chown(&theirs, Some(65534), None).unwrap();
-            assert!(remove(&state(&theirs), 7).unwrap_err().contains("another user"));
+            assert_eq!(remove(&state(&theirs), 7), Ok(()), "another user's blocks nothing");
             chown(&victim, Some(65534), None).unwrap();
+            assert_eq!(remove(&state(&victim.join(&own)), 7), Ok(()));
+            chown(&victim, Some(0), None).unwrap();
+            std::fs::set_permissions(&victim, fs::Permissions::from_mode(0o777)).unwrap();
             assert!(remove(&state(&victim.join(&own)), 7).unwrap_err().contains("safely"));
             assert!(theirs.exists() && victim.join(&own).exists());
         }

@@ -104,6 +104,14 @@ impl UserCommand {
                 running.stop().map_err(&cannot)?;
             }
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            // It may have left the group that it led.
+            let _ = child.kill();
+            if !orphans::wait_for(&mut child, Instant::now() + orphans::LIMIT) {
+                return Err(cannot(format!(
+                    "it took too long, and process {} does not end",
+                    child.id()
+                )));
+            }
         }
         let status = child.wait().map_err(said)?;
         orphans::forget(child.id());

@@ -2,23 +2,23 @@
 //! monitor or a scanner.
 //!
 //! Each sample has a start of its own, because that is what is drawn afresh; before a sample without the
-//! agent, it is stopped again, so both arms go through its start. All processes of the agent have a mark in
-//! their environment, which the journal has before the first start. So the guard finds them.
+//! agent, it is stopped again, so both arms go through its start. All processes of the agent are below a
+//! keeper, which the journal names before the first start. So the guard finds them.
 
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::Value;
-use trust::start::{self, Inherited};
 
 use crate::{
     ApplyContext, Kind, Launch, Parameter, Probe, Role, Treatment, TreatmentError, TreatmentKind,
 };
 use weigh_host::orphans::wait_until;
 use weigh_host::undo::guard::Guard;
-use weigh_host::undo::running::{Footprint, MarkedProgram, end_marked, mark};
+use weigh_host::undo::program_keeper::{Footprint, ProgramKeeper, end_kept};
+use weigh_host::undo::running::{NotedCommand, mark};
 use weigh_host::undo::undo_command::{self, UserCommand};
 use weigh_model::evidence::Evidence;
 use weigh_model::format;
@@ -87,7 +87,8 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         stop: command("stop")?,
         mark: String::new(),
         interrupted: Arc::default(),
-        running: None,
+        keeper: None,
+        has_started: false,
         cpu_before_ns: 0,
         trial: None,
     }))
@@ -95,11 +96,10 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
 
 /// Ends the agent of an experiment that is gone.
 fn undo(state: &Value) -> Result<(), String> {
-    let is_mark = |mark: &&str| mark.len() == 16 && mark.bytes().all(|it| it.is_ascii_hexdigit());
-    let mark = state.as_str().filter(is_mark);
-    let mark = mark.ok_or("the journal's mark of an agent is damaged")?;
-    end_marked(mark).map_err(|error| {
-        format!("cannot end the agent: {error}. End the processes with WEIGH_COMMAND={mark}")
+    let damaged = |error| format!("the journal's note of an agent is damaged: {error}");
+    let note = NotedCommand::deserialize(state).map_err(damaged)?;
+    end_kept(&note).map_err(|error| {
+        format!("cannot end the agent: {error}. End process {} and those that it started", note.pid)
     })
 }
 
@@ -111,7 +111,10 @@ struct Agent {
     /// Mark in the environment of all its processes. Known when it is applied.
     mark: String,
     interrupted: Arc<AtomicBool>,
-    running: Option<MarkedProgram>,
+    /// Known when it is applied.
+    keeper: Option<ProgramKeeper>,
+    /// And has not been ended since.
+    has_started: bool,
     /// CPU time that it had used when the sample began.
     cpu_before_ns: u64,
     /// Result of the trial before the first sample.
@@ -125,7 +128,8 @@ struct Trial {
 
 impl Agent {
     fn footprint(&self) -> Result<Footprint, TreatmentError> {
-        Footprint::of(&self.mark).map_err(|error| {
+        let Some(keeper) = &self.keeper else { return Ok(Footprint::default()) };
+        keeper.footprint().map_err(|error| {
             TreatmentError::NotInForce(format!("cannot see the processes of the agent: {error}"))
         })
     }
@@ -134,14 +138,12 @@ impl Agent {
     fn switch_on(&mut self) -> Result<(), TreatmentError> {
         let line = &self.start.line;
         let cannot = |problem: String| TreatmentError::NotInForce(format!("`{line}`: {problem}"));
-        let mut command = start::command("/bin/sh", Inherited::Callers);
-        command.args(["-c", line]).current_dir(&self.start.directory);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let started = MarkedProgram::start(command, &self.mark);
-        let program = self.running.insert(started.map_err(|error| cannot(error.to_string()))?);
+        let Some(keeper) = &mut self.keeper else { return Err(cannot("not applied".into())) };
+        self.has_started = true;
+        keeper.start_program(&self.start).map_err(|error| cannot(error.to_string()))?;
         let (mut failure, mut answer) = (Ok(None), Ok(Err(String::new())));
         wait_until(Instant::now() + READY_LIMIT, || {
-            failure = program.failure();
+            failure = keeper.failure();
             answer = self.ready.ask();
             let goes_on = matches!((&failure, &answer), (Ok(None), Ok(Err(_))));
             !goes_on || self.interrupted.load(Ordering::Relaxed)
@@ -154,18 +156,16 @@ impl Agent {
         }
         let answer = answer.map_err(TreatmentError::NotInForce)?;
         let late = |problem| format!("not ready after {} s: {problem}", READY_LIMIT.as_secs());
-        answer.map_err(|problem| cannot(late(problem)))?;
-        program.keep_daemons().map_err(|error| cannot(error.to_string()))
+        answer.map_err(|problem| cannot(late(problem)))
     }
 
     /// Stops it, if it runs, and waits for the end of all its processes.
     fn switch_off(&mut self) -> Result<(), TreatmentError> {
-        let Some(running) = &mut self.running else { return Ok(()) };
+        let Some(keeper) = self.keeper.as_ref().filter(|_| self.has_started) else { return Ok(()) };
         let stopped = self.stop.as_ref().map_or(Ok(Ok(())), UserCommand::ask);
-        let ended = running.end().map_err(|error| format!("cannot end the agent: {error}"));
-        if ended.is_ok() {
-            self.running = None;
-        }
+        let ended = keeper.end_program();
+        let ended = ended.map_err(|error| format!("cannot end the agent: {error}"));
+        self.has_started = ended.is_err();
         ended.and_then(|()| stopped?).map_err(TreatmentError::NotInForce)
     }
 
@@ -215,7 +215,9 @@ impl Treatment for Agent {
         if let Some(stop) = &self.stop {
             undo_command::write_down(&self.mark, stop, guard).map_err(unavailable)?;
         }
-        guard.write_down(NAME, &self.mark, Value::from(self.mark.as_str())).map_err(unavailable)?;
+        let keeper = self.keeper.insert(ProgramKeeper::start(&self.mark).map_err(unavailable)?);
+        let note = serde_json::to_value(keeper.note()).map_err(unavailable)?;
+        guard.write_down(NAME, &self.mark, note).map_err(unavailable)?;
         let tried = self.try_out();
         let ended = if tried.is_err() { self.switch_off() } else { Ok(()) };
         self.trial = Some(tried.map_err(|problem| match (problem, ended) {
@@ -282,6 +284,8 @@ impl Treatment for Agent {
         if self.mark.is_empty() {
             return stopped;
         }
+        // It ends at the end of its input.
+        self.keeper = None;
         guard.undo(NAME, &self.mark).map_err(TreatmentError::Unavailable)?;
         // The journal keeps a stop= that failed, for `weigh restore`.
         stopped?;
@@ -299,6 +303,8 @@ fn unavailable(error: impl std::fmt::Display) -> TreatmentError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::parse;
 
@@ -312,10 +318,11 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_mark_ends_nothing() {
-        for damaged in [Value::Null, Value::from(""), Value::from("7")] {
+    fn a_damaged_note_ends_nothing() {
+        for damaged in [Value::Null, Value::from("7"), json!({ "pid": 7, "mark": "x" })] {
             assert!(undo(&damaged).unwrap_err().contains("is damaged"));
         }
-        assert_eq!(undo(&Value::from(mark().unwrap())), Ok(()), "it has ended already");
+        let ended = json!({ "pid": u32::MAX, "start": 1, "mark": mark().unwrap() });
+        assert_eq!(undo(&ended), Ok(()), "it has ended already");
     }
 }
