@@ -1,5 +1,6 @@
 //! `weigh rules`: what every audit rule of some files costs.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use weigh_audit::attribution::{RulesRequest, measure_rules, read_rules};
 use weigh_audit::profile::file as profile_file;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::summary::State;
-use weigh_report::display::Display;
+use weigh_report::activity::Activity;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,12 +82,14 @@ impl RulesArgs {
         read_rules(&request)?;
         let store = context.open_store()?;
         let interrupted = listen_for_signals()?;
-        let mut display = Display::on_stderr();
+        let activity = RefCell::new(Activity::on_stderr());
+        activity.borrow_mut().begins("preparing");
+        let mut announce = |text: &str| activity.borrow_mut().above(|| output::note(text));
         let mut progress = |what: &str, share: f64| {
-            display.progress(&format!("{what}: {:.0} %", 100.0 * share));
+            activity.borrow_mut().begins(&format!("{what}: {:.0} %", 100.0 * share));
         };
-        let done = measure_rules(&request, &interrupted, &mut output::note, &mut progress)?;
-        drop(display);
+        let done = measure_rules(&request, &interrupted, &mut announce, &mut progress)?;
+        drop(activity);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let (state, status) = match done.is_cut_short {
             true => (State::Interrupted, INTERRUPTED),
