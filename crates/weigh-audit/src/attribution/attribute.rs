@@ -16,7 +16,7 @@ use super::cost_meter::{
     sum, times,
 };
 use super::loaded_rules::RuleId;
-use super::measurements::{Attribution, Question};
+use super::measurements::{Attribution, Question, Unchecked};
 use super::outliers::{self, LeftOut, slack};
 use weigh_model::format;
 use weigh_model::result::rules::{CostInterval, Standing};
@@ -26,13 +26,15 @@ use weigh_treatment::TreatmentError;
 const NOTHING: f64 = 0.01;
 /// Pairs of a block, or of a rule that is left out, per visit. A disturbance of a second or two
 /// then affects a few pairs of each block or rule, and not all pairs of one.
-const PAIRS_PER_VISIT: usize = 2;
+pub const PAIRS_PER_VISIT: usize = 2;
 /// Share of the time for measuring all rules together. The lines are compared with this total.
 const TOTAL_SHARE: f64 = 0.1;
-/// Share of the time left from which the user is told that the least number of pairs takes longer.
-const OVERRUN: f64 = 1.5;
+/// Leaving rules out gets at least this long: with a short budget, that is enough for a few.
+const LEAST_LEAVING_OUT: Duration = Duration::from_secs(5);
 /// By then every rule has been toggled by itself, or no more will.
 const SCREENED_BY: f64 = 0.65;
+/// Share of the time for leaving rules out.
+pub const LEAVING_OUT_SHARE: f64 = 1.0 - SCREENED_BY;
 
 /// Measures the set with this meter.
 ///
@@ -55,8 +57,10 @@ pub fn attribute(
     let mut attribution = Attribution {
         standing: BTreeMap::new(),
         gave_back: BTreeMap::new(),
+        unchecked: None,
         costs,
         total: total.costs(),
+        pair,
         is_cut_short: false,
         failure: None,
     };
@@ -82,7 +86,14 @@ fn measure_blocks(
     let share = question.time.mul_f64(0.35).as_secs_f64() / (2 * blocks.len()).max(1) as f64;
     let passes = 2 * pairs_in(share, pair).div_ceil(PAIRS_PER_VISIT);
     let mut orders = [(); 2].map(|()| vec![Differences::default(); blocks.len()]);
+    let begun = Instant::now();
     for pass in 0..passes {
+        if pass == 1 {
+            refuse_too_short(
+                question,
+                begun.elapsed() * passes as u32 + pair * 2 * MIN_PAIRS as u32,
+            )?;
+        }
         let forward = pass % 2 == 0;
         let mut below: Vec<RuleId> = Vec::new();
         for step in 0..blocks.len() {
@@ -106,6 +117,20 @@ fn measure_blocks(
         both.map(|(a, b)| times(sum([a, b]), 0.5)).collect()
     };
     Ok(forward.into_iter().zip(backward).map(mean).collect())
+}
+
+/// The least number of pairs of every kind may take longer than the user wants to wait.
+fn refuse_too_short(question: &Question, needed: Duration) -> Result<(), TreatmentError> {
+    if needed <= question.time + question.grace {
+        return Ok(());
+    }
+    Err(TreatmentError::Unavailable(format!(
+        "{} of {} kinds take at least {} to measure: use --budget {}, or fewer rules",
+        format::plural(question.rules.len(), "rule"),
+        question.classes.blocks().len(),
+        format::seconds(needed.as_secs_f64()),
+        format::budget(needed.as_secs_f64())
+    )))
 }
 
 /// How well each rule's cost is known from its class.
@@ -147,59 +172,77 @@ fn confirm(
     let mut most_expensive = question.rules.clone();
     most_expensive.sort_by(|a, b| value(b).total_cmp(&value(a)));
     most_expensive.truncate(question.top);
-    let is_looked_at = |rule: &&RuleId| suspects.contains(rule) || most_expensive.contains(rule);
-    let looked_at: Vec<RuleId> = question.rules.iter().filter(is_looked_at).copied().collect();
-    let mut left_out = vec![[(); 2].map(|()| Differences::default()); looked_at.len()];
+    // The first are the ones that the time is sure to suffice for.
+    let mut looked_at = suspects;
+    most_expensive.retain(|rule| !looked_at.contains(rule));
+    looked_at.append(&mut most_expensive);
+    let mut left_out = Vec::new();
     let left = question.time.saturating_sub(started.elapsed());
     let result = leave_out(meter, question, &looked_at, &mut left_out, left, progress);
-    let known = looked_at.iter().copied().zip(left_out);
+    let result = result.map(|unchecked| attribution.unchecked = unchecked);
     // Both times, or not at all.
-    let is_known = |visits: &[Differences; 2]| visits.iter().all(|v| v.pairs() >= MIN_PAIRS);
-    let known: Vec<(RuleId, [Differences; 2])> =
-        known.filter(|(_, visits)| is_known(visits)).collect();
-    judge(question, attribution, &known);
+    let is_known = |(_, visits): &(RuleId, [Differences; 2])| {
+        visits.iter().all(|visit| visit.pairs() >= MIN_PAIRS)
+    };
+    left_out.retain(is_known);
+    judge(question, attribution, &left_out);
     result
 }
 
 /// Measures the whole set against that without the rule, for each of these in both halves of the time; a few
-/// pairs of every rule in each round, so that no rule alone has whatever else the machine does.
+/// pairs of every rule in each round, so that no rule alone has whatever else the machine does. Returns the
+/// rules that the time does not suffice for.
 fn leave_out(
     meter: &mut impl CostMeter,
     question: &Question,
     looked_at: &[RuleId],
-    left_out: &mut [[Differences; 2]],
+    left_out: &mut Vec<(RuleId, [Differences; 2])>,
     left: Duration,
     progress: ProgressFn,
-) -> Result<(), TreatmentError> {
+) -> Result<Option<Unchecked>, TreatmentError> {
+    let what = "the most expensive, left out one by one";
+    let mut visit = |rule: RuleId, round: usize| {
+        let (without, first) = (question.without(rule), round % 2);
+        let pairs = first..first + PAIRS_PER_VISIT;
+        Differences::measure_some(meter, &without, &question.rules, pairs)
+    };
     let begun = Instant::now();
-    let least = least_pairs(looked_at.len()).div_ceil(PAIRS_PER_VISIT);
-    // Of each half; how many the time allows, the first one tells.
-    let mut rounds = least;
-    let mut done = 0;
-    let mut what = String::from("the most expensive, left out one by one");
-    while done < 2 * rounds {
-        let share = done as f64 / (2 * rounds) as f64;
-        progress(&what, 0.7 + 0.3 * share);
-        for (rule, halves) in looked_at.iter().zip(left_out.iter_mut()) {
-            let (without, first) = (question.without(*rule), done % 2);
-            let pairs = first..first + PAIRS_PER_VISIT;
-            let seen = Differences::measure_some(meter, &without, &question.rules, pairs)?;
-            halves[done / rounds].extend(seen);
+    let (mut round, mut unchecked) = (Duration::ZERO, None);
+    for rule in looked_at {
+        progress(what, 0.7);
+        let visited = visit(*rule, 0)?;
+        let with_it = begun.elapsed();
+        let tried = left_out.len() + 1;
+        if least_time(tried, with_it) > left.max(LEAST_LEAVING_OUT.min(question.grace)) {
+            let of_all = with_it * looked_at.len() as u32 / tried as u32;
+            let takes = least_time(looked_at.len(), of_all);
+            unchecked = Some(Unchecked { rules: looked_at[left_out.len()..].to_vec(), takes });
+            break;
         }
-        done += 1;
-        if done == 1 {
-            let each = left.as_secs_f64() / (2 * looked_at.len()).max(1) as f64;
-            let pair = begun.elapsed() / (PAIRS_PER_VISIT * looked_at.len()).max(1) as u32;
-            rounds = pairs_in(each, pair).div_ceil(PAIRS_PER_VISIT).max(least);
-            // A verdict takes this many pairs of each, whatever the time allows.
-            let rest = begun.elapsed() * (2 * rounds - 1) as u32;
-            if begun.elapsed() + rest > left.mul_f64(OVERRUN) {
-                let rest = format::seconds(rest.as_secs_f64());
-                what += &format!(" (longer than --budget: about {rest} more)");
-            }
+        left_out.push((*rule, [visited, Differences::default()]));
+        round = with_it;
+    }
+    let each = left.as_secs_f64() / (2 * left_out.len()).max(1) as f64;
+    let pair = round / (PAIRS_PER_VISIT * left_out.len()).max(1) as u32;
+    // Of each half.
+    let rounds = pairs_in(each, pair).div_ceil(PAIRS_PER_VISIT).max(least_rounds(left_out.len()));
+    for done in 1..2 * rounds {
+        for (rule, halves) in left_out.iter_mut() {
+            progress(what, 0.7 + 0.3 * done as f64 / (2 * rounds) as f64);
+            halves[done / rounds].extend(visit(*rule, done)?);
         }
     }
-    Ok(())
+    Ok(unchecked)
+}
+
+/// How long the least number of rounds takes, if one over so many rules takes this long.
+fn least_time(rules: usize, round: Duration) -> Duration {
+    round * (2 * least_rounds(rules)) as u32
+}
+
+/// How many rounds each half takes at least.
+fn least_rounds(rules: usize) -> usize {
+    least_pairs(rules).div_ceil(PAIRS_PER_VISIT)
 }
 
 /// Tells from what leaving a rule out gave back whether it has a cost of its own, that of its class, or none
@@ -351,6 +394,7 @@ mod tests {
             rules,
             top: 6,
             time: Duration::from_secs(3600),
+            grace: Duration::from_secs(3600),
         };
         let noise = Machine::new(Noise::HeavyTailed, 5);
         let (scatter, measurements, fickle, is_broken) = (300.0, 0, None, false);
@@ -485,16 +529,34 @@ mod tests {
     }
 
     #[test]
-    fn progress_says_that_the_least_number_of_pairs_outlasts_the_budget() {
-        let says = |time: Duration| {
-            let (mut meter, mut question) = simulated(usize::MAX);
-            question.time = time;
-            let mut said = Vec::new();
-            attribute(&mut meter, &question, &mut |what, _| said.push(what.to_owned())).unwrap();
-            said.iter().any(|what| what.contains("longer than --budget: about"))
-        };
-        assert!(says(Duration::ZERO));
-        assert!(!says(Duration::from_secs(3600)));
+    fn rules_for_which_the_time_does_not_suffice_are_named_with_what_would() {
+        assert!(run(usize::MAX).0.unchecked.is_none());
+        let (mut meter, mut question) = simulated(usize::MAX);
+        (question.time, question.grace) = (Duration::ZERO, Duration::ZERO);
+        let (looked_at, mut left_out) = (RuleId::first(6), Vec::new());
+        let left = leave_out(
+            &mut meter,
+            &question,
+            &looked_at,
+            &mut left_out,
+            Duration::ZERO,
+            &mut |_, _| {},
+        );
+        let unchecked = left.unwrap().unwrap();
+        assert_eq!((unchecked.rules, left_out.len()), (looked_at, 0));
+        assert!(unchecked.takes > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_budget_that_the_kinds_do_not_fit_is_refused_with_one_that_they_do() {
+        let (_, mut question) = simulated(usize::MAX);
+        (question.time, question.grace) = (Duration::from_secs(5), Duration::from_secs(20));
+        assert!(refuse_too_short(&question, Duration::from_secs(25)).is_ok());
+        let refused = refuse_too_short(&question, Duration::from_secs(61)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "51 rules of 3 kinds take at least 1 min 01 s to measure: use --budget 80s, or fewer rules"
+        );
     }
 
     #[test]

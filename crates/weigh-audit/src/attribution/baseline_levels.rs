@@ -1,7 +1,7 @@
 //! Costs of an operation at three levels: without an audit context, with a context and a rule for
 //! nobody, and with all rules.
 
-use super::cost_meter::centre;
+use super::cost_meter::{ProgressFn, centre};
 use super::loaded_rules::RuleId;
 use super::operation::Operation;
 use super::rig::{CostUnit, Rig};
@@ -24,10 +24,12 @@ impl BaselineLevels {
         rig: &mut Rig,
         all: &[RuleId],
         unit: CostUnit,
+        progress: ProgressFn,
     ) -> Result<BaselineLevels, TreatmentError> {
         let none = || vec![Vec::new(); Operation::ALL.len()];
         let mut levels = BaselineLevels { clean: none(), armed: none(), full: none() };
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            progress("without rules, and with all", round as f64 / ROUNDS as f64);
             rig.rules.load(&[])?;
             push(&mut levels.clean, rig.measure_exempt(&Operation::ALL, unit)?);
             push(&mut levels.armed, rig.measure_audited(&Operation::ALL, unit)?);

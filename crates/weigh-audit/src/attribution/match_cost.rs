@@ -2,6 +2,8 @@
 //! operation is measured. For the other rules, rules of ours are measured on the most similar
 //! operation. The module also finds the part of these costs that a program is sure to pay.
 
+use std::time::Instant;
+
 use syscalls::Sysno;
 
 use super::cost_meter::{ProgressFn, centre};
@@ -24,11 +26,12 @@ use weigh_treatment::audit::TREATED_LOGINUID;
 const OPERATIONS: u64 = 12;
 const PAIRS: usize = 10;
 
-/// Adds what matching takes to the rules, as many as can be measured; not to those that make no records of
-/// system calls.
+/// Adds what matching takes to the rules, as many as can be measured `until` then; not to those that make no
+/// records of system calls. The cost of the others is estimated.
 pub fn measure_matches(
     session: &mut RulesSession,
     rules: &mut [MeasuredRule],
+    until: Instant,
     progress: ProgressFn,
 ) -> Result<(), TreatmentError> {
     let ours: Vec<Rule> = Operation::ALL
@@ -49,7 +52,7 @@ pub fn measure_matches(
         progress("the cost of matching", done as f64 / all);
         rule.matched = if !makes_records(&rule.decoded) {
             None
-        } else if let Some(operation) = rule.matches.first() {
+        } else if let Some(operation) = rule.matches.first().filter(|_| Instant::now() < until) {
             Some(measure_match(&mut session.rig, rule.id, *operation)?)
         } else {
             let like = matches_like(&rule.decoded) as usize;

@@ -28,6 +28,8 @@ pub struct Question {
     /// How many of the most expensive rules are left out for confirmation.
     pub top: usize,
     pub time: Duration,
+    /// By how much the least number of pairs may outlast that.
+    pub grace: Duration,
 }
 
 impl Question {
@@ -50,12 +52,24 @@ pub struct Attribution {
     pub standing: BTreeMap<RuleId, Standing>,
     /// Saving from leaving out a contradicted rule, per system call of the mix.
     pub gave_back: BTreeMap<RuleId, CostInterval>,
+    /// Rules that the time did not suffice to leave out.
+    pub unchecked: Option<Unchecked>,
     /// Per operation: all rules together.
     pub total: Vec<CostInterval>,
+    /// How long a pair without and with all rules takes.
+    pub pair: Duration,
     /// The user ended it before all was confirmed.
     pub is_cut_short: bool,
     /// Any other failure that ended it early; results until then are kept.
     pub failure: Option<TreatmentError>,
+}
+
+/// The rules without a second measurement.
+#[derive(Debug)]
+pub struct Unchecked {
+    pub rules: Vec<RuleId>,
+    /// How long the second measurement of all rules that should have one takes at least.
+    pub takes: Duration,
 }
 
 impl Attribution {

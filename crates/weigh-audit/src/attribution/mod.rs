@@ -29,7 +29,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use assemble::assemble;
-use attribute::attribute;
+use attribute::{LEAVING_OUT_SHARE, attribute};
 use baseline_levels::BaselineLevels;
 use cost_class::{CostClasses, Weights, cost_classes};
 use cost_meter::ProgressFn;
@@ -48,7 +48,7 @@ use weigh_host::undo::claim::AUDIT;
 use weigh_model::facts::Facts;
 use weigh_model::format;
 use weigh_model::profile::SyscallProfile;
-use weigh_model::result::rules::{CostMetric, RuleReport};
+use weigh_model::result::rules::{CostMetric, NotMeasured, RuleReport};
 use weigh_model::result::warning::Warning;
 use weigh_station::{OpeningNews, Station};
 use weigh_treatment::audit::system;
@@ -59,6 +59,14 @@ const MOST_RULES: usize = 2000;
 /// Counts are nearly the same each time.
 const TIME_TO_COUNT: Duration = Duration::from_secs(15);
 const TIME_BY_THE_CLOCK: Duration = Duration::from_secs(50);
+
+/// Loading the rules, finding those that match, and rewrites take this and a time for each rule: twice what
+/// 498 rules took (25 s).
+const BESIDES: Duration = Duration::from_secs(20);
+const BESIDES_PER_RULE: Duration = Duration::from_millis(60);
+
+/// So many rules are named that have no second measurement.
+const MOST_NAMED: usize = 8;
 
 pub struct RulesRequest {
     pub paths: Vec<PathBuf>,
@@ -104,6 +112,11 @@ pub fn measure_rules(
     let set = read_rules(request)?;
     let mut tell = |news: OpeningNews| announce(news.sentence());
     let mut station = Station::open([AUDIT], request.wait, &mut tell, |_| Ok(()))?;
+    announce(&format!(
+        "Loading {} and trying cheaper ways to write them takes up to {} in addition to --budget.",
+        format::plural(set.rules(), "rule"),
+        format::seconds(besides(&set).as_secs_f64())
+    ));
     match measure_in_session(request, &set, interrupted, &mut station, progress) {
         Ok(measured) => {
             let is_cut_short = measured.is_cut_short;
@@ -116,6 +129,17 @@ pub fn measure_rules(
         }
         Err(error) => Err(station.close_after(error.to_string())),
     }
+}
+
+/// How long everything besides attributing may take.
+fn besides(set: &RuleSet) -> Duration {
+    BESIDES + BESIDES_PER_RULE * set.rules() as u32
+}
+
+/// When measuring began, and how much longer than its budget it may take.
+struct Clock {
+    started: Instant,
+    besides: Duration,
 }
 
 /// The kernel goes through all that are loaded for each one that comes or goes.
@@ -138,11 +162,11 @@ fn measure_in_session(
     station: &mut Station,
     progress: ProgressFn,
 ) -> Result<RuleMeasurements, TreatmentError> {
-    let started = Instant::now();
+    let clock = Clock { started: Instant::now(), besides: besides(set) };
     let machine = station.look(&std::env::temp_dir());
     let (context, guard) = station.context(interrupted);
     let mut session = RulesSession::begin(&context, guard, set, progress)?;
-    let result = measure_set(request, &mut session, &context, machine, started, progress);
+    let result = measure_set(request, &mut session, &context, machine, clock, progress);
     let ended = session.end();
     result.and_then(|measured| ended.map(|()| measured))
 }
@@ -190,7 +214,7 @@ fn measure_set(
     session: &mut RulesSession,
     context: &ApplyContext,
     (machine, warnings): (Facts, Vec<Warning>),
-    started: Instant,
+    clock: Clock,
     progress: ProgressFn,
 ) -> Result<RuleMeasurements, TreatmentError> {
     let Prepared { rules, classes, order_matters } = prepare(session, progress)?;
@@ -205,14 +229,16 @@ fn measure_set(
     let mix = request.profile.as_ref().map_or_else(Mix::plain, Mix::of_profile);
     let weights: Weights =
         rules.iter().map(|rule| (rule.measured_as, mix.weights_for(&rule.decoded))).collect();
-    let levels = BaselineLevels::measure(&mut session.rig, &all, CostUnit::Metric)?;
+    let levels = BaselineLevels::measure(&mut session.rig, &all, CostUnit::Metric, progress)?;
     let elapsed = match session.metric {
         CostMetric::Instructions => {
-            Some(BaselineLevels::measure(&mut session.rig, &all, CostUnit::Nanoseconds)?)
+            Some(BaselineLevels::measure(&mut session.rig, &all, CostUnit::Nanoseconds, progress)?)
         }
         CostMetric::Nanoseconds => None,
     };
-    let question = Question { rules: all, order_matters, classes, weights, top: request.top, time };
+    let grace = clock.besides / 2;
+    let top = request.top;
+    let question = Question { rules: all, order_matters, classes, weights, top, time, grace };
     let attribution = attribute(&mut session.rig, &question, progress)?;
     let mut measured = RuleMeasurements {
         rules,
@@ -236,8 +262,10 @@ fn measure_set(
     if let Some(error) = measured.attribution.failure.take() {
         measured.missing("the savings from leaving out more of the rules", Err::<(), _>(error))?;
     }
-    let rest =
-        prove(session).and_then(|()| finish(session, context, &mut measured, time, progress));
+    name_unchecked(&mut measured);
+    let until = clock.started + time + clock.besides;
+    let rest = prove(session)
+        .and_then(|()| finish(session, context, &mut measured, (time, until), progress));
     match rest {
         Err(TreatmentError::Interrupted) => measured.is_cut_short = true,
         other => {
@@ -245,7 +273,7 @@ fn measure_set(
             measured.is_cut_short = measured.attribution.is_cut_short;
         }
     }
-    measured.elapsed_s = started.elapsed().as_secs_f64();
+    measured.elapsed_s = clock.started.elapsed().as_secs_f64();
     Ok(measured)
 }
 
@@ -261,10 +289,36 @@ fn finish(
     session: &mut RulesSession,
     context: &ApplyContext,
     measured: &mut RuleMeasurements,
-    time: Duration,
+    (time, until): (Duration, Instant),
     progress: ProgressFn,
 ) -> Result<(), TreatmentError> {
-    let result = measure_matches(session, &mut measured.rules, progress);
+    let result = measure_matches(session, &mut measured.rules, until, progress);
     measured.missing("the cost of a match for more of the rules", result)?;
-    measure_rewrites(session, context, measured, time, progress)
+    measure_rewrites(session, context, measured, (time, until), progress)
+}
+
+/// Reports which rules have no second measurement, since the budget is too short for it.
+fn name_unchecked(measured: &mut RuleMeasurements) {
+    let Some(unchecked) = &measured.attribution.unchecked else { return };
+    let is_unchecked = |rule: &&MeasuredRule| unchecked.rules.contains(&rule.measured_as);
+    let place = |rule: &MeasuredRule| {
+        let line = measured.lines.iter().find(|line| line.rules.contains(&rule.rule))?;
+        Some(format!("{}:{}", line.file.display(), line.number))
+    };
+    let mut places: Vec<String> =
+        measured.rules.iter().filter(is_unchecked).filter_map(place).collect();
+    let others = places.len().saturating_sub(MOST_NAMED);
+    if others > 0 {
+        places.truncate(MOST_NAMED);
+        places.push(format!("{others} more"));
+    }
+    let what = format!("a second measurement of the rules at {}", places.join(", "));
+    // Leaving out begins when the other parts have had their share of the time.
+    let needed = unchecked.takes.as_secs_f64() / LEAVING_OUT_SHARE;
+    let why = format!(
+        "a second measurement of all expensive rules takes {}: use --budget {}",
+        format::seconds(unchecked.takes.as_secs_f64()),
+        format::budget(needed)
+    );
+    measured.not_measured.push(NotMeasured { what, why });
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::cost_meter::{Differences, ProgressFn, centre, pairs_in, weighted_sum};
+use super::attribute::PAIRS_PER_VISIT;
+use super::cost_meter::{Differences, MIN_PAIRS, ProgressFn, centre, pairs_in, weighted_sum};
 use super::loaded_rules::RuleId;
 use super::match_detection::{detect_matches, non_matching_clones};
 use super::measurements::{MeasuredRule, RuleMeasurements};
@@ -12,6 +13,7 @@ use super::session::RulesSession;
 use linux_audit::rewrite::{Proposal, proposals};
 use linux_audit::rule::Rule;
 use linux_audit::rule_set::RuleLine;
+use weigh_model::format;
 use weigh_model::result::rules::Rewrite;
 use weigh_treatment::{ApplyContext, TreatmentError};
 
@@ -23,19 +25,33 @@ const SHARE: f64 = 0.06;
 /// exemptions.
 const MOST: [usize; 2] = [4, 2];
 
-/// Measures the most promising proposals and adds them to what was measured; also what could not be.
+/// Measures the most promising proposals and adds them to what was measured; also what could not be, such as
+/// proposals that take longer than `until`.
 pub fn measure_rewrites(
     session: &mut RulesSession,
     context: &ApplyContext,
     measured: &mut RuleMeasurements,
-    time: Duration,
+    (time, until): (Duration, Instant),
     progress: ProgressFn,
 ) -> Result<(), TreatmentError> {
     let chosen = choose(measured, &session.host_rules());
+    // Both sets are loaded in each pair.
+    let least = measured.attribution.pair * (FIRST_PAIRS + MIN_PAIRS) as u32 * 2;
     for (done, proposal) in chosen.iter().enumerate() {
-        progress("rewrites", done as f64 / chosen.len() as f64);
         let what = format!("the rewrite \"{}\"", proposal.title);
-        let rewrite = measure_rewrite(session, context, measured, time, proposal);
+        let left = until.saturating_duration_since(Instant::now());
+        let rewrite = if left < least {
+            Err(TreatmentError::Unavailable(format!(
+                "it takes {}, and the time for rewrites is over; give `weigh rules` fewer rules, or an idle \
+                 machine",
+                format::seconds(least.as_secs_f64())
+            )))
+        } else {
+            let share = time.mul_f64(SHARE).min(left / (chosen.len() - done) as u32);
+            let mut tell =
+                |part: f64| progress("rewrites", (done as f64 + part) / chosen.len() as f64);
+            measure_rewrite(session, context, measured, (share, proposal), &mut tell)
+        };
         let rewrite = measured.missing(&what, rewrite)?;
         measured.rewrites.extend(rewrite);
     }
@@ -46,9 +62,10 @@ fn measure_rewrite(
     session: &mut RulesSession,
     context: &ApplyContext,
     measured: &RuleMeasurements,
-    time: Duration,
-    proposal: &Proposal,
+    (time, proposal): (Duration, &Proposal),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Rewrite, TreatmentError> {
+    progress(0.0);
     let mut new = Vec::new();
     for line in session.admit_lines(context, &proposal.with)? {
         let ids = session.rig.rules.admit(line.rules);
@@ -56,7 +73,7 @@ fn measure_rewrite(
     }
     let ids: Vec<RuleId> = new.iter().flat_map(|line| line.rules.clone()).collect();
     // What they replace makes no records here either.
-    let matches = detect_matches(&mut session.rig, &ids, &mut |_, _| {})?;
+    let matches = detect_matches(&mut session.rig, &ids, &mut |_, _| progress(0.0))?;
     let clones = non_matching_clones(session, &matches)?;
     for rule in new.iter_mut().flat_map(|line| &mut line.rules) {
         *rule = clones.get(rule).copied().unwrap_or(*rule);
@@ -64,10 +81,17 @@ fn measure_rewrite(
     let old: Vec<RuleId> = measured.measured_as().collect();
     let rewritten = in_place(proposal, &new, &measured.lines, &measured.rules);
     let begun = Instant::now();
-    let mut saving = Differences::measure(&mut session.rig, &rewritten, &old, FIRST_PAIRS)?;
-    let seconds = time.mul_f64(SHARE).as_secs_f64();
-    let more = pairs_in(seconds, begun.elapsed() / FIRST_PAIRS as u32);
-    saving.extend(Differences::measure(&mut session.rig, &rewritten, &old, more)?);
+    let mut saving = Differences::default();
+    let mut pairs = FIRST_PAIRS;
+    while saving.pairs() < pairs {
+        let (done, of) = (saving.pairs(), pairs.max(FIRST_PAIRS + MIN_PAIRS));
+        progress(done as f64 / of as f64);
+        let next = done..(done + PAIRS_PER_VISIT).min(pairs);
+        saving.extend(Differences::measure_some(&mut session.rig, &rewritten, &old, next)?);
+        if saving.pairs() == FIRST_PAIRS {
+            pairs += pairs_in(time.as_secs_f64(), begun.elapsed() / FIRST_PAIRS as u32);
+        }
+    }
     session.rig.verify()?;
     let mut per_operation = saving.costs();
     let started = [fork_calls(), measured.exec.clone()];

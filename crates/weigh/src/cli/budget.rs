@@ -19,6 +19,7 @@ use weigh_host::undo::left_behind::put_back_what_was_left;
 use weigh_model::format;
 use weigh_model::result::summary::State;
 use weigh_model::shell::command_line;
+use weigh_report::activity::Activity;
 use weigh_treatment::undoings;
 
 const EXAMPLES: &str = "\
@@ -107,7 +108,11 @@ impl BudgetArgs {
         put_back_what_was_left(Path::new("/"), &undoings(), &mut output::note)?;
         let interrupted = listen_for_signals()?;
         let began = Instant::now();
-        let done = execute(&request, &interrupted, &mut output::note)?;
+        let mut activity = Activity::on_stderr();
+        activity.begins("measuring the log");
+        let mut announce = |text: &str| activity.above(|| output::note(text));
+        let done = execute(&request, &interrupted, &mut announce)?;
+        drop(activity);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let Some(report) = done.report else {
             output::problem("interrupted before anything was measured");

@@ -1,5 +1,6 @@
 //! `weigh rules`: what every audit rule of some files costs.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use weigh_audit::attribution::{RulesRequest, measure_rules, read_rules};
 use weigh_audit::profile::file as profile_file;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::result::summary::State;
-use weigh_report::display::Display;
+use weigh_report::activity::Activity;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,9 +53,10 @@ pub struct RulesArgs {
     /// fixed mix of calls]
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// Approximate total time for measuring the costs of all rules; more time makes intervals narrower.
-    /// Loading the rules, finding which of them match, and trying cheaper ways to write them take additional
-    /// time [default: 15s if the CPU's hardware counters (PMU) can be read, otherwise 50s]
+    /// Time for measuring the costs of all rules; more time makes intervals narrower. Loading the rules, finding
+    /// which of them match, and trying cheaper ways to write them take additional time, which is announced.
+    /// Rules for which a second measurement does not fit are listed [default: 15s if the CPU's hardware
+    /// counters (PMU) can be read, otherwise 50s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
@@ -80,12 +82,14 @@ impl RulesArgs {
         read_rules(&request)?;
         let store = context.open_store()?;
         let interrupted = listen_for_signals()?;
-        let mut display = Display::on_stderr();
+        let activity = RefCell::new(Activity::on_stderr());
+        activity.borrow_mut().begins("preparing");
+        let mut announce = |text: &str| activity.borrow_mut().above(|| output::note(text));
         let mut progress = |what: &str, share: f64| {
-            display.progress(&format!("{what}: {:.0} %", 100.0 * share));
+            activity.borrow_mut().begins(&format!("{what}: {:.0} %", 100.0 * share));
         };
-        let done = measure_rules(&request, &interrupted, &mut output::note, &mut progress)?;
-        drop(display);
+        let done = measure_rules(&request, &interrupted, &mut announce, &mut progress)?;
+        drop(activity);
         let is_as_before = output::tell_what_is_left(done.left.as_deref());
         let (state, status) = match done.is_cut_short {
             true => (State::Interrupted, INTERRUPTED),
