@@ -149,6 +149,41 @@ fn an_atlas_that_was_interrupted_or_killed_goes_on_where_the_store_ends() {
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
 }
 
+fn number(home: &Home, query: &str) -> f64 {
+    home.open_database().query_row(query, [], |row| row.get(0)).unwrap()
+}
+
+/// What a label stands for has changed, so its experiment cannot be continued.
+#[test]
+fn an_entry_that_begins_anew_keeps_its_time_and_a_finished_one_its_result() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let profile = |call: &str| {
+        let rule = format!(r#"{{"names": ["{call}"], "action": "SCMP_ACT_ALLOW"}}"#);
+        home.file("p.json", format!(r#"{{"defaultAction": "SCMP_ACT_LOG", "syscalls": [{rule}]}}"#))
+    };
+    let treatment = format!("seccomp:profile=\"{}\"", profile("read").display());
+    list(&home, &[entry(&treatment, false)]);
+    let begun = home.start(home.weigh("atlas --list my.toml --budget 60s"));
+    end(&home, begun, 5, Signal::INT);
+    profile("write");
+    let id = id(&home);
+    let anew = home.run(&["atlas", "--continue", &id, "--budget", "2s"]);
+    anew.assert_says(&["Begins anew, as", "has changed since the experiment began"]);
+    let both = "SELECT sum(elapsed_s) FROM experiment WHERE kind = 'compare'";
+    let elapsed_s = json(&home)["elapsed_s"].as_f64().unwrap();
+    assert!((elapsed_s - number(&home, both)).abs() < 1e-6, "{elapsed_s}");
+    assert!(experiments(&home).contains(' '), "{}", experiments(&home));
+    // Too few pairs for a verdict, so a session with a budget would add to them.
+    home.open_database().execute("DELETE FROM sample WHERE pair > 2", []).unwrap();
+    let before = experiments(&home);
+    profile("read");
+    let kept = home.run(&["atlas", "--continue", &id, "--budget", "2s"]);
+    kept.assert_says(&["stays as it is, as it cannot be continued: "]);
+    assert_eq!(experiments(&home), before);
+    assert_eq!(json(&home)["entries"][0]["measured"]["state"], "complete");
+}
+
 #[test]
 fn a_second_session_of_an_atlas_is_refused_or_waits_for_the_first() {
     let _turn = Turn::share();

@@ -29,16 +29,18 @@ pub fn list(store: &Store, id: &ExperimentId) -> Result<AtlasReport, String> {
 pub fn load(store: &Store, id: &ExperimentId) -> Result<AtlasReport, String> {
     let mut report = list(store, id)?;
     let ids = store.tagged(&tag(id)).map_err(|error| error.to_string())?;
+    report.elapsed_s = 0.0;
     for experiment in ids {
         let stored = store.load(&experiment).map_err(|error| error.to_string())?;
+        // Also the time of an experiment in whose place another one was begun.
+        report.elapsed_s += stored.elapsed_s;
         add(&mut report, &stored);
     }
-    let measured = report.entries.iter().filter_map(|entry| entry.measured.as_ref());
-    report.elapsed_s = measured.map(|measured| measured.elapsed_s).sum();
     Ok(report)
 }
 
-/// Adds the result of an experiment to its entry. If there are several, the last counts: the others failed.
+/// Adds the result of an experiment to its entry. If there are several, the last counts: the others failed,
+/// or were interrupted and could not be continued.
 fn add(report: &mut AtlasReport, stored: &Stored) {
     let summary = summarise(stored);
     let Some(treatment) = summary.treatments.first() else { return };

@@ -150,6 +150,8 @@ pub struct AtlasSession<'a> {
 enum NotMeasured {
     /// This entry has a problem; the others are measured.
     Entry(Obstacle),
+    /// This entry has a result without a verdict for each row, which cannot be added to.
+    Kept(String),
     /// Another experiment has the machine for longer than this session waits; so no entry can be measured.
     Busy(String),
 }
@@ -234,14 +236,16 @@ impl<'a> AtlasSession<'a> {
                             "The system is not as it was: {left}. `weigh restore` tries again."
                         ));
                     }
-                    let before_s =
-                        result.measured.as_ref().map_or(0.0, |measured| measured.elapsed_s);
                     let stored = done.load(self.store)?;
-                    spent += Duration::from_secs_f64((stored.elapsed_s - before_s).max(0.0));
+                    spent += time_spent(result, &done, &stored);
                     let reason = reason(&done, &stored);
                     done.not_kept.map_or(Ok(reason), Err)?
                 }
                 Err(NotMeasured::Entry(obstacle)) => Some(obstacle),
+                Err(NotMeasured::Kept(why)) => {
+                    sink.announce(&why);
+                    None
+                }
                 Err(NotMeasured::Busy(problem)) => return Err(problem),
             };
             if let Some(obstacle) = &stored_list.entries[at].obstacle {
@@ -321,6 +325,13 @@ impl<'a> AtlasSession<'a> {
                 self.store.load(&id).map_err(|error| NotMeasured::of(error.to_string()))?;
             let continued = go_on(&stored, more, self.store, sink, self.interrupted);
             match continued.map_err(NotMeasured::of) {
+                // A new experiment would have fewer pairs, and the page has only one.
+                Err(NotMeasured::Entry(it)) if measured.state == State::Complete => {
+                    return Err(NotMeasured::Kept(format!(
+                        "The result of {} stays as it is, as it cannot be continued: {}",
+                        &*id, it.reason
+                    )));
+                }
                 Err(NotMeasured::Entry(it)) => {
                     sink.announce(&format!(
                         "Begins anew, as {} cannot be continued: {}",
@@ -346,6 +357,13 @@ impl<'a> AtlasSession<'a> {
         let request = Request { common, plan: Plan::Compare(comparison) };
         execute(&request, self.store, sink, self.interrupted).map_err(NotMeasured::of)
     }
+}
+
+/// Time of this session alone. An experiment that was begun anew has nothing of the earlier one's time.
+fn time_spent(result: &AtlasResult, done: &Done, stored: &Stored) -> Duration {
+    let continued = result.measured.as_ref().filter(|measured| measured.id == *done.id);
+    let before_s = continued.map_or(0.0, |measured| measured.elapsed_s);
+    Duration::from_secs_f64((stored.elapsed_s - before_s).max(0.0))
 }
 
 /// Why a measurement that was begun has no result.

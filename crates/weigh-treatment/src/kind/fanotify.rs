@@ -150,7 +150,12 @@ impl Treatment for Listened {
     }
 
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
-        started(&mut self.listening)?.begin(role == Role::Treated)
+        let listening = started(&mut self.listening)?;
+        if role != Role::Other {
+            // Both arms mark the mounts and remove the marks, and the treated one marks them again.
+            listening.begin(true)?;
+        }
+        listening.begin(role == Role::Treated)
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
