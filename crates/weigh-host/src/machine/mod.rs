@@ -27,6 +27,7 @@ mod source;
 pub mod stat;
 mod surroundings;
 pub mod sysctl;
+pub mod watchdog;
 
 use std::io;
 
