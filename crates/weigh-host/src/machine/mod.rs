@@ -26,6 +26,7 @@ pub mod process;
 mod source;
 pub mod stat;
 mod surroundings;
+pub mod swapping;
 pub mod sysctl;
 pub mod watchdog;
 
