@@ -119,7 +119,7 @@ fn whitchers_programs_are_in_seconds_also_of_one_perl() {
     }
     let home = Home::new();
     let _turn = Turn::share();
-    let programs = ["fib-28", "fib-32", "fib-32-wall", "movavg-100k"]
+    let programs = ["fib-28", "fib-32", "fib-32-wall", "movavg-100k", "movavg-25k"]
         .map(|program| format!("interp:perl.{program}"));
     let programs = programs.each_ref().map(String::as_str);
     let outcome =

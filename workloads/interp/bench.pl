@@ -177,6 +177,7 @@ my %programs = (
 	'fib-28' => { body => q{$result = plain_fib(28);} },
 	'fib-32' => { body => q{$result = plain_fib(32);} },
 	'fib-32-wall' => { body => q{$result = wall_fib(32);} },
+	'movavg-25k' => { prepare => q{my @lines = measurements(25000);}, body => $moving_average },
 	'movavg-100k' => { prepare => q{my @lines = measurements(100000);}, body => $moving_average },
 
 	# perlbench's forty, but for those that are whole processes.

@@ -25,6 +25,7 @@ use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work};
 use weigh_host::address_space;
 use weigh_host::interruption;
+use weigh_host::machine::swapping::moved_bytes;
 use weigh_host::undo::queue::Refused;
 use weigh_model::format;
 use weigh_model::ids::ExperimentId;
@@ -345,19 +346,27 @@ fn conduct_watched(
         plans: earlier.plans.clone(),
         pair_costs: BTreeMap::new(),
     };
+    let swapped_before = moved_bytes();
     let result = session.measure(treatments, &mut station, progress_sink);
-    let (elapsed, warning) = (session.started.elapsed(), station.changed_meanwhile());
-    let ended =
-        Ended { result, elapsed: earlier.elapsed + elapsed, warning, left: station.close() };
+    let elapsed = earlier.elapsed + session.started.elapsed();
+    let warnings =
+        station.changed_meanwhile().into_iter().chain(swapped_since(swapped_before)).collect();
+    let ended = Ended { result, elapsed, warnings, left: station.close() };
     Ok(ended.keep(id, store, resumed.is_none())?)
+}
+
+/// Returns a warning if swap was used since this reading.
+fn swapped_since(before: Option<u64>) -> Option<Warning> {
+    let bytes = moved_bytes()?.saturating_sub(before?);
+    (bytes > 0).then_some(Warning::Swapped { bytes })
 }
 
 /// How measuring ended, and how long it took.
 struct Ended {
     result: Result<(), Stop>,
     elapsed: Duration,
-    /// About changes by others meanwhile that affect every baseline.
-    warning: Option<Warning>,
+    /// About changes meanwhile that affect every baseline.
+    warnings: Vec<Warning>,
     /// Changes that could not be undone.
     left: Option<String>,
 }
@@ -369,9 +378,9 @@ impl Ended {
     /// # Errors
     /// Why the experiment failed, where no report could say more.
     fn keep(self, id: ExperimentId, store: &Store, is_new: bool) -> Result<Done, String> {
-        let Ended { result, elapsed, warning, left } = self;
+        let Ended { result, elapsed, warnings, left } = self;
         let (mut state, failure, mut not_kept) = ending(result);
-        let warned = warning.map_or(Ok(()), |warning| store.add_warning(&id, &warning));
+        let warned = warnings.iter().try_for_each(|warning| store.add_warning(&id, warning));
         let timed = warned.and_then(|()| store.set_elapsed(&id, elapsed.as_secs_f64()));
         let is_over = state != State::Running;
         let closed = timed.and_then(|()| match is_over {

@@ -26,7 +26,9 @@ pub mod process;
 mod source;
 pub mod stat;
 mod surroundings;
+pub mod swapping;
 pub mod sysctl;
+pub mod watchdog;
 
 use std::io;
 

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::plural;
 use crate::result::warning::{Warning, as_sentences};
 
 /// The version of the JSON document.
@@ -84,6 +85,49 @@ pub struct NetRank {
     pub machines: Vec<RankedMachine>,
     #[serde(serialize_with = "as_sentences")]
     pub warnings: Vec<Warning>,
+}
+
+impl NetRank {
+    /// Tells whether another ranking has the same machines in the same order. Where intervals overlap, a
+    /// ranking has no order.
+    pub fn beside(&self, other: &NetRank) -> String {
+        let (mut both, mut one, mut reversed) = (0, 0, Vec::new());
+        for (number, first) in self.machines.iter().enumerate() {
+            for second in &self.machines[number + 1..] {
+                let here = Some((first, second));
+                let there = other.named(&first.name).zip(other.named(&second.name));
+                match (here.and_then(ahead), there.and_then(ahead)) {
+                    (Some(here), Some(there)) if here == there => both += 1,
+                    (Some(_), Some(_)) => {
+                        reversed.push(format!("{} and {}", first.name, second.name));
+                    }
+                    (None, None) => {}
+                    _ => one += 1,
+                }
+            }
+        }
+        let verdict = match &reversed[..] {
+            [] if both == 0 => "No pair of machines has an order on both testbeds.".to_owned(),
+            [] => "Both testbeds rank the machines alike.".to_owned(),
+            pairs => format!("The testbeds disagree about {}.", pairs.join("; ")),
+        };
+        let pairs = |number| plural(number, "pair");
+        format!("{verdict} Same order: {}; order on one testbed only: {}.", pairs(both), pairs(one))
+    }
+
+    fn named(&self, name: &str) -> Option<&RankedMachine> {
+        self.machines.iter().find(|machine| machine.name == name)
+    }
+}
+
+/// Returns true if the first machine is ahead of the second; `None` without an order.
+fn ahead((first, second): (&RankedMachine, &RankedMachine)) -> Option<bool> {
+    let is_ahead =
+        |one: &RankedMachine, two: &RankedMachine| Some(one.worst_rank? < two.best_rank?);
+    match (is_ahead(first, second)?, is_ahead(second, first)?) {
+        (false, false) => None,
+        (is_first, _) => Some(is_first),
+    }
 }
 
 /// One of them.
@@ -269,6 +313,26 @@ mod tests {
         let penalty = ranked.machines[0].host_penalty_pct.unwrap();
         assert!((penalty.value - 20.0).abs() < 1e-9);
         assert_eq!(ranked.warnings[0], Warning::BtuIncomplete { machine: "none".into() });
+    }
+
+    #[test]
+    fn two_rankings_agree_or_name_what_they_reverse() {
+        let rank = |values: [f64; 3]| {
+            let names = ["a", "b", "c"].iter().zip(values);
+            let all =
+                names.map(|(name, btu)| candidate(name, "x", Some((btu, btu - 1.0, btu + 1.0))));
+            NetRank::of(all.collect()).unwrap()
+        };
+        let first = rank([10.0, 20.0, 30.0]);
+        let alike = first.beside(&rank([1.0, 20.0, 20.5]));
+        assert_eq!(
+            alike,
+            "Both testbeds rank the machines alike. Same order: 2 pairs; order on one testbed only: 1 \
+             pair."
+        );
+        let other = first.beside(&rank([10.0, 30.0, 20.0]));
+        assert!(other.starts_with("The testbeds disagree about c and b. Same order: 2"), "{other}");
+        assert!(first.beside(&rank([5.0, 5.0, 5.0])).starts_with("No pair"), "three ties");
     }
 
     #[test]

@@ -28,6 +28,12 @@ pub enum Warning {
          not comparable: measure again."
     )]
     AuditingChanged { change: String },
+    #[error(
+        "The machine moved {} to or from swap during the measurement. A sample that waits for swap is slower: \
+         free memory, or switch swap off (`swapoff -a`), and measure again.",
+        crate::format::bytes(*.bytes as f64)
+    )]
+    Swapped { bytes: u64 },
     #[error("The workloads come from {file}, not from this build of `weigh`.")]
     ForeignWorkloads { file: String },
     #[error("The workloads are statically linked, because this system lacks the dynamic loader.")]

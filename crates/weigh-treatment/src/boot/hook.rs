@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::watchdog;
 use trust::start::{self, Inherited};
+use weigh_host::machine::watchdog;
 use weigh_host::said;
 use weigh_host::undo::state_dir::StateDir;
 use weigh_model::shell::command_line;

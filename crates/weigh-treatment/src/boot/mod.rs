@@ -10,7 +10,6 @@ mod mechanism;
 pub mod normal;
 pub mod reboot;
 pub mod state;
-pub mod watchdog;
 
 pub use entry::BootEntry;
 pub use mechanism::Mechanism;
@@ -20,6 +19,7 @@ pub use state::{BootState, DueBoot};
 
 use super::guest::options::GuestOptions;
 use super::read_label;
+use weigh_host::machine::watchdog;
 use weigh_model::ids::ExperimentId;
 use weigh_model::label::Term;
 

@@ -16,7 +16,7 @@ use weigh_engine::provenance::Provenance;
 use weigh_engine::request::Request;
 use weigh_engine::session::{Done, execute};
 use weigh_host::interruption::listen_for_signals;
-use weigh_host::machine;
+use weigh_host::machine::{self, watchdog};
 use weigh_model::format;
 use weigh_model::ids::ExperimentId;
 use weigh_model::printable;
@@ -29,7 +29,7 @@ use weigh_treatment::boot::reboot::{WayDown, go_down};
 use weigh_treatment::boot::state::{is_in_one, seconds_now};
 use weigh_treatment::boot::{
     BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot,
-    services_stop_within, watchdog,
+    services_stop_within,
 };
 use weigh_treatment::digest::digest_of_bytes;
 use weigh_workload::executable;

@@ -22,6 +22,8 @@ Examples:
   weigh net --json mine.json          measure, on each machine
   weigh net rank k3f9qx ./other.json  rank this machine and another one
   weigh net rank ./a.json ./b.json --price ./a.json=2900 --machine ./a.json='SPARC 10'
+  weigh net rank ./a.json ./b.json --again ./a2.json --again ./b2.json
+      Compare the ranking with that on another testbed.
   weigh net rank ./a.json ./b.json --index ./a.json=./a-unixbench.json
       Show the index that `weigh run unixbench` measured on that machine.
 
@@ -48,6 +50,10 @@ pub struct RankArgs {
     /// Result of `weigh run unixbench` on a machine, an experiment or a file, for its index; may be repeated
     #[arg(long, value_name = "ID=RUN", value_parser = assigned)]
     index: Vec<(String, String)>,
+    /// Result of the same machine on another testbed; one for each machine, in the same order. Tells whether
+    /// both testbeds rank the machines alike
+    #[arg(long, value_name = "ID", conflicts_with_all = ["json", "html"])]
+    again: Vec<String>,
     /// Print the ranking as JSON
     #[arg(long)]
     json: bool,
@@ -68,13 +74,34 @@ impl RankArgs {
         }
         let candidates = self.runs.iter().map(|run| self.candidate(run, context));
         let rank = NetRank::of(candidates.collect::<Result<_, _>>()?)?;
+        let beside = self.on_another_testbed(context)?;
         let mut documents = Documents::default();
         documents.report(html, || weigh_report::net_rank::html(&rank));
         documents.json(json, || {
             let text = serde_json::to_string_pretty(&rank).map_err(|error| error.to_string())?;
             Ok(text + "\n")
         });
-        documents.print(|| weigh_report::net_rank::text(&rank, output::room())).map(|()| 0)
+        documents.print(|| weigh_report::net_rank::text(&rank, output::room()))?;
+        if let Some(other) = beside {
+            let text = weigh_report::net_rank::text(&other, output::room());
+            output::print(&format!("\n{text}\n{}\n", rank.beside(&other)))?;
+        }
+        Ok(0)
+    }
+
+    /// Ranks the same machines by their results on another testbed.
+    fn on_another_testbed(&self, context: &Context) -> Result<Option<NetRank>, String> {
+        if self.again.is_empty() {
+            return Ok(None);
+        }
+        if self.again.len() != self.runs.len() {
+            return Err("--again takes one result for each machine, in the same order".into());
+        }
+        let candidates = self.runs.iter().zip(&self.again).map(|(run, again)| {
+            let Candidate { name, index, price, .. } = self.candidate(run, context)?;
+            Ok(Candidate { name, run: document(again, context)?, index, price })
+        });
+        NetRank::of(candidates.collect::<Result<_, String>>()?).map(Some)
     }
 
     fn candidate(&self, run: &str, context: &Context) -> Result<Candidate, String> {

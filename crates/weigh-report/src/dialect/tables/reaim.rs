@@ -116,7 +116,12 @@ fn of_systems(loads: &[&SheetLoad]) -> String {
     for load in loads {
         let Some(best) = load.best_point() else { continue };
         let users = format::plural(best.users, "user");
-        text += &format!("{} - {:.2} ({users})\n", load.system, best.jobs_per_min);
+        let is_above = |point: &LoadPoint| point.jobs_per_min > best.jobs_per_min;
+        let seldom = match load.points.iter().any(is_above) {
+            true => "; the higher rows have too few samples for a peak",
+            false => "",
+        };
+        text += &format!("{} - {:.2} ({users}{seldom})\n", load.system, best.jobs_per_min);
     }
     let rows = loads.iter().flat_map(|load| load.points.iter().map(cells)).collect();
     let table = lines(&Table::new(columns(), rows));

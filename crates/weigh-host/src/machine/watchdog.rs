@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use weigh_host::orphans::wait_until;
+use crate::orphans::wait_until;
 
 const DEVICE: &str = "/dev/watchdog";
 const IDENTITY: &str = "/sys/class/watchdog/watchdog0/identity";
