@@ -244,8 +244,12 @@ impl Heard {
     ///
     /// # Errors
     /// `TimedOut` where it takes longer.
-    pub fn output(mut self, limit: Duration) -> io::Result<Output> {
-        let status = self.wait(limit, |_| true)?;
+    pub fn output(self, limit: Duration) -> io::Result<Output> {
+        self.output_while(limit, || true)
+    }
+
+    fn output_while(mut self, limit: Duration, goes_on: impl Fn() -> bool) -> io::Result<Output> {
+        let status = self.wait(limit, |_| goes_on())?;
         Ok(Output { status, stdout: self.stdout.bytes().into(), stderr: self.stderr().into() })
     }
 
@@ -271,10 +275,18 @@ impl Drop for Heard {
 ///
 /// # Errors
 /// As [`Heard::start`]; `TimedOut` where it does not end.
-pub fn output(mut command: Command) -> io::Result<Output> {
+pub fn output(command: Command) -> io::Result<Output> {
+    output_while(command, || true)
+}
+
+/// Runs a program as [`output`] does, for as long as `goes_on` says so.
+///
+/// # Errors
+/// As [`output`]; `Interrupted` where it is not to go on: then the program was killed.
+pub fn output_while(mut command: Command, goes_on: impl Fn() -> bool) -> io::Result<Output> {
     command.stdin(Stdio::null());
     let keep = [Keep::First(KEPT_BYTES), Keep::Last(KEPT_BYTES)];
-    Heard::start(command, keep)?.output(ENDS_WITHIN)
+    Heard::start(command, keep)?.output_while(ENDS_WITHIN, goes_on)
 }
 
 #[cfg(test)]
@@ -320,6 +332,12 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", line]).stdin(Stdio::null());
         command
+    }
+
+    #[test]
+    fn what_is_not_to_go_on_is_killed() {
+        let stopped = output_while(shell("sleep 600"), || false).unwrap_err();
+        assert_eq!(stopped.kind(), io::ErrorKind::Interrupted);
     }
 
     #[test]

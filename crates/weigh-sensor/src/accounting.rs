@@ -109,16 +109,13 @@ fn last_written(group: &OwnedFd, pid: u32) -> io::Result<Option<Metadata>> {
     let flags = libc::FAN_MARK_FLUSH | libc::FAN_MARK_FILESYSTEM;
     files::mark(group, flags, 0, Path::new("/"))?;
     let mut found = None;
-    loop {
-        let events = files::events(group)?;
-        if events.is_empty() {
-            return Ok(found);
-        }
-        let mut own = events.into_iter().filter(|event| event.pid == pid as i32);
+    while files::has_events(group)? {
+        let mut own = files::events(group)?.into_iter().filter(|event| event.pid == pid as i32);
         if let Some(event) = own.next_back() {
             found = Some(File::from(event.file).metadata()?);
         }
     }
+    Ok(found)
 }
 
 /// The usual file of accounting, if somebody writes it.

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::tuned::tune;
 use super::{ApplyContext, Launch, Treatment, TreatmentError};
 use weigh_fixture::{Fixture, InInstance};
-use weigh_host::chance;
 use weigh_host::undo::guard::Guard;
 use weigh_host::undo::scratch;
 use weigh_host::undo::scratch::SCRATCH;
+use weigh_host::{chance, interruption};
 use weigh_model::evidence::Evidence;
 use weigh_model::label::Term;
 use weigh_workload::executable::Executable;
@@ -134,7 +134,13 @@ impl Treatment for FixtureTreatment {
             let directory = &self.of_instance();
             let Launch { launched, members, .. } = launch;
             let sample = InInstance { directory, launched, members };
-            self.fixture.find_trouble(&sample).map_err(TreatmentError::NoInstance)?;
+            self.fixture.find_trouble(&sample).map_err(|trouble| {
+                match interruption::has_come() {
+                    // The look itself may have ended early.
+                    true => TreatmentError::Interrupted,
+                    false => TreatmentError::NoInstance(trouble),
+                }
+            })?;
             self.fixture.prove(&sample).map_err(|problem| match launched.kills.sentence() {
                 // A limit of its arm broke it, so it is no evidence against the experiment.
                 Some(kills) => TreatmentError::NoInstance(format!("{problem}; {kills}")),

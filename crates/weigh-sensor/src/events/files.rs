@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +96,19 @@ pub struct Event {
     pub file: OwnedFd,
 }
 
-/// Receives the events of one read(2); none if no event waits.
+/// Returns true if events wait.
+pub fn has_events(group: &OwnedFd) -> io::Result<bool> {
+    loop {
+        match poll(&mut [PollFd::new(group, PollFlags::IN)], Some(&Timespec::default())) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other? > 0),
+        }
+    }
+}
+
+/// Receives the events of one read(2). None if no event waits, and also if the kernel cannot open the file of
+/// the first one at once, because another program has a lease on it: that event is gone, and others may wait.
+/// An event that waits for an answer also goes with its process.
 pub fn events(group: &OwnedFd) -> io::Result<Vec<Event>> {
     const EVENT_BYTES: usize = size_of::<libc::fanotify_event_metadata>();
     let mut buffer = [0u8; MOST_AT_ONCE * EVENT_BYTES];
@@ -203,12 +216,20 @@ impl Source for Files {
 
     fn receive(&mut self, seen: &mut Seen) -> io::Result<bool> {
         let events = events(&self.group)?;
+        seen.lost += u64::from(events.is_empty());
         for event in &events {
             seen.events += 1;
             *seen.by_process.entry(event.pid as u32).or_default() += 1;
             self.answer(event)?;
         }
         Ok(!events.is_empty())
+    }
+
+    fn receive_all(&mut self, seen: &mut Seen) -> io::Result<()> {
+        while has_events(&self.group)? {
+            self.receive(seen)?;
+        }
+        Ok(())
     }
 }
 
@@ -233,4 +254,45 @@ pub fn try_to_listen(events: Events) -> Result<(), CannotListen> {
 pub enum CannotListen {
     Open(io::Error),
     Mark(io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    use super::*;
+
+    /// The kernel opens a file for each event, without waiting for the end of a lease.
+    #[test]
+    fn an_event_whose_file_has_a_lease_is_lost_and_the_others_are_received() {
+        if !needs::root() {
+            return;
+        }
+        let watched = WatchedMounts {
+            events: Events::Notify,
+            directories: Vec::new(),
+            has_file_system: false,
+            delay: Duration::ZERO,
+        };
+        let mut files = Files::open(watched).unwrap();
+        let opened = || {
+            let memory = memfd_create("weigh-test", MemfdFlags::CLOEXEC).unwrap();
+            let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));
+            mark(&files.group, libc::FAN_MARK_ADD, libc::FAN_OPEN, &path).unwrap();
+            File::open(path).unwrap()
+        };
+        let [leased, _other] = [opened(), opened()];
+        // SAFETY: one ignores a signal, which would end this process, and the other takes numbers.
+        let has_lease = unsafe {
+            libc::signal(libc::SIGIO, libc::SIG_IGN);
+            libc::fcntl(leased.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK)
+        };
+        assert_eq!(has_lease, 0, "{}", io::Error::last_os_error());
+        let mut seen = Seen::default();
+        files.receive_all(&mut seen).unwrap();
+        assert_eq!((seen.events, seen.lost), (1, 1));
+    }
 }

@@ -126,7 +126,7 @@ impl Listener {
 
     fn obey(&mut self, order: Order) -> io::Result<Answer> {
         self.source.end()?;
-        while self.source.receive(&mut self.seen)? {}
+        self.source.receive_all(&mut self.seen)?;
         match order {
             Order::Begin { is_on } => {
                 self.seen = Seen::default();

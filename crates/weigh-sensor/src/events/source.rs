@@ -15,8 +15,14 @@ pub trait Source {
     /// Switches its events off; those that wait can still be received.
     fn end(&mut self) -> io::Result<()>;
 
-    /// Receives some events; `false` if no event waits.
+    /// Receives some events, after it was readable; `false` if no event was received.
     fn receive(&mut self, seen: &mut Seen) -> io::Result<bool>;
+
+    /// Receives all events that wait.
+    fn receive_all(&mut self, seen: &mut Seen) -> io::Result<()> {
+        while self.receive(seen)? {}
+        Ok(())
+    }
 }
 
 /// Events since the last [`Source::begin`].
