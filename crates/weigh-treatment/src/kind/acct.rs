@@ -235,7 +235,7 @@ impl Treatment for Accounted {
         self.switch(false).map_err(TreatmentError::Unavailable)
     }
 
-        fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
         // The last sample had no result, so nobody asked for its proof.
         if self.turns.0.end(self.arm) {
             self.stop().map_err(TreatmentError::NotInForce)?;

@@ -146,7 +146,7 @@ impl Treatment for Heard {
         Ok(())
     }
 
-        fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
         self.turns.0.end(self.arm);
         // The last sample had no result, so nobody asked for its proof.
         if std::mem::take(&mut self.is_asked) {
@@ -161,7 +161,7 @@ impl Treatment for Heard {
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         // An arm that has its turn makes events for everybody, and proves them.
         self.is_asked = role == Role::Treated || role == Role::Paired && self.turns.0.is_free();
-                let is_on = role == Role::Treated && self.has_events;
+        let is_on = role == Role::Treated && self.has_events;
         if self.is_asked { started(&mut self.listening)?.begin(is_on) } else { Ok(()) }
     }
 
