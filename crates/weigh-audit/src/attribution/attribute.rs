@@ -29,8 +29,6 @@ const NOTHING: f64 = 0.01;
 pub const PAIRS_PER_VISIT: usize = 2;
 /// Share of the time for measuring all rules together. The lines are compared with this total.
 const TOTAL_SHARE: f64 = 0.1;
-/// Leaving rules out gets at least this long: with a short budget, that is enough for a few.
-const LEAST_LEAVING_OUT: Duration = Duration::from_secs(5);
 /// Share of the time after which no pass over the blocks begins, if there were enough.
 const BLOCKS_BY: f64 = 0.5;
 /// Each order has the least number of pairs then.
@@ -224,7 +222,7 @@ fn leave_out(
         let visited = visit(*rule, 0)?;
         let with_it = begun.elapsed();
         let tried = left_out.len() + 1;
-        if least_time(tried, with_it) > left.max(LEAST_LEAVING_OUT.min(question.grace)) {
+        if least_time(tried, with_it) > left.max(question.grace / 2) {
             let of_all = with_it * looked_at.len() as u32 / tried as u32;
             let takes = least_time(looked_at.len(), of_all);
             unchecked = Some(Unchecked { rules: looked_at[left_out.len()..].to_vec(), takes });

@@ -9,25 +9,36 @@ use weigh_model::format;
 /// A phrase such as `about 40 s`, for work that takes `idle` on an idle machine. Under load it also names the
 /// time that the work takes if each process gets the same part of the CPUs.
 pub fn takes(idle: Duration) -> String {
-    let load = read_to_string("/proc/loadavg").ok();
-    let load = load
-        .as_deref()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .map(f64::round);
-    let cpus = available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
-    phrase(idle, load, cpus)
+    phrase(idle, load(), cpus())
+}
+
+/// How long such work takes at the present load.
+pub fn at_load(idle: Duration) -> Duration {
+    idle.mul_f64(factor(load().unwrap_or(0.0), cpus()))
+}
+
+fn load() -> Option<f64> {
+    let text = read_to_string("/proc/loadavg").ok()?;
+    text.split(' ').next()?.parse::<f64>().ok().map(f64::round)
+}
+
+fn cpus() -> f64 {
+    available_parallelism().map_or(1.0, |cpus| cpus.get() as f64)
+}
+
+fn factor(load: f64, cpus: f64) -> f64 {
+    ((load + 1.0) / cpus).max(1.0)
 }
 
 fn phrase(idle: Duration, load: Option<f64>, cpus: f64) -> String {
     let time = |seconds: f64| format::clock(seconds);
     let about = format!("about {}", time(idle.as_secs_f64()));
-    let share = load.map(|load| ((load + 1.0) / cpus, load));
-    match share.filter(|(factor, _)| *factor > 1.0) {
-        Some((factor, load)) => {
+    match load.map(|load| (factor(load, cpus), load)) {
+        Some((factor, load)) if factor > 1.0 => {
             let longer = time(factor * idle.as_secs_f64());
             format!("{about}, or up to {longer} while the load average is {load:.0}")
         }
-        None => about,
+        _ => about,
     }
 }
 
