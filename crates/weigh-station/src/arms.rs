@@ -118,14 +118,10 @@ impl<'a> Arms<'a> {
                 Some(Rc::new(RefCell::new(client)))
             }
         };
-        let mut announced = Vec::new();
+        let takes_time = treatments.iter().filter_map(|named| named.treatment.takes_time());
+        // All before the first begins: then the sum is known.
+        takes_time.collect::<BTreeSet<_>>().iter().for_each(|sentence| announce(sentence));
         for named in &mut treatments {
-            if let Some(sentence) =
-                named.treatment.takes_time().filter(|it| !announced.contains(it))
-            {
-                announce(&sentence);
-                announced.push(sentence);
-            }
             for sentence in named.treatment.prepare(&context, guard)? {
                 announce(&sentence);
             }

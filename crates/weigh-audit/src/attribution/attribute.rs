@@ -29,8 +29,10 @@ const NOTHING: f64 = 0.01;
 pub const PAIRS_PER_VISIT: usize = 2;
 /// Share of the time for measuring all rules together. The lines are compared with this total.
 const TOTAL_SHARE: f64 = 0.1;
-/// Leaving rules out gets at least this long: with a short budget, that is enough for a few.
-const LEAST_LEAVING_OUT: Duration = Duration::from_secs(5);
+/// Share of the time after which no pass over the blocks begins, if there were enough.
+const BLOCKS_BY: f64 = 0.5;
+/// Each order has the least number of pairs then.
+const LEAST_PASSES: usize = 2 * MIN_PAIRS.div_ceil(PAIRS_PER_VISIT);
 /// By then every rule has been toggled by itself, or no more will.
 const SCREENED_BY: f64 = 0.65;
 /// Share of the time for leaving rules out.
@@ -86,14 +88,20 @@ fn measure_blocks(
     let share = question.time.mul_f64(0.35).as_secs_f64() / (2 * blocks.len()).max(1) as f64;
     let passes = 2 * pairs_in(share, pair).div_ceil(PAIRS_PER_VISIT);
     let mut orders = [(); 2].map(|()| vec![Differences::default(); blocks.len()]);
+    let limit = question.time.mul_f64(BLOCKS_BY);
     let begun = Instant::now();
+    let mut shortest = Duration::MAX;
     for pass in 0..passes {
-        if pass == 1 {
-            refuse_too_short(
-                question,
-                begun.elapsed() * passes as u32 + pair * 2 * MIN_PAIRS as u32,
-            )?;
+        // The first pairs may have been faster than these.
+        if pass >= LEAST_PASSES && pass % 4 == 0 && begun.elapsed() > limit {
+            break;
         }
+        // One pass may have been disturbed.
+        if pass == 2 {
+            let others = pair * 2 * MIN_PAIRS as u32;
+            refuse_too_short(question, shortest * LEAST_PASSES as u32 + others)?;
+        }
+        let pass_begun = Instant::now();
         let forward = pass % 2 == 0;
         let mut below: Vec<RuleId> = Vec::new();
         for step in 0..blocks.len() {
@@ -110,6 +118,7 @@ fn measure_blocks(
             orders[usize::from(!forward)][block].extend(seen);
             below = with;
         }
+        shortest = shortest.min(pass_begun.elapsed());
     }
     let [forward, backward] = orders;
     let mean = |(a, b): (Differences, Differences)| {
@@ -213,7 +222,7 @@ fn leave_out(
         let visited = visit(*rule, 0)?;
         let with_it = begun.elapsed();
         let tried = left_out.len() + 1;
-        if least_time(tried, with_it) > left.max(LEAST_LEAVING_OUT.min(question.grace)) {
+        if least_time(tried, with_it) > left.max(question.grace / 2) {
             let of_all = with_it * looked_at.len() as u32 / tried as u32;
             let takes = least_time(looked_at.len(), of_all);
             unchecked = Some(Unchecked { rules: looked_at[left_out.len()..].to_vec(), takes });

@@ -44,6 +44,7 @@ use session::RulesSession;
 
 use linux_audit::rule_fields::{Action, RuleList};
 use linux_audit::rule_set::RuleSet;
+use weigh_host::machine::pace::at_load;
 use weigh_host::undo::claim::AUDIT;
 use weigh_model::facts::Facts;
 use weigh_model::format;
@@ -60,10 +61,10 @@ const MOST_RULES: usize = 2000;
 const TIME_TO_COUNT: Duration = Duration::from_secs(15);
 const TIME_BY_THE_CLOCK: Duration = Duration::from_secs(50);
 
-/// Loading the rules, finding those that match, and rewrites take this and a time for each rule: twice what
-/// 498 rules took (25 s).
-const BESIDES: Duration = Duration::from_secs(20);
-const BESIDES_PER_RULE: Duration = Duration::from_millis(60);
+/// Loading the rules, finding those that match, and rewrites take at most this and a time for each rule on an
+/// idle machine.
+const BESIDES: Duration = Duration::from_secs(10);
+const BESIDES_PER_RULE: Duration = Duration::from_millis(30);
 
 /// So many rules are named that have no second measurement.
 const MOST_NAMED: usize = 8;
@@ -112,12 +113,14 @@ pub fn measure_rules(
     let set = read_rules(request)?;
     let mut tell = |news: OpeningNews| announce(news.sentence());
     let mut station = Station::open([AUDIT], request.wait, &mut tell, |_| Ok(()))?;
+    let besides = at_load(BESIDES + BESIDES_PER_RULE * set.rules() as u32);
     announce(&format!(
-        "Loading {} and trying cheaper ways to write them takes up to {} in addition to --budget.",
+        "At the present load, loading {} and trying cheaper ways to write them takes up to {} in addition to \
+         --budget.",
         format::plural(set.rules(), "rule"),
-        format::seconds(besides(&set).as_secs_f64())
+        format::clock(besides.as_secs_f64())
     ));
-    match measure_in_session(request, &set, interrupted, &mut station, progress) {
+    match measure_in_session(request, (&set, besides), interrupted, &mut station, progress) {
         Ok(measured) => {
             let is_cut_short = measured.is_cut_short;
             let mut report = assemble(&request.command, request.profile.as_ref(), measured);
@@ -129,11 +132,6 @@ pub fn measure_rules(
         }
         Err(error) => Err(station.close_after(error.to_string())),
     }
-}
-
-/// How long everything besides attributing may take.
-fn besides(set: &RuleSet) -> Duration {
-    BESIDES + BESIDES_PER_RULE * set.rules() as u32
 }
 
 /// When measuring began, and how much longer than its budget it may take.
@@ -157,12 +155,12 @@ fn refuse_too_many(set: &RuleSet) -> Result<(), String> {
 
 fn measure_in_session(
     request: &RulesRequest,
-    set: &RuleSet,
+    (set, besides): (&RuleSet, Duration),
     interrupted: &Arc<AtomicBool>,
     station: &mut Station,
     progress: ProgressFn,
 ) -> Result<RuleMeasurements, TreatmentError> {
-    let clock = Clock { started: Instant::now(), besides: besides(set) };
+    let clock = Clock { started: Instant::now(), besides };
     let machine = station.look(&std::env::temp_dir());
     let (context, guard) = station.context(interrupted);
     let mut session = RulesSession::begin(&context, guard, set, progress)?;

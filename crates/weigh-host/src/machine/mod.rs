@@ -20,6 +20,7 @@ pub mod hardware_speed;
 pub mod hierarchies;
 pub mod memory;
 pub mod mounts;
+pub mod pace;
 pub mod pressure;
 pub mod probes;
 pub mod process;

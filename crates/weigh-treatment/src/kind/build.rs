@@ -17,6 +17,7 @@ use crate::{
     ApplyContext, Kind, Launch, PairDraw, Place, Placebo, Treatment, TreatmentError, TreatmentKind,
 };
 use trust::program;
+use weigh_host::machine::pace::takes;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::kind::{Parameter, Probe};
@@ -160,9 +161,9 @@ impl Treatment for Rebuilt {
     fn takes_time(&self) -> Option<String> {
         let (file, flags) = (self.compiler.file.display(), self.compiler.flags());
         Some(format!(
-            "Building the workloads with {file} {flags}, linked in {LINKS} different orders: about {} s, \
-             before the time of --budget.",
-            TAKES.as_secs()
+            "Building the workloads with {file} {flags}, linked in {LINKS} different orders: {}, before the \
+             time of --budget.",
+            takes(TAKES)
         ))
     }
 

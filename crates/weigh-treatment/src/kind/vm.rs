@@ -4,6 +4,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::guest::accel::{self, Accel, Kvm};
 use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
@@ -13,6 +14,7 @@ use crate::{
     ApplyContext, Kind, Launch, PairDraw, Place, Reach, Role, Treatment, TreatmentError,
     TreatmentKind,
 };
+use weigh_host::machine::pace::takes;
 use weigh_host::undo::guard::Guard;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::{PairId, SetId};
@@ -266,11 +268,11 @@ impl Treatment for GuestVisit {
     }
 
     fn takes_time(&self) -> Option<String> {
-        Some(
-            "Booting a VM, before the time of --budget: about 20 s without KVM (building its \
-             image first, about 70 s, once)."
-                .into(),
-        )
+        let [boot, image] = [20, 70].map(|seconds| takes(Duration::from_secs(seconds)));
+        Some(format!(
+            "Booting a VM, before the time of --budget: {boot} without KVM. If its image must be built \
+             first: {image}, once."
+        ))
     }
 
     fn prepare(
