@@ -86,9 +86,9 @@ fn the_plugin_of_the_dispatcher_is_chosen() {
     if !has_auditd() {
         return;
     }
-    let (evidence, facts) = weigh(&audit, "audit:sink=auditd+dispatcher,plugin=/usr/bin/wc");
+    let (evidence, facts) = weigh(&audit, "audit:sink=auditd+dispatcher,plugin=\"/usr/bin/wc -l\"");
     assert_three_records_and_cpu(&evidence);
-    assert!(facts.contains("one plugin, which is /") && facts.contains("wc."), "{facts}");
+    assert!(facts.contains("one plugin, which is /") && facts.contains("wc -l."), "{facts}");
     // Without a class, the canary's records are all that it waits for.
     let (_, facts) = weigh(&audit, "audit:class=none,sink=auditd+dispatcher,delay=20ms");
     assert!(facts.contains("one plugin, which waits 20 ms or more for each record"), "{facts}");

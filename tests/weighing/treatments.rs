@@ -606,6 +606,46 @@ fn layers_with_many_rules_are_in_force_and_none_without_a_rule() {
 }
 
 #[test]
+fn the_ports_and_scopes_of_a_layer_are_in_force() {
+    let home = Home::new();
+    let outcome =
+        home.run("compare landlock:ports,scopes,layers=2 -w lat-sig-catch --pairs 8 --json -");
+    if outcome.stderr.contains("this needs version") {
+        skip("landlock-scopes", "needs Landlock of Linux 6.12");
+        return;
+    }
+    let json = outcome.json();
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("a rule for each TCP port"), "{json:#}");
+    assert!(facts.contains("checks signals and connections to abstract sockets"), "{json:#}");
+    assert_eq!(json["results"][0]["pairs"], 8, "{json:#}");
+    // Whoever signals a process outside is denied that.
+    let outside = format!("kill -0 {}", std::process::id());
+    let denied =
+        home.run(&["compare", "landlock:scopes", "--pairs", "8", "--", "sh", "-c", &outside]);
+    denied.assert_says(&["Operation not permitted"]);
+    let refused = home.run("compare landlock:rules=0,ports -w getppid");
+    refused.assert_error(&["takes neither ports nor scopes"]);
+}
+
+#[test]
+fn the_calls_of_a_systemd_set_are_found_by_either_layout() {
+    let arms = ["seccomp:profile=@system-service", "seccomp:profile=@system-service,layout=tree"];
+    let json = compare(&Home::new(), &arms, &["-w", "getppid"]);
+    let facts = |arm: usize| json["treatments"][arm]["facts"].to_string();
+    assert!(facts(0).contains("the filter of @system-service: rules for "), "{json:#}");
+    assert!(!facts(0).contains("by a binary search"), "{json:#}");
+    assert!(facts(1).contains("found by a binary search"), "{json:#}");
+    // Only root may do that at all.
+    if !is_root() {
+        return;
+    }
+    let denied =
+        Home::new().run(&["compare", arms[1], "--pairs", "8", "--", "chroot", "/", "true"]);
+    denied.assert_says(&["Operation not permitted"]);
+}
+
+#[test]
 fn a_stacked_filter_is_installed_as_often_as_asked() {
     let arms = ["seccomp:filters=4", "seccomp:filters=0"];
     let json = compare(&Home::new(), &arms, &["-w", "getppid"]);

@@ -96,16 +96,16 @@ pub enum Plugin {
     Discard,
     /// Waits so long for each record.
     Slow(Duration),
-    /// A program of the user's, which only root can change.
-    Program(PathBuf),
+    /// A program of the user's, which only root can change, and its arguments.
+    Program(PathBuf, Vec<String>),
 }
 
 /// auditd keeps 2,000 records for its plugin, which take 200 s then.
 const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
 impl Plugin {
-    /// The plugin that is a program of the user's, or one with a delay; `None` without either. Root executes
-    /// the program.
+    /// The plugin that is a program of the user's with its arguments, or one with a delay; `None` without
+    /// either. Root executes the program.
     ///
     /// # Errors
     /// A sentence: both are given, another user than root can change the program, or the delay is no time.
@@ -113,9 +113,14 @@ impl Plugin {
         match (program, delay) {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => Err("plugin= and delay= are two plugins: use one of them".into()),
-            (Some(path), None) => trust::path::trusted(Path::new(path))
-                .map(|program| Some(Plugin::Program(program)))
-                .map_err(|error| format!("plugin={path}: {error}")),
+            (Some(line), None) => {
+                let mut words = line.split_ascii_whitespace();
+                let program = trust::path::trusted(Path::new(words.next().unwrap_or_default()));
+                let arguments = words.map(str::to_owned).collect();
+                program
+                    .map(|program| Some(Plugin::Program(program, arguments)))
+                    .map_err(|error| format!("plugin={line}: {error}"))
+            }
             (None, Some(time)) => {
                 let parsed = time.parse::<jiff::SignedDuration>().ok();
                 let delay = parsed.and_then(|delay| Duration::try_from(delay).ok());
@@ -134,10 +139,22 @@ impl Plugin {
                 "#!/bin/sh\nwhile IFS= read -r line; do\n\tsleep {}\n\tcase $line in\n\ttype=TRUSTED_APP*) \
                  printf '%s\\n' \"$line\" >{} ;;\n\tesac\ndone\n",
                 delay.as_secs_f64(),
-                quoted(seen)
+                quoted(&seen.display().to_string())
             ),
-            Plugin::Program(program) => format!("#!/bin/sh\nexec {}\n", quoted(program)),
+            Plugin::Program(..) => {
+                let words = self.words().map(|word| quoted(&word)).collect::<Vec<_>>();
+                format!("#!/bin/sh\nexec {}\n", words.join(" "))
+            }
         }
+    }
+
+    /// Program and arguments of the user's plugin.
+    fn words(&self) -> impl Iterator<Item = String> {
+        let (program, arguments) = match self {
+            Plugin::Program(program, arguments) => (Some(program), arguments.as_slice()),
+            Plugin::Discard | Plugin::Slow(_) => (None, [].as_slice()),
+        };
+        program.map(|path| path.display().to_string()).into_iter().chain(arguments.iter().cloned())
     }
 
     /// A phrase for the report.
@@ -147,14 +164,14 @@ impl Plugin {
             Plugin::Slow(delay) => {
                 format!("waits {} ms or more for each record", delay.as_secs_f64() * 1e3)
             }
-            Plugin::Program(program) => format!("is {}", program.display()),
+            Plugin::Program(..) => format!("is {}", self.words().collect::<Vec<_>>().join(" ")),
         }
     }
 }
 
 /// A word of a shell's command line.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Configuration of auditd. All other settings are as Debian and Fedora ship them.
@@ -583,9 +600,15 @@ mod tests {
 
     /// A name with a quote would end the word, and what follows would be executed.
     #[test]
-    fn a_plugin_of_the_user_is_one_word_of_its_script() {
-        let script = Plugin::Program("/opt/it's; id".into()).script(Path::new("/seen"));
-        assert_eq!(script, "#!/bin/sh\nexec '/opt/it'\\''s; id'\n");
+    fn a_plugin_of_the_user_and_its_arguments_are_words_of_its_script() {
+        let arguments = vec!["--config".to_owned(), "/etc/$(id)".to_owned()];
+        let plugin = Plugin::Program("/opt/it's; id".into(), arguments);
+        let script = plugin.script(Path::new("/seen"));
+        assert_eq!(script, "#!/bin/sh\nexec '/opt/it'\\''s; id' '--config' '/etc/$(id)'\n");
+        assert_eq!(plugin.what(), "is /opt/it's; id --config /etc/$(id)");
+        let read = Plugin::parse(Some("/bin/cat  -u x"), None).unwrap().unwrap();
+        assert!(read.what().ends_with("cat -u x"), "{read:?}");
+        assert!(Plugin::parse(Some(" "), None).is_err());
     }
 
     /// It reads the records that wait for it, and only then says that it saw the marker.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::atlas::{check_available, list, load, tag};
 use super::provenance::check_machine;
@@ -226,8 +226,8 @@ impl<'a> AtlasSession<'a> {
             let left = left.len() - done;
             let result = &report.entries[at];
             sink.announce(&self.progress(&result.entry, (at + 1, all), (done, left), spent));
-            let measured =
-                self.measure_entry(result, &report.workloads, self.share(left, spent), sink);
+            let (began, share) = (Instant::now(), self.share(left, spent));
+            let measured = self.measure_entry(result, &report.workloads, share, sink);
             stored_list.entries[at].obstacle = match measured {
                 Ok(done) => {
                     if let Some(left) = &done.left {
@@ -241,7 +241,11 @@ impl<'a> AtlasSession<'a> {
                     let reason = reason(&done, &stored);
                     done.not_kept.map_or(Ok(reason), Err)?
                 }
-                Err(NotMeasured::Entry(obstacle)) => Some(obstacle),
+                Err(NotMeasured::Entry(obstacle)) => {
+                    // It may have waited for another experiment, which takes none of the budget.
+                    spent += share.map_or(Duration::ZERO, |share| share.min(began.elapsed()));
+                    Some(obstacle)
+                }
                 Err(NotMeasured::Kept(why)) => {
                     sink.announce(&why);
                     None
@@ -284,8 +288,10 @@ impl<'a> AtlasSession<'a> {
         };
         let rest = rest.filter(|rest| !rest.is_zero());
         let rest = rest.map(|rest| format!(", about {} left", format::clock(rest.as_secs_f64())));
-        let (label, title) = (format::quoted(&entry.treatment), format::label(&entry.title));
-        format!("Entry {number} of {all}{}: {label} ({title})", rest.unwrap_or_default())
+        let (name, title) = (entry.name(), format::label(&entry.title));
+        let title = if name == title { String::new() } else { format!(" ({title})") };
+        let name = format::quoted(&name);
+        format!("Entry {number} of {all}{}: {name}{title}", rest.unwrap_or_default())
     }
 
     /// The time of the next entry: an equal share of what is left.

@@ -72,7 +72,7 @@ struct Costed<'a> {
 
 impl Costed<'_> {
     fn label(&self) -> String {
-        format::quoted(&self.result.entry.treatment)
+        format::quoted(&self.result.entry.name())
     }
 
     /// Added time per operation, `+112 ns`, or the factor where there is no such time.
@@ -167,7 +167,7 @@ fn costs(report: &AtlasReport, workload: &str) -> Table {
         let factor = if of.row.preliminary.is_some() { effect } else { factor };
         let baseline = time_ns(&of.row.workload, &of.row.unit, of.row.baseline);
         vec![
-            format::label(&of.result.entry.treatment),
+            of.result.entry.name(),
             baseline.map(format::time_ns).unwrap_or_default(),
             added,
             factor,
@@ -281,7 +281,7 @@ fn without_cost(report: &AtlasReport) -> Vec<String> {
             && result.rows().iter().all(is_free)
             && result.measured.as_ref().is_some_and(|measured| measured.failures.is_empty())
     });
-    let names: Vec<String> = free.map(|result| format::quoted(&result.entry.treatment)).collect();
+    let names: Vec<String> = free.map(|result| format::quoted(&result.entry.name())).collect();
     match names.is_empty() {
         true => Vec::new(),
         false => vec![format!(
@@ -301,7 +301,7 @@ fn inconclusive(report: &AtlasReport) -> Vec<String> {
             format!("{}: {}", format::quoted(&row.workload), why_open(row, report.margin_pct))
         });
         let why: Vec<String> = why.collect();
-        let label = format::quoted(&result.entry.treatment);
+        let label = format::quoted(&result.entry.name());
         (!why.is_empty()).then(|| format!("{label} ({}): {}.", measured.id, why.join("; ")))
     };
     report.entries.iter().filter_map(of_treatment).collect()
@@ -336,7 +336,7 @@ fn why_open(row: &Row, margin_pct: f64) -> String {
 fn obstacles(report: &AtlasReport, is_of_machine: bool) -> Vec<String> {
     let with = report.entries.iter().filter_map(|result| {
         let obstacle = result.obstacle.as_ref().filter(|it| it.is_of_machine == is_of_machine)?;
-        Some(format!("{}: {}", format::quoted(&result.entry.treatment), obstacle.reason))
+        Some(format!("{}: {}", format::quoted(&result.entry.name()), obstacle.reason))
     });
     with.collect()
 }
@@ -347,7 +347,7 @@ fn failed(report: &AtlasReport) -> Vec<String> {
     for result in &report.entries {
         let Some(measured) = &result.measured else { continue };
         said.extend(measured.failures.iter().map(|failure| {
-            let label = &result.entry.treatment;
+            let label = &result.entry.name();
             let workload = format::quoted(&failure.workload);
             format!("{workload} under {}: {}", format::quoted(label), failure.reason)
         }));

@@ -28,8 +28,8 @@ pub const FORMAT: Parameter = Parameter {
 
 pub const PLUGIN: Parameter = Parameter {
     form: "plugin=PROGRAM",
-    help: "program that gets all records from auditd's dispatcher (sink=auditd+dispatcher), one to a line; \
-           default: one that discards them",
+    help: "program, with its arguments, that gets all records from auditd's dispatcher \
+           (sink=auditd+dispatcher), one to a line; default: one that discards them",
 };
 pub const DELAY: Parameter = Parameter {
     form: "delay=TIME",

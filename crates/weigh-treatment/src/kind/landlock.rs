@@ -15,6 +15,8 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
         parameters: &[
             Parameter { form: "layers=N", help: "number of nested layers; default 1" },
             Parameter { form: "rules=N", help: "rules of each layer; default 1; 0: no layer" },
+            Parameter { form: "ports", help: "also check the port of each TCP bind and connect" },
+            Parameter { form: "scopes", help: "also check signals and abstract sockets" },
         ],
         probe,
     },
@@ -25,6 +27,10 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
 const MOST_LAYERS: u32 = 16;
 /// Each takes the launcher an open file, of which a process has 1024 by default.
 const MOST_RULES: u32 = 500;
+
+/// Versions of Landlock, and of Linux, that have ports and scopes.
+const OF_PORTS: (i64, &str) = (4, "6.7");
+const OF_SCOPES: (i64, &str) = (6, "6.12");
 
 fn probe() -> Probe {
     match LandlockLayers::version() {
@@ -46,13 +52,15 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     let rules = parameters.number("rules", 0..=MOST_RULES)?.unwrap_or(1);
     // A layer without a rule would deny everything.
     let layers = if rules == 0 { 0 } else { layers };
-    Ok(Box::new(Layers { layers, rules }))
+    let [has_ports, is_scoped] = ["ports", "scopes"].map(|word| parameters.has(word));
+    if layers == 0 && (has_ports || is_scoped) {
+        return Err("rules=0 means no layer, so it takes neither ports nor scopes".into());
+    }
+    Ok(Box::new(Layers(LandlockLayers { layers, rules, has_ports, is_scoped })))
 }
 
-struct Layers {
-    layers: u32,
-    rules: u32,
-}
+/// Layers of the treated processes.
+struct Layers(LandlockLayers);
 
 impl Treatment for Layers {
     fn can_interleave(&self) -> bool {
@@ -63,17 +71,31 @@ impl Treatment for Layers {
         Reach::Processes
     }
 
+    fn check_inputs(&mut self) -> Result<(), String> {
+        let version = LandlockLayers::version().map_err(|error| format!("Landlock: {error}"))?;
+        let wanted = [(self.0.has_ports, OF_PORTS), (self.0.is_scoped, OF_SCOPES)];
+        match wanted.iter().find(|(is_wanted, (needs, _))| *is_wanted && version < *needs) {
+            None => Ok(()),
+            Some((_, (needs, linux))) => Err(format!(
+                "this kernel has version {version} of Landlock, and this needs version {needs} (Linux {linux})"
+            )),
+        }
+    }
+
+    /// Both arms make the same files.
     fn setup(&self, is_treated: bool) -> Setup {
-        let layers = if is_treated { self.layers } else { 0 };
-        Setup::default().with(LandlockLayers { layers, rules: self.rules })
+        Setup::default().with(match is_treated {
+            true => self.0.clone(),
+            false => LandlockLayers { rules: self.0.rules, ..LandlockLayers::default() },
+        })
     }
 
     /// No program was executed that was not denied what the layers deny: the step itself tries that. That it
     /// cannot gain privileges is left of it in `/proc/PID/status`.
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let step = launch.setup.get::<LandlockLayers>();
-        let (layers, rules) = step.map_or((0, 0), |step| (step.layers, step.rules));
-        let is_set_up = !launch.is_treated || (layers, rules) == (self.layers, self.rules);
+        let layers = step.map_or(0, |step| step.layers);
+        let is_set_up = !launch.is_treated || step == Some(&self.0);
         let is_held = layers == 0 || launch.status_numbers("NoNewPrivs").all(|set| set == Some(1));
         match is_set_up && is_held {
             true => Ok(Evidence::default()),
@@ -85,20 +107,27 @@ impl Treatment for Layers {
     }
 
     fn facts(&self) -> Vec<String> {
-        let layers = match self.layers {
+        let layers = match self.0.layers {
             0 => return vec!["The processes of this arm are in no layer of Landlock.".into()],
             1 => "a layer".to_owned(),
             layers => format!("{layers} layers"),
         };
-        let of_files = match self.rules {
+        let of_files = match self.0.rules {
             1 => String::new(),
             2 => ", and one for a file that no program opens".into(),
             rules => format!(", and {} for files that no program opens", rules - 1),
         };
-        vec![format!(
+        let mut facts = vec![format!(
             "The processes of this arm are in {layers} of Landlock, each with one rule for the whole \
              tree{of_files}."
-        )]
+        )];
+        if self.0.has_ports {
+            facts.push("Each layer has a rule for each TCP port.".into());
+        }
+        if self.0.is_scoped {
+            facts.push("Each layer checks signals and connections to abstract sockets.".into());
+        }
+        facts
     }
 }
 
@@ -112,7 +141,11 @@ mod tests {
     fn a_process_that_can_gain_privileges_is_in_no_layer() {
         let mut treatment = parse("landlock:layers=2").unwrap().treatment;
         let mut is_believed = |is_treated, layers, status: &str| {
-            let setup = Setup::default().with(LandlockLayers { layers, rules: 1 });
+            let setup = Setup::default().with(LandlockLayers {
+                layers,
+                rules: 1,
+                ..LandlockLayers::default()
+            });
             let launched = Launched { status: status.into(), ..Launched::default() };
             treatment.verify_sample(&Launch::of_worker(is_treated, &setup, &launched)).is_ok()
         };
@@ -121,6 +154,9 @@ mod tests {
         assert!(!is_believed(true, 0, "NoNewPrivs:\t1\n"));
         assert!(is_believed(false, 0, "") && is_believed(false, 1, "NoNewPrivs:\t1\n"));
         assert!(parse("landlock:layers=17").err().unwrap().contains("from 1 to 16"));
+        assert!(!is_believed(true, 1, "NoNewPrivs:\t1\n"), "fewer layers");
+        let said = parse("landlock:rules=0,scopes").err().unwrap();
+        assert!(said.contains("neither ports nor scopes"), "{said}");
         assert!(parse("landlock:rules=501").err().unwrap().contains("from 0 to 500"));
     }
 
@@ -128,7 +164,7 @@ mod tests {
     fn without_a_rule_there_is_no_layer() {
         let treatment = parse("landlock:rules=0,layers=3").unwrap().treatment;
         let layers = |is_treated| treatment.setup(is_treated).get::<LandlockLayers>().cloned();
-        assert_eq!(layers(true), Some(LandlockLayers { layers: 0, rules: 0 }));
+        assert_eq!(layers(true), Some(LandlockLayers::default()));
         assert_eq!(layers(true), layers(false));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::seccomp::oci_profile::{self, Compiled};
+use crate::seccomp::oci_profile::{self, Compiled, Layout};
 use crate::{
     Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind, absolute,
 };
@@ -30,7 +30,12 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
             },
             Parameter {
                 form: "profile=FILE",
-                help: "a profile in the OCI's JSON format, as used for containers",
+                help: "a profile in the OCI's JSON format, as used for containers; or @system-service, \
+                       the calls that systemd's SystemCallFilter= of that name allows",
+            },
+            Parameter {
+                form: "layout=WORD",
+                help: "how the filter finds the number of a call: chain (default) or tree, as runc's",
             },
             Parameter {
                 form: "filters=N",
@@ -77,7 +82,20 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         Some(_) if compares.is_some() => {
             return Err("seccomp takes compares= or profile=, not both".into());
         }
-        Some(path) => Filter::Profile(oci_profile::read(Path::new(path))?, absolute(path)?),
+        Some(path) => {
+            let layout = layout(parameters)?.unwrap_or_default();
+            let compiled = oci_profile::read(Path::new(path), layout)?;
+            let is_embedded = path == oci_profile::SYSTEM_SERVICE;
+            let path = if is_embedded { path.into() } else { absolute(path)? };
+            Filter::Profile(compiled, path)
+        }
+        None if layout(parameters)?.is_some() => {
+            return Err(
+                "layout= needs profile=FILE: `seccomp` alone has one comparison after the \
+                        other"
+                    .into(),
+            );
+        }
         None => Filter::Compares(compares.unwrap_or(DEFAULT_COMPARES)),
     };
     let times = parameters.number("filters", 0..=MOST_FILTERS)?.unwrap_or(1);
@@ -98,6 +116,15 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         ));
     }
     Ok(Box::new(Filtering { filter, times, own: own_seccomp() }))
+}
+
+fn layout(parameters: &Parameters) -> Result<Option<Layout>, String> {
+    match parameters.value("layout") {
+        None => Ok(None),
+        Some("chain") => Ok(Some(Layout::Chain)),
+        Some("tree") => Ok(Some(Layout::Tree)),
+        Some(other) => Err(format!("layout={other}: takes `chain` or `tree`")),
+    }
 }
 
 /// Returns true if the kernel cannot hold so many filters, for certain: what it makes of each may be longer.
@@ -227,6 +254,10 @@ mod tests {
         assert!(build("seccomp:filters=2,compares=201").unwrap().contains("at most compares=200"));
         assert!(build("seccomp:filters=1,compares=2000").is_none());
         assert!(is_too_long(1021, 32) && !is_too_long(1020, 32) && !is_too_long(4096, 1));
+        assert!(build("seccomp:layout=tree").unwrap().contains("needs profile=FILE"));
+        let wrong = build("seccomp:profile=@system-service,layout=bush");
+        assert!(wrong.unwrap().contains("takes `chain` or `tree`"));
+        assert!(build("seccomp:profile=@system-service,layout=tree").is_none());
         assert!(build("seccomp:filters=33").unwrap().contains("from 0 to 32"));
         assert!(build("seccomp").is_none());
     }

@@ -18,6 +18,10 @@ use weigh_workload::seccomp_program::{Instruction, NATIVE_ARCHITECTURE};
 
 /// Docker's profile has 12 KB.
 const LONGEST_FILE: u64 = 4 << 20;
+/// The calls of `SystemCallFilter=@system-service` in systemd 252, with `SystemCallErrorNumber=EPERM`.
+pub const SYSTEM_SERVICE: &str = "@system-service";
+/// Calls that a tree compares one after the other.
+const LEAF: usize = 4;
 
 /// A profile, compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,18 +76,31 @@ struct OciConditions {
     min_kernel: String,
 }
 
-/// Reads and compiles a profile.
+/// How the system calls of a profile are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// One comparison after the other, in the order of numbers: libseccomp's default, and so systemd's.
+    #[default]
+    Chain,
+    /// A binary search: runc asks libseccomp for it above eight rules.
+    Tree,
+}
+
+/// Reads and compiles a profile: a file, or [`SYSTEM_SERVICE`].
 ///
 /// # Errors
 /// A sentence with the file, the place, and what is wrong.
-pub fn read(path: &Path) -> Result<Compiled, String> {
-    let text = user_file::read_text(path, LONGEST_FILE)
-        .map_err(|error| format!("cannot read the profile {}: {error}", path.display()))?;
-    compile(&text, &HostFeatures::read())
+pub fn read(path: &Path, layout: Layout) -> Result<Compiled, String> {
+    let text = match path.to_str() {
+        Some(SYSTEM_SERVICE) => include_str!("system-service.json").to_owned(),
+        _ => user_file::read_text(path, LONGEST_FILE)
+            .map_err(|error| format!("cannot read the profile {}: {error}", path.display()))?,
+    };
+    compile(&text, &HostFeatures::read(), layout)
         .map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
+fn compile(text: &str, host: &HostFeatures, layout: Layout) -> Result<Compiled, String> {
     let (profile, origin): (OciProfile, _) = profile_text::profile(text)?;
     let default = action(&profile.default_action, profile.default_errno_ret)?;
     let mut rules: BTreeMap<u32, Vec<(Vec<Condition>, u32)>> = BTreeMap::new();
@@ -100,7 +117,7 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
             }
         }
     }
-    let program = assemble(&rules, default);
+    let program = assemble(&rules, default, layout);
     if program.len() > seccomp_instructions::MAX_INSTRUCTIONS {
         return Err(format!(
             "it compiles to {} BPF instructions, but the kernel takes at most {}",
@@ -110,6 +127,9 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
     }
     let mut description =
         format!("{origin}rules for {}", format::plural(rules.len(), "system call"));
+    if layout == Layout::Tree {
+        description += ", found by a binary search";
+    }
     if unknown_names > 0 {
         let names = format::plural(unknown_names, "name");
         description += &format!("; {names} of other architectures or kernels");
@@ -120,7 +140,11 @@ fn compile(text: &str, host: &HostFeatures) -> Result<Compiled, String> {
     Ok(Compiled { program, description })
 }
 
-fn assemble(rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>, default: u32) -> Vec<Instruction> {
+fn assemble(
+    rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>,
+    default: u32,
+    layout: Layout,
+) -> Vec<Instruction> {
     let mut program = vec![
         seccomp_instructions::load_architecture(),
         seccomp_instructions::skip_unless_equal(NATIVE_ARCHITECTURE, 1),
@@ -134,17 +158,29 @@ fn assemble(rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>, default: u32) -> 
             seccomp_instructions::return_action(default),
         ]);
     }
-    for (number, choices) in rules {
-        let mut block = Vec::new();
-        match choices.iter().find(|(conditions, _)| conditions.is_empty()) {
-            Some((_, action)) => block.push(seccomp_instructions::return_action(*action)),
-            None => {
-                for (conditions, action) in choices {
-                    block.extend(seccomp_instructions::conditional_return(conditions, *action));
-                }
-                block.push(seccomp_instructions::return_action(default));
-            }
-        }
+    let blocks: Vec<(u32, Vec<Instruction>)> =
+        rules.iter().map(|(number, choices)| (*number, block(choices, default))).collect();
+    match layout {
+        Layout::Chain => program.extend(chain(&blocks, default)),
+        Layout::Tree => program.extend(tree(&blocks, default)),
+    }
+    program
+}
+
+/// The answer to a call whose number is known.
+fn block(choices: &[(Vec<Condition>, u32)], default: u32) -> Vec<Instruction> {
+    if let Some((_, action)) = choices.iter().find(|(conditions, _)| conditions.is_empty()) {
+        return vec![seccomp_instructions::return_action(*action)];
+    }
+    let conditional = choices.iter().flat_map(|(conditions, action)| {
+        seccomp_instructions::conditional_return(conditions, *action)
+    });
+    conditional.chain([seccomp_instructions::return_action(default)]).collect()
+}
+
+fn chain(blocks: &[(u32, Vec<Instruction>)], default: u32) -> Vec<Instruction> {
+    let mut program = Vec::new();
+    for (number, block) in blocks {
         match u8::try_from(block.len()) {
             Ok(length) => program.push(seccomp_instructions::skip_unless_equal(*number, length)),
             Err(_) => {
@@ -156,6 +192,22 @@ fn assemble(rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>, default: u32) -> 
         program.extend(block);
     }
     program.push(seccomp_instructions::return_action(default));
+    program
+}
+
+fn tree(blocks: &[(u32, Vec<Instruction>)], default: u32) -> Vec<Instruction> {
+    if blocks.len() <= LEAF {
+        return chain(blocks, default);
+    }
+    let (lower, upper) = blocks.split_at(blocks.len() / 2);
+    let (first, lower) = (upper[0].0, tree(lower, default));
+    // `BPF_JGE`, which jumps 255 instructions at most; `BPF_JA` jumps further.
+    let mut program = match u8::try_from(lower.len()) {
+        Ok(length) => vec![(0x35, length, 0, first)],
+        Err(_) => vec![(0x35, 0, 1, first), (0x05, 0, 0, lower.len() as u32)],
+    };
+    program.extend(lower);
+    program.extend(tree(upper, default));
     program
 }
 
@@ -260,7 +312,7 @@ mod tests {
               {"names":["bpf"],"action":"SCMP_ACT_ALLOW","includes":{"caps":["CAP_BPF"]}},
               {"names":["ptrace"],"action":"SCMP_ACT_ALLOW","includes":{"minKernel":"4.8"}},
               {"names":["socket"],"action":"SCMP_ACT_ERRNO","errnoRet":97}]}"#;
-        let Compiled { program, description } = compile(text, &HOST).unwrap();
+        let Compiled { program, description } = compile(text, &HOST, Layout::Chain).unwrap();
         assert_eq!(run(&program, "read", [0; 6]), ALLOW);
         assert_eq!(run(&program, "getppid", [0; 6]), DENY);
         assert_eq!(run(&program, "personality", [8, 0, 0, 0, 0, 0]), ALLOW);
@@ -283,7 +335,7 @@ mod tests {
         let text = r#"{"linux":{"seccomp":{"defaultAction":"SCMP_ACT_ALLOW",
             "flags":["SECCOMP_FILTER_FLAG_LOG"]}}}"#;
         assert_eq!(
-            compile(text, &HOST).unwrap().description,
+            compile(text, &HOST, Layout::Chain).unwrap().description,
             "only linux.seccomp of this config.json is used: rules for 0 system calls; its flags \
              are not applied: SECCOMP_FILTER_FLAG_LOG"
         );
@@ -291,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let problem = |text: &str| compile(text, &HOST).unwrap_err();
+        let problem = |text: &str| compile(text, &HOST, Layout::Chain).unwrap_err();
         assert!(problem("{").contains("line 1"));
         assert!(problem(r#"{"defaultAction":"ALLOW"}"#).contains("`ALLOW` is not an action"));
         let entry = |rest: &str| {
@@ -306,10 +358,44 @@ mod tests {
         assert!(problem(&entry(r#""args":[{"index":0,"value":0,"op":"=="}]"#)).contains("`==`"));
     }
 
+    #[test]
+    fn a_tree_answers_as_the_chain_does() {
+        let [chain, tree] = [Layout::Chain, Layout::Tree]
+            .map(|layout| read(Path::new(SYSTEM_SERVICE), layout).unwrap().program);
+        assert!(tree.len() > chain.len());
+        let numbers = (0..600).chain([0x4000_0000, 0x4000_0001, u32::MAX]);
+        for call in numbers.flat_map(|number| {
+            [NATIVE_ARCHITECTURE, 0x4000_0003].map(|architecture| Call {
+                architecture,
+                number,
+                arguments: [0; 6],
+            })
+        }) {
+            assert_eq!(action(&tree, &call), action(&chain, &call), "{}", call.number);
+        }
+        assert_eq!(run(&tree, "read", [0; 6]), ALLOW);
+        assert_eq!(run(&tree, "reboot", [0; 6]), DENY);
+        assert_eq!(run(&tree, "kexec_load", [0; 6]), DENY);
+    }
+
+    /// The lower half is longer than one step.
+    #[test]
+    fn a_tree_jumps_over_long_halves() {
+        let long = vec![seccomp_instructions::load_number(); 200];
+        let block = |number| (number, [long.clone(), vec![(0x06, 0, 0, number)]].concat());
+        let blocks: Vec<_> = (0..32).map(block).collect();
+        let mut program = vec![seccomp_instructions::load_number()];
+        program.extend(tree(&blocks, ALLOW));
+        for number in 0..40 {
+            let call = Call { architecture: NATIVE_ARCHITECTURE, number, arguments: [0; 6] };
+            assert_eq!(action(&program, &call), if number < 32 { number } else { ALLOW });
+        }
+    }
+
     proptest! {
         #[test]
         fn foreign_text_never_panics(text in "\\PC{0,200}") {
-            let _ = compile(&text, &HOST);
+            let _ = compile(&text, &HOST, Layout::Chain);
         }
     }
 }

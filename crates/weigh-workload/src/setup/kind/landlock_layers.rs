@@ -2,12 +2,14 @@
 //! one is denied, which the worker tries itself before it executes its program.
 
 use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open, unlink};
 use rustix::io::Errno;
+use rustix::process::{getppid, test_kill_process};
 use rustix::thread::set_no_new_privs;
 use serde::{Deserialize, Serialize};
 
@@ -22,15 +24,42 @@ const RIGHTS_OF_FILE: u64 = (1 << 3) - 1;
 /// linux/landlock.h
 const CREATE_RULESET_VERSION: libc::c_uint = 1;
 const RULE_PATH_BENEATH: libc::c_int = 1;
+const RULE_NET_PORT: libc::c_int = 2;
+/// To bind a TCP socket to a port, and to connect it to one.
+const BIND_TCP: u64 = 1;
+const RIGHTS_OF_PORT: u64 = 0b11;
+/// No connection to an abstract socket outside, and no signal to a process outside.
+const ALL_SCOPES: u64 = 0b11;
+/// To bind this port is denied: the last one, so nobody needs a privilege for it.
+const DENIED_PORT: u16 = u16::MAX;
 
 /// Files without a name, each for a rule of every layer. The kernel merges two rules for one file.
 static FILES: OnceLock<Vec<OwnedFd>> = OnceLock::new();
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LandlockLayers {
     pub layers: u32,
     /// Number of rules in each layer: one for the whole tree, and the others for files that nobody opens.
     pub rules: u32,
+    /// True if each layer also handles TCP, and has a rule for each port.
+    #[serde(default)]
+    pub has_ports: bool,
+    /// True if each layer has both scopes.
+    #[serde(default)]
+    pub is_scoped: bool,
+}
+
+#[repr(C)]
+struct RulesetAttributes {
+    files: u64,
+    ports: u64,
+    scopes: u64,
+}
+
+#[repr(C)]
+struct PortRule {
+    allowed: u64,
+    port: u64,
 }
 
 #[repr(C, packed)]
@@ -58,39 +87,59 @@ impl LandlockLayers {
     }
 }
 
-fn restrict() -> io::Result<()> {
-    let handled: u64 = ALL_RIGHTS;
-    // SAFETY: the structure's first version is this one number.
-    let ruleset = unsafe {
-        libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, size_of::<u64>(), 0)
+fn restrict(LandlockLayers { has_ports, is_scoped, .. }: &LandlockLayers) -> io::Result<()> {
+    let handled = RulesetAttributes {
+        files: ALL_RIGHTS,
+        ports: if *has_ports { RIGHTS_OF_PORT } else { 0 },
+        scopes: if *is_scoped { ALL_SCOPES } else { 0 },
     };
+    // An older kernel takes only the beginning that it knows.
+    let length = match (has_ports, is_scoped) {
+        (false, false) => size_of::<u64>(),
+        (true, false) => 2 * size_of::<u64>(),
+        (_, true) => size_of::<RulesetAttributes>(),
+    };
+    // SAFETY: the structure has at least that length.
+    let ruleset =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, length, 0) };
     if ruleset < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: it was just opened for us.
     let ruleset = unsafe { OwnedFd::from_raw_fd(ruleset as libc::c_int) };
     let root = open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    add_rule(&ruleset, &root, ALL_RIGHTS & !MAKE_BLOCK)?;
+    add_path(&ruleset, &root, ALL_RIGHTS & !MAKE_BLOCK)?;
     for file in FILES.get().into_iter().flatten() {
-        add_rule(&ruleset, file, RIGHTS_OF_FILE)?;
+        add_path(&ruleset, file, RIGHTS_OF_FILE)?;
+    }
+    if *has_ports {
+        add_ports(&ruleset)?;
     }
     // SAFETY: an open descriptor.
     let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn add_rule(ruleset: &OwnedFd, parent: &OwnedFd, allowed: u64) -> io::Result<()> {
+fn add_path(ruleset: &OwnedFd, parent: &OwnedFd, allowed: u64) -> io::Result<()> {
     let rule = PathBeneath { allowed, parent: parent.as_raw_fd() };
-    // SAFETY: open descriptors, and a structure that lives.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_add_rule,
-            ruleset.as_raw_fd(),
-            RULE_PATH_BENEATH,
-            &raw const rule,
-            0,
-        )
-    };
+    add_rule(ruleset, RULE_PATH_BENEATH, (&raw const rule).cast())
+}
+
+/// Port 0 stands for those that the kernel chooses.
+fn add_ports(ruleset: &OwnedFd) -> io::Result<()> {
+    for port in 0..=u16::MAX {
+        let allowed = if port == DENIED_PORT { RIGHTS_OF_PORT & !BIND_TCP } else { RIGHTS_OF_PORT };
+        let rule = PortRule { allowed, port: port.into() };
+        add_rule(ruleset, RULE_NET_PORT, (&raw const rule).cast())?;
+    }
+    Ok(())
+}
+
+/// Adds a rule of that type, whose structure lives.
+fn add_rule(ruleset: &OwnedFd, kind: libc::c_int, rule: *const libc::c_void) -> io::Result<()> {
+    // SAFETY: an open descriptor, and a structure of that type.
+    let done =
+        unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), kind, rule, 0) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -122,6 +171,24 @@ fn is_denied() -> io::Result<bool> {
     }
 }
 
+/// Binds the denied port: `true` where Landlock denied it.
+fn is_port_denied() -> io::Result<bool> {
+    match TcpListener::bind((Ipv4Addr::LOCALHOST, DENIED_PORT)) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(false),
+        other => other.map(|_| false),
+    }
+}
+
+/// Asks whether a signal to the launcher, which is outside, would be allowed: `true` where that is denied.
+fn is_signal_denied() -> io::Result<bool> {
+    let launcher = getppid().ok_or_else(|| io::Error::other("its launcher has ended"))?;
+    match test_kill_process(launcher) {
+        Err(Errno::PERM) => Ok(true),
+        other => other.map(|()| false).map_err(io::Error::from),
+    }
+}
+
 impl Act for LandlockLayers {
     /// In all arms, so that with one treatment both launchers make the same files.
     fn in_launcher(&self) -> Result<(), String> {
@@ -138,9 +205,12 @@ impl Act for LandlockLayers {
             return Ok(());
         }
         set_no_new_privs(true)?;
-        (0..self.layers).try_for_each(|_| restrict())?;
+        (0..self.layers).try_for_each(|_| restrict(self))?;
         close_files();
-        match is_denied()? {
+        let denies = is_denied()?
+            && (!self.has_ports || is_port_denied()?)
+            && (!self.is_scoped || is_signal_denied()?);
+        match denies {
             true => Ok(()),
             false => Err(io::Error::other("Landlock does not deny a forbidden call")),
         }
