@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::kernel::BootKernel;
-use super::normal::{NormalBoot, of_kernel};
+use super::normal::{NormalBoot, here, of_kernel};
 use super::other;
 use crate::digest::digest_of_file;
 use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
@@ -159,8 +159,7 @@ impl BootEntry {
     pub fn digests(&self) -> Result<String, String> {
         let files = std::iter::once(&self.kernel.image).chain(&self.kernel.initramfs);
         let digest = |file: &PathBuf| {
-            digest_of_file(&other::here(file))
-                .map_err(|error| format!("{}: {error}", file.display()))
+            digest_of_file(&here(file)).map_err(|error| format!("{}: {error}", file.display()))
         };
         files.map(digest).collect::<Result<Vec<_>, _>>().map(|all| all.join("\n"))
     }

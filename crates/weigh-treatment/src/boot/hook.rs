@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::other::{self, NORMAL};
+use super::normal::{NORMAL, here};
 use trust::start::{self, Inherited};
 use weigh_host::machine::watchdog;
 use weigh_host::said;
@@ -44,7 +44,7 @@ const SCRIPTS: [&str; 5] = [
 /// Before all of these, when file systems are mounted.
 const EARLY_SCRIPT: &str = "/etc/rcS.d/S99weigh-boot";
 
-/// In the other system: it finds the normal root file system, and `weigh` there.
+/// Script of the other system, which finds the normal root file system, and `weigh` there.
 const ELSEWHERE: &str = "/etc/weigh-boot";
 
 /// One of systemd's.
@@ -172,7 +172,7 @@ impl Hook {
 pub fn remove() -> Result<(), String> {
     let state =
         StateDir::open().map_err(|error| format!("cannot open the state directory: {error}"))?;
-    let normal = other::here(Path::new("/"));
+    let normal = here(Path::new("/"));
     if normal == Path::new(NORMAL) {
         remove_below(Path::new("/"))?;
     }
@@ -303,7 +303,7 @@ impl SystemdUnit {
     }
 }
 
-/// Without `weigh`, nothing would bring the machine back.
+/// Text of that script. It resets the machine without `weigh`, as nothing else would bring it back.
 fn elsewhere_text(device: &str, state: &Path) -> String {
     let state = below(Path::new(NORMAL), state);
     let home = state.parent().unwrap_or(&state);

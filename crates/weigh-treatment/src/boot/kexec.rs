@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use super::kernel::BootKernel;
-use super::other::here;
+use super::normal::here;
 use weigh_host::machine::gone::{SETTING_FILES, check_gone};
 
 const UNLOAD: libc::c_ulong = 1;

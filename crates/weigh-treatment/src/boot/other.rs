@@ -13,28 +13,17 @@ use rustix::mount::mount_bind;
 
 use super::hook;
 use super::kernel::BootKernel;
-use super::normal::NormalBoot;
+use super::normal::{NORMAL, NormalBoot};
 use crate::guest::options::GuestOptions;
 use trust::start::{self, Inherited};
 use weigh_host::said;
 use weigh_host::undo::state_dir::StateDir;
 use weigh_workload::setup::kind::enter_root::own_mounts;
 
-/// Where the other system has the normal root file system.
-pub const NORMAL: &str = "/run/weigh-normal";
-/// Where a thread has the other one, in mounts of its own.
+/// Mount point of the other root file system, in the mounts of one thread.
 const OTHER: &str = "/run/weigh-other";
 const IMAGE: &str = "boot-kernel";
 const INITRAMFS: &str = "boot-initramfs";
-
-/// Path of a file of the normal system, as it is in this boot.
-pub fn here(file: &Path) -> PathBuf {
-    let is_elsewhere = Path::new(NORMAL).join("proc").is_dir();
-    match file.strip_prefix("/") {
-        Ok(below) if is_elsewhere && !file.starts_with(NORMAL) => Path::new(NORMAL).join(below),
-        _ => file.to_owned(),
-    }
-}
 
 /// Number of a device, which `/` has where it is mounted there.
 pub fn number_of(device: &str) -> Result<u64, String> {

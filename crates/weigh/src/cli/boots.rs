@@ -28,8 +28,8 @@ use weigh_treatment::boot::hook::Hook;
 use weigh_treatment::boot::reboot::{WayDown, go_down};
 use weigh_treatment::boot::state::{is_in_one, seconds_now};
 use weigh_treatment::boot::{
-    BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot, other,
-    other_system, services_stop_within,
+    BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot, normal::here,
+    other, other_system, services_stop_within,
 };
 use weigh_treatment::digest::digest_of_bytes;
 use weigh_workload::executable;
@@ -301,7 +301,7 @@ impl BootArgs {
 /// Goes on with an experiment whose machine has booted. Gives the exit status where no other boot is due, and
 /// none where `weigh restore` has ended it.
 fn after_boot(state: &BootState, context: &Context) -> Result<Option<u8>, String> {
-    let store = existing(&other::here(&state.database))?;
+    let store = existing(&here(&state.database))?;
     let gone_on = listen_for_signals()
         .and_then(|interrupted| go_on(state, &store, context, &interrupted).map(Some));
     gone_on.or_else(|problem| {
