@@ -1,6 +1,11 @@
 //! Who receives the records is a parameter: the real auditd with a configuration of its own, or nobody.
 
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use crate::support::audit::Audit;
@@ -92,6 +97,45 @@ fn the_plugin_of_the_dispatcher_is_chosen() {
     // Without a class, the canary's records are all that it waits for.
     let (_, facts) = weigh(&audit, "audit:class=none,sink=auditd+dispatcher,delay=20ms");
     assert!(facts.contains("one plugin, which waits 20 ms or more for each record"), "{facts}");
+}
+
+/// Counts the records of system calls that programs send to this port, until one sends `end`.
+fn received(listener: &TcpListener) -> usize {
+    let mut count = 0;
+    loop {
+        let (stream, _) = listener.accept().unwrap();
+        for line in BufReader::new(stream).lines() {
+            let line = line.unwrap();
+            if line == "end" {
+                return count;
+            }
+            count += usize::from(line.contains("type=SYSCALL"));
+        }
+    }
+}
+
+/// Another machine is a listener on the loopback here.
+#[test]
+fn a_plugin_ships_the_records_of_any_workload_to_another_machine() {
+    let Some(audit) = Audit::take() else { return };
+    if !has_auditd() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let far = thread::spawn(move || received(&listener));
+    let home = Home::new();
+    let port = address.port();
+    let text = format!("#!/bin/bash\nexec cat >/dev/tcp/127.0.0.1/{port}\n");
+    let plugin = home.file("ship", text);
+    fs::set_permissions(&plugin, fs::Permissions::from_mode(0o700)).unwrap();
+    let treatment = format!("audit:sink=auditd+dispatcher,plugin={}", plugin.display());
+    let (evidence, facts) = weigh(&audit, &treatment);
+    TcpStream::connect(address).unwrap().write_all(b"end\n").unwrap();
+    let shipped = far.join().unwrap();
+    assert_three_records_and_cpu(&evidence);
+    assert!(facts.contains("one plugin, which is /"), "{facts}");
+    assert!(shipped > 1000, "{shipped} of {evidence:#}");
 }
 
 #[test]

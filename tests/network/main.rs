@@ -4,6 +4,7 @@
 mod support;
 
 mod comm;
+mod fleet;
 mod host;
 mod host_safety;
 mod net;

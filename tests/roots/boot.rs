@@ -100,6 +100,34 @@ fn boots_by_kexec_go_on_by_themselves_also_after_a_power_cut() {
     );
 }
 
+/// The second system has neither `weigh` nor the database: it mounts the first one for both.
+#[test]
+#[ignore = "it takes two minutes of CPU time; make check-hard"]
+fn another_system_with_its_own_kernel_is_measured_on_the_same_hardware() {
+    assert!(!is_skipped());
+    let _turn = Turn::share();
+    let more = format!("--budget 1s {BASELINE_FIRST}");
+    let first =
+        format!("{}{}", compare("boot:root=/dev/vda1", ""), compare("boot:root=/dev/vdb", &more));
+    let machine = Machine::with_second_system(&first);
+    machine.wait_until_off(machine.switch_on());
+    let said = machine.said();
+    assert!(said.contains("root=/dev/vda1: is the root file system of this system"), "{said}");
+    assert_put_back(&machine);
+    for directory in ["/etc", "/etc/rc2.d"] {
+        let list = machine.list_second(directory);
+        assert!(list.contains("rc2.d") || directory != "/etc", "{list}");
+        assert!(!list.contains("weigh"), "{list}");
+    }
+    let home = machine.into_home();
+    let arms: Vec<i64> = samples(&home).iter().map(|of| of[1]).collect();
+    let json = home.json();
+    assert_eq!(arms, [0, 0, 1, 1], "{said}{json:#}");
+    assert_eq!(json["state"], "complete");
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("line, except for the boot's number: root=/dev/vdb "), "{facts}");
+}
+
 #[test]
 #[ignore = "it takes two minutes of CPU time; make check-hard"]
 fn a_kernel_that_panics_comes_back_to_the_normal_entry_and_ends_the_experiment() {

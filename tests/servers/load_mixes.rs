@@ -461,3 +461,24 @@ fn a_ramp_that_is_killed_leaves_nothing() {
         );
     }
 }
+
+/// Workers of a load that is killed leave their files; the directory that they are in goes.
+#[test]
+fn a_killed_load_leaves_nothing_in_the_users_directories() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let own = home.path("own");
+    fs::create_dir(&own).unwrap();
+    let load = ["load", "disk", "--users", "1", "--disk-dir", "./own", "--budget", "60s"];
+    let mut running = home.start(home.weigh(&load));
+    let files = || -> usize {
+        let entries = fs::read_dir(&own).unwrap().flatten();
+        let below = entries.filter_map(|entry| fs::read_dir(entry.path()).ok());
+        below.map(|files| files.flatten().count()).sum()
+    };
+    let begun = wait_until(LONG * 4, || running.has_ended() || files() > 0);
+    assert!(begun && files() > 0, "{}", running.said());
+    running.kill();
+    let is_empty = || fs::read_dir(&own).unwrap().next().is_none();
+    assert!(wait_until(LONG * 4, is_empty), "{} files", files());
+}

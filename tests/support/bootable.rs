@@ -32,6 +32,7 @@ const MODULES: [&str; 13] = [
     "drivers/watchdog/i6300esb",
 ];
 const DISK_MIB: u64 = 512;
+const SECOND_MIB: u64 = 192;
 /// Where the one partition begins: before it are the sectors that GRUB is in.
 const GAP_BYTES: u64 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
@@ -50,8 +51,9 @@ for module in /modules/*; do
   name=${module##*-} name=${name%.ko}
   $b insmod $module $($b tr ' ' '\n' </proc/cmdline | $b sed -n \"s/^$name\\.//p\")
 done
-while ! [ -e /dev/vda1 ]; do $b sleep 0.1; done
-$b mount -t ext4 /dev/vda1 /new
+root=$($b tr ' ' '\n' </proc/cmdline | $b sed -n 's/^root=//p')
+while ! [ -e $root ]; do $b sleep 0.1; done
+$b mount -t ext4 $root /new
 exec $b switch_root /new /sbin/init
 ";
 
@@ -63,7 +65,7 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t securityfs sec /sys/kernel/security
 mount -t tmpfs tmp /tmp
-mount -t tmpfs run /run
+mount -t tmpfs -o mode=755 run /run
 ifconfig lo 127.0.0.1
 for script in /etc/rcS.d/S*; do [ -x $script ] && $script start; done
 grep -q test.stalls /proc/cmdline && while :; do sleep 1000; done
@@ -103,6 +105,8 @@ fi
 /// A machine whose disk stays when it is switched off.
 pub struct Machine {
     home: Home,
+    /// On a disk of its own, `/dev/vdb`.
+    has_second_system: bool,
     has_watchdog: bool,
 }
 
@@ -187,7 +191,7 @@ fn make_root(root: &Path, first: &str, release: &str) {
     busybox_below(root);
     let applets = [
         "sh", "mount", "ifconfig", "sync", "sleep", "pidof", "poweroff", "mv", "env", "sed",
-        "basename", "grep", "cat", "chmod",
+        "basename", "grep", "cat", "chmod", "mkdir",
     ];
     applets.iter().for_each(|name| symlink("busybox", root.join("bin").join(name)).unwrap());
     let directories = [
@@ -229,6 +233,20 @@ fn put_together(home: &Home, from: &Path) {
 impl Machine {
     /// One that does this when it is switched on for the first time.
     pub fn that_does(first: &str) -> Machine {
+        Machine::put_up(first, "")
+    }
+
+    /// One with another system on a second disk, without `weigh` and its boot loader.
+    pub fn with_second_system(first: &str) -> Machine {
+        let second = format!(
+            "cp -a root second && rm -r second/first second/bin/weigh second/boot/grub second/var/data
+             mke2fs -q -t ext4 -d second second-disk {SECOND_MIB}M && rm -r second"
+        );
+        Machine { has_second_system: true, ..Machine::put_up(first, &second) }
+    }
+
+    /// Puts one together. This shell line is for the directory with its root, when that is whole.
+    fn put_up(first: &str, then: &str) -> Machine {
         let home = Home::new();
         let from = distribution();
         let release = fs::read_dir(from.join("lib/modules")).unwrap().next().unwrap().unwrap();
@@ -251,6 +269,7 @@ impl Machine {
                  dirname $(grep /libc.so libraries) | sed 's,$,/libm.so.6,' >>libraries
                  for file in $(cat libraries); do
                    mkdir -p root$(dirname $file); cp -L $file root$file; done
+                 {then}
                  mke2fs -q -t ext4 -d root partition {DISK_MIB}M && rm -r root early
                  $from/usr/bin/grub-mkimage -O i386-pc -d $from/usr/lib/grub/i386-pc \
                    -p '(hd0,msdos1)/boot/grub' -o core {GRUB}",
@@ -259,7 +278,7 @@ impl Machine {
             ),
         );
         put_together(&home, &from);
-        Machine { home, has_watchdog: false }
+        Machine { home, has_second_system: false, has_watchdog: false }
     }
 
     /// Returns the machine with a watchdog, which resets it.
@@ -285,6 +304,13 @@ impl Machine {
                 "if=none,id=disk,format=raw,cache=unsafe,file={}",
                 self.home.path("disk").display()
             ));
+        if self.has_second_system {
+            let second = self.home.path("second-disk");
+            command.args(["-device", "virtio-blk-pci,drive=second", "-drive"]).arg(format!(
+                "if=none,id=second,format=raw,cache=unsafe,file={}",
+                second.display()
+            ));
+        }
         if self.has_watchdog {
             command.args(["-device", "i6300esb", "-action", "watchdog=reset"]);
         }
@@ -331,11 +357,13 @@ impl Machine {
         self.debugfs(&format!("ls -p {directory}"))
     }
 
+    /// Lists a directory of its second system.
+    pub fn list_second(&self, directory: &str) -> String {
+        debugfs(&format!("ls -p {directory}"), &self.home.path("second-disk").display().to_string())
+    }
+
     fn debugfs(&self, request: &str) -> String {
-        let mut command = Command::new("debugfs");
-        let disk = format!("{}?offset={GAP_BYTES}", self.home.path("disk").display());
-        let done = command.args(["-R", request, &disk]).output().unwrap();
-        String::from_utf8_lossy(&done.stdout).into_owned()
+        debugfs(request, &format!("{}?offset={GAP_BYTES}", self.home.path("disk").display()))
     }
 
     /// A home with its database.
@@ -347,4 +375,9 @@ impl Machine {
         assert!(self.home.database().exists(), "{}", self.said());
         self.home
     }
+}
+
+fn debugfs(request: &str, disk: &str) -> String {
+    let done = Command::new("debugfs").args(["-R", request, disk]).output().unwrap();
+    String::from_utf8_lossy(&done.stdout).into_owned()
 }

@@ -22,7 +22,7 @@ use super::resolve::{cells_of, load_points, resolve};
 use super::sweep::sweeps_of;
 use super::time_limit::{check_budget, no_verdict_within};
 use super::unused_options::{check_asking, check_used};
-use super::work::{LoadRole, Work};
+use super::work::{LoadRole, Work, make_disk_directories};
 use weigh_host::address_space;
 use weigh_host::interruption;
 use weigh_host::machine::swapping::moved_bytes;
@@ -305,7 +305,10 @@ fn conduct_watched(
     if waits {
         progress_sink.begins("preparing");
     }
-    let place = found(&station.place.executable);
+    let place = found(&station.place.executable).and_then(|mut place| {
+        make_disk_directories(&mut place.works, &mut station.guard)?;
+        Ok(place)
+    });
     let begun = place.and_then(|place| {
         let arms = request.common.arms.len();
         let request = request.clone().with_time_for(rows(&place.works, arms));

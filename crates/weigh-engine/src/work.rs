@@ -1,5 +1,6 @@
 //! Work that is launched for a sample: one of our workloads, or any command as a whole.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use super::command_comparison::CommandComparison;
 use super::detail::{self, Look};
 use super::net_work::NetWork;
 use weigh_fixture::Service;
+use weigh_host::undo::guard::Guard;
 use weigh_model::ids::ArmId;
 use weigh_model::result::curve::OnCurve;
 use weigh_model::result::versus::WORK;
@@ -117,6 +119,24 @@ impl UserLoad {
     fn argv(&self, executable: &Executable, order: u64) -> Vec<String> {
         executable.load_argv(self.users.get(), order, &self.sizes, &self.mix)
     }
+}
+
+/// Gives the disk jobs a private directory in each directory of `--disk-dir`. It goes with the experiment,
+/// also with the files of a worker that was killed.
+pub fn make_disk_directories(works: &mut [Work], guard: &mut Guard) -> Result<(), String> {
+    let mut made: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+    for work in works {
+        let Work::Load(load) = work else { continue };
+        for directory in &mut load.sizes.disk_directories {
+            if !made.contains_key(directory) {
+                let own = guard.private_directory(directory);
+                let own = own.map_err(|error| format!("{}: {error}", directory.display()))?;
+                made.insert(directory.clone(), own);
+            }
+            directory.clone_from(&made[directory]);
+        }
+    }
+    Ok(())
 }
 
 impl Work {

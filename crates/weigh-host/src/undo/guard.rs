@@ -132,10 +132,15 @@ impl Guard {
             io::Error::new(error.kind(), problem + "; set TMPDIR to a different directory")
         };
         let place = scratch::place().map_err(cannot_create)?;
+        self.private_directory(&place).map_err(cannot_create)
+    }
+
+    /// Makes a private directory in this one that goes when the experiment does.
+    pub fn private_directory(&mut self, place: &Path) -> io::Result<PathBuf> {
         let directory = place.join(scratch::name(self.journal.pid)?);
         let instance = directory.display().to_string();
         self.write_down(SCRATCH, &instance, serde_json::to_value(&directory)?)?;
-        scratch::create(&directory).map_err(cannot_create)?;
+        scratch::create(&directory)?;
         Ok(directory)
     }
 

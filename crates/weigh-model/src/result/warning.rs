@@ -29,7 +29,7 @@ pub enum Warning {
     )]
     AuditingChanged { change: String },
     #[error(
-        "The machine moved {} to or from swap during the measurement. A sample that waits for swap is slower: \
+        "The machine moved {} to or from swap during the measurement. A sample that waits for it is slower: \
          free memory, or switch swap off (`swapoff -a`), and measure again.",
         crate::format::bytes(*.bytes as f64)
     )]

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::kernel::BootKernel;
-use super::normal::{NormalBoot, of_kernel};
+use super::normal::{NormalBoot, here, of_kernel};
+use super::other;
 use crate::digest::digest_of_file;
 use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
 use weigh_workload::setup::kind::guest_state::GuestSeen;
@@ -33,6 +34,8 @@ pub struct BootEntry {
     enforces: Option<Option<bool>>,
     /// True if the kernel audits; `None` if that is not known in advance.
     audits: Option<bool>,
+    /// Device of the root file system, where it is not the normal one.
+    root: Option<String>,
 }
 
 impl BootEntry {
@@ -70,14 +73,26 @@ impl BootEntry {
         let added: Vec<&str> = added.map(|(_, module, _)| *module).collect();
         let modules: Vec<String> =
             kept.cloned().chain(added.iter().map(|name| (*name).to_owned())).collect();
-        let kernel = options.kernel.as_deref().map(BootKernel::named).transpose()?;
+        let kernel = match (&options.root, &options.kernel) {
+            (Some(device), _) => {
+                other::number_of(device)?;
+                Some(other::kept()?)
+            }
+            (None, named) => named.as_deref().map(BootKernel::named).transpose()?,
+        };
         let is_own = kernel.is_none();
         let is_plain = is_own && options.cmdline.is_empty();
         let mut words = changed_words(options, &modules, modules != normal.modules);
         words.push(COMES_BACK.into());
         Ok(BootEntry {
             kernel: kernel.unwrap_or_else(|| normal.kernel.clone()),
-            line: with_words(&normal.command_line, &words.join(" ")),
+            line: with_words(
+                &match &options.root {
+                    Some(device) => other::rooted(&normal.command_line, device),
+                    None => normal.command_line.clone(),
+                },
+                &words.join(" "),
+            ),
             version: is_own.then(|| normal.version.clone()),
             // Another kernel may be built with others.
             modules: is_plain.then_some(modules),
@@ -91,6 +106,7 @@ impl BootEntry {
                 true => Some(true),
                 false => is_plain.then_some(normal.audits),
             },
+            root: options.root.clone(),
         })
     }
 
@@ -109,6 +125,11 @@ impl BootEntry {
         let is_other = self.version.as_ref().is_some_and(|version| *version != seen.version);
         if release != self.kernel.release || is_other {
             return Err(format!("the kernel is `{}`, not {}", seen.version, self.kernel.release));
+        }
+        if let Some(device) = &self.root
+            && other::number_of(device)? != seen.root_device
+        {
+            return Err(format!("the root file system is not on {device}"));
         }
         self.check_modules(seen)?;
         if let Some(enforces) = self.enforces.filter(|enforces| *enforces != seen.enforces) {
@@ -138,7 +159,7 @@ impl BootEntry {
     pub fn digests(&self) -> Result<String, String> {
         let files = std::iter::once(&self.kernel.image).chain(&self.kernel.initramfs);
         let digest = |file: &PathBuf| {
-            digest_of_file(file).map_err(|error| format!("{}: {error}", file.display()))
+            digest_of_file(&here(file)).map_err(|error| format!("{}: {error}", file.display()))
         };
         files.map(digest).collect::<Result<Vec<_>, _>>().map(|all| all.join("\n"))
     }

@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use super::normal::{NORMAL, here};
 use trust::start::{self, Inherited};
 use weigh_host::machine::watchdog;
 use weigh_host::said;
@@ -18,7 +19,7 @@ use weigh_model::shell::command_line;
 const GOES_ON: &[&str] = &["__boot"];
 /// The hidden subcommand for a machine that has only just mounted its file systems.
 const GUARDS: &[&str] = &["__boot", "--early"];
-const PROGRAM: &str = "boot-weigh";
+pub const PROGRAM: &str = "boot-weigh";
 const UNITS: &str = "/etc/systemd/system";
 const UNIT: SystemdUnit = SystemdUnit {
     name: "weigh-boot.service",
@@ -42,6 +43,9 @@ const SCRIPTS: [&str; 5] = [
 ];
 /// Before all of these, when file systems are mounted.
 const EARLY_SCRIPT: &str = "/etc/rcS.d/S99weigh-boot";
+
+/// Script of the other system, which finds the normal root file system, and `weigh` there.
+const ELSEWHERE: &str = "/etc/weigh-boot";
 
 /// One of systemd's.
 struct SystemdUnit {
@@ -164,19 +168,65 @@ impl Hook {
     }
 }
 
-/// Removes all that any of them puts there.
+/// Removes all that any of them puts there; in the other system, also from the normal one.
 pub fn remove() -> Result<(), String> {
     let state =
         StateDir::open().map_err(|error| format!("cannot open the state directory: {error}"))?;
+    let normal = here(Path::new("/"));
+    if normal == Path::new(NORMAL) {
+        remove_below(Path::new("/"))?;
+    }
+    remove_all(&normal, Some(state.path(PROGRAM)))
+}
+
+/// Removes it from the system with this root.
+pub fn remove_below(root: &Path) -> Result<(), String> {
+    remove_all(root, None)
+}
+
+fn remove_all(root: &Path, program: Option<PathBuf>) -> Result<(), String> {
     let units = [&UNIT, &EARLY_UNIT].into_iter().flat_map(|unit| [unit.link(), unit.file()]);
-    let scripts = SCRIPTS.iter().chain([&EARLY_SCRIPT]).map(PathBuf::from);
-    let files = units.chain(scripts).chain([state.path(PROGRAM)]);
+    let scripts = SCRIPTS.iter().chain([&EARLY_SCRIPT, &ELSEWHERE]).map(PathBuf::from);
+    let mut files: Vec<PathBuf> = units.chain(scripts).collect();
+    files.iter_mut().for_each(|file| *file = below(root, file));
+    files.extend(program);
     let left: Vec<String> = files
+        .iter()
         .filter_map(|file| {
-            gone(&file).err().map(|error| problem(&file, &error) + "; remove it by hand")
+            gone(file).err().map(|error| problem(file, &error) + "; remove it by hand")
         })
         .collect();
     if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
+}
+
+/// Path of a file in the system with this root.
+fn below(root: &Path, file: &Path) -> PathBuf {
+    root.join(file.strip_prefix("/").unwrap_or(file))
+}
+
+/// Puts what starts the copy into the other system, which is at `root`. It does nothing in a boot without the
+/// mark of an experiment.
+pub fn install_elsewhere(root: &Path, device: &str, state: &Path) -> Result<(), String> {
+    let put = |file: &Path, text: &str, mode: u32| {
+        let file = below(root, file);
+        written(&file, text.as_bytes(), mode).map_err(|error| problem(&file, &error))
+    };
+    let text = elsewhere_text(device, state);
+    let has_systemd = ["usr/lib/systemd/systemd", "lib/systemd/systemd"];
+    if has_systemd.iter().any(|file| root.join(file).exists()) {
+        put(Path::new(ELSEWHERE), &text, 0o755)?;
+        put(&UNIT.file(), &UNIT.text_elsewhere(), 0o644)?;
+        let link = below(root, &UNIT.link());
+        return linked(&link, &UNIT.file()).map_err(|error| problem(&link, &error));
+    }
+    let scripts = SCRIPTS.iter().map(Path::new);
+    let scripts: Vec<&Path> = scripts.filter(|file| is_possible(&below(root, file))).collect();
+    match scripts.is_empty() {
+        false => scripts.into_iter().try_for_each(|file| put(file, &text, 0o755)),
+        true => {
+            Err("it has neither systemd nor /etc/rc2.d nor /etc/local.d, to start weigh".into())
+        }
+    }
 }
 
 fn linked(link: &Path, unit: &Path) -> io::Result<()> {
@@ -191,7 +241,7 @@ fn problem(file: &Path, error: &io::Error) -> String {
     format!("{}: {error}", file.display())
 }
 
-fn gone(file: &Path) -> io::Result<()> {
+pub fn gone(file: &Path) -> io::Result<()> {
     let is_absent =
         || fs::symlink_metadata(file).is_err_and(|error| error.kind() == ErrorKind::NotFound);
     match fs::remove_file(file) {
@@ -221,6 +271,15 @@ impl SystemdUnit {
         Path::new(UNITS).join(format!("{}.wants", self.target)).join(self.name)
     }
 
+    /// For the other system, whose script ends before `weigh` does.
+    fn text_elsewhere(&self) -> String {
+        format!(
+            "[Unit]\nDescription=weigh goes on with an experiment of boots (weigh restore ends it)\n{}\n\
+             [Service]\nType=forking\nExecStart=/bin/sh {ELSEWHERE}\n",
+            self.more
+        )
+    }
+
     /// No boot waits for it (`Type=simple`).
     fn text(&self, program: &Path, database: &Path, state_home: Option<&str>) -> String {
         let quoted =
@@ -242,6 +301,23 @@ impl SystemdUnit {
             self.words.join(" ")
         )
     }
+}
+
+/// Text of that script. It resets the machine without `weigh`, as nothing else would bring it back.
+fn elsewhere_text(device: &str, state: &Path) -> String {
+    let state = below(Path::new(NORMAL), state);
+    let home = state.parent().unwrap_or(&state);
+    let (program, home) = (state.join(PROGRAM).display().to_string(), home.display());
+    let (home, goes_on) = (format!("XDG_STATE_HOME={home}"), GOES_ON.join(" "));
+    format!(
+        "#!/bin/sh\n# weigh goes on with an experiment of boots; `weigh restore` ends it and removes this.\n\
+         [ \"${{1-start}}\" = start ] || exit 0\ngrep -q ' weigh[.]boot=' /proc/cmdline || exit 0\n\
+         reset() {{ sync; echo b >/proc/sysrq-trigger; }}\n\
+         {{ mkdir -p {NORMAL} && {} || reset\n  {} {goes_on}\n  [ $? -lt 126 ] || reset\n\
+         }} </dev/null >/dev/console 2>&1 &\n",
+        command_line(["mount", device, NORMAL]),
+        command_line(["env", &*home, &*program]),
+    )
 }
 
 fn script_text(program: &Path, state_home: Option<&str>, words: &[&str]) -> String {

@@ -36,6 +36,14 @@ impl BootKernel {
         BootKernel::with(&image, &release)
     }
 
+    /// One whose initramfs is known.
+    pub fn at(image: PathBuf, initramfs: Option<PathBuf>) -> Result<BootKernel, String> {
+        let release = release_of(&image);
+        let release =
+            release.map_err(|error| format!("the kernel {}: {error}", image.display()))?;
+        Ok(BootKernel { image, initramfs, release })
+    }
+
     fn with(image: &Path, release: &str) -> Result<BootKernel, String> {
         let image = executable(image).map_err(|error| error.to_string())?;
         let beside = image.parent().unwrap_or(Path::new("/"));

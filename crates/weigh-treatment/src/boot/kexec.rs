@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use super::kernel::BootKernel;
+use super::normal::here;
 use weigh_host::machine::gone::{SETTING_FILES, check_gone};
 
 const UNLOAD: libc::c_ulong = 1;
@@ -27,7 +28,7 @@ pub fn is_loaded() -> Result<bool, String> {
 /// Loads one, to be executed by the next `kexec` of the kernel.
 pub fn load(kernel: &BootKernel, line: &str) -> Result<(), String> {
     let open = |path: &std::path::Path| {
-        File::open(path).map_err(|error| format!("{}: {error}", path.display()))
+        File::open(here(path)).map_err(|error| format!("{}: {error}", path.display()))
     };
     let image = open(&kernel.image)?;
     let initramfs = kernel.initramfs.as_deref().map(open).transpose()?;

@@ -8,6 +8,7 @@ pub mod kernel;
 mod kexec;
 mod mechanism;
 pub mod normal;
+pub mod other;
 pub mod reboot;
 pub mod state;
 
@@ -45,6 +46,33 @@ pub fn entry_of(label: &str, normal: &NormalBoot) -> Result<BootEntry, String> {
     }
 }
 
+/// Options of the arm that boots another system, if the treated one of these labels does.
+pub fn other_system(labels: &[String]) -> Result<Option<GuestOptions>, String> {
+    let options = |label: &String| -> Result<GuestOptions, String> {
+        let terms = read_label(label)?.treatments;
+        let own = terms.iter().find(|term| term.name == NAME);
+        own.map_or_else(|| Ok(GuestOptions::default()), |term| GuestOptions::of(&term.parameters))
+    };
+    let arms = labels.iter().map(options).collect::<Result<Vec<_>, _>>()?;
+    let is_plain = |arm: &GuestOptions| arm.root.is_none() && arm.kernel.is_none();
+    match &arms[..] {
+        [_, treated] if treated.root.is_none() && arms[0].root.is_none() => Ok(None),
+        [baseline, treated] if treated.root.is_some() && is_plain(baseline) => {
+            if treated.selinux.is_some()
+                || treated.has_apparmor
+                || treated.has_bpf
+                || treated.has_audit
+            {
+                return Err(
+                    "root= takes kernel= and cmdline= besides, and no security module".into()
+                );
+            }
+            Ok(Some(treated.clone()))
+        }
+        _ => Err("another system (root=) is compared with the normal one: leave out --base".into()),
+    }
+}
+
 /// Ends an experiment of boots: nothing of it is left but what is stored. Gives its id.
 pub fn end() -> Result<Option<ExperimentId>, String> {
     let state = BootState::read();
@@ -55,6 +83,7 @@ pub fn end() -> Result<Option<ExperimentId>, String> {
     };
     // Then the hook, whether or not it is known what is due: without it nothing boots any more.
     hook::remove()?;
+    other::forget()?;
     let resets = |error| format!("cannot stop the watchdog, which may reset this machine: {error}");
     let Ok(Some(state)) = state else {
         grub::unload_what_is_left()?;
@@ -62,7 +91,9 @@ pub fn end() -> Result<Option<ExperimentId>, String> {
         return state.map(|_| None);
     };
     state.mechanism.unload()?;
+    let removed = state.other.as_deref().map_or(Ok(()), other::uninstall);
     BootState::remove()?;
+    removed?;
     stood_down.map_err(resets)?;
     Ok(Some(state.experiment))
 }

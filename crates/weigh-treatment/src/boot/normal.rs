@@ -1,11 +1,15 @@
 //! The boot that the machine is in when nothing is measured, which its normal entry makes.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use linux_audit::netlink::Client;
 use serde::{Deserialize, Serialize};
 
 use super::kernel::BootKernel;
+
+/// Mount point of the normal root file system in the other system (`boot:root=DEVICE`).
+pub const NORMAL: &str = "/run/weigh-normal";
 
 /// Boot of all arms, unless an arm changes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +42,15 @@ impl NormalBoot {
             enforces: read("/sys/fs/selinux/enforce").ok().map(|text| text == "1"),
             audits: audit.is_some_and(|status| status.enabled != 0),
         })
+    }
+}
+
+/// Path of a file of the normal system, as it is in this boot.
+pub fn here(file: &Path) -> PathBuf {
+    let is_elsewhere = Path::new(NORMAL).join("proc").is_dir();
+    match file.strip_prefix("/") {
+        Ok(below) if is_elsewhere && !file.starts_with(NORMAL) => Path::new(NORMAL).join(below),
+        _ => file.to_owned(),
     }
 }
 

@@ -36,6 +36,9 @@ pub struct BootState {
     pub origin: String,
     pub normal: NormalBoot,
     pub mechanism: Mechanism,
+    /// Device of the other system, if an arm boots one.
+    #[serde(default)]
+    pub other: Option<String>,
     /// Seconds since 1970.
     pub began_s: u64,
     pub due: DueBoot,

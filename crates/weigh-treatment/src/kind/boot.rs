@@ -27,6 +27,7 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
                 form: "kernel=PATH",
                 help: "a vmlinuz, with its initramfs in the same directory",
             },
+            Parameter { form: "root=DEVICE", help: "another system, with its own kernel" },
         ],
         probe,
     },

@@ -28,8 +28,8 @@ use weigh_treatment::boot::hook::Hook;
 use weigh_treatment::boot::reboot::{WayDown, go_down};
 use weigh_treatment::boot::state::{is_in_one, seconds_now};
 use weigh_treatment::boot::{
-    BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot,
-    services_stop_within,
+    BootEntry, BootState, Mechanism, NAME, NormalBoot, end, entry_of, may_boot, normal::here,
+    other, other_system, services_stop_within,
 };
 use weigh_treatment::digest::digest_of_bytes;
 use weigh_workload::executable;
@@ -50,10 +50,6 @@ pub fn begin(
 ) -> Result<u8, String> {
     check(request)?;
     may_boot()?;
-    let normal = NormalBoot::read()?;
-    for label in &request.common.arms {
-        entry_of(label, &normal)?;
-    }
     if let Some(state) = BootState::read()? {
         return Err(format!(
             "experiment {} boots this machine already: `weigh restore` ends it",
@@ -63,6 +59,36 @@ pub fn begin(
     if is_in_one() {
         return Err("this boot was made for an experiment that is over: reboot first".into());
     }
+    let begun = bring_other(request, mechanism, context)
+        .and_then(|device| set_out(request, mechanism, is_meant, context, device));
+    // Where the machine goes down, nothing comes back to here.
+    let forgotten = other::forget();
+    begun.and_then(|code| forgotten.map(|()| code))
+}
+
+/// Copies the kernel of the other system, if an arm boots one. Gives its device.
+fn bring_other(
+    request: &Request,
+    mechanism: Mechanism,
+    context: &Context,
+) -> Result<Option<String>, String> {
+    let Some(options) = other_system(&request.common.arms)? else { return Ok(None) };
+    if mechanism != Mechanism::Kexec {
+        return Err("another system (root=) boots by kexec: leave out --reboot-by".into());
+    }
+    other::bring(&options, &context.database()?)?;
+    Ok(options.root)
+}
+
+/// Says what it does, asks, and has the machine go down.
+fn set_out(
+    request: &Request,
+    mechanism: Mechanism,
+    is_meant: bool,
+    context: &Context,
+    device: Option<String>,
+) -> Result<u8, String> {
+    let normal = NormalBoot::read()?;
     for label in &request.common.arms {
         mechanism.try_out(&entry_of(label, &normal)?)?;
     }
@@ -97,6 +123,7 @@ pub fn begin(
         origin: digest_of_bytes(stored.header.origin.as_deref().unwrap_or_default()),
         normal,
         mechanism,
+        other: device,
         began_s,
         due,
         boots: 1,
@@ -106,6 +133,10 @@ pub fn begin(
     let gone = state
         .write()
         .and_then(|()| hook.install(&state.database))
+        .and_then(|()| match &state.other {
+            Some(device) => other::install(device, &state.normal),
+            None => Ok(()),
+        })
         .and_then(|()| boot(&state, request));
     gone.map(|()| 0).map_err(|problem| given_up(&store, &done.id, problem))
 }
@@ -270,7 +301,7 @@ impl BootArgs {
 /// Goes on with an experiment whose machine has booted. Gives the exit status where no other boot is due, and
 /// none where `weigh restore` has ended it.
 fn after_boot(state: &BootState, context: &Context) -> Result<Option<u8>, String> {
-    let store = existing(&state.database)?;
+    let store = existing(&here(&state.database))?;
     let gone_on = listen_for_signals()
         .and_then(|interrupted| go_on(state, &store, context, &interrupted).map(Some));
     gone_on.or_else(|problem| {

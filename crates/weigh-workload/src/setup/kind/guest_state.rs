@@ -2,6 +2,7 @@
 //! proof.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fs, io};
 
@@ -26,6 +27,9 @@ pub struct GuestSeen {
     #[serde(default)]
     pub version: String,
     pub cmdline: String,
+    /// Number of the device that `/` is on (`st_dev`).
+    #[serde(default)]
+    pub root_device: u64,
     /// Security modules in force.
     pub modules: Vec<String>,
     /// True if SELinux enforces; `None` without SELinux.
@@ -56,6 +60,7 @@ impl GuestSeen {
             boot: read("/proc/sys/kernel/random/boot_id")?,
             version: read("/proc/version")?,
             cmdline: read("/proc/cmdline")?,
+            root_device: fs::metadata("/")?.dev(),
             modules: read("/sys/kernel/security/lsm")
                 .unwrap_or_default()
                 .split(',')
