@@ -8,8 +8,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Becomes ready late, starts a daemon, and removes its file when it is ended: by a child that ignores SIGTERM,
-/// which may come to that child too. It has no short-lived children, whose CPU time ends with them.
+/// Becomes ready late, starts a daemon, and removes its file when it is ended: by a child that ignores
+/// SIGTERM, which may come to that child too. It has no short-lived children, whose CPU time ends with them.
 const AGENT: &str = "trap 'trap \"\" TERM; rm -f ready; exit' TERM\nsleep 0.2\n\
                      (trap - TERM; exec setsid sleep 1000) &\ntouch ready\nwhile :; do :; done\n";
 
