@@ -8,10 +8,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Becomes ready late, starts a daemon, and removes its file when it is ended. It has no short-lived
-/// children, whose CPU time ends with them.
-const AGENT: &str = "sleep 0.2\nsetsid sleep 1000 &\ntouch ready\ntrap 'rm -f ready; exit' TERM\n\
-                     while :; do :; done\n";
+/// Becomes ready late, starts a daemon, and removes its file when it is ended: by a child that ignores
+/// SIGTERM, which may come to that child too. It has no short-lived children, whose CPU time ends with them.
+const AGENT: &str = "trap 'trap \"\" TERM; rm -f ready; exit' TERM\nsleep 0.2\n\
+                     (trap - TERM; exec setsid sleep 1000) &\ntouch ready\nwhile :; do :; done\n";
 
 fn label(home: &Home) -> String {
     label_of(home, "exec sh agent.sh")
@@ -74,6 +74,22 @@ fn two_agents_that_cannot_run_beside_each_other_are_compared() {
             "agent:start=\"exec sh {}\",proof=\"test -e {name}\",stop=\"rm -f {name}\"",
             file.display()
         )
+    };
+    let (old, new) = (agent("old"), agent("new"));
+    home.measure(&compare(&new, &["--base", &old, "--pairs", "8"])[..]);
+    assert!(home.samples() >= 16);
+    home.assert_nothing_left();
+}
+
+/// As two versions of one daemon do, whose proof is `pgrep -x DAEMON`.
+#[test]
+fn two_agents_whose_proof_holds_for_both_are_compared() {
+    let _turn = Turn::share();
+    let home = Home::new();
+    let agent = |name: &str| {
+        let file = home.file(&format!("{name}.sh"), "touch on; exec sleep 1000\n");
+        let file = file.display();
+        format!("agent:start=\"exec sh {file}\",proof=\"test -e on\",stop=\"rm -f on\"")
     };
     let (old, new) = (agent("old"), agent("new"));
     home.measure(&compare(&new, &["--base", &old, "--pairs", "8"])[..]);

@@ -34,7 +34,7 @@ pub(crate) fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBu
     }
 }
 
-/// The first part of this path that belongs to another user, and whose it is: what we made there once is gone.
+/// The first part of this path that belongs to another user, and its owner: nothing of ours is left there.
 /// `None` where nobody else has a part of it, or the path ends before.
 ///
 /// # Errors

@@ -313,8 +313,10 @@ impl<'a> Arms<'a> {
     ) -> Result<Proved, ArmsError> {
         let mut evidence = Evidence::default();
         let setup = self.arms[arm].setup().clone();
-        for (index, one) in self.arms.iter_mut().enumerate() {
-            let is_treated = ArmId(index) == arm;
+        // The launched arm ends its agent before others prove that theirs does not work.
+        let others = (0..self.arms.len()).map(ArmId).filter(|index| *index != arm);
+        for index in std::iter::once(arm).chain(others) {
+            let (is_treated, one) = (index == arm, &mut self.arms[index]);
             let (setup, launched) = (&setup, &launched);
             // Exempt servers are none of its processes.
             let of_arm = if one.treated() == WhoIsTreated::Client { &[][..] } else { members };

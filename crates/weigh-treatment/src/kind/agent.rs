@@ -230,9 +230,12 @@ impl Treatment for Agent {
         Ok(())
     }
 
+    fn take_turn(&mut self, _: Role) -> Result<(), TreatmentError> {
+        // A sample that failed left it running, and the proof of another arm's agent may see it.
+        self.switch_off()
+    }
+
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
-        // A sample that failed left it running.
-        self.switch_off()?;
         self.switch_on()?;
         self.prove(true, "after its start")?;
         if role != Role::Treated {
