@@ -268,6 +268,9 @@ fn a_second_experiment_at_the_same_time_is_refused() {
     let typo = home.run("compare none -w getpid --wait");
     typo.assert_error(&["no workload or suite `getpid`"]);
     assert!(!typo.stderr.contains("another experiment"), "{typo:#?}");
+    let short = home.run("compare none -w app --budget 5s --wait");
+    short.assert_error(&["--budget 5 s is too short"]);
+    assert!(!short.stderr.contains("another experiment"), "{short:#?}");
     home.run("compare none -w getpid").assert_error(&said[..1]);
     let waited = home.run("compare none -w getppid --wait=1s");
     waited.assert_error(&[

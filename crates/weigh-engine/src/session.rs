@@ -300,21 +300,23 @@ fn conduct_watched(
         }
     };
     let occupied = Station::occupied_by(&treatments);
-    let check = |executable: &Executable| found(executable).map(drop);
-    let mut station = Station::open(occupied, request.common.wait, &mut tell, check)?;
-    if waits {
-        progress_sink.begins("preparing");
-    }
-    let place = found(&station.place.executable).and_then(|mut place| {
-        make_disk_directories(&mut place.works, &mut station.guard)?;
-        Ok(place)
-    });
-    let begun = place.and_then(|place| {
+    // Before the wait, if there is one; else afterwards, when the workloads are unpacked.
+    let affordable = |executable: &Executable| {
+        let place = found(executable)?;
         let arms = request.common.arms.len();
         let request = request.clone().with_time_for(rows(&place.works, arms));
         if resumed.is_none() {
             check_budget(&request, &place.works)?;
         }
+        Ok((request, place))
+    };
+    let check = |executable: &Executable| affordable(executable).map(drop);
+    let mut station = Station::open(occupied, request.common.wait, &mut tell, check)?;
+    if waits {
+        progress_sink.begins("preparing");
+    }
+    let begun = affordable(&station.place.executable).and_then(|(request, mut place)| {
+        make_disk_directories(&mut place.works, &mut station.guard)?;
         let begun = match resumed {
             None => begin(request, &treatments, &place, &station, store),
             Some(earlier) => {
