@@ -153,7 +153,7 @@ fn number(home: &Home, query: &str) -> f64 {
     home.open_database().query_row(query, [], |row| row.get(0)).unwrap()
 }
 
-/// What a label stands for has changed, so its experiment cannot be continued.
+/// A file that a label names has changed, so its experiment cannot be continued.
 #[test]
 fn an_entry_that_begins_anew_keeps_its_time_and_a_finished_one_its_result() {
     let _turn = Turn::share();

@@ -77,7 +77,8 @@ impl Treatment for Layers {
         match wanted.iter().find(|(is_wanted, (needs, _))| *is_wanted && version < *needs) {
             None => Ok(()),
             Some((_, (needs, linux))) => Err(format!(
-                "this kernel has version {version} of Landlock, and this needs version {needs} (Linux {linux})"
+                "this kernel has version {version} of Landlock, but this needs version {needs} \
+                 (Linux {linux})"
             )),
         }
     }

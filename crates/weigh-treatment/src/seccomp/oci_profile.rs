@@ -76,7 +76,7 @@ struct OciConditions {
     min_kernel: String,
 }
 
-/// How the system calls of a profile are told apart.
+/// Order in which a filter looks for the number of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// One comparison after the other, in the order of numbers: libseccomp's default, and so systemd's.
