@@ -10,6 +10,7 @@
 //! - [`rule_set`] reads rule files and directories as `augenrules` does; [`rule_load`] loads them line by
 //!   line through `auditctl`, and finds the kernel's rules for each line; [`rewrite`] proposes other ways
 //!   to write them.
+//! - [`event_classes`] has the event classes of HP-UX with today's system calls, and their rules.
 //! - [`record`] reads the text of a record, [`mod@tally`] adds up the records of some processes.
 //! - [`config_diff`] tells whether settings and rules are as they were, and puts rules back.
 //! - [`sink`] is a process that receives records as a daemon would, [`auditd`] starts the real one with a
@@ -53,6 +54,7 @@
 
 pub mod auditd;
 pub mod config_diff;
+pub mod event_classes;
 pub mod features;
 mod file_order;
 mod foreign_line;

@@ -14,7 +14,6 @@ use weigh_workload::setup::kind::login_uid::LoginUid;
 pub mod arm_rules;
 pub mod configuration;
 pub mod context;
-pub mod event_classes;
 pub mod host;
 pub mod limits;
 pub mod live;

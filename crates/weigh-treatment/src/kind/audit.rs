@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use crate::audit::configuration::{Configuration, Shared};
-use crate::audit::event_classes::EventClasses;
+use linux_audit::event_classes::EventClasses;
 use crate::audit::limits::Wanted;
 use crate::audit::live::HostRules;
 use crate::audit::probe::probe;

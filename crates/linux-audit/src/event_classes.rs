@@ -6,7 +6,7 @@
 
 use syscalls::Sysno;
 
-use linux_audit::rule::{KEY, Rule};
+use crate::rule::{KEY, Rule};
 
 /// A class of events, and the system calls that make them.
 #[derive(Debug, PartialEq, Eq)]
