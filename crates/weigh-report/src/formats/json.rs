@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use weigh_model::example;
     use weigh_model::result::curve::OnCurve;
-    use weigh_model::result::gate::{NamedRow, Gate};
+    use weigh_model::result::gate::{Gate, NamedRow};
     use weigh_model::result::imported::{Better, Figure, File, Imported, ImportedLoad};
     use weigh_model::result::load::Crossover;
     use weigh_model::result::metrics::{Contrast, Counters};

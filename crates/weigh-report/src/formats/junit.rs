@@ -12,7 +12,7 @@ use crate::{
 use paired::Verdict;
 use weigh_model::format;
 use weigh_model::result::budget::{BudgetReport, KeptUp, Load};
-use weigh_model::result::gate::{NamedRow, Gate};
+use weigh_model::result::gate::{Gate, NamedRow};
 use weigh_model::result::imported::Imported;
 use weigh_model::result::repeated::{LoadSet, RepeatedReport, SampleLength};
 use weigh_model::result::report::Report;

@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use crate::audit::configuration::{Configuration, Shared};
-use linux_audit::event_classes::EventClasses;
 use crate::audit::limits::Wanted;
 use crate::audit::live::HostRules;
 use crate::audit::probe::probe;
@@ -23,6 +22,7 @@ use crate::{
     ApplyContext, Kind, Launch, Occupied, Parameter, Role, Treatment, TreatmentError,
     TreatmentKind, absolute,
 };
+use linux_audit::event_classes::EventClasses;
 use linux_audit::netlink::Client;
 use linux_audit::rule::{KEY, Rule};
 use linux_audit::rule_load::{self, CONFINED, Watcher};
