@@ -4,7 +4,6 @@
 mod support;
 
 mod comm;
-mod fleet;
 mod host;
 mod host_safety;
 mod net;

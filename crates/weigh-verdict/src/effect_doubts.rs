@@ -1,9 +1,9 @@
 //! Reasons against a verdict on an effect of a full factorial design: what is known of the pairs of its arms.
 //!
 //! An effect is a weighted sum of its arms' log-ratios, so what may be wrong with these adds up by the same
-//! weights ([`Factorial::weights`](weigh_model::result::factorial::Factorial::weights)). The reasons are those
-//! against an arm's own verdict (`paired::doubt`, [`interleaved`](super::interleaved), [`late`](super::late)),
-//! and they count also where the arm itself has no verdict that one could withhold.
+//! weights ([`Factorial`](weigh_model::result::factorial::Factorial)). The reasons are those against an arm's
+//! own verdict (`paired::doubt`, [`interleaved`](super::interleaved), [`late`](super::late)), and they count
+//! also where the arm itself has no verdict that one could withhold.
 
 use paired::betting::Betting;
 use paired::carry_over::CarryOver;
@@ -29,9 +29,14 @@ pub struct ArmOfEffect<'a> {
 }
 
 impl ArmOfEffect<'_> {
-    /// Returns what speaks against any verdict that rests on these pairs. Fewer pairs than a favourable
-    /// verdict takes do not speak against an unfavourable one.
-    fn doubt(&self, is_slower: bool) -> Option<Doubt> {
+    /// Returns what speaks against this verdict on an effect, of which these pairs are a part. What may only
+    /// make an arm look too fast does not speak against *slower*, unless the arm's weight is negative.
+    fn doubt(&self, verdict: Verdict) -> Option<Doubt> {
+        let is_against = match verdict {
+            Verdict::Slower => self.weight < 0.0,
+            Verdict::Faster => self.weight > 0.0,
+            Verdict::Equivalent | Verdict::Inconclusive => true,
+        };
         let is_interleaved = self.scheme == Scheme::Interleaved;
         let withheld = self.judgement.withheld.map(|withheld| withheld.because);
         let objection =
@@ -44,7 +49,8 @@ impl ArmOfEffect<'_> {
             // How much of the effect it may be is added up over the arms.
             Doubt::CarryOver | Doubt::OrderMatters | Doubt::NotYetConfirmed => false,
             Doubt::ClaimsDisagree | Doubt::WorksOutside => true,
-            _ => !is_slower,
+            Doubt::FewPairs => verdict != Verdict::Slower,
+            _ => is_against,
         };
         all.flatten().find(speaks_against)
     }
@@ -57,7 +63,7 @@ pub fn doubt(
     arms: &[ArmOfEffect],
     design: &Design,
 ) -> Option<Doubt> {
-    let of_arms = arms.iter().find_map(|arm| arm.doubt(verdict == Verdict::Slower));
+    let of_arms = arms.iter().find_map(|arm| arm.doubt(verdict));
     of_arms
         .or_else(|| carried_over(effect.interval, verdict, arms, design))
         .or_else(|| outside(effect.interval, verdict, arms, design))
@@ -115,7 +121,7 @@ fn carried_over(
     }
 }
 
-/// Work in the partners' slices, which may have moved the effect by the sum of what it moved each arm.
+/// Work in the partners' slices: it may have moved each arm by as much as its bias, or by nothing.
 fn outside(
     effect: Interval,
     verdict: Verdict,
@@ -123,39 +129,50 @@ fn outside(
     design: &Design,
 ) -> Option<Doubt> {
     let interleaved = arms.iter().filter(|arm| arm.scheme == Scheme::Interleaved);
-    let bias: f64 = interleaved.map(|arm| arm.weight * arm.claims.bias()).sum();
+    let bias = sum(interleaved.map(|arm| {
+        let bias = arm.claims.bias();
+        (arm.weight, Interval { low: bias.min(0.0), high: bias.max(0.0) })
+    }));
     let stands = match verdict {
-        Verdict::Slower => effect.high < bias.min(0.0),
-        Verdict::Faster => effect.low > bias.max(0.0),
+        Verdict::Slower => effect.high < bias.low,
+        Verdict::Faster => effect.low > bias.high,
         Verdict::Equivalent => {
-            let (low, high) = (effect.low - bias.max(0.0), effect.high - bias.min(0.0));
-            Interval { low, high }.is_within(design.margin)
+            let whatever = Interval { low: effect.low - bias.high, high: effect.high - bias.low };
+            whatever.is_within(design.margin)
         }
         Verdict::Inconclusive => true,
     };
     (!stands).then_some(Doubt::WorksOutside)
 }
 
-/// The effect by the rate over all time and by CPU time, of interleaved pairs: as for an arm, both must bear
-/// *equivalent*; and for *faster* it must not be an effect that costs CPU time.
+/// The effect by the rate over all time and by CPU time, where all arms have these claims: as for an arm, both
+/// must bear *equivalent*, and *faster* must not cost CPU time. With an arm of negative weight, *slower* may be
+/// that arm's unproved gain, so it must not save CPU time either.
 fn other_claim(verdict: Verdict, arms: &[ArmOfEffect], design: &Design) -> Option<Doubt> {
-    if arms.iter().any(|arm| arm.scheme == Scheme::Sequential) {
-        return None;
-    }
-    let by = |claim: fn(&Claims<'_>) -> Option<Interval>| {
+    let has_negative = arms.iter().any(|arm| arm.weight < 0.0);
+    let by = |claim: fn(&ArmOfEffect<'_>) -> Option<Interval>| {
         let of_arms: Option<Vec<(f64, Interval)>> =
-            arms.iter().map(|arm| Some((arm.weight, claim(&arm.claims)?))).collect();
+            arms.iter().map(|arm| Some((arm.weight, claim(arm)?))).collect();
         of_arms.map(|of_arms| sum(of_arms.into_iter()))
     };
-    let all_time = by(|claims| claims.all_time.map(|claim| claim.interval));
-    let cpu_time = by(|claims| claims.cpu_time.map(|claim| claim.interval));
-    let claims = [(Doubt::OverallRate, all_time, 0.0), (Doubt::CpuTime, cpu_time, -design.margin)];
-    claims.into_iter().find_map(|(doubt, claim, least)| {
+    // Of pairs in sequence, CPU time decides where the pairs' processes do not share a CPU fairly.
+    let all_time = by(|arm| {
+        let all_time = (arm.scheme == Scheme::Interleaved).then_some(arm.claims.all_time)?;
+        all_time.map(|claim| claim.interval)
+    });
+    let cpu_time = by(|arm| {
+        let counts = arm.scheme == Scheme::Interleaved || arm.claims.outside.difference().is_some();
+        let claim = if counts { arm.claims.cpu_time } else { Some(arm.judgement) };
+        claim.map(|claim| claim.interval)
+    });
+    let claims = [(Doubt::OverallRate, all_time, 0.0), (Doubt::CpuTime, cpu_time, design.margin)];
+    claims.into_iter().find_map(|(doubt, claim, most)| {
         let claim = claim?;
         let bears = match verdict {
             Verdict::Equivalent => claim.is_within(design.margin),
-            Verdict::Faster => claim.low > least,
-            Verdict::Slower | Verdict::Inconclusive => true,
+            Verdict::Faster => claim.low > -most,
+            Verdict::Slower => !has_negative || claim.high < most,
+            Verdict::Inconclusive => true,
         };
         (!bears).then_some(doubt)
     })

@@ -129,7 +129,7 @@ pub fn told(
     told.collect()
 }
 
-/// What is known of the rows that effects are made of; all in the order of the measurements.
+/// Knowledge of the rows that effects are made of; all in the order of the measurements.
 pub struct RowsOfEffects<'a> {
     pub bettings: &'a [Betting],
     /// The rates of all rows, then each further metric of all rows.

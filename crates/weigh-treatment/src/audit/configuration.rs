@@ -70,6 +70,8 @@ pub struct Configuration {
     is_expedited: bool,
     /// True if the launch is of one of the arms, which then needs its own rules and no other arm's.
     is_of_arm: bool,
+    /// How many arms have the evidence of the last launch.
+    answered: usize,
     evidence: Evidence,
 }
 
@@ -99,6 +101,7 @@ impl Configuration {
             turn: 0,
             is_expedited: false,
             is_of_arm: false,
+            answered: 0,
             evidence: Evidence::default(),
         })
     }
@@ -159,18 +162,22 @@ impl Configuration {
         treated_loginuid(self.arms.len())
     }
 
-    /// Before a launch; asked by every arm, in their order.
+        /// Before all arms begin a sample; told by every arm, and by the launched one last.
+    pub fn take_turn(&mut self, role: Role) {
+        self.is_of_arm = role == Role::Treated;
+    }
+
+    /// Before a launch; asked by every arm.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
     pub fn begin_sample(&mut self, arm: usize, role: Role) -> Result<(), TreatmentError> {
-        self.is_of_arm &= arm != 0;
+        self.answered = 0;
         // Before the first of a pair, whichever that is: so both come equally often after a change.
         if role == Role::Treated || (role == Role::Paired && !self.is_of_arm) {
             self.turn_to(arm)?;
         }
-        self.is_of_arm |= role == Role::Treated;
-        self.watch()?.begin_sample()
+                self.watch()?.begin_sample()
     }
 
     /// Before a pair of the one arm that there is, whose launches live at the same time.
@@ -183,15 +190,12 @@ impl Configuration {
         Ok(())
     }
 
-    /// After a launch; asked by every arm, in their order. The first asks for all.
-    pub fn verify_sample(
-        &mut self,
-        arm: usize,
-        launch: &Launch,
-    ) -> Result<Evidence, TreatmentError> {
-        if arm == 0 {
+        /// After a launch; asked by every arm. Whichever comes first asks for all.
+    pub fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        if self.answered == 0 {
             self.evidence = self.watch()?.verify_sample(launch)?;
         }
+        self.answered = (self.answered + 1) % self.arms.len();
         Ok(if launch.is_treated { self.evidence.clone() } else { Evidence::default() })
     }
 

@@ -239,6 +239,11 @@ impl Treatment for Auditing {
         setup(loginuid, canary)
     }
 
+        fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
+        self.configuration()?.take_turn(role);
+        Ok(())
+    }
+
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {
         let arm = self.arm()?;
         self.configuration()?.begin_sample(arm, role)
@@ -250,8 +255,7 @@ impl Treatment for Auditing {
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-        let arm = self.arm()?;
-        self.configuration()?.verify_sample(arm, launch)
+                self.configuration()?.verify_sample(launch)
     }
 
     fn content(&self) -> Vec<u8> {

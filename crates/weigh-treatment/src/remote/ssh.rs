@@ -81,11 +81,6 @@ impl Ssh {
         Ok(Ssh { program, destination, port: None, identity: None, known_hosts: None })
     }
 
-    /// The words that run a command over a connection of its own.
-    pub fn once(&self, command: &str) -> Vec<String> {
-        self.words(Path::new("none"), &["ControlMaster=no"], command)
-    }
-
     /// The words that open a connection which others share by this socket, and run a command over it.
     pub fn sharing(&self, socket: &Path, command: &str) -> Vec<String> {
         self.words(socket, &["ControlMaster=yes"], command)

@@ -28,7 +28,6 @@ mod doses;
 mod endurance;
 mod export;
 mod files;
-mod fleet;
 mod forget;
 mod formats;
 mod generate;
@@ -146,7 +145,6 @@ enum Command {
     Profile(profile::ProfileArgs),
     Net(Box<net::NetArgs>),
     Calibrate(calibrate::CalibrateArgs),
-    Fleet(fleet::FleetArgs),
     Doctor(doctor::DoctorArgs),
     List(list::ListArgs),
     Show(show::ShowArgs),
@@ -280,7 +278,6 @@ fn run(cli: Cli, again: ReproduceCommand) -> ExitCode {
         Command::Load(command) => command.run(&context),
         Command::Net(command) => command.run(&context),
         Command::Calibrate(command) => command.run(&context),
-        Command::Fleet(command) => command.run(&context),
         Command::Budget(command) => command.run(&context),
         Command::List(command) => command.run(&context),
         Command::Show(command) => command.run(&context),
