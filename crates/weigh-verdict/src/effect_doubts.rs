@@ -217,6 +217,37 @@ mod tests {
         cpu_time: Option<Judgement>,
     }
 
+    /// Cost of B's that begins late, in an effect of A of this size.
+    fn with_late_cost(effect: f64, weights: [f64; 3]) -> Option<Doubt> {
+        let row = pairs(0.0, 0.0, 40);
+        let judgement = judged(&row);
+        let none = OutsideUse::default();
+        let mut costs_later = Late { is_wanted: true, ..Late::after(vec![-0.2; 9]) };
+        costs_later.beside(row.values(), 0.01);
+        let young = Late::default();
+        let claims = || Claims { pairs: 40, outside: &none, cpu_time: None, all_time: None };
+        let arms = [0, 1, 2].map(|arm| ArmOfEffect {
+            weight: weights[arm],
+            judgement: &judgement,
+            betting: &row,
+            claims: claims(),
+            scheme: Scheme::Interleaved,
+            late: if arm == 1 { &costs_later } else { &young },
+        });
+        let effect = judged(&pairs(effect, 0.0, 40));
+        doubt(&effect, effect.verdict, &arms, &Design::default())
+    }
+
+    #[test]
+    fn an_arm_that_looks_too_fast_speaks_against_what_its_weight_makes_of_it() {
+        let is_late = |it: Option<Doubt>| it == Some(Doubt::LateCost);
+        assert!(is_late(with_late_cost(-0.02, OF_A)), "B's gain is a part of A's cost");
+        assert!(!is_late(with_late_cost(0.02, OF_A)));
+        let of_b = [-0.5, 0.5, 0.5];
+        assert!(is_late(with_late_cost(0.02, of_b)));
+        assert!(!is_late(with_late_cost(-0.02, of_b)));
+    }
+
     impl Planted<'_> {
         /// The reason against the verdict that an effect of A of this size has.
         fn against(&self, effect: f64) -> Option<Doubt> {

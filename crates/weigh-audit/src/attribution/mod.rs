@@ -115,8 +115,8 @@ pub fn measure_rules(
     let mut station = Station::open([AUDIT], request.wait, &mut tell, |_| Ok(()))?;
     let besides = at_load(BESIDES + BESIDES_PER_RULE * set.rules() as u32);
     announce(&format!(
-        "At the present load, loading {} and trying cheaper ways to write them takes up to {} in addition to \
-         --budget.",
+        "Loading {}, finding those that match and trying cheaper rewrites take up to {} at the present load, \
+         in addition to --budget.",
         format::plural(set.rules(), "rule"),
         format::clock(besides.as_secs_f64())
     ));
@@ -310,11 +310,11 @@ fn name_unchecked(measured: &mut RuleMeasurements) {
         places.truncate(MOST_NAMED);
         places.push(format!("{others} more"));
     }
-    let what = format!("a second measurement of the rules at {}", places.join(", "));
+    let what = format!("second measurement of the rules at {}", places.join(", "));
     // Leaving out begins when the other parts have had their share of the time.
     let needed = unchecked.takes.as_secs_f64() / LEAVING_OUT_SHARE;
     let why = format!(
-        "a second measurement of all expensive rules takes {}: use --budget {}",
+        "all expensive rules together need at least {} for it; use --budget {}",
         format::seconds(unchecked.takes.as_secs_f64()),
         format::budget(needed)
     );

@@ -42,7 +42,7 @@ pub fn measure_rewrites(
         let left = until.saturating_duration_since(Instant::now());
         let rewrite = if left < least {
             Err(TreatmentError::Unavailable(format!(
-                "it takes {}, and the time for rewrites is over; give `weigh rules` fewer rules, or an idle \
+                "it needs {}, more than the time left for rewrites: use fewer rules, or measure on an idle \
                  machine",
                 format::seconds(least.as_secs_f64())
             )))

@@ -107,12 +107,20 @@ impl NetRank {
             }
         }
         let verdict = match &reversed[..] {
-            [] if both == 0 => "No pair of machines has an order on both testbeds.".to_owned(),
+            [] if both == 0 => {
+                "Cannot compare the rankings: no two machines have separate intervals on both \
+                 testbeds."
+                    .to_owned()
+            }
             [] => "Both testbeds rank the machines alike.".to_owned(),
             pairs => format!("The testbeds disagree about {}.", pairs.join("; ")),
         };
         let pairs = |number| plural(number, "pair");
-        format!("{verdict} Same order: {}; order on one testbed only: {}.", pairs(both), pairs(one))
+        format!(
+            "{verdict} Ranked alike: {}; ranked on one testbed only: {}.",
+            pairs(both),
+            pairs(one)
+        )
     }
 
     fn named(&self, name: &str) -> Option<&RankedMachine> {
@@ -327,12 +335,15 @@ mod tests {
         let alike = first.beside(&rank([1.0, 20.0, 20.5]));
         assert_eq!(
             alike,
-            "Both testbeds rank the machines alike. Same order: 2 pairs; order on one testbed only: 1 \
+            "Both testbeds rank the machines alike. Ranked alike: 2 pairs; ranked on one testbed only: 1 \
              pair."
         );
         let other = first.beside(&rank([10.0, 30.0, 20.0]));
-        assert!(other.starts_with("The testbeds disagree about c and b. Same order: 2"), "{other}");
-        assert!(first.beside(&rank([5.0, 5.0, 5.0])).starts_with("No pair"), "three ties");
+        assert!(
+            other.starts_with("The testbeds disagree about c and b. Ranked alike: 2"),
+            "{other}"
+        );
+        assert!(first.beside(&rank([5.0, 5.0, 5.0])).starts_with("Cannot compare"), "three ties");
     }
 
     #[test]

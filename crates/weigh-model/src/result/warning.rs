@@ -29,8 +29,8 @@ pub enum Warning {
     )]
     AuditingChanged { change: String },
     #[error(
-        "The machine moved {} to or from swap during the measurement. A sample that waits for it is slower: \
-         free memory, or switch swap off (`swapoff -a`), and measure again.",
+        "The machine moved {} to or from swap during the measurement. Samples that waited for \
+         swapped memory are slower: free memory, or turn swap off (`swapoff -a`), and measure again.",
         crate::format::bytes(*.bytes as f64)
     )]
     Swapped { bytes: u64 },

@@ -73,12 +73,13 @@ impl Treatment for Layers {
 
     fn check_inputs(&mut self) -> Result<(), String> {
         let version = LandlockLayers::version().map_err(|error| format!("Landlock: {error}"))?;
-        let wanted = [(self.0.has_ports, OF_PORTS), (self.0.is_scoped, OF_SCOPES)];
-        match wanted.iter().find(|(is_wanted, (needs, _))| *is_wanted && version < *needs) {
+        let wanted =
+            [("ports", self.0.has_ports, OF_PORTS), ("scopes", self.0.is_scoped, OF_SCOPES)];
+        match wanted.iter().find(|(_, is_wanted, (needs, _))| *is_wanted && version < *needs) {
             None => Ok(()),
-            Some((_, (needs, linux))) => Err(format!(
-                "this kernel has version {version} of Landlock, but this needs version {needs} \
-                 (Linux {linux})"
+            Some((parameter, _, (needs, linux))) => Err(format!(
+                "`{parameter}` needs Landlock version {needs} (Linux {linux}); this kernel has version \
+                 {version}"
             )),
         }
     }

@@ -35,7 +35,8 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
             },
             Parameter {
                 form: "layout=WORD",
-                help: "how the filter finds the number of a call: chain (default) or tree, as runc's",
+                help: "order of comparisons: chain (one by one, default) or tree (binary search, as in \
+                       runc)",
             },
             Parameter {
                 form: "filters=N",
@@ -91,9 +92,7 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         }
         None if layout(parameters)?.is_some() => {
             return Err(
-                "layout= needs profile=FILE: `seccomp` alone has one comparison after the \
-                        other"
-                    .into(),
+                "layout= needs profile=: the filter of plain `seccomp` is always a chain".into()
             );
         }
         None => Filter::Compares(compares.unwrap_or(DEFAULT_COMPARES)),

@@ -50,8 +50,8 @@ pub struct RankArgs {
     /// Result of `weigh run unixbench` on a machine, an experiment or a file, for its index; may be repeated
     #[arg(long, value_name = "ID=RUN", value_parser = assigned)]
     index: Vec<(String, String)>,
-    /// Result of the same machine on another testbed; one for each machine, in the same order. Tells whether
-    /// both testbeds rank the machines alike
+    /// Result of a machine on a second testbed; give one per machine, in the same order. Shows whether both
+    /// testbeds rank the machines alike
     #[arg(long, value_name = "ID", conflicts_with_all = ["json", "html"])]
     again: Vec<String>,
     /// Print the ranking as JSON

@@ -54,9 +54,9 @@ pub struct RulesArgs {
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     /// Time for measuring the costs of all rules; more time makes intervals narrower. Loading the rules,
-    /// finding which of them match, and trying cheaper ways to write them take additional time, which is
-    /// announced. Rules for which a second measurement does not fit are listed [default: 15s if the CPU's
-    /// hardware counters (PMU) can be read, otherwise 50s]
+    /// finding those that match and trying cheaper rewrites take additional time, which `weigh` announces.
+    /// The report lists rules whose second measurement does not fit [default: 15s if the CPU's hardware
+    /// counters (PMU) can be read, otherwise 50s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     #[arg(allow_hyphen_values = true)]
     budget: Option<Duration>,
