@@ -162,7 +162,7 @@ impl Configuration {
         treated_loginuid(self.arms.len())
     }
 
-        /// Before all arms begin a sample; told by every arm, and by the launched one last.
+    /// Before all arms begin a sample; told by every arm, and by the launched one last.
     pub fn take_turn(&mut self, role: Role) {
         self.is_of_arm = role == Role::Treated;
     }
@@ -177,7 +177,7 @@ impl Configuration {
         if role == Role::Treated || (role == Role::Paired && !self.is_of_arm) {
             self.turn_to(arm)?;
         }
-                self.watch()?.begin_sample()
+        self.watch()?.begin_sample()
     }
 
     /// Before a pair of the one arm that there is, whose launches live at the same time.
@@ -190,7 +190,7 @@ impl Configuration {
         Ok(())
     }
 
-        /// After a launch; asked by every arm. Whichever comes first asks for all.
+    /// After a launch; asked by every arm. Whichever comes first asks for all.
     pub fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         if self.answered == 0 {
             self.evidence = self.watch()?.verify_sample(launch)?;
