@@ -1,5 +1,6 @@
 //! Checks that only root and ourselves can change where a path leads.
 
+use std::fmt::{self, Display};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -34,22 +35,43 @@ pub(crate) fn trusted_also(path: &Path, other: Option<u32>) -> io::Result<PathBu
     }
 }
 
-/// The first part of this path that belongs to another user, and its owner: nothing of ours is left there.
-/// `None` where nobody else has a part of it, or the path ends before.
+/// A part of a path that is another user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occupied {
+    pub place: PathBuf,
+    /// Not known where he does not even let root look, as in a FUSE file system.
+    pub owner: Option<u32>,
+}
+
+impl Display for Occupied {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} belongs to another user now", self.place.display())?;
+        self.owner.map_or(Ok(()), |uid| write!(f, " (uid {uid})"))
+    }
+}
+
+/// The first part of this path that belongs to another user. `None` where nobody else has a part of it, or the
+/// path ends before.
 ///
 /// # Errors
-/// As `lstat(2)`.
-pub fn occupied(path: &Path) -> io::Result<Option<(PathBuf, u32)>> {
+/// As `lstat(2)`, except where we may not look.
+pub fn occupied(path: &Path) -> io::Result<Option<Occupied>> {
     let owners = owners(None)?;
     let mut prefixes: Vec<&Path> =
         path.ancestors().filter(|it| !it.as_os_str().is_empty()).collect();
     prefixes.reverse();
     for prefix in prefixes {
-        match fs::symlink_metadata(prefix).map(|found| found.uid()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Ok(uid) if !owners.contains(&Some(uid)) => return Ok(Some((prefix.to_owned(), uid))),
-            other => other?,
+        let owner = match fs::symlink_metadata(prefix) {
+            Ok(found) if owners.contains(&Some(found.uid())) => continue,
+            Ok(found) => Some(found.uid()),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound => return Ok(None),
+                // Nothing above is anybody else's, and we may look into what is ours.
+                io::ErrorKind::PermissionDenied => None,
+                _ => return Err(error),
+            },
         };
+        return Ok(Some(Occupied { place: prefix.to_owned(), owner }));
     }
     Ok(None)
 }
@@ -172,7 +194,13 @@ mod tests {
             return;
         }
         chown(&theirs, Some(65534), None).unwrap();
-        assert_eq!(occupied(&theirs.join("below")).unwrap(), Some((theirs, 65534)));
+        let found = occupied(&theirs.join("below")).unwrap().unwrap();
+        assert_eq!(found, Occupied { place: theirs.clone(), owner: Some(65534) });
+        let shown =
+            |found: Occupied| found.to_string().split_off(theirs.display().to_string().len());
+        assert_eq!(shown(found), " belongs to another user now (uid 65534)");
+        let unknown = Occupied { place: theirs.clone(), owner: None };
+        assert_eq!(shown(unknown), " belongs to another user now");
     }
 
     #[test]

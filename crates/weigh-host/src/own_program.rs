@@ -22,6 +22,8 @@ const FOR_WEIGH_ALONE: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SI
 const OF_SSH: [&str; 3] = ["HOME", "SSH_AUTH_SOCK", "KRB5CCNAME"];
 /// Time limit for a helper's remaining work at the end of its input, which takes moments.
 const GRACE: Duration = Duration::from_secs(5);
+/// One that ends by itself may first have to end other processes, which get 5 s before they are killed.
+const ENDS_ITSELF_WITHIN: Duration = Duration::from_secs(15);
 
 /// A command that runs this program as `subcommand`, in a process group of its own: Ctrl-C is for
 /// `weigh`, which then ends its helpers in good order.
@@ -92,6 +94,7 @@ pub struct Helper {
     said: Option<Arc<Mutex<Said>>>,
     /// Since its input has ended.
     let_go: Option<Instant>,
+    ends_itself: bool,
 }
 
 impl Helper {
@@ -118,13 +121,18 @@ impl Helper {
         };
         rustix::io::ioctl_fionbio(&requests, true)?;
         let lines = Lines::over(requests.into(), answers.into());
-        Ok(Helper { child, lines, said, let_go: None })
+        Ok(Helper { child, lines, said, let_go: None, ends_itself: false })
     }
 
     /// Returns the last message from elsewhere, on one line; `None` for a local helper, or without
     /// a message.
     pub fn last_words(&mut self) -> Option<String> {
         self.said.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).last_words()
+    }
+
+    /// From now on it is never killed: it ends by itself, once it has no work left that nobody else can do.
+    pub fn let_end_itself(&mut self) {
+        self.ends_itself = true;
     }
 
     /// Returns true if it has ended by itself.
@@ -152,6 +160,13 @@ impl Helper {
 impl Drop for Helper {
     fn drop(&mut self) {
         let ended = self.let_go();
+        if self.ends_itself {
+            self.wake();
+            // Else it stays among those that are kept, and outlives us.
+            if !orphans::wait_for(&mut self.child, ended + ENDS_ITSELF_WITHIN) {
+                return;
+            }
+        }
         see_off_since(ended, &mut self.child);
     }
 }

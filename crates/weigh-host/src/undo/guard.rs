@@ -230,34 +230,43 @@ impl Guard {
 /// # Errors
 /// Where that journal cannot be undone, or its experiment still runs elsewhere; it stays as it is.
 fn lock_new_journal(place: &JournalPlace) -> io::Result<File> {
-    const ATTEMPTS: usize = 3;
+    const ATTEMPTS: usize = 5;
     let JournalPlace { directory, name, .. } = *place;
-    let path = directory.path(name);
+    let lock_name = lock_name(name);
     for _ in 0..ATTEMPTS {
-        if directory.has(name)? {
-            undo_journal(place).map_err(|problem| {
-                let before = "cannot undo the changes of an earlier experiment, whose process had the number";
-                io::Error::other(format!("{before} of this one: {problem}"))
-            })?;
-        }
-        let lock = directory.lock_file(&lock_name(name))?;
+        let lock = directory.lock_file(&lock_name)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => break,
+            Err(Errno::WOULDBLOCK) => return Err(used_elsewhere(&directory.path(name))),
             Err(error) => return Err(error.into()),
         }
         let found = lock.metadata()?;
-        // Whoever had it may have removed it, or left a journal, since we looked.
-        let is_named = directory.identity(&lock_name(name))? == (found.dev(), found.ino());
+        let is_named = match directory.identity(&lock_name) {
+            // Whoever had it removed it, after we had opened it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            other => other? == (found.dev(), found.ino()),
+        };
         if is_named && !directory.has(name)? {
             return Ok(lock);
         }
+        // Undoing takes the lock itself, and removes it with the journal.
+        drop(lock);
+        if is_named {
+            undo_journal(place).map_err(|problem| {
+                let what = "cannot undo the changes of an earlier experiment that had the same PID";
+                io::Error::other(format!("{what}: {problem}"))
+            })?;
+        }
     }
-    Err(io::Error::other(format!(
-        "another weigh, perhaps in another container, has the journal {}: set XDG_STATE_HOME to a directory \
-         for each container",
-        path.display()
-    )))
+    Err(used_elsewhere(&directory.path(name)))
+}
+
+fn used_elsewhere(journal: &Path) -> io::Error {
+    io::Error::other(format!(
+        "another weigh, perhaps in another container, uses the journal {}: give each container its own \
+         XDG_STATE_HOME",
+        journal.display()
+    ))
 }
 
 /// Runs the guard process: waits for the end of stdin, then undoes the journal unless stdin held `done`.
@@ -392,11 +401,15 @@ mod tests {
         let lock = lock_new_journal(&place).unwrap();
         assert_eq!(*undone.borrow(), [json!("1")]);
         assert!(!directory.has(name).unwrap() && directory.has("7.lock").unwrap());
+        leave("stuck");
         let taken = lock_new_journal(&place).unwrap_err().to_string();
         assert!(taken.starts_with("another weigh, perhaps in another container"), "{taken}");
         drop(lock);
-        leave("stuck");
         let stuck = lock_new_journal(&place).unwrap_err().to_string();
+        assert!(
+            stuck.starts_with("cannot undo the changes of an earlier experiment that had"),
+            "{stuck}"
+        );
         assert!(stuck.contains("it is stuck"), "{stuck}");
         let left: Journal = serde_json::from_slice(&directory.read(name).unwrap()).unwrap();
         assert_eq!(left.entries[0].state, json!("stuck"));

@@ -69,13 +69,9 @@ pub fn own_state_dir() -> Result<StateDir, String> {
 /// else's directory was one of ours, and it must not block us.
 fn existing(path: &Path) -> Result<Option<StateDir>, String> {
     let is_theirs = occupied(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if let Some((place, uid)) = is_theirs {
-        eprintln!(
-            "weigh: the journals in {} are gone: {} belongs to another user now (uid {uid}), and is left \
-             alone",
-            path.display(),
-            place.display()
-        );
+    if let Some(theirs) = is_theirs {
+        let path = path.display();
+        eprintln!("weigh: the journals in {path} are gone: {theirs}, and is left alone");
         return Ok(None);
     }
     match StateDir::at(path) {

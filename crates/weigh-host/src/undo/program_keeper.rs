@@ -3,15 +3,18 @@
 //! names, also a daemon and a process that cleared its environment, where the mark is.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +28,8 @@ use trust::start::{self, Inherited};
 
 /// The hidden subcommand that turns `weigh` into a keeper.
 pub const SUBCOMMAND: &str = "__keeper";
+/// What does not end is asked to so often.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Serialize, Deserialize)]
 enum Order {
@@ -41,7 +46,8 @@ enum Answer {
     Status(Option<i32>),
 }
 
-/// A keeper, and the program below it if that runs. Dropping it ends both.
+/// A keeper, and the program below it if that runs. Dropping it ends both; a keeper stays as long as a process
+/// of the program does.
 pub struct ProgramKeeper {
     helper: Helper,
     note: NotedCommand,
@@ -61,7 +67,9 @@ impl ProgramKeeper {
     pub fn start(mark: &str) -> io::Result<ProgramKeeper> {
         let mut command = own_program::command(SUBCOMMAND);
         command.env(MARK, mark);
-        let helper = Helper::start(command)?;
+        let mut helper = Helper::start(command)?;
+        // Killed, it would leave what hangs to init, and no journal could name that any more.
+        helper.let_end_itself();
         let pid = helper.pid();
         let start = process_start(pid)?.ok_or_else(|| io::Error::other("its keeper has ended"))?;
         Ok(ProgramKeeper { helper, note: NotedCommand { pid, start, mark: mark.to_owned() } })
@@ -158,11 +166,18 @@ impl Started {
         }
     }
 
-    /// Reaps all that have ended, also orphans.
-    fn reap(&mut self) {
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if self.pid == Some(pid.as_raw_nonzero().get()) {
-                self.status = Some(status.as_raw());
+    /// Reaps all that have ended, also orphans; returns true if a child is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if self.pid == Some(pid.as_raw_nonzero().get()) {
+                        self.status = Some(status.as_raw());
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::CHILD) => return false,
+                Ok(None) | Err(_) => return true,
             }
         }
     }
@@ -199,8 +214,31 @@ pub fn run() -> io::Result<()> {
     };
     let pid = own.as_raw_nonzero().get().cast_unsigned();
     let start = process_start(pid)?.ok_or(io::ErrorKind::NotFound)?;
-    end(&NotedCommand { pid, start, mark }, Spared::First)?;
+    let note = NotedCommand { pid, start, mark };
+    end_children(|| end(&note, Spared::First).inspect_err(|_| be_silent()), || started.reap())?;
     served
+}
+
+/// Ends what the keeper started until it has no child. One that hangs (on a disk, in a frozen control group)
+/// would be nobody's child without the keeper, and nobody could find it: so the keeper waits as long.
+fn end_children(
+    mut end: impl FnMut() -> io::Result<()>,
+    mut reap: impl FnMut() -> bool,
+) -> io::Result<()> {
+    loop {
+        let ended = end();
+        if !reap() {
+            return ended;
+        }
+        thread::sleep(TRY_AGAIN);
+    }
+}
+
+/// Whoever reads what `weigh` said waits for the end of the pipe, and this process may have to stay.
+fn be_silent() {
+    if let Ok(nothing) = File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stderr(&nothing);
+    }
 }
 
 /// Waits for an order or a death; returns false at the end of the input.
@@ -210,7 +248,7 @@ fn step(lines: &mut Lines, deaths: &mut UnixStream, started: &mut Started) -> io
         PollFd::new(&*deaths, PollFlags::IN),
     ];
     match poll(&mut ready, None) {
-        Err(rustix::io::Errno::INTR) => return Ok(true),
+        Err(Errno::INTR) => return Ok(true),
         other => other?,
     };
     let [has_order, has_death] = ready.map(|file| !file.revents().is_empty());
@@ -227,4 +265,26 @@ fn step(lines: &mut Lines, deaths: &mut UnixStream, started: &mut Started) -> io
         lines.send(&answer)?;
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_stays_until_it_has_no_child() {
+        let (mut ended, mut reaped) = (0, 0);
+        let end = || {
+            ended += 1;
+            if ended < 3 { Err(io::Error::other("process 7 does not end")) } else { Ok(()) }
+        };
+        let reap = || {
+            reaped += 1;
+            reaped < 4
+        };
+        end_children(end, reap).unwrap();
+        assert_eq!((ended, reaped), (4, 4));
+        let unseen = end_children(|| Err(io::Error::other("no /proc")), || false);
+        assert_eq!(unseen.unwrap_err().to_string(), "no /proc");
+    }
 }

@@ -84,12 +84,8 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
     };
     // Only we can enter it, and no name of ours is anybody else's. So it is gone, as after a reboot.
     let is_theirs = occupied(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if let Some((place, uid)) = is_theirs {
-        eprintln!(
-            "weigh: {} is gone: {} belongs to another user now (uid {uid}), and is left alone",
-            path.display(),
-            place.display()
-        );
+    if let Some(theirs) = is_theirs {
+        eprintln!("weigh: {} is gone: {theirs}, and is left alone", path.display());
         return Ok(());
     }
     let parent = match trusted(parent) {

@@ -99,7 +99,11 @@ fn undo(state: &Value) -> Result<(), String> {
     let damaged = |error| format!("the journal's note of an agent is damaged: {error}");
     let note = NotedCommand::deserialize(state).map_err(damaged)?;
     end_kept(&note).map_err(|error| {
-        format!("cannot end the agent: {error}. End process {} and those that it started", note.pid)
+        format!(
+            "cannot end the agent: {error}. Find what it waits for, such as a disk or a frozen control group, \
+             and run `weigh restore`. Do not kill its keeper, process {}",
+            note.pid
+        )
     })
 }
 
@@ -285,6 +289,10 @@ impl Treatment for Agent {
     fn restore(&mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
         let stopped = self.switch_off();
         if self.mark.is_empty() {
+            return stopped;
+        }
+        // Without its keeper, an agent that does not end could not be found any more.
+        if self.has_started {
             return stopped;
         }
         // It ends at the end of its input.
