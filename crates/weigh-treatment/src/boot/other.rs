@@ -67,6 +67,10 @@ pub fn bring(options: &GuestOptions, database: &Path) -> Result<(), String> {
         return Err(format!("root={device}: is the root file system of this system"));
     }
     check_place(database)?;
+    let line = fs::read_to_string("/proc/cmdline");
+    check_line(&line.map_err(|error| format!("/proc/cmdline: {error}"))?)?;
+    // An earlier kernel may have left an initramfs, which this one would be loaded with.
+    forget()?;
     mounted(device, |root| {
         let kernel = match &options.kernel {
             Some(file) => root.join(file.trim_start_matches('/')),
@@ -144,6 +148,18 @@ fn root_of(line: &str) -> Result<&str, String> {
     found.ok_or_else(|| {
         "the normal command line has no root=, so another system cannot find weigh's files".into()
     })
+}
+
+/// Checks that the other system can mount the normal root file system as it is: it mounts it without options.
+fn check_line(line: &str) -> Result<(), String> {
+    match line.split_whitespace().find(|word| word.starts_with("rootflags=")) {
+        None => Ok(()),
+        Some(word) => Err(format!(
+            "this system mounts its root file system with options ({word}), as btrfs does for a subvolume. \
+             The other system mounts it without them, and would not find weigh's files: root= needs a normal \
+             entry without rootflags="
+        )),
+    }
 }
 
 /// Checks that the other system finds all that it needs on one file system.
@@ -245,6 +261,8 @@ mod tests {
         assert_eq!(rooted(line, "/dev/vdb"), "root=/dev/vdb ro console=ttyS0 -- x");
         assert_eq!(root_of("ro root=UUID=1"), Ok("UUID=1"));
         assert!(root_of("ro").unwrap_err().contains("no root="));
+        assert!(check_line(line).unwrap_err().contains("(rootflags=subvol=a)"));
+        assert_eq!(check_line("root=UUID=1 ro"), Ok(()));
     }
 
     #[test]
