@@ -64,12 +64,18 @@ pub fn other_system(labels: &[String]) -> Result<Option<GuestOptions>, String> {
                 || treated.has_audit
             {
                 return Err(
-                    "root= takes kernel= and cmdline= besides, and no security module".into()
+                    "root= can be combined only with kernel= and cmdline=: leave out audit, selinux, \
+                     apparmor and bpf-lsm"
+                        .into(),
                 );
             }
             Ok(Some(treated.clone()))
         }
-        _ => Err("another system (root=) is compared with the normal one: leave out --base".into()),
+        _ => {
+            Err("the baseline of root= must be the normal system: leave out --base, or use --base \
+             boot:cmdline=WORDS"
+                .into())
+        }
     }
 }
 
