@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::kernel::BootKernel;
-use super::normal::{NormalBoot, here, of_kernel};
+use super::normal::{NormalBoot, here, normal_root, of_kernel};
 use super::other;
 use crate::digest::digest_of_file;
 use crate::guest::options::{GuestOptions, SelinuxMode, selinux_state};
@@ -126,10 +126,8 @@ impl BootEntry {
         if release != self.kernel.release || is_other {
             return Err(format!("the kernel is `{}`, not {}", seen.version, self.kernel.release));
         }
-        if let Some(device) = &self.root
-            && other::number_of(device)? != seen.root_device
-        {
-            return Err(format!("the root file system is not on {device}"));
+        if let Some(device) = &self.root {
+            other::check_root(device, other::number_of(device)?, seen.root_device, normal_root()?)?;
         }
         self.check_modules(seen)?;
         if let Some(enforces) = self.enforces.filter(|enforces| *enforces != seen.enforces) {

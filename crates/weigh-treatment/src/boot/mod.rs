@@ -64,12 +64,18 @@ pub fn other_system(labels: &[String]) -> Result<Option<GuestOptions>, String> {
                 || treated.has_audit
             {
                 return Err(
-                    "root= takes kernel= and cmdline= besides, and no security module".into()
+                    "root= can be combined only with kernel= and cmdline=: leave out audit, selinux, \
+                     apparmor and bpf-lsm"
+                        .into(),
                 );
             }
             Ok(Some(treated.clone()))
         }
-        _ => Err("another system (root=) is compared with the normal one: leave out --base".into()),
+        _ => {
+            Err("the baseline of root= must be the normal system: leave out --base, or use --base \
+             boot:cmdline=WORDS"
+                .into())
+        }
     }
 }
 
@@ -83,17 +89,43 @@ pub fn end() -> Result<Option<ExperimentId>, String> {
     };
     // Then the hook, whether or not it is known what is due: without it nothing boots any more.
     hook::remove()?;
-    other::forget()?;
+    // What it leaves is files, from which nothing boots.
+    let forgotten = other::forget();
     let resets = |error| format!("cannot stop the watchdog, which may reset this machine: {error}");
     let Ok(Some(state)) = state else {
         grub::unload_what_is_left()?;
-        stood_down.map_err(resets)?;
+        all([stood_down.map_err(resets), forgotten])?;
         return state.map(|_| None);
     };
     state.mechanism.unload()?;
-    let removed = state.other.as_deref().map_or(Ok(()), other::uninstall);
-    BootState::remove()?;
-    removed?;
-    stood_down.map_err(resets)?;
+    // The state alone says which device has a hook: it stays for as long as that does.
+    let removed = state.other.as_deref().map_or(Ok(()), |device| {
+        other::uninstall(device).map_err(|problem| {
+            format!(
+                "cannot remove weigh's hook from the other system: {problem}; attach its disk and call \
+                 `weigh restore` again, or remove {} if the disk is gone for good",
+                BootState::shown()
+            )
+        })
+    });
+    let removed = removed.and_then(|()| BootState::remove());
+    all([stood_down.map_err(resets), forgotten, removed])?;
     Ok(Some(state.experiment))
+}
+
+/// Reports all of these that failed, each on a line.
+fn all<const N: usize>(steps: [Result<(), String>; N]) -> Result<(), String> {
+    let problems: Vec<String> = steps.into_iter().filter_map(Result::err).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_fails_hides_no_other() {
+        assert_eq!(all([Ok(()), Ok(())]), Ok(()));
+        assert_eq!(all([Err("a".into()), Ok(()), Err("b".into())]), Err("a\nb".into()));
+    }
 }

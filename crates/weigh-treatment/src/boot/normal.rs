@@ -1,6 +1,7 @@
 //! The boot that the machine is in when nothing is measured, which its normal entry makes.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use linux_audit::netlink::Client;
@@ -52,6 +53,20 @@ pub fn here(file: &Path) -> PathBuf {
         Ok(below) if is_elsewhere && !file.starts_with(NORMAL) => Path::new(NORMAL).join(below),
         _ => file.to_owned(),
     }
+}
+
+/// Device number of the normal root file system, where another system has mounted it below its own.
+pub fn normal_root() -> Result<Option<u64>, String> {
+    let device = |path: &str| {
+        let status = fs::metadata(path).map_err(|error| format!("{path}: {error}"));
+        status.map(|status| status.dev())
+    };
+    if here(Path::new("/")) == Path::new("/") {
+        return Ok(None);
+    }
+    let found = device(NORMAL)?;
+    // The device of its parent directory: nothing is mounted there.
+    Ok((found != device("/run")?).then_some(found))
 }
 
 /// A command line without the words that a boot loader adds for itself.

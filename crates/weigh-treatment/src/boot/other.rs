@@ -37,6 +37,22 @@ pub fn number_of(device: &str) -> Result<u64, String> {
     }
 }
 
+/// Checks that `/`, as a sample saw it, is on the device with this name and number, and that the normal root
+/// file system is another one, which is mounted too. A kernel that finds disks in another order gives the
+/// name to another disk, so the name alone proves nothing.
+pub fn check_root(device: &str, number: u64, seen: u64, normal: Option<u64>) -> Result<(), String> {
+    if seen != number {
+        return Err(format!("the root file system is not on {device}"));
+    }
+    match normal {
+        Some(normal) if normal != seen => Ok(()),
+        _ => Err(format!(
+            "the root file system is the normal one: this kernel names the disks in another order, so \
+             {device} is not the other system. If that has an initramfs, use root=/dev/disk/by-partuuid/ID"
+        )),
+    }
+}
+
 /// The kernel that [`bring`] has copied.
 pub fn kept() -> Result<BootKernel, String> {
     let state = open()?;
@@ -47,11 +63,14 @@ pub fn kept() -> Result<BootKernel, String> {
 /// Copies the kernel of the other system to the state directory.
 pub fn bring(options: &GuestOptions, database: &Path) -> Result<(), String> {
     let device = options.root.as_deref().unwrap_or_default();
-    let root = fs::metadata("/").map_err(|error| format!("/: {error}"))?;
-    if number_of(device)? == root.dev() {
+    if number_of(device)? == device_of(Path::new("/"))? {
         return Err(format!("root={device}: is the root file system of this system"));
     }
     check_place(database)?;
+    let line = fs::read_to_string("/proc/cmdline");
+    check_line(&line.map_err(|error| format!("/proc/cmdline: {error}"))?)?;
+    // An earlier kernel may have left an initramfs, which this one would be loaded with.
+    forget()?;
     mounted(device, |root| {
         let kernel = match &options.kernel {
             Some(file) => root.join(file.trim_start_matches('/')),
@@ -131,17 +150,25 @@ fn root_of(line: &str) -> Result<&str, String> {
     })
 }
 
+/// Checks that the other system can mount the normal root file system as it is: it mounts it without options.
+fn check_line(line: &str) -> Result<(), String> {
+    match line.split_whitespace().find(|word| word.starts_with("rootflags=")) {
+        None => Ok(()),
+        Some(word) => Err(format!(
+            "this system mounts its root file system with options ({word}), as btrfs does for a subvolume. \
+             The other system mounts it without them, and would not find weigh's files: root= needs a normal \
+             entry without rootflags="
+        )),
+    }
+}
+
 /// Checks that the other system finds all that it needs on one file system.
 fn check_place(database: &Path) -> Result<(), String> {
-    let device = |file: &Path| {
-        let status = fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()));
-        status.map(|status| status.dev())
-    };
     let state = open()?;
-    let root = device(Path::new("/"))?;
+    let root = device_of(Path::new("/"))?;
     let directory = database.parent().unwrap_or(database);
     for file in [state.place(), directory, Path::new("/boot")] {
-        if file.exists() && device(file)? != root {
+        if file.exists() && device_of(file)? != root {
             return Err(format!(
                 "{} is not on the file system of /, which is all that the other system mounts",
                 file.display()
@@ -195,13 +222,29 @@ fn mounted<T: Send>(
         if !done.status.success() {
             return Err(format!("cannot mount {device}: {}", said::words(&done.stderr)));
         }
-        let done = act(Path::new(OTHER)).map_err(|problem| format!("{device}: {problem}"));
+        let other = Path::new(OTHER);
+        let done = check_other(other, Path::new("/")).and_then(|()| act(other));
+        let done = done.map_err(|problem| format!("{device}: {problem}"));
         rustix::fs::sync();
         done
     };
     let done = std::thread::scope(|scope| scope.spawn(there).join());
     let _ = fs::remove_dir(OTHER);
     done.unwrap_or_else(|_| Err(format!("{device}: weigh failed while it was mounted")))
+}
+
+/// Checks that what is mounted is not the normal root file system, whatever the device was called before.
+fn check_other(mounted: &Path, normal: &Path) -> Result<(), String> {
+    let [mounted, normal] = [mounted, normal].map(device_of);
+    match mounted? == normal? {
+        true => Err("is the root file system of this system now: nothing there was changed".into()),
+        false => Ok(()),
+    }
+}
+
+fn device_of(file: &Path) -> Result<u64, String> {
+    let status = fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()));
+    status.map(|status| status.dev())
 }
 
 fn open() -> Result<StateDir, String> {
@@ -218,12 +261,26 @@ mod tests {
         assert_eq!(rooted(line, "/dev/vdb"), "root=/dev/vdb ro console=ttyS0 -- x");
         assert_eq!(root_of("ro root=UUID=1"), Ok("UUID=1"));
         assert!(root_of("ro").unwrap_err().contains("no root="));
+        assert!(check_line(line).unwrap_err().contains("(rootflags=subvol=a)"));
+        assert_eq!(check_line("root=UUID=1 ro"), Ok(()));
     }
 
     #[test]
     fn a_directory_is_no_system_to_boot() {
         let refused = number_of("/proc").unwrap_err();
         assert!(refused.contains("use rootfs:/proc"), "{refused}");
+    }
+
+    #[test]
+    fn the_normal_root_under_the_name_of_another_is_no_other_system() {
+        assert_eq!(check_root("/dev/b", 17, 17, Some(16)), Ok(()));
+        let refused = |seen, normal| check_root("/dev/b", 17, seen, normal).unwrap_err();
+        assert!(refused(16, Some(16)).contains("is not on /dev/b"));
+        // As where the normal system came up, and has nothing mounted elsewhere.
+        assert!(refused(17, None).contains("another order"));
+        assert!(refused(17, Some(17)).contains("by-partuuid"));
+        assert_eq!(check_other(Path::new("/proc"), Path::new("/")), Ok(()));
+        assert!(check_other(Path::new("/"), Path::new("/")).unwrap_err().contains("nothing there"));
     }
 
     #[test]

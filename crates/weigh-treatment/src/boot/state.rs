@@ -63,6 +63,11 @@ impl BootState {
         }
     }
 
+    /// Its file, for people.
+    pub fn shown() -> String {
+        open().map_or_else(|_| FILE.into(), |directory| directory.path(FILE).display().to_string())
+    }
+
     /// When this returns, it is on disk.
     pub fn write(&self) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).expect("plain data with text keys");

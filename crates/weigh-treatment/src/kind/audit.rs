@@ -239,7 +239,7 @@ impl Treatment for Auditing {
         setup(loginuid, canary)
     }
 
-        fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
+    fn take_turn(&mut self, role: Role) -> Result<(), TreatmentError> {
         self.configuration()?.take_turn(role);
         Ok(())
     }
@@ -255,7 +255,7 @@ impl Treatment for Auditing {
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
-                self.configuration()?.verify_sample(launch)
+        self.configuration()?.verify_sample(launch)
     }
 
     fn content(&self) -> Vec<u8> {
