@@ -25,14 +25,18 @@ pub fn copy(from: &Path, to: &Path, goes_on: impl Fn() -> bool) -> io::Result<()
     if ioctl_ficlone(&to, &from).is_ok() {
         return Ok(());
     }
+    copy_data(&from, &to, goes_on)
+}
+
+fn copy_data(from: &File, to: &File, goes_on: impl Fn() -> bool) -> io::Result<()> {
     to.set_len(from.metadata()?.len())?;
     let (mut buffer, mut end) = (vec![0; AT_ONCE], 0);
     loop {
-        let mut at = match seek(&from, SeekFrom::Data(end)) {
+        let mut at = match seek(from, SeekFrom::Data(end)) {
             Err(Errno::NXIO) => return Ok(()),
             found => found?,
         };
-        end = seek(&from, SeekFrom::Hole(at))?;
+        end = seek(from, SeekFrom::Hole(at))?;
         while at < end {
             if !goes_on() {
                 return Err(io::ErrorKind::Interrupted.into());
@@ -83,12 +87,15 @@ mod tests {
     fn a_copy_ends_when_it_is_not_to_go_on() {
         let home = tempfile::tempdir().unwrap();
         image(home.path());
+        let [from, to] = ["image", "copy"].map(|name| home.path().join(name));
+        let stopped = copy(&from, &to, || false);
+        assert_eq!(stopped.unwrap_err().kind(), io::ErrorKind::Interrupted);
+        // Where blocks are shared, `copy` is done before it asks again.
         let asked = std::cell::Cell::new(0);
         let goes_on = || asked.replace(asked.get() + 1) == 0;
-        let stopped = copy(&home.path().join("image"), &home.path().join("copy"), || false);
-        assert_eq!(stopped.unwrap_err().kind(), io::ErrorKind::Interrupted);
-        // Where blocks are shared, there is no second time.
-        let later = copy(&home.path().join("image"), &home.path().join("second"), goes_on);
-        assert_eq!(later.is_err(), asked.get() > 1);
+        let (from, to) = (File::open(&from).unwrap(), File::create(&to).unwrap());
+        let later = copy_data(&from, &to, goes_on);
+        assert_eq!(later.unwrap_err().kind(), io::ErrorKind::Interrupted);
+        assert_eq!(asked.get(), 2);
     }
 }

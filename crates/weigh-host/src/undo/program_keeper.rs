@@ -10,10 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 use serde::{Deserialize, Serialize};
@@ -28,8 +27,9 @@ use trust::start::{self, Inherited};
 
 /// The hidden subcommand that turns `weigh` into a keeper.
 pub const SUBCOMMAND: &str = "__keeper";
-/// What does not end is asked to so often.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
+/// What did not end is looked for again after so long, or sooner, when a child dies. Each search reads all of
+/// `/proc`, beside the experiments of others.
+const TRY_AGAIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 #[derive(Serialize, Deserialize)]
 enum Order {
@@ -215,7 +215,14 @@ pub fn run() -> io::Result<()> {
     let pid = own.as_raw_nonzero().get().cast_unsigned();
     let start = process_start(pid)?.ok_or(io::ErrorKind::NotFound)?;
     let note = NotedCommand { pid, start, mark };
-    end_children(|| end(&note, Spared::First).inspect_err(|_| be_silent()), || started.reap())?;
+    let has_child = || {
+        let has_child = started.reap();
+        if has_child {
+            wait_for_death(&mut deaths);
+        }
+        has_child
+    };
+    end_children(|| end(&note, Spared::First).inspect_err(|_| be_silent()), has_child)?;
     served
 }
 
@@ -223,15 +230,20 @@ pub fn run() -> io::Result<()> {
 /// would be nobody's child without the keeper, and nobody could find it: so the keeper waits as long.
 fn end_children(
     mut end: impl FnMut() -> io::Result<()>,
-    mut reap: impl FnMut() -> bool,
+    mut has_child: impl FnMut() -> bool,
 ) -> io::Result<()> {
     loop {
         let ended = end();
-        if !reap() {
+        if !has_child() {
             return ended;
         }
-        thread::sleep(TRY_AGAIN);
     }
+}
+
+fn wait_for_death(deaths: &mut UnixStream) {
+    // An error is an interrupt: then the next search is sooner.
+    let _ = poll(&mut [PollFd::new(&*deaths, PollFlags::IN)], Some(&TRY_AGAIN));
+    let _ = deaths.read(&mut [0; 256]);
 }
 
 /// Whoever reads what `weigh` said waits for the end of the pipe, and this process may have to stay.
@@ -273,17 +285,17 @@ mod tests {
 
     #[test]
     fn a_keeper_stays_until_it_has_no_child() {
-        let (mut ended, mut reaped) = (0, 0);
+        let (mut ended, mut looked) = (0, 0);
         let end = || {
             ended += 1;
             if ended < 3 { Err(io::Error::other("process 7 does not end")) } else { Ok(()) }
         };
-        let reap = || {
-            reaped += 1;
-            reaped < 4
+        let has_child = || {
+            looked += 1;
+            looked < 4
         };
-        end_children(end, reap).unwrap();
-        assert_eq!((ended, reaped), (4, 4));
+        end_children(end, has_child).unwrap();
+        assert_eq!((ended, looked), (4, 4));
         let unseen = end_children(|| Err(io::Error::other("no /proc")), || false);
         assert_eq!(unseen.unwrap_err().to_string(), "no /proc");
     }

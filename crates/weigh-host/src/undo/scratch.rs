@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::chance;
 use crate::undo::journal::{EntryOwner, Undoing};
-use trust::path::{occupied, trusted};
+use trust::path::{Occupied, occupied, trusted};
 
 /// The journal's entry for it.
 pub const SCRATCH: &str = "scratch directory";
@@ -82,10 +82,9 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
     let (Some(parent), Some(name), true) = (path.parent(), name, path.is_absolute()) else {
         return Err(refused("is not a directory of the experiment"));
     };
-    // Only we can enter it, and no name of ours is anybody else's. So it is gone, as after a reboot.
     let is_theirs = occupied(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     if let Some(theirs) = is_theirs {
-        eprintln!("weigh: {} is gone: {theirs}, and is left alone", path.display());
+        eprintln!("weigh: {}", what_is_left(&path, &theirs));
         return Ok(());
     }
     let parent = match trusted(parent) {
@@ -109,6 +108,22 @@ pub fn remove(state: &Value, pid: u32) -> Result<(), String> {
         Ok(_) => {}
     }
     remove_tree(&parent, name).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Says what became of a directory of ours whose name, or a place above it, is another user's now. After a
+/// reboot anybody may take a name in `/tmp`; or an administrator gave the place away, with ours in it.
+///
+/// This is no error, which would block every experiment: he decides what is found below a place of his, and
+/// whoever mounts a file system shows us any owner. For the same reason nothing there is removed.
+fn what_is_left(path: &Path, theirs: &Occupied) -> String {
+    let shown = path.display();
+    match path.symlink_metadata().map(|found| found.uid() == geteuid().as_raw()) {
+        Ok(true) => format!("{shown} is left, because {theirs}: remove it"),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            format!("{shown} may be left, because {theirs} ({error}): look for it, and remove it")
+        }
+        _ => format!("{shown} is gone: {theirs}, and is left alone"),
+    }
 }
 
 /// As `rm -r`, which follows no link. Workers that are just being killed may still create and remove files.
@@ -246,9 +261,18 @@ mod tests {
             let theirs = home.path().join(name(7).unwrap());
             fs::create_dir(&theirs).unwrap();
             chown(&theirs, Some(65534), None).unwrap();
+            let said = |path: &Path| what_is_left(path, &occupied(path).unwrap().unwrap());
             assert_eq!(remove(&state(&theirs), 7), Ok(()), "another user's blocks nothing");
+            assert!(said(&theirs).contains(" is gone: "), "{}", said(&theirs));
             chown(&victim, Some(65534), None).unwrap();
             assert_eq!(remove(&state(&victim.join(&own)), 7), Ok(()));
+            let told = said(&victim.join(&own));
+            assert!(
+                told.contains("/victim belongs to another user now (uid 65534): remove it"),
+                "{told}"
+            );
+            let other = said(&victim.join(name(7).unwrap()));
+            assert!(other.contains(" is gone: "), "{other}");
             chown(&victim, Some(0), None).unwrap();
             std::fs::set_permissions(&victim, fs::Permissions::from_mode(0o777)).unwrap();
             assert!(remove(&state(&victim.join(&own)), 7).unwrap_err().contains("safely"));
