@@ -5,6 +5,7 @@ use super::work::Work;
 use weigh_host::machine::memory::memory_kib;
 use weigh_model::workload::mix::{JobMix, JobPace, JobSizes};
 use weigh_model::workload::mix_label::{COLD, MixLabel};
+use weigh_treatment::Named;
 use weigh_workload::catalogue::{JobFiles, Workload};
 
 /// Property that an option requires of a mix.
@@ -48,6 +49,25 @@ pub fn check_used(sizes: &JobSizes, works: &[Work], workloads: &[Workload]) -> R
     Ok(())
 }
 
+/// Refuses `--disk-dir` with arms whose processes see other directories than those of this system.
+pub fn check_disks(works: &[Work], treatments: &[Named]) -> Result<(), String> {
+    let has_disks =
+        |work: &Work| matches!(work, Work::Load(load) if !load.sizes.disk_directories.is_empty());
+    if works.iter().any(has_disks) { check_all_here(treatments) } else { Ok(()) }
+}
+
+fn check_all_here(treatments: &[Named]) -> Result<(), String> {
+    let is_elsewhere = |named: &&Named| named.treatment_kinds().any(|kind| kind.is_place);
+    match treatments.iter().find(is_elsewhere) {
+        None => Ok(()),
+        Some(named) => Err(format!(
+            "--disk-dir makes a directory on this system, but the processes of `{}` have another root file \
+             system or run on another machine, where it is not: remove --disk-dir",
+            named.label
+        )),
+    }
+}
+
 pub fn check_reads(mix: &JobMix, label: &MixLabel, workloads: &[Workload]) -> Result<(), String> {
     let name = &mix.name;
     if label.is_cold
@@ -83,4 +103,21 @@ pub fn kib_of_memory(share_pct: f64) -> Result<u64, String> {
     let kib = memory_kib()
         .ok_or("--beyond-cache: cannot read the size of the memory from /proc/meminfo")?;
     Ok((kib as f64 * share_pct / 100.0).max(1.0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_of_this_system_is_not_for_an_arm_that_is_elsewhere() {
+        let arms = |labels: &[&str]| -> Vec<Named> {
+            labels.iter().map(|label| weigh_treatment::parse(label).unwrap()).collect()
+        };
+        assert_eq!(check_all_here(&arms(&["none", "seccomp+nice:5"])), Ok(()));
+        for elsewhere in ["rootfs:/", "host:other", "vm", "rootfs:/::seccomp"] {
+            let refused = check_all_here(&arms(&["none", elsewhere])).unwrap_err();
+            assert!(refused.contains(&format!("`{elsewhere}`")), "{refused}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::calibration::{KnownNoise, RECENT, history, planned_pairs};
 use super::command_template::{check_filled, check_interpreters};
 use super::host::turns::obstacle;
+use super::job_options::check_disks;
 use super::length::{sets_in_late, start_ms};
 use super::measure::Session;
 use super::nothing_left::nothing_left;
@@ -233,6 +234,7 @@ fn find_works(
 ) -> Result<WhatIsMeasured, String> {
     let place = works_of(request, origin, executable)?;
     check_workloads(&place.works, treatments)?;
+    check_disks(&place.works, treatments)?;
     if request.plan.command().is_none() {
         check_interpreters(&place.works, treatments)?;
     }

@@ -131,13 +131,15 @@ impl Guard {
             let problem = format!("cannot create a directory in {}: {error}", place.display());
             io::Error::new(error.kind(), problem + "; set TMPDIR to a different directory")
         };
-        let place = scratch::place().map_err(cannot_create)?;
-        self.private_directory(&place).map_err(cannot_create)
+        self.private_directory(&std::env::temp_dir()).map_err(cannot_create)
     }
 
     /// Makes a private directory in this one that goes when the experiment does.
+    ///
+    /// # Errors
+    /// As [`trust::path::trusted`]: the path may come from a store, and its owner may have changed since.
     pub fn private_directory(&mut self, place: &Path) -> io::Result<PathBuf> {
-        let directory = place.join(scratch::name(self.journal.pid)?);
+        let directory = trust::path::trusted(place)?.join(scratch::name(self.journal.pid)?);
         let instance = directory.display().to_string();
         self.write_down(SCRATCH, &instance, serde_json::to_value(&directory)?)?;
         scratch::create(&directory)?;

@@ -56,7 +56,8 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     if layers == 0 && (has_ports || is_scoped) {
         return Err("rules=0 means no layer, so it takes neither ports nor scopes".into());
     }
-    Ok(Box::new(Layers(LandlockLayers { layers, rules, has_ports, is_scoped })))
+    let is_rehearsal = false;
+    Ok(Box::new(Layers(LandlockLayers { layers, rules, has_ports, is_scoped, is_rehearsal })))
 }
 
 /// Layers of the treated processes.
@@ -84,11 +85,11 @@ impl Treatment for Layers {
         }
     }
 
-    /// Both arms make the same files.
+    /// Both arms make the same files and build the same layers.
     fn setup(&self, is_treated: bool) -> Setup {
         Setup::default().with(match is_treated {
             true => self.0.clone(),
-            false => LandlockLayers { rules: self.0.rules, ..LandlockLayers::default() },
+            false => LandlockLayers { is_rehearsal: self.0.layers > 0, ..self.0.clone() },
         })
     }
 
@@ -96,7 +97,7 @@ impl Treatment for Layers {
     /// cannot gain privileges is left of it in `/proc/PID/status`.
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let step = launch.setup.get::<LandlockLayers>();
-        let layers = step.map_or(0, |step| step.layers);
+        let layers = step.map_or(0, LandlockLayers::entered);
         let is_set_up = !launch.is_treated || step == Some(&self.0);
         let is_held = layers == 0 || launch.status_numbers("NoNewPrivs").all(|set| set == Some(1));
         match is_set_up && is_held {
@@ -168,5 +169,8 @@ mod tests {
         let layers = |is_treated| treatment.setup(is_treated).get::<LandlockLayers>().cloned();
         assert_eq!(layers(true), Some(LandlockLayers::default()));
         assert_eq!(layers(true), layers(false));
+        let treatment = parse("landlock:ports,layers=3").unwrap().treatment;
+        let other = treatment.setup(false).get::<LandlockLayers>().cloned().unwrap();
+        assert_eq!((other.layers, other.has_ports, other.entered()), (3, true, 0));
     }
 }

@@ -47,6 +47,9 @@ pub struct LandlockLayers {
     /// True if each layer has both scopes.
     #[serde(default)]
     pub is_scoped: bool,
+    /// True in the other arm, which builds the same layers and enters none.
+    #[serde(default)]
+    pub is_rehearsal: bool,
 }
 
 #[repr(C)]
@@ -85,9 +88,22 @@ impl LandlockLayers {
         };
         if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
     }
+
+    /// Number of layers around its worker.
+    pub fn entered(&self) -> u32 {
+        if self.is_rehearsal { 0 } else { self.layers }
+    }
+
+    /// Tries what the layers forbid, except the device.
+    fn are_denied(&self) -> io::Result<Vec<bool>> {
+        let port = self.has_ports.then(|| is_port_denied(bind()));
+        let signal = self.is_scoped.then(is_signal_denied);
+        port.into_iter().chain(signal).collect()
+    }
 }
 
-fn restrict(LandlockLayers { has_ports, is_scoped, .. }: &LandlockLayers) -> io::Result<()> {
+/// Builds the ruleset of a layer.
+fn built(LandlockLayers { has_ports, is_scoped, .. }: &LandlockLayers) -> io::Result<OwnedFd> {
     let handled = RulesetAttributes {
         files: ALL_RIGHTS,
         ports: if *has_ports { RIGHTS_OF_PORT } else { 0 },
@@ -115,6 +131,10 @@ fn restrict(LandlockLayers { has_ports, is_scoped, .. }: &LandlockLayers) -> io:
     if *has_ports {
         add_ports(&ruleset)?;
     }
+    Ok(ruleset)
+}
+
+fn restrict(ruleset: &OwnedFd) -> io::Result<()> {
     // SAFETY: an open descriptor.
     let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -171,10 +191,15 @@ fn is_denied() -> io::Result<bool> {
     }
 }
 
-/// Binds the denied port: `true` where Landlock denied it.
-fn is_port_denied() -> io::Result<bool> {
-    match TcpListener::bind((Ipv4Addr::LOCALHOST, DENIED_PORT)) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(true),
+fn bind() -> io::Result<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, DENIED_PORT))
+}
+
+/// Judges the binding of the denied port: `true` where it was denied with Landlock's number. A seccomp filter
+/// has another.
+fn is_port_denied(bound: io::Result<TcpListener>) -> io::Result<bool> {
+    match bound {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(false),
         other => other.map(|_| false),
     }
@@ -204,13 +229,21 @@ impl Act for LandlockLayers {
             close_files();
             return Ok(());
         }
+        // Others refuse with these numbers too: user IDs, a seccomp filter.
+        if self.are_denied()?.contains(&true) {
+            return Err(io::Error::other(
+                "a port or a signal is denied before Landlock denies it, so nothing would prove its layers",
+            ));
+        }
+        if self.is_rehearsal {
+            (0..self.layers).try_for_each(|_| built(self).map(drop))?;
+            close_files();
+            return Ok(());
+        }
         set_no_new_privs(true)?;
-        (0..self.layers).try_for_each(|_| restrict(self))?;
+        (0..self.layers).try_for_each(|_| restrict(&built(self)?))?;
         close_files();
-        let denies = is_denied()?
-            && (!self.has_ports || is_port_denied()?)
-            && (!self.is_scoped || is_signal_denied()?);
-        match denies {
+        match is_denied()? && !self.are_denied()?.contains(&false) {
             true => Ok(()),
             false => Err(io::Error::other("Landlock does not deny a forbidden call")),
         }
@@ -218,5 +251,25 @@ impl Act for LandlockLayers {
 
     fn forbids(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_others_deny_is_no_proof_of_landlock() {
+        let judged = |errno| is_port_denied(Err(io::Error::from_raw_os_error(errno)));
+        assert!(judged(libc::EACCES).unwrap());
+        assert!(!judged(libc::EADDRINUSE).unwrap());
+        assert_eq!(judged(libc::EPERM).unwrap_err().raw_os_error(), Some(libc::EPERM));
+    }
+
+    #[test]
+    fn a_rehearsal_enters_no_layer() {
+        let layers = LandlockLayers { layers: 2, rules: 1, ..LandlockLayers::default() };
+        assert_eq!(layers.entered(), 2);
+        assert_eq!(LandlockLayers { is_rehearsal: true, ..layers }.entered(), 0);
     }
 }
