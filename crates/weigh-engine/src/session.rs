@@ -301,19 +301,17 @@ fn conduct_watched(
             progress_sink.waits();
         }
     };
-    let occupied = Station::occupied_by(&treatments);
     // Before the wait, if there is one; else afterwards, when the workloads are unpacked.
     let affordable = |executable: &Executable| {
         let place = found(executable)?;
-        let arms = request.common.arms.len();
-        let request = request.clone().with_time_for(rows(&place.works, arms));
+        let request = request.clone().with_time_for(rows(&place.works, request.common.arms.len()));
         if resumed.is_none() {
             check_budget(&request, &place.works)?;
         }
         Ok((request, place))
     };
-    let check = |executable: &Executable| affordable(executable).map(drop);
-    let mut station = Station::open(occupied, request.common.wait, &mut tell, check)?;
+    let (occupied, wait) = (Station::occupied_by(&treatments), request.common.wait);
+    let mut station = Station::open(occupied, wait, &mut tell, |it| affordable(it).map(drop))?;
     if waits {
         progress_sink.begins("preparing");
     }
@@ -334,8 +332,7 @@ fn conduct_watched(
     let Begun { id, request, start_scales, planned_pairs, earlier, origin } = begun;
     let is_announced = request.plan.comparison().is_some_and(|plan| plan.is_announced);
     if resumed.is_none() && planned_pairs.is_none() && !is_announced {
-        let said = no_verdict_within(&request, &works);
-        said.iter().for_each(|sentence| progress_sink.announce(sentence));
+        no_verdict_within(&request, &works).iter().for_each(|said| progress_sink.announce(said));
     }
     let mut session = Session {
         request: &request,

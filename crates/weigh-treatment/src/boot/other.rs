@@ -181,7 +181,7 @@ fn check_place(database: &Path) -> Result<(), String> {
 fn only_kernel(root: &Path) -> Result<PathBuf, String> {
     let boot = root.join("boot");
     let entries = fs::read_dir(&boot).map_err(|error| format!("its /boot: {error}"))?;
-    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?));
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let is_kernel = |name: &String| {
         ["vmlinuz-", "vmlinux-"].iter().any(|start| name.starts_with(start))
             && !name.contains("rescue")
