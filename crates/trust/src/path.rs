@@ -50,8 +50,8 @@ impl Display for Occupied {
     }
 }
 
-/// The first part of this path that belongs to another user. `None` where nobody else has a part of it, or the
-/// path ends before.
+/// The first part of this path that belongs to another user. `None` where nobody else has a part of it, or
+/// the path ends before.
 ///
 /// # Errors
 /// As `lstat(2)`, except where we may not look.

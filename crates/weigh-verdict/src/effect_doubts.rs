@@ -145,9 +145,9 @@ fn outside(
     (!stands).then_some(Doubt::WorksOutside)
 }
 
-/// The effect by the rate over all time and by CPU time, where all arms have these claims: as for an arm, both
-/// must bear *equivalent*, and *faster* must not cost CPU time. With an arm of negative weight, *slower* may be
-/// that arm's unproved gain, so it must not save CPU time either.
+/// The effect by the rate over all time and by CPU time, where all arms have these claims: as for an arm,
+/// both must bear *equivalent*, and *faster* must not cost CPU time. With an arm of negative weight, *slower*
+/// may be that arm's unproved gain, so it must not save CPU time either.
 fn other_claim(verdict: Verdict, arms: &[ArmOfEffect], design: &Design) -> Option<Doubt> {
     let has_negative = arms.iter().any(|arm| arm.weight < 0.0);
     let by = |claim: fn(&ArmOfEffect<'_>) -> Option<Interval>| {

@@ -27,8 +27,8 @@ use trust::start::{self, Inherited};
 
 /// The hidden subcommand that turns `weigh` into a keeper.
 pub const SUBCOMMAND: &str = "__keeper";
-/// What did not end is looked for again after so long, or sooner, when a child dies. Each search reads all of
-/// `/proc`, beside the experiments of others.
+/// Time until processes that did not end are looked for again, unless a child dies sooner. Each search reads
+/// all of `/proc`, beside the experiments of others.
 const TRY_AGAIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 #[derive(Serialize, Deserialize)]
@@ -46,8 +46,8 @@ enum Answer {
     Status(Option<i32>),
 }
 
-/// A keeper, and the program below it if that runs. Dropping it ends both; a keeper stays as long as a process
-/// of the program does.
+/// A keeper, and the program below it if that runs. Dropping it ends both; a keeper stays as long as a
+/// process of the program does.
 pub struct ProgramKeeper {
     helper: Helper,
     note: NotedCommand,

@@ -100,8 +100,8 @@ fn undo(state: &Value) -> Result<(), String> {
     let note = NotedCommand::deserialize(state).map_err(damaged)?;
     end_kept(&note).map_err(|error| {
         format!(
-            "cannot end the agent: {error}. Find what it waits for, such as a disk or a frozen control group, \
-             and run `weigh restore`. Do not kill its keeper, process {}",
+            "cannot end the agent: {error}. Find what it waits for, such as a disk or a frozen control \
+             group, and run `weigh restore`. Do not kill its keeper, process {}",
             note.pid
         )
     })
