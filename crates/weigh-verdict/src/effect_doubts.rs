@@ -54,6 +54,12 @@ impl ArmOfEffect<'_> {
         };
         all.flatten().find(speaks_against)
     }
+
+    /// Returns true if a verdict on this arm depends on its CPU time. Of pairs in sequence, that decides where
+    /// the two processes do not share a CPU fairly.
+    fn is_by_cpu_time(&self) -> bool {
+        self.scheme == Scheme::Interleaved || self.claims.outside.difference().is_some()
+    }
 }
 
 /// Why the verdict on an effect should not be given; `None` where nothing is known against it.
@@ -155,16 +161,16 @@ fn other_claim(verdict: Verdict, arms: &[ArmOfEffect], design: &Design) -> Optio
             arms.iter().map(|arm| Some((arm.weight, claim(arm)?))).collect();
         of_arms.map(|of_arms| sum(of_arms.into_iter()))
     };
-    // Of pairs in sequence, CPU time decides where the pairs' processes do not share a CPU fairly.
     let all_time = by(|arm| {
         let all_time = (arm.scheme == Scheme::Interleaved).then_some(arm.claims.all_time)?;
         all_time.map(|claim| claim.interval)
     });
     let cpu_time = by(|arm| {
-        let counts = arm.scheme == Scheme::Interleaved || arm.claims.outside.difference().is_some();
-        let claim = if counts { arm.claims.cpu_time } else { Some(arm.judgement) };
+        let claim = if arm.is_by_cpu_time() { arm.claims.cpu_time } else { Some(arm.judgement) };
         claim.map(|claim| claim.interval)
     });
+    let cpu_time = cpu_time.filter(|_| arms.iter().any(ArmOfEffect::is_by_cpu_time));
+
     let claims = [(Doubt::OverallRate, all_time, 0.0), (Doubt::CpuTime, cpu_time, design.margin)];
     claims.into_iter().find_map(|(doubt, claim, most)| {
         let claim = claim?;

@@ -253,7 +253,7 @@ mod tests {
         assert!(build("seccomp:filters=2,compares=201").unwrap().contains("at most compares=200"));
         assert!(build("seccomp:filters=1,compares=2000").is_none());
         assert!(is_too_long(1021, 32) && !is_too_long(1020, 32) && !is_too_long(4096, 1));
-        assert!(build("seccomp:layout=tree").unwrap().contains("needs profile=FILE"));
+        assert!(build("seccomp:layout=tree").unwrap().contains("needs profile=:"));
         let wrong = build("seccomp:profile=@system-service,layout=bush");
         assert!(wrong.unwrap().contains("takes `chain` or `tree`"));
         assert!(build("seccomp:profile=@system-service,layout=tree").is_none());
