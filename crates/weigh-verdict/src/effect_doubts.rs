@@ -177,7 +177,9 @@ fn other_claim(verdict: Verdict, arms: &[ArmOfEffect], design: &Design) -> Optio
         let bears = match verdict {
             Verdict::Equivalent => claim.is_within(design.margin),
             Verdict::Faster => claim.low > -most,
-            Verdict::Slower => !has_negative || claim.high < most,
+            // Without CPU times, the doubt of an arm that looks faster counts by itself.
+            Verdict::Slower => !has_negative || claim.high < most || claim.high.is_infinite(),
+
             Verdict::Inconclusive => true,
         };
         (!bears).then_some(doubt)
