@@ -55,8 +55,8 @@ impl ArmOfEffect<'_> {
         all.flatten().find(speaks_against)
     }
 
-    /// Returns true if a verdict on this arm depends on its CPU time. Of pairs in sequence, that decides where
-    /// the two processes do not share a CPU fairly.
+    /// Returns true if a verdict on this arm depends on its CPU time. Of pairs in sequence, that decides
+    /// where the two processes do not share a CPU fairly.
     fn is_by_cpu_time(&self) -> bool {
         self.scheme == Scheme::Interleaved || self.claims.outside.difference().is_some()
     }
