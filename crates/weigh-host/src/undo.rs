@@ -12,5 +12,4 @@ pub mod scratch;
 pub mod settings;
 pub mod started;
 pub mod state_dir;
-
 pub mod undo_command;

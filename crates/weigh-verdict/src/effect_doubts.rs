@@ -170,7 +170,6 @@ fn other_claim(verdict: Verdict, arms: &[ArmOfEffect], design: &Design) -> Optio
         claim.map(|claim| claim.interval)
     });
     let cpu_time = cpu_time.filter(|_| arms.iter().any(ArmOfEffect::is_by_cpu_time));
-
     let claims = [(Doubt::OverallRate, all_time, 0.0), (Doubt::CpuTime, cpu_time, design.margin)];
     claims.into_iter().find_map(|(doubt, claim, most)| {
         let claim = claim?;
@@ -179,7 +178,6 @@ fn other_claim(verdict: Verdict, arms: &[ArmOfEffect], design: &Design) -> Optio
             Verdict::Faster => claim.low > -most,
             // Without CPU times, the doubt of an arm that looks faster counts by itself.
             Verdict::Slower => !has_negative || claim.high < most || claim.high.is_infinite(),
-
             Verdict::Inconclusive => true,
         };
         (!bears).then_some(doubt)
