@@ -115,11 +115,14 @@ impl Plugin {
             (Some(_), Some(_)) => Err("plugin= and delay= are two plugins: use one of them".into()),
             (Some(line), None) => {
                 let mut words = line.split_ascii_whitespace();
-                let program = trust::path::trusted(Path::new(words.next().unwrap_or_default()));
-                let arguments = words.map(str::to_owned).collect();
-                program
-                    .map(|program| Some(Plugin::Program(program, arguments)))
-                    .map_err(|error| format!("plugin={line}: {error}"))
+                let program =
+                    words.next().ok_or("plugin= takes a program, such as /usr/sbin/laurel")?;
+                let program = trust::path::trusted(Path::new(program))
+                    .map_err(|error| format!("plugin={line}: {error}"))?;
+                if !program.is_file() {
+                    return Err(format!("plugin={line}: {} is no program", program.display()));
+                }
+                Ok(Some(Plugin::Program(program, words.map(str::to_owned).collect())))
             }
             (None, Some(time)) => {
                 let parsed = time.parse::<jiff::SignedDuration>().ok();
@@ -608,7 +611,10 @@ mod tests {
         assert_eq!(plugin.what(), "is /opt/it's; id --config /etc/$(id)");
         let read = Plugin::parse(Some("/bin/cat  -u x"), None).unwrap().unwrap();
         assert!(read.what().ends_with("cat -u x"), "{read:?}");
-        assert!(Plugin::parse(Some(" "), None).is_err());
+        for (wrong, said) in [(" ", "takes a program"), ("/etc -v", "/etc is no program")] {
+            let refused = Plugin::parse(Some(wrong), None).unwrap_err();
+            assert!(refused.contains(said), "{refused}");
+        }
     }
 
     /// It reads the records that wait for it, and only then says that it saw the marker.
