@@ -165,7 +165,17 @@ fn assert_figures_add_up(json: &Value) {
     let confirmed: f64 = confirmed.map(|cost| number(&cost["per_syscall"])).sum();
     assert!(close(confirmed, number(&json["sum_of_confirmed"])), "{confirmed}: {json:#}");
     assert_eq!(json["is_estimate"], !is_counted(json));
-    assert_eq!(json["not_measured"], serde_json::json!([]));
+    for (what, why) in not_measured(json) {
+        let is_second = what.starts_with("second measurement of") && why.contains("use --budget");
+        let is_rewrite = what.starts_with("the rewrite") && why.contains("use fewer rules");
+        assert!(is_second || is_rewrite, "{what}: {why}");
+    }
+}
+
+/// What the time was too short for, and why: on a busy machine, each measurement takes longer.
+fn not_measured(json: &Value) -> Vec<(&str, &str)> {
+    let all = json["not_measured"].as_array().unwrap().iter();
+    all.map(|one| (one["what"].as_str().unwrap(), one["why"].as_str().unwrap())).collect()
 }
 
 /// The rules as they would be after the rewrite: what is new stands where the old line stood.
@@ -207,7 +217,8 @@ fn what_is_counted_is_the_same_again_and_a_rewrite_saves_what_it_says() {
     let text = format!("{}{}{}", cheap(20), directories.concat(), reads.collect::<String>());
     let first = weigh_for("3s", &audit, &home, &text);
     assert_figures_add_up(&first);
-    assert!(first["rewrites"].as_array().unwrap().len() >= 4, "{first:#}");
+    let left_out = not_measured(&first).iter().filter(|(what, _)| what.contains("rewrite")).count();
+    assert!(first["rewrites"].as_array().unwrap().len() + left_out >= 4, "{first:#}");
     if !is_counted(&first) {
         println!("skipped in part: without a PMU, times of single rules are not the same again");
         return;

@@ -13,8 +13,8 @@ use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Nobody's.
-const UNUSED: u32 = 61_234;
+/// Nobody's. The kernel counts processes by user, so tests that limit them are different users.
+const UNUSED: [u32; 3] = [61_235, 61_236, 61_237];
 const LONG: Duration = Duration::from_secs(30);
 /// A few microseconds a job, in the kernel and in a file.
 const MIX: &str =
@@ -214,13 +214,18 @@ fn the_peak_of_a_mix_is_sought_in_both_arms() {
 }
 
 /// `weigh load` of an ordinary user, who has no process yet and may have so many.
-fn as_another_user(home: &Home, arguments: &[&str], processes: &str) -> crate::support::Outcome {
+fn as_another_user(
+    user: u32,
+    home: &Home,
+    arguments: &[&str],
+    processes: &str,
+) -> crate::support::Outcome {
     fs::copy(crate::support::program(), home.path("weigh")).unwrap();
     let whole = ["", "data", "state", "tmp", "weigh"].map(|name| home.path(name));
-    whole.iter().for_each(|path| chown(path, Some(UNUSED), Some(UNUSED)).unwrap());
+    whole.iter().for_each(|path| chown(path, Some(user), Some(user)).unwrap());
     let mut command = home.command("prlimit");
-    command.arg(format!("--nproc={processes}")).args(["setpriv", "--reuid", &UNUSED.to_string()]);
-    command.args(["--regid", &UNUSED.to_string(), "--clear-groups", "./weigh", "load"]);
+    command.arg(format!("--nproc={processes}")).args(["setpriv", "--reuid", &user.to_string()]);
+    command.args(["--regid", &user.to_string(), "--clear-groups", "./weigh", "load"]);
     command.args(arguments).args(["--budget", "180s", "--precision", "90%"]);
     home.start(command).finish()
 }
@@ -261,7 +266,7 @@ fn a_machine_that_refuses_more_users_ends_the_ramp_before() {
     let home = Home::new();
     home.file("mine.toml", MIX);
     let arguments = ["./mine.toml", "--users", "1,40,500", "--jobs", "100"];
-    let outcome = as_another_user(&home, &arguments, "100");
+    let outcome = as_another_user(UNUSED[0], &home, &arguments, "100");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&["The ramp stopped at load:./mine.toml:users=500", "refuses user"]);
 }
@@ -344,7 +349,7 @@ fn a_limit_of_processes_is_no_result() {
     }
     let home = Home::new();
     home.file("mine.toml", MIX);
-    let outcome = as_another_user(&home, &["./mine.toml", "--users", "500"], "64");
+    let outcome = as_another_user(UNUSED[1], &home, &["./mine.toml", "--users", "500"], "64");
     assert_no_number(&home, &outcome, &["refuses user"]);
 }
 
@@ -361,7 +366,7 @@ fn a_disk_directory_that_cannot_be_read_is_no_result() {
     fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     let fixture = format!("fs:dir={}", closed.display());
     let arguments = ["./mine.toml", "--users", "1,2", "--fixture", &fixture];
-    let outcome = as_another_user(&home, &arguments, "1000");
+    let outcome = as_another_user(UNUSED[2], &home, &arguments, "1000");
     assert_no_number(&home, &outcome, &["Permission denied", "cannot"]);
 }
 
