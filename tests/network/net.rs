@@ -142,7 +142,16 @@ fn a_cell_that_fails_leaves_the_score_incomplete() {
     let arguments = ["net", "--grid", "./small.toml", "--beside", "nonesuch"];
     let outcome = home.run(&arguments);
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    outcome.assert_says(&["there is no workload"]);
+    outcome.assert_says(&["--beside: there is no workload"]);
+    let grid = two_classes();
+    let line = 1 + grid.lines().position(|line| line.starts_with("activities")).unwrap();
+    home.file("activity.toml", grid.replace("arith-double", "arith-duoble"));
+    let outcome = home.run("net --grid ./activity.toml --spec written.toml");
+    outcome.assert_error(&[
+        &format!("./activity.toml:{line}: there is no workload"),
+        "`arith-double`",
+    ]);
+    assert!(!home.path("written.toml").exists());
     home.file("cubic.toml", two_classes().replace("reno", "nonesuch"));
     let outcome = home.run("net --grid ./cubic.toml");
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");

@@ -183,33 +183,30 @@ fn can_be_had(service: &'static Service) -> bool {
 const MOST_SOUGHT: usize = 1 << 14;
 
 pub fn cells_of(label: &str, grid: &Grid, executable: &Executable) -> Result<Vec<Work>, String> {
-    check_activities(grid, &executable.workloads()?)?;
+    let workloads = executable.workloads()?;
+    let checked = grid.activities.iter().try_for_each(|name| check_activity(name, &workloads));
+    checked.map_err(|problem| format!("an activity of the grid is invalid: {problem}"))?;
     let cells = NetWork::cells_of(label, grid);
     Ok(cells.into_iter().map(|cell| Work::Net(Box::new(cell))).collect())
 }
 
-fn check_activities(grid: &Grid, workloads: &[Workload]) -> Result<(), String> {
-    let is_this =
-        |workload: &Workload, name: &str| workload.name == name && workload.needs.is_none();
-    for activity in &grid.activities {
-        BesideLoad::parse(activity)
-            .map_err(|problem| format!("an activity of the grid is invalid: {problem}"))?;
+/// Checks that a workload or a mix can be the activity of a grid.
+pub fn check_activity(name: &str, workloads: &[Workload]) -> Result<(), String> {
+    if name.starts_with(PREFIX) {
+        return BesideLoad::parse(name).map(|_| ());
     }
-    let is_unknown = |name: &&String| {
-        !name.starts_with(PREFIX) && !workloads.iter().any(|workload| is_this(workload, name))
-    };
-    match grid.activities.iter().find(is_unknown) {
-        Some(name) => {
-            Err(format!("an activity of the grid is invalid: {}", unknown(name, workloads, &[])))
+    match workloads.iter().find(|workload| workload.name == name) {
+        None => Err(unknown(name, workloads, &[])),
+        Some(Workload { needs: Some(_), .. }) => {
+            Err(format!("`{name}` needs a server, which activities do not have"))
         }
-        None => Ok(()),
+        Some(_) => Ok(()),
     }
 }
 
 /// All cells of a grid, or those of the size that was named.
 fn sweep(name: &WorkName, grid: &str, workloads: &[Workload]) -> Result<Work, String> {
-    let mut grid = Grid::find(grid)?;
-    check_activities(&grid, workloads)?;
+    let mut grid = Grid::find_if(grid, &|activity| check_activity(activity, workloads))?;
     let class_bytes = name.bytes();
     if let Some(bytes) = class_bytes {
         let sizes: Vec<String> = grid.classes.iter().map(|class| class.bytes.to_string()).collect();

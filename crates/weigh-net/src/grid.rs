@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toml::Spanned;
 use wire::Patterns;
 
 use super::cell::{Cell, Component, FurtherKind, LinkSetting};
@@ -25,6 +26,9 @@ pub const CELL_START: Duration = Duration::from_millis(60);
 const LEAST_TURNS: u64 = 2;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/grids.rs"));
+
+/// Says why an activity cannot be one.
+pub type ActivityCheck<'a> = &'a dyn Fn(&str) -> Result<(), String>;
 
 /// Cells of a network measurement, and how to measure each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,13 +82,21 @@ pub struct ApplicationClass {
 impl Grid {
     /// One that is built in, or a file.
     pub fn find(name: &str) -> Result<Grid, String> {
+        Grid::find_if(name, &|_| Ok(()))
+    }
+
+    /// Finds a grid whose activities pass this check.
+    ///
+    /// # Errors
+    /// What the check says of an activity, with the line of the file.
+    pub fn find_if(name: &str, check: ActivityCheck<'_>) -> Result<Grid, String> {
         if name.contains(['/', '.']) {
             let text = user_file::read_text(Path::new(name), LONGEST_FILE)
                 .map_err(|error| format!("cannot read the grid {name}: {error}"))?;
-            return parse(name, &text);
+            return parse(name, &text, check);
         }
         match EMBEDDED.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => parse(&format!("suites/net/{name}.toml"), text),
+            Some((_, text)) => parse(&format!("suites/net/{name}.toml"), text, check),
             None => Err(format!(
                 "unknown grid `{name}`; known: {}; for a file, give its path (./{name}.toml)",
                 Self::names().collect::<Vec<_>>().join(", ")
@@ -305,10 +317,21 @@ impl Grid {
     }
 }
 
-fn parse(file: &str, text: &str) -> Result<Grid, String> {
-    let grid: Grid =
-        toml::from_str(text).map_err(|error| toml_problem::sentence(file, text, &error))?;
+/// Where a file names its activities.
+#[derive(Deserialize)]
+struct ActivityPlaces {
+    activities: Vec<Spanned<String>>,
+}
+
+fn parse(file: &str, text: &str, check: ActivityCheck<'_>) -> Result<Grid, String> {
+    let wrong = |error| toml_problem::sentence(file, text, &error);
+    let grid: Grid = toml::from_str(text).map_err(wrong)?;
     grid.check().map_err(|problem| format!("{file}: {problem}"))?;
+    let places: ActivityPlaces = toml::from_str(text).map_err(wrong)?;
+    for activity in places.activities {
+        let line = toml_problem::line_at(text, activity.span().start);
+        check(activity.get_ref()).map_err(|problem| format!("{file}:{line}: {problem}"))?;
+    }
     Ok(grid)
 }
 
@@ -359,7 +382,11 @@ mod tests {
     fn what_is_no_grid_is_said_with_its_line() {
         assert!(Grid::find("nonesuch").unwrap_err().contains("known: 1996, btu-quick"));
         let text = EMBEDDED.iter().find(|(name, _)| *name == "quick").unwrap().1;
-        let broken = |from: &str, to: &str| parse("x.toml", &text.replace(from, to)).unwrap_err();
+        let check = |name: &str| if name == "rude" { Err("a guest".into()) } else { Ok(()) };
+        let broken =
+            |from: &str, to: &str| parse("x.toml", &text.replace(from, to), &check).unwrap_err();
+        let activities = "activities = [\n  \"activity-cpu\",\n  \"rude\",\n]\n#";
+        assert_eq!(broken("activities = ", activities), "x.toml:6: a guest");
         assert!(broken("least_ms = 40", "least_ms = 0").contains("from 1 to 60000"));
         assert!(broken("delays_ms", "delay_ms").starts_with("x.toml:"));
         assert!(broken("1@200%400", "500@200%400").contains("500@200%400"));

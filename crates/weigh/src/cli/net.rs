@@ -10,6 +10,7 @@ use rustix::fs::{Access, access};
 use super::files::Files;
 use super::formats::csv_of;
 use super::go_on::{ContinueOption, settled_by_continue};
+use super::list::read_workloads;
 use super::measuring::{MEASURING, Measuring};
 use super::net_machines::NetMachines;
 use super::net_rank::RankArgs;
@@ -17,6 +18,7 @@ use super::reproduce::ReproduceCommand;
 use super::{Context, go_on, output, run, value};
 use weigh_engine::net_answers::{ACTIVITY_SLOWDOWN, class_metric};
 use weigh_engine::request::{PRECISION, Plan, Request, Sweeps};
+use weigh_engine::resolve::check_activity;
 use weigh_engine::session::More;
 use weigh_host::interruption::listen_for_signals;
 use weigh_model::printable;
@@ -179,13 +181,18 @@ impl NetArgs {
     }
 
     fn grid(&self) -> Result<Grid, String> {
-        let mut grid = match &self.from_spec {
-            Some(path) => Spec::read(path)?.grid,
-            None => Grid::find(&self.grid)?,
-        };
+        let workloads = read_workloads()?;
+        let check = |activity: &str| check_activity(activity, &workloads);
         if !self.beside.is_empty() {
-            grid.activities.clone_from(&self.beside);
+            let checked = self.beside.iter().try_for_each(|activity| check(activity));
+            checked.map_err(|problem| format!("--beside: {problem}"))?;
+            let grid = Grid::find(&self.grid)?;
+            return Ok(Grid { activities: self.beside.clone(), ..grid });
         }
+        let Some(path) = &self.from_spec else { return Grid::find_if(&self.grid, &check) };
+        let grid = Spec::read(path)?.grid;
+        let checked = grid.activities.iter().try_for_each(|activity| check(activity));
+        checked.map_err(|problem| format!("{path}: {problem}"))?;
         Ok(grid)
     }
 
