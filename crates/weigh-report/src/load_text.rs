@@ -4,17 +4,17 @@ use paired::looks;
 use weigh_model::cpu_share::quota_text;
 use weigh_model::format;
 use weigh_model::result::busy_machine::{BusyMachine, Resource, Saturated};
-use weigh_model::result::load::{CROSSOVER_JOBS, LoadAnswers, LoadPoint, or_with, percent_known};
+use weigh_model::result::load::{LoadAnswers, LoadPoint, or_with, percent_known};
 
 /// Busier than this, the CPUs are what limits; and also where tasks waited for one most of the time.
 const BUSY_PCT: f64 = 90.0;
 const WAITING_PCT: f64 = 50.0;
 
-/// The peak, who waits there, and the crossover.
+/// The peak, who waits there, and the crossovers.
 pub fn sentences(answers: &LoadAnswers) -> Vec<String> {
     let peak = peak(answers).or_else(|| best_without_interval(answers));
-    let all = [peak, at_peak(answers), saturation(answers), knee(answers), crossover(answers)];
-    all.into_iter().chain([device(answers), basis(answers)]).flatten().collect()
+    let all = [peak, at_peak(answers), saturation(answers), knee(answers)].into_iter().flatten();
+    all.chain(crossovers(answers)).chain(device(answers)).chain(basis(answers)).collect()
 }
 
 fn peak(answers: &LoadAnswers) -> Option<String> {
@@ -199,21 +199,29 @@ fn basis(answers: &LoadAnswers) -> Option<String> {
     })
 }
 
-fn crossover(answers: &LoadAnswers) -> Option<String> {
-    let last = answers.points.last()?;
-    let per_user = format!("{CROSSOVER_JOBS} jobs/min per user");
-    Some(match answers.crossover_users {
-        Some(users) => {
-            let there = job_time_with(answers, users);
-            let users = format::plural(users, "user");
-            format!("Crossover ({per_user}): at {users}{there}.")
-        }
-        None => format!(
-            "Crossover ({per_user}): not reached with {} ({} jobs/min per user).",
+/// Each crossover that was reached, and a sentence for all others.
+fn crossovers(answers: &LoadAnswers) -> Vec<String> {
+    let Some(last) = answers.points.last() else { return Vec::new() };
+    let mut missed = Vec::new();
+    let mut all = Vec::new();
+    for (jobs, users) in answers.crossovers() {
+        let Some(users) = users else {
+            missed.push(jobs.to_string());
+            continue;
+        };
+        let there = job_time_with(answers, users);
+        let users = format::plural(users, "user");
+        all.push(format!("Crossover ({jobs} jobs/min per user): at {users}{there}."));
+    }
+    if !missed.is_empty() {
+        all.push(format!(
+            "Crossover ({} jobs/min per user): not reached with {} ({} jobs/min per user).",
+            missed.join(", "),
             format::plural(last.users, "user"),
             format::rate(last.jobs_per_min / last.users as f64, "jobs/min")
-        ),
-    })
+        ));
+    }
+    all
 }
 
 #[cfg(test)]
@@ -257,7 +265,9 @@ mod tests {
             "`load:shared` peaks with 2 users (not told apart from 4): 1,004 jobs/min [",
             "median of 8 samples in rounds",
             "With 2 users, 99 % of the jobs end within 12.0 ms; the CPUs are 97 % busy and limit",
-            "at 200 users; 99 %",
+            "Crossover (60 jobs/min per user): at 200 users; 99 %",
+            "Crossover (10 jobs/min per user): at 200 users; 99 %",
+            "Crossover (1 jobs/min per user): not reached with 200 users (4.5",
             "Knee (best throughput per job time): at 2 users; 99 %",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -145,7 +145,9 @@ pub struct LoadAnswers {
     /// The best point, where none of the others can be told apart from it: no peak can be named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_peak: Option<LoadPeak>,
-    /// The fewest users of whom each gets ten jobs a minute or fewer; `None` where no point had so many.
+    /// The fewest users of whom each gets 60 jobs a minute or fewer; `None` where no point had so many.
+    pub quick_crossover_users: Option<usize>,
+    /// The fewest users of whom each gets ten jobs a minute or fewer; `None` likewise.
     pub crossover_users: Option<usize>,
     /// The most users that were measured below that.
     pub crossover_above: Option<usize>,
@@ -201,8 +203,12 @@ fn named<T>(found: Option<T>, is_named: impl Fn(&T) -> bool) -> [Option<T>; 2] {
     }
 }
 
-/// Jobs per minute that a user gets at the crossover (re-aim's `-x`).
+/// Jobs per minute that a user gets at the crossover (re-aim's `-c`).
 pub const CROSSOVER_JOBS: f64 = 10.0;
+/// Jobs per minute that a user gets at the quick crossover (re-aim's `-q`).
+pub const QUICK_CROSSOVER_JOBS: f64 = 60.0;
+/// Jobs per minute that a user gets at AIM's own crossover.
+const CLASSIC_CROSSOVER_JOBS: f64 = 1.0;
 /// A knee is between two others.
 const POINTS_OF_KNEE: usize = 3;
 
@@ -229,10 +235,12 @@ impl LoadAnswers {
         let [peak, no_peak] = named(peak, |peak| tells_apart(&peak.as_good));
         let [knee, no_knee] = named(knee, |knee| tells_apart(&knee.as_good));
         let crossover = Crossover::of(&points, CROSSOVER_JOBS);
+        let users = |jobs| Crossover::of(&points, jobs).map(|crossover| crossover.users);
         LoadAnswers {
+            quick_crossover_users: users(QUICK_CROSSOVER_JOBS),
             crossover_users: crossover.map(|crossover| crossover.users),
             crossover_above: crossover.and_then(|crossover| crossover.above),
-            classic_crossover_users: Crossover::of(&points, 1.0).map(|crossover| crossover.users),
+            classic_crossover_users: users(CLASSIC_CROSSOVER_JOBS),
             saturated: saturated(points.iter().map(|point| (point.users, &point.machine))),
             mix: name.name.clone(),
             name,
@@ -282,6 +290,15 @@ impl LoadAnswers {
         let times = chart(Quantity::JobTime(pct), Vec::new(), &job_time);
         let charts = [jobs, times].into_iter();
         charts.filter(|chart| chart.points().count() > 1).collect()
+    }
+
+    /// Jobs per minute of each user at a crossover, and the users with whom it was reached.
+    pub fn crossovers(&self) -> [(f64, Option<usize>); 3] {
+        [
+            (QUICK_CROSSOVER_JOBS, self.quick_crossover_users),
+            (CROSSOVER_JOBS, self.crossover_users),
+            (CLASSIC_CROSSOVER_JOBS, self.classic_crossover_users),
+        ]
     }
 
     /// Where the peak, the knee and the crossover are, each between what was measured.
@@ -408,7 +425,7 @@ mod tests {
         assert_eq!((peak.users, &*peak.as_good, peak.users_low), (8, &[2, 8][..], 2));
         assert!(!peak.is_at_the_end && found.no_peak.is_none());
         assert_eq!(found.best_point().unwrap().jobs_per_min, peak.throughput.jobs_per_min);
-        assert_eq!((found.crossover_users, found.classic_crossover_users), (Some(16), Some(200)));
+        assert_eq!(found.crossovers(), [(60.0, Some(4)), (10.0, Some(16)), (1.0, Some(200))]);
         assert_eq!(found.crossover_above, Some(8));
         // 199²/2 is more than 200²/8.
         assert_eq!(found.knee.unwrap().as_good, [2]);

@@ -15,7 +15,7 @@ use super::user_list::{MOST_POINTS, UserList, users};
 use super::{Context, repeated, run, value};
 use weigh_engine::request::{LoadRamp, Plan, Request};
 use weigh_host::interruption::listen_for_signals;
-use weigh_model::result::load::CROSSOVER_JOBS;
+use weigh_model::result::load::{CROSSOVER_JOBS, QUICK_CROSSOVER_JOBS};
 use weigh_model::result::repeated::RepeatedReport;
 use weigh_model::result::run::RunReport;
 use weigh_model::result::work_name::MOST_USERS;
@@ -31,8 +31,6 @@ const BUDGET_HELP: &str =
 const MOST_BY_DEFAULT: usize = 1 << 14;
 /// With re-aim's increment any number of users may be next, and each of them is prepared for.
 const MOST_ADAPTED: usize = 2000;
-/// re-aim's quick crossover: one job per second and user.
-const QUICK_JOBS: f64 = 60.0;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -257,7 +255,7 @@ impl Goal {
         let rule = match text {
             "peak" => RampGoal::Peak,
             "crossover" => RampGoal::JobsPerUser(CROSSOVER_JOBS),
-            "quick" => RampGoal::JobsPerUser(QUICK_JOBS),
+            "quick" => RampGoal::JobsPerUser(QUICK_CROSSOVER_JOBS),
             "classic" => RampGoal::Classic,
             _ => {
                 let why = "it is one of peak, crossover, quick, classic, or a number of users";

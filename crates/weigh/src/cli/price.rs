@@ -102,6 +102,7 @@ mod tests {
             points,
             peak: None,
             no_peak: None,
+            quick_crossover_users: None,
             crossover_users: None,
             crossover_above: None,
             classic_crossover_users: None,
