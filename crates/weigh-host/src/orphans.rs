@@ -16,6 +16,8 @@ use rustix::process::{
     set_child_subreaper, waitid, waitpid,
 };
 
+use crate::machine::process::unless_gone;
+
 /// Time limit for a killed process to end. It ends within moments, unless it waits for a disk or a
 /// network that does not answer.
 pub const LIMIT: Duration = Duration::from_secs(10);
@@ -178,19 +180,13 @@ fn children() -> io::Result<Vec<Pid>> {
 
 /// Returns the children of all threads of a process; empty for a process that has ended.
 fn children_of(process: &str) -> io::Result<Vec<Pid>> {
-    let gone = |error: &io::Error| {
-        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
-    };
-    let threads = match fs::read_dir(format!("/proc/{process}/task")) {
-        Err(error) if gone(&error) => return Ok(Vec::new()),
-        other => other?,
+    let Some(threads) = unless_gone(fs::read_dir(format!("/proc/{process}/task")))? else {
+        return Ok(Vec::new());
     };
     let mut found = Vec::new();
     for thread in threads {
-        let text = match fs::read_to_string(thread?.path().join("children")) {
-            Err(error) if gone(&error) => continue,
-            other => other?,
-        };
+        let children = fs::read_to_string(thread?.path().join("children"));
+        let Some(text) = unless_gone(children)? else { continue };
         found.extend(text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
     }
     Ok(found)

@@ -53,7 +53,7 @@ impl<Counts: DeserializeOwned> EventReceiver<Counts> {
 
     /// Sends an order to count from now on.
     pub fn begin(&mut self, order: &impl Serialize) -> Result<(), TreatmentError> {
-        self.cpu_before_ns = cpu_time::of_process_ns(self.helper.pid());
+        self.cpu_before_ns = cpu_time::of_process_ns(self.helper.pid()).ok();
         self.send(order)?;
         self.expect_ready()
     }
@@ -66,7 +66,7 @@ impl<Counts: DeserializeOwned> EventReceiver<Counts> {
             Answer::Counts(counts) => counts,
             other => return Err(self.unexpected(other)),
         };
-        let now_ns = cpu_time::of_process_ns(self.helper.pid());
+        let now_ns = cpu_time::of_process_ns(self.helper.pid()).ok();
         let both = now_ns.zip(self.cpu_before_ns);
         let cpu_s = both.map(|(now, before)| now.saturating_sub(before) as f64 / 1e9);
         Ok((counts, cpu_s))

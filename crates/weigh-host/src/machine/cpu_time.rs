@@ -1,8 +1,10 @@
 //! CPU time that other processes used, to the nanosecond: what a change costs outside of the workload.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
+use super::process::unless_gone;
 use super::stat::{Stat, pids};
 
 /// Times of a process in clock ticks, as proc_pid_stat(5) numbers them.
@@ -10,25 +12,34 @@ const USER: usize = 14;
 const SYSTEM: usize = 15;
 
 /// User and system time of a process since its start, in nanoseconds: that of the threads that it has
-/// now. `None` where there is no such process.
-pub fn of_process_ns(pid: u32) -> Option<u64> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    // A thread may end between the listing and the reading.
-    let times: Vec<u64> = tasks.filter_map(|task| of_task_ns(&task.ok()?.path())).collect();
-    (!times.is_empty()).then(|| times.iter().sum())
-}
-
-fn of_task_ns(task: &Path) -> Option<u64> {
-    let scheduled = fs::read_to_string(task.join("schedstat"));
-    // proc(5): the first number is the time on a CPU; without CONFIG_SCHED_INFO there is no such file.
-    match scheduled.ok().and_then(|text| text.split_whitespace().next()?.parse().ok()) {
-        Some(ran_ns) => Some(ran_ns),
-        None => {
-            let stat = Stat::read(&task.join("stat")).ok()?;
-            let ticks = stat.number::<u64>(USER)? + stat.number::<u64>(SYSTEM)?;
-            Some(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second())
+/// now.
+///
+/// # Errors
+/// `NotFound` or `ESRCH` if the process has ended.
+pub fn of_process_ns(pid: u32) -> io::Result<u64> {
+    let (mut sum_ns, mut has_thread) = (0, false);
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end between the listing and the reading.
+        if let Some(ns) = unless_gone(task.and_then(|task| of_task_ns(&task.path())))? {
+            sum_ns += ns;
+            has_thread = true;
         }
     }
+    if has_thread { Ok(sum_ns) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+fn of_task_ns(task: &Path) -> io::Result<u64> {
+    let invalid =
+        || io::Error::other(format!("the kernel wrote no CPU time to {}", task.display()));
+    // proc(5): the first number is the time on a CPU; without CONFIG_SCHED_INFO there is no such file.
+    if let Some(text) = unless_gone(fs::read_to_string(task.join("schedstat")))? {
+        let ran_ns = text.split_whitespace().next().and_then(|ns| ns.parse().ok());
+        return ran_ns.ok_or_else(invalid);
+    }
+    let stat = Stat::read(&task.join("stat"))?;
+    let ticks = stat.number::<u64>(USER).zip(stat.number::<u64>(SYSTEM));
+    let (user, system) = ticks.ok_or_else(invalid)?;
+    Ok((user + system) * 1_000_000_000 / rustix::param::clock_ticks_per_second())
 }
 
 /// Returns true if no thread of the process runs or waits for a disk: it has done all its work.
@@ -63,7 +74,7 @@ mod tests {
         }
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        assert_eq!(of_process_ns(child.id()), None);
+        assert_eq!(unless_gone(of_process_ns(child.id())).unwrap(), None);
         assert!(is_at_rest(child.id()));
     }
 }

@@ -59,6 +59,20 @@ pub fn process_start(pid: u32) -> io::Result<Option<i64>> {
     Ok(process_life(pid)?.map(|life| life.start))
 }
 
+/// Result of reading a file of a process or thread below `/proc`; `None` if it has ended.
+///
+/// # Errors
+/// Any other error: whoever cannot be read may still live.
+pub fn unless_gone<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        // The file is there no more, or it was open when its process ended.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Reads `/proc/PID/NAME` of a process that may belong to anybody: its owner chooses how long `environ` and
 /// `cmdline` are, so only the first 8 MiB count. `execve` allows 6 MiB.
 pub fn read_proc(pid: impl Display, name: &str) -> io::Result<Vec<u8>> {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lines::{Lines, LinesError, PROMPTLY};
 use crate::machine::cpu_time::of_process_ns;
-use crate::machine::process::{process_start, processes};
+use crate::machine::process::{process_start, processes, read_proc, unless_gone};
 use crate::own_program::{self, Helper, be_signalled_as_usual};
 use crate::undo::running::{MARK, NotedCommand, Spared, end, processes_of};
 use crate::undo::undo_command::UserCommand;
@@ -30,6 +30,10 @@ pub const SUBCOMMAND: &str = "__keeper";
 /// Time until processes that did not end are looked for again, unless a child dies sooner. Each search reads
 /// all of `/proc`, beside the experiments of others.
 const TRY_AGAIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+/// How a keeper was lost.
+const ENDED: &str =
+    "has ended unexpectedly. If nobody killed it, check `dmesg` for a lack of memory.";
 
 #[derive(Serialize, Deserialize)]
 enum Order {
@@ -71,7 +75,7 @@ impl ProgramKeeper {
         // Killed, it would leave what hangs to init, and no journal could name that any more.
         helper.let_end_itself();
         let pid = helper.pid();
-        let start = process_start(pid)?.ok_or_else(|| io::Error::other("its keeper has ended"))?;
+        let start = process_start(pid)?.ok_or_else(|| lost(pid, ENDED))?;
         Ok(ProgramKeeper { helper, note: NotedCommand { pid, start, mark: mark.to_owned() } })
     }
 
@@ -85,7 +89,7 @@ impl ProgramKeeper {
         match self.ask(&Order::Start(command.clone()))? {
             Answer::Started => Ok(()),
             Answer::CannotStart(problem) => Err(io::Error::other(problem)),
-            other => Err(io::Error::other(format!("the keeper answered {other:?}"))),
+            other => Err(self.confused(&other)),
         }
     }
 
@@ -95,7 +99,7 @@ impl ProgramKeeper {
             Answer::Status(status) => {
                 Ok(status.map(ExitStatus::from_raw).filter(|status| !status.success()))
             }
-            other => Err(io::Error::other(format!("the keeper answered {other:?}"))),
+            other => Err(self.confused(&other)),
         }
     }
 
@@ -103,16 +107,26 @@ impl ProgramKeeper {
         let (lines, never) = (&mut self.helper.lines, AtomicBool::new(false));
         let sent = lines.send(order).map_err(LinesError::from);
         let answer = sent.and_then(|()| lines.receive(&never, Instant::now() + PROMPTLY));
-        answer.map_err(|error| io::Error::other(format!("the keeper of its processes: {error}")))
+        answer.map_err(|error| match error {
+            LinesError::TimedOut => lost(self.note.pid, "does not answer. Was it stopped?"),
+            LinesError::Interrupted | LinesError::Io(_) => lost(self.note.pid, ENDED),
+        })
     }
 
+    fn confused(&self, answer: &Answer) -> io::Error {
+        lost(self.note.pid, &format!("gave the wrong answer {answer:?}."))
+    }
+
+    /// # Errors
+    /// A process that has not ended cannot be read: the sum would be too small.
     pub fn footprint(&self) -> io::Result<Footprint> {
         let found = below(&self.note)?;
         let mut all = Footprint { processes: found.len(), ..Footprint::default() };
         // One that ends meanwhile has nothing any more.
         for pid in found {
-            all.resident_bytes += resident_bytes(pid).unwrap_or(0);
-            all.cpu_ns += of_process_ns(pid).unwrap_or(0);
+            let unknown = |error| io::Error::other(format!("process {pid}: {error}"));
+            all.resident_bytes += unless_gone(resident_bytes(pid)).map_err(unknown)?.unwrap_or(0);
+            all.cpu_ns += unless_gone(of_process_ns(pid)).map_err(unknown)?.unwrap_or(0);
         }
         Ok(all)
     }
@@ -139,10 +153,26 @@ fn below(note: &NotedCommand) -> io::Result<BTreeSet<u32>> {
     Ok(found)
 }
 
-fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
+/// Users do not know a keeper: the error says what the process does, and what to do.
+fn lost(pid: u32, what: &str) -> io::Error {
+    io::Error::other(format!(
+        "process {pid} (`weigh __keeper`), through which weigh starts and ends this program, {what} Start \
+         the experiment again"
+    ))
+}
+
+fn resident_bytes(pid: u32) -> io::Result<u64> {
+    let status = read_proc(pid, "status")?;
+    let invalid = || io::Error::other(format!("/proc/{pid}/status has an invalid VmRSS line"));
+    resident(&String::from_utf8_lossy(&status)).ok_or_else(invalid)
+}
+
+/// A process without memory, such as one that nobody has reaped, has no such line.
+fn resident(status: &str) -> Option<u64> {
+    let Some(line) = status.lines().find_map(|line| line.strip_prefix("VmRSS:")) else {
+        return Some(0);
+    };
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// The process that was started last.
@@ -282,6 +312,13 @@ fn step(lines: &mut Lines, deaths: &mut UnixStream, started: &mut Started) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_none_without_a_line_and_unknown_with_a_wrong_one() {
+        assert_eq!(resident("Name:\ta\nVmRSS:\t    12 kB\nThreads:\t1\n"), Some(12 << 10));
+        assert_eq!(resident("Name:\ta\nState:\tZ (zombie)\n"), Some(0));
+        assert_eq!(resident("VmRSS:\t12 MB\n"), None);
+    }
 
     #[test]
     fn a_keeper_stays_until_it_has_no_child() {

@@ -172,7 +172,7 @@ impl Receiver {
 /// Waits until neither auditd nor its plugin runs or waits for the disk.
 fn wait_until_at_rest(auditd: &Auditd, wait: &mut Wait) -> Result<(), TreatmentError> {
     let family = family(&[auditd.pid()], None);
-    let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid)).sum::<u64>();
+    let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid).ok()).sum::<u64>();
     // A dispatcher and a plugin that wait for each other rest in turns, so a look is not enough.
     loop {
         let before = used();

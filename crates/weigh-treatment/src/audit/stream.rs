@@ -168,8 +168,9 @@ impl Stream {
 
     /// CPU time so far of those that handle the records.
     pub fn cpu(&self) -> Cpu {
-        let times = self.processes.iter().map(|pid| cpu_time::of_process_ns(*pid));
-        Cpu { sink_ns: times.sum(), kauditd_ns: self.kauditd.and_then(cpu_time::of_process_ns) }
+        let used = |pid| cpu_time::of_process_ns(pid).ok();
+        let times = self.processes.iter().map(|pid| used(*pid));
+        Cpu { sink_ns: times.sum(), kauditd_ns: self.kauditd.and_then(used) }
     }
 
     /// The process of an auditd that we started.

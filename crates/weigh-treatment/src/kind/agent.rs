@@ -101,7 +101,8 @@ fn undo(state: &Value) -> Result<(), String> {
     end_kept(&note).map_err(|error| {
         format!(
             "cannot end the agent: {error}. Find what it waits for, such as a disk or a frozen control \
-             group, and run `weigh restore`. Do not kill its keeper, process {}",
+             group, and run `weigh restore`. Do not kill process {} (`weigh __keeper`), by which weigh \
+             finds the agent",
             note.pid
         )
     })
