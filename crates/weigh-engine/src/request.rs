@@ -16,6 +16,7 @@ use super::run_progress::Progress;
 use super::selection::Selection;
 use super::surroundings::Surroundings;
 use paired::design::Design;
+use weigh_host::machine::check;
 use weigh_model::ids::SetId;
 use weigh_model::record::ExperimentKind;
 use weigh_model::result::scheme::Scheme;
@@ -536,6 +537,11 @@ impl Request {
         self.common.arms.iter().any(|label| treatment::is_of_guest(label))
     }
 
+    /// Returns false for a warning about auditing by this kernel if all arms have kernels of their own.
+    pub(super) fn is_affected_by(&self, warning: &Warning) -> bool {
+        !self.has_guests() || !check::is_about_auditing(warning)
+    }
+
     /// Returns the metrics that are judged for each row, the rate first.
     pub fn metrics(&self) -> Vec<Metric> {
         let further = self.plan.further_metrics();
@@ -717,6 +723,18 @@ mod tests {
             let text = serde_json::to_string(&request).unwrap();
             assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request, "{text}");
         }
+    }
+
+    #[test]
+    fn auditing_by_this_kernel_concerns_no_guest() {
+        let with = |label: &str| Request {
+            common: Common { arms: vec![label.into()], ..Common::default() },
+            plan: Plan::Run(Run::default()),
+        };
+        let auditing = Warning::AuditingChanged { change: "switched on".into() };
+        assert!(with("seccomp").is_affected_by(&auditing));
+        assert!(!with("vm:selinux").is_affected_by(&auditing));
+        assert!(with("vm:selinux").is_affected_by(&Warning::Swapped { bytes: 1 }));
     }
 
     #[test]

@@ -353,8 +353,8 @@ fn conduct_watched(
     let swapped_before = moved_bytes();
     let result = session.measure(treatments, &mut station, progress_sink);
     let elapsed = earlier.elapsed + session.started.elapsed();
-    let warnings =
-        station.changed_meanwhile().into_iter().chain(swapped_since(swapped_before)).collect();
+    let changed = station.changed_meanwhile().filter(|warning| request.is_affected_by(warning));
+    let warnings = changed.into_iter().chain(swapped_since(swapped_before)).collect();
     let ended = Ended { result, elapsed, warnings, left: station.close() };
     Ok(ended.keep(id, store, resumed.is_none())?)
 }
@@ -519,7 +519,8 @@ fn begin(
         .with_choice_of_scheme(can_interleave(treatments, works, station))
         .with_old_pairs_where_they_tell();
     let executable = &station.place.executable;
-    let (machine, warnings) = station.look(store.directory());
+    let (machine, mut warnings) = station.look(store.directory());
+    warnings.retain(|warning| request.is_affected_by(warning));
     let calibrations = history(store, &machine, Some(RECENT))?;
     let noise = KnownNoise::of(&calibrations);
     let planned_pairs = planned_pairs(&request, works, &calibrations, start_ms);
@@ -615,7 +616,9 @@ fn resume(
     };
     progress_sink
         .announce(&format!("Continuing {}: session {session}, after {so_far}.", stored.id));
-    warnings.retain(|warning| !are_boots && !stored.warnings.contains(warning));
+    warnings.retain(|warning| {
+        !are_boots && !stored.warnings.contains(warning) && request.is_affected_by(warning)
+    });
     for difference in &differences {
         progress_sink.announce(&format!("Changed since the experiment began: {difference}."));
     }

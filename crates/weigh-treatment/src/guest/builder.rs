@@ -29,8 +29,8 @@ use weigh_model::printable;
 const LIMIT: Duration = Duration::from_secs(1200);
 /// Time limit of a program that only looks.
 const LOOKS_WITHIN: Duration = Duration::from_secs(60);
-/// Nobody waits longer without being told for what.
-const TELL_EVERY: Duration = Duration::from_secs(2);
+/// Nobody waits longer without being told for what; a terminal shows meanwhile that time passes.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 /// A root file system twice, as a tree and as an image, with the packages that it is made of.
 const ROOM_BYTES: u64 = 2 << 30;
 /// Most bytes of a program's output: lists of a package manager are long.

@@ -96,6 +96,15 @@ pub fn is_about_machine(warning: &Warning) -> bool {
     }
 }
 
+/// Returns true if a warning is about auditing by this kernel, which a guest's kernel does not see.
+pub fn is_about_auditing(warning: &Warning) -> bool {
+    match warning {
+        Warning::AuditingChanged { .. } => true,
+        Warning::Machine(finding) => finding.name == AUDITING,
+        _ => false,
+    }
+}
+
 /// The notes among the findings, by the names of their checks. Includes a warning about auditing, as
 /// experiments before and after it was switched on differ.
 pub fn worth_knowing(findings: &[Finding]) -> BTreeMap<String, String> {
