@@ -24,6 +24,7 @@ run:
 # Linked statically, so that the one file runs when it is copied to another machine.
 build: deps
 	cargo rustc --locked --release -p weigh --bin weigh -- -C target-feature=+crt-static
+	@echo 'Built $(weigh). Type this path in place of weigh, or install it: sudo make install'
 
 # The same for AArch64, on any machine.
 aarch64: export CC := aarch64-linux-gnu-gcc
@@ -61,7 +62,8 @@ bash   := $(prefix)/share/bash-completion/completions/weigh
 zsh    := $(prefix)/share/zsh/site-functions/_weigh
 fish   := $(prefix)/share/fish/vendor_completions.d/weigh.fish
 
-install: build
+# Under sudo, cargo may be missing or another one: then install what was built without sudo.
+install: $(if $(and $(SUDO_USER),$(wildcard $(weigh))),,build)
 	install -D -m 755 $(weigh) $(prefix)/bin/weigh
 	install -d $(man1) $(dir $(bash)) $(dir $(zsh)) $(dir $(fish))
 	$(weigh) man --directory $(man1)
