@@ -91,6 +91,8 @@ pub fn tables(net: &NetAnswers) -> Vec<(String, Table)> {
     ];
     tables.extend(net_cells_text::tables(net));
     // Nothing but names: of cells that were not measured.
+    let is_measured = |row: &Vec<String>| row.iter().skip(1).any(|cell| !cell.is_empty());
+    tables.iter_mut().for_each(|(_, table)| table.rows.retain(is_measured));
     tables.retain(|(_, table)| !table.rows.is_empty() && table.columns.len() > 1);
     tables
 }

@@ -115,7 +115,7 @@ pub enum Warning {
     NotMeasured { point: WorkName, budget_s: f64 },
     #[error(
         "No result for {}: the budget ended first. Use --budget {enough} or more.",
-        each(.rows, String::clone, ", ")
+        some(.rows)
     )]
     BudgetTooSmall { rows: Vec<String>, enough: String },
     #[error("The ramp stopped at {point}, which failed: {reason}")]
@@ -269,6 +269,15 @@ fn each<T>(items: &[T], shown: impl Fn(&T) -> String, between: &str) -> String {
     items.iter().map(shown).collect::<Vec<_>>().join(between)
 }
 
+/// All of a few names, or the first of many with their number: a grid has hundreds.
+fn some(names: &[String]) -> String {
+    const MOST: usize = 10;
+    match names.len() {
+        ..=MOST => each(names, String::clone, ", "),
+        all => format!("{} and {} more", each(&names[..3], String::clone, ", "), all - 3),
+    }
+}
+
 /// The start is measured on its own, so it may exceed a run that contains a start.
 fn share_of_shell(shell: &str, start_ms: f64, command: &str, run_ms: f64) -> String {
     match start_ms < run_ms {
@@ -301,6 +310,13 @@ mod tests {
             [left("stat", "audit"), left(WORK, "new --x")].map(|warning| warning.to_string());
         assert!(said[0].starts_with("`stat` under `audit` changed to sequential pairs: it waits"));
         assert!(said[1].starts_with("`new --x` changed to sequential pairs: it waits"));
+    }
+
+    #[test]
+    fn hundreds_of_names_are_counted() {
+        let rows: Vec<String> = (0..235).map(|at| format!("`{at}`")).collect();
+        let warning = Warning::BudgetTooSmall { rows, enough: "20m".into() };
+        assert!(warning.to_string().starts_with("No result for `0`, `1`, `2` and 232 more: "));
     }
 
     #[test]
