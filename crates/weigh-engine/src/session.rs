@@ -26,6 +26,7 @@ use super::unused_options::{check_asking, check_used};
 use super::work::{LoadRole, Work, make_disk_directories};
 use weigh_host::address_space;
 use weigh_host::interruption;
+use weigh_host::machine::check;
 use weigh_host::machine::swapping::moved_bytes;
 use weigh_host::undo::queue::Refused;
 use weigh_model::format;
@@ -520,7 +521,7 @@ fn begin(
         .with_old_pairs_where_they_tell();
     let executable = &station.place.executable;
     let (machine, mut warnings) = station.look(store.directory());
-    warnings.retain(|warning| request.is_affected_by(warning));
+    warnings.retain(|warning| is_affected_by(&request, treatments, warning));
     let calibrations = history(store, &machine, Some(RECENT))?;
     let noise = KnownNoise::of(&calibrations);
     let planned_pairs = planned_pairs(&request, works, &calibrations, start_ms);
@@ -580,6 +581,14 @@ fn to_json(origin: &Provenance) -> String {
     serde_json::to_string(origin).expect("plain data with text keys")
 }
 
+/// Returns true if a warning about the machine concerns these arms. Auditing by this kernel does not, where
+/// one of them is audited: then the baseline is exempt, or also audited.
+fn is_affected_by(request: &Request, treatments: &[Named], warning: &Warning) -> bool {
+    let is_audit = |named: &Named| named.kinds.iter().any(|kind| kind.name == "audit");
+    let knows = check::is_about_auditing(warning) && treatments.iter().any(is_audit);
+    request.is_affected_by(warning) && !knows
+}
+
 /// Opens a stored experiment again, if all is as it was.
 fn resume(
     (stored, origin): (&Stored, &Provenance),
@@ -617,7 +626,8 @@ fn resume(
     progress_sink
         .announce(&format!("Continuing {}: session {session}, after {so_far}.", stored.id));
     warnings.retain(|warning| {
-        !are_boots && !stored.warnings.contains(warning) && request.is_affected_by(warning)
+        let is_new = !are_boots && !stored.warnings.contains(warning);
+        is_new && is_affected_by(&request, treatments, warning)
     });
     for difference in &differences {
         progress_sink.announce(&format!("Changed since the experiment began: {difference}."));

@@ -165,7 +165,8 @@ impl Session<'_> {
             return Ok(());
         }
         let mut told = BTreeSet::new();
-        for unit in units.iter().filter(|unit| told.insert(unit.work)) {
+        let grids = units.iter().filter(|unit| matches!(self.works[unit.work], Work::Net(_)));
+        for unit in grids.filter(|unit| told.insert(unit.work)) {
             let slot = SampleSlot { set, ..SampleSlot::alone(*unit, PairId(0)) };
             progress_sink.begins("sizing the transfers");
             let Some(PairForecast { cells, lasts }) = host.forecast_pair(&slot)? else { continue };

@@ -453,7 +453,10 @@ impl<'a> Arms<'a> {
         let treatments: Vec<Named> = lowered.collect();
         let mut left = Vec::new();
         for mut named in treatments.into_iter().rev() {
-            begins(&format!("undoing `{}`", named.label));
+            match named.kinds.iter().all(|kind| kind.name == "none") {
+                true => begins("cleaning up"),
+                false => begins(&format!("undoing `{}`", named.label)),
+            }
             if let Err(error) = named.treatment.restore(guard) {
                 left.push(error.to_string());
             }

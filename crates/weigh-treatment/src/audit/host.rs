@@ -56,7 +56,7 @@ impl HostAuditing {
             HostAuditing::Residual { ratio } => format!(
                 "Auditing has been enabled since this host booted, so its processes carry an audit \
                  context even with auditing off: getppid takes {ratio:.2} times as long as without. \
-                 Baseline processes carry none."
+                 Processes of arms without `audit` carry none."
             ),
             HostAuditing::Audited => {
                 "Auditing was already on; the rules of this host stay in force.".into()
