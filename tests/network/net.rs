@@ -215,7 +215,7 @@ fn ftp_is_served_by_vsftpd_where_there_is_one() {
     let home = Home::new();
     let fetching = two_classes().replace("\"arith-double\"", "\"activity-ftp\"");
     home.file("small.toml", fetching);
-    home.succeed("net --grid ./small.toml --precision 99%");
+    home.succeed("net --grid ./small.toml --precision 99% --budget 120s");
     let server = match fs::metadata("/usr/sbin/vsftpd") {
         Ok(_) => "FTP is served by vsftpd, version ",
         Err(_) => "FTP is served by our own server, because `vsftpd` is not installed",
@@ -288,7 +288,7 @@ bytes = 65536
     home.file("link.toml", [head, link].concat());
     let wrote = home.succeed("net --grid ./link.toml --spec spec.toml");
     assert!(wrote.stderr.contains("`weigh net --from-spec spec.toml` measures"), "{wrote:#?}");
-    let outcome = home.succeed("net --from-spec ./spec.toml --precision 99%");
+    let outcome = home.succeed("net --from-spec ./spec.toml --precision 99% --budget 120s");
     outcome.assert_says(&["This testbed is as ./spec.toml has it", "grid small ("]);
     let json = home.json();
     let cells = json["net"]["measured"].as_array().unwrap();
