@@ -35,7 +35,7 @@ fn a_grid_gives_one_btu_with_its_interval_and_both_penalties_and_can_go_on() {
     home.file("small.toml", two_classes().replacen("[[class]]", further, 1));
     std::fs::create_dir(home.path("packets")).unwrap();
     let trace = ["--trace", "packets"];
-    let grid = ["net", "--grid", "./small.toml", "--precision", "90%", "--budget", "120s"];
+    let grid = ["net", "--grid", "./small.toml", "--precision", "90%", "--budget", "280s"];
     let arguments = [&grid[..], &trace].concat();
     let outcome = home.succeed(&arguments);
     let traced: Vec<_> = std::fs::read_dir(home.path("packets")).unwrap().collect();
@@ -126,8 +126,12 @@ fn a_failed_cell_is_begun_again(home: &Home) {
     signal(stopped.pid(), Signal::INT);
     stopped.finish();
     home.run("show").assert_says(&["No BTU: 1 of 26 cells"]);
-    home.succeed("net --continue latest --budget 20s --precision 0.01%")
-        .assert_says(&["had failed, so this session began it again: it broke."]);
+    let samples = home.samples();
+    let arguments = "net --continue latest --budget 300s --precision 0.01%";
+    let mut running = home.start(home.weigh(arguments));
+    home.wait_for_samples(samples + 2 * samples / i64::try_from(before).unwrap(), &mut running);
+    signal(running.pid(), Signal::INT);
+    running.finish().assert_says(&["had failed, so this session began it again: it broke."]);
     let net = &home.json()["net"];
     assert!(net["btu"]["value"].as_f64().is_some(), "{net:#}");
     assert!(net["sweeps"].as_u64().unwrap() > before, "{net:#}");
