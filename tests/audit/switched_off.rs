@@ -5,7 +5,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::{Home, Outcome, SETTINGS, Turn, is_root, program, skip, wait_until};
+use crate::support::{Home, Outcome, Running, SETTINGS, Turn, is_root, program, skip, wait_until};
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -81,18 +81,18 @@ fn a_process_of_the_baseline_that_is_made_nice() {
 #[test]
 fn a_process_that_is_made_nicer_while_it_runs() {
     let (home, _turn) = (Home::new(), Turn::share());
-    let work = ["--", "sleep", "0.2"];
+    let work = ["--", "sleep", "1.2"];
     let mut running = home.start(home.weigh(&arguments(&["nice:5"], &work)));
     home.wait_for_samples(4, &mut running);
     let is_five = |pid: &Pid| getpriority_process(Some(*pid)).is_ok_and(|level| level == 5);
     let changed = wait_until(LIMIT, || {
-        let sleeping = home.processes_of("sleep 0.2").into_iter().filter_map(Pid::from_raw);
+        let sleeping = home.processes_of("sleep 1.2").into_iter().filter_map(Pid::from_raw);
         let sleeping = sleeping.filter(|pid| {
             let name = format!("/proc/{}/comm", pid.as_raw_nonzero());
             std::fs::read_to_string(name).is_ok_and(|name| name.trim() == "sleep")
         });
         sleeping.filter(is_five).any(|pid| {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(500));
             setpriority_process(Some(pid), 9).is_ok()
         }) || running.has_ended()
     });
@@ -144,12 +144,12 @@ fn interfere(
     work: &[&str],
     said: &[&str],
     file: Option<&str>,
-    interference: impl Fn(),
+    interference: impl Fn(&mut Running),
 ) -> Option<String> {
     let (home, _turn) = (Home::new(), Turn::with(SETTINGS));
     let mut running = home.start(home.weigh(&arguments(arm, work)));
     home.wait_for_samples(4, &mut running);
-    interference();
+    interference(&mut running);
     assert_failed(&home, &running.finish(), said);
     file.map(|file| std::fs::read_to_string(file).unwrap())
 }
@@ -170,7 +170,7 @@ fn a_setting_of_the_kernel_that_is_changed() {
     const FILE: &str = "/proc/sys/vm/swappiness";
     let Some(was) = kernel_file(FILE) else { return };
     let said = ["vm.swappiness was changed during the measurement: it should be", "but is 77"];
-    let change = || std::fs::write(FILE, "77").unwrap();
+    let change = |_: &mut Running| std::fs::write(FILE, "77").unwrap();
     let now = interfere(&["sysctl:vm.swappiness=11"], &WORK, &said, Some(FILE), change);
     assert_eq!(now.unwrap(), was);
 }
@@ -182,7 +182,7 @@ fn the_setting_of_huge_pages_that_is_changed() {
     // What neither arm has.
     let other = if was.contains("[madvise]") { "always" } else { "madvise" };
     let said = ["transparent_hugepage/enabled was changed during the measurement"];
-    let change = || std::fs::write(FILE, other).unwrap();
+    let change = |_: &mut Running| std::fs::write(FILE, other).unwrap();
     let now = interfere(&["thp:never"], &WORK, &said, Some(FILE), change);
     assert_eq!(now.unwrap(), was);
 }
@@ -214,7 +214,7 @@ fn a_limit_that_is_lifted() {
     if !has_groups_of_version_1() {
         return;
     }
-    let lift = || {
+    let lift = |_: &mut Running| {
         let groups = std::fs::read_dir("/sys/fs/cgroup/cpu").unwrap();
         let names = groups.map(|entry| entry.unwrap().path());
         let mut own = names.filter(|path| path.to_string_lossy().contains("/weigh-"));
@@ -236,10 +236,10 @@ fn what_a_command_applied_and_another_undid() {
     let arm =
         format!("cmd:apply=\"touch {shown}\",undo=\"rm -f {shown}\",verify=\"test -e {shown}\"");
     let said = ["the change should have been in force, but `test -e", "it ended with status 1"];
-    interfere(&[&arm], &["--", "sleep", "0.05"], &said, None, || {
+    interfere(&[&arm], &["--", "sleep", "0.05"], &said, None, |running| {
         // Again, where it was in between two samples: then it was not in force for any.
-        let remove = || wait_until(Duration::from_secs(2), || std::fs::remove_file(&file).is_ok());
-        while remove() {
+        while !running.has_ended() {
+            let _ = std::fs::remove_file(&file);
             std::thread::sleep(Duration::from_millis(30));
         }
     });

@@ -10,9 +10,9 @@ use crate::support::processes::{Held, kill_everything};
 use crate::support::{Home, Running, SETTINGS, Turn, is_root, skip, wait_until};
 use rand::{RngExt, SeedableRng};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 /// Each sample lasts long enough to look.
-const EXPERIMENT: &str = "compare acct --budget 60s -- sleep 0.2";
+const EXPERIMENT: &str = "compare acct --budget 300s -- sleep 1";
 const IS_ON: &str = "process accounting is already on";
 
 fn turn() -> Option<Turn> {

@@ -83,7 +83,8 @@ fn what_fails_or_hangs_is_named_and_ended() {
         ("--prepare", "setsid sleep 7005 & sleep 7006", "did not end within 1 s"),
         ("--setup", "exit 4", "exited with status 4"),
     ] {
-        let around = ["compare", "none", "--timeout", "1s", option, line, "--", "true"];
+        let limit = if line.contains("sleep") { "1s" } else { "30s" };
+        let around = ["compare", "none", "--timeout", limit, option, line, "--", "true"];
         home.run(&around).assert_error(&[option, said]);
         assert!(home.processes().is_empty(), "{:#?}", home.describe_processes());
         assert_eq!(home.samples(), 0);

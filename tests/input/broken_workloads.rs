@@ -109,9 +109,9 @@ fn a_sample_that_cannot_be_is_a_failure() {
 #[test]
 fn what_hangs_is_killed_with_all_that_it_started() {
     let _turn = Turn::share();
-    let reason = "it did not end within 3 s and was killed (see `--timeout`)";
+    let reason = "it did not end within 15 s and was killed (see `--timeout`)";
     let broken = ["broken-hang", "broken-stop", "broken-session"].map(|name| (name, reason));
-    assert_all_fail(&broken, &["--timeout", "3s"]);
+    assert_all_fail(&broken, &["--timeout", "15s"]);
 }
 
 #[test]

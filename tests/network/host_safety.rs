@@ -313,7 +313,7 @@ fn run_in_namespaces(home: &Home, namespaces: &str, arguments: &[&str]) -> Outco
 fn one_experiment_per_kernel_whatever_the_namespaces() {
     let Some(audit) = Audit::take() else { return };
     let (home, other) = (Home::new(), Home::new());
-    let audited = ["compare", "audit", "-w", "getppid", "--budget", "60s", "--no-detail"];
+    let audited = ["compare", "audit", "-w", "getppid", "--pairs", "500", "--no-detail"];
     let mut running = home.start(home.weigh(&audited));
     home.wait_for_samples(1, &mut running);
     let during = audit.status();

@@ -125,7 +125,9 @@ fn three_machines_give_one_btu_and_can_be_compared() {
     }
     let _turn = Turn::share();
     let lab = Lab::with_sshds();
-    let outcome = lab.run(&["net", "--grid", "./small.toml", "--precision", "90%", "-v"]);
+    let arguments =
+        ["net", "--grid", "./small.toml", "--precision", "90%", "--budget", "120s", "-v"];
+    let outcome = lab.run(&arguments);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&[
         "(BTU): ",

@@ -92,7 +92,7 @@ fn a_guest_is_measured_in_instructions_and_every_sample_is_proved() {
     };
     let json = home.path("out.json").display().to_string();
     let mut arguments = [&["compare"], &arms[..], &["--base", &base, "-w", "getppid"]].concat();
-    arguments.extend(["--budget", "10m", "--json", &json]);
+    arguments.extend(["--budget", "30m", "--json", &json]);
     let mut running = home.start(home.weigh(&arguments));
     let mut qemu = None;
     let look = || {

@@ -68,7 +68,7 @@ fn the_tests_of_a_workfile_are_measured_alone_with_their_cpu_time() {
     let _turn = Turn::share();
     let home = Home::new();
     home.file("workfile.mine", "FILESIZE: 20 K\n30 creat_clo\n10 add_double\n");
-    let run = home.succeed("run --workfile ./workfile.mine --samples 3 --sample 100ms");
+    let run = home.succeed("run --workfile ./workfile.mine --samples 3 --sample 1s");
     run.assert_says(&["user system", "FILESIZE is for users only"]);
     assert!(run.stdout.contains("again: weigh run add_double creat_clo --samples 3"), "{run:?}");
     let json = home.json();
@@ -253,7 +253,7 @@ fn a_profiler_looks_at_the_users_and_costs_no_result() {
     let home = Home::new();
     home.file("mine.toml", "name = \"mine\"\nsummary = \"\"\n[tests]\nstat = 3\nfstime = 1\n");
     let run = |profiler: &str| {
-        let arguments = ["load", "./mine.toml", "--users", "2", "--budget", "3s", "--profiler"];
+        let arguments = ["load", "./mine.toml", "--users", "2", "--budget", "20s", "--profiler"];
         let outcome = home.succeed(&[&arguments[..], &[profiler]].concat());
         (outcome, home.json())
     };

@@ -7,21 +7,24 @@ use std::path::Path;
 
 use crate::support::roots::{bring, tiny};
 use crate::support::servers::{LONG, assert_nothing_is_left, has, open_home, signal};
-use crate::support::{Home, Running, Turn, first_pairs, hard, wait_until};
+use crate::support::{Home, Running, SETTINGS, Turn, hard, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Returns the options of a short experiment. The settings of an arm's server are proved with each
-/// pair.
-fn few() -> Vec<&'static str> {
-    [&first_pairs()[..], &["--no-detail", "--sample", "20ms"]].concat()
-}
+/// A servers' start takes long on a busy machine.
+const ENOUGH: [&str; 5] = ["--budget", "280s", "--no-detail", "--sample", "20ms"];
 
-/// Whatever the verdict is; the report.
+/// Runs an experiment until it has a pair, or eight: the settings of an arm's server are proved with each.
+/// Returns its report.
 #[track_caller]
 fn compared(home: &Home, arms: &[&str], work: &str) -> Value {
-    let outcome = home.run(&[&["compare"][..], arms, &["-w", work], &few()].concat());
-    assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+    let wanted = home.samples() + 2 * hard(1, 8) as i64;
+    let words = [&["compare"][..], arms, &["-w", work], &ENOUGH].concat();
+    let mut running = home.start(home.weigh(&words));
+    home.wait_for_samples(wanted, &mut running);
+    signal(running.pid(), Signal::INT);
+    let outcome = running.finish();
+    assert!([Some(0), Some(3), Some(130)].contains(&outcome.code), "{outcome:#?}");
     home.json()
 }
 
@@ -59,7 +62,7 @@ fn a_baseline_that_says_the_same_is_no_baseline() {
     let home = open_home();
     let arms = ["server:mariadb.max_connections=20", "--fixture", "mariadb:connections=20"];
     let outcome =
-        home.run(&[&["compare"][..], &arms, &["-w", "app:db.point-read"], &few()].concat());
+        home.run(&[&["compare"][..], &arms, &["-w", "app:db.point-read"], &ENOUGH].concat());
     let part = "without mariadb.max_connections=20 reports the same values";
     outcome.assert_error(&[part]);
     assert_nothing_is_left(&home);
@@ -156,9 +159,9 @@ fn a_mix_that_asks_a_server_is_treated_as_a_whole() {
     let command = ["compare", "none", "--fixture", "redis", "-w", "load:./reads.toml:users=2"];
     home.run(&command)
         .assert_error(&["the job `app:kv.get-set`, which needs a `store` server", "--treat both"]);
-    let whole = [&command[..], &["--treat", "both"], &few()].concat();
-    let outcome = home.run(&whole);
-    assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+    let arms = ["none", "--fixture", "redis", "--treat", "both"];
+    let json = compared(&home, &arms, "load:./reads.toml:users=2");
+    assert!(json["results"][0]["pairs"].as_u64() >= Some(1), "{json:#}");
     assert_nothing_is_left(&home);
 }
 
@@ -188,7 +191,7 @@ fn who_is_treated_has_the_filter_and_who_is_exempt_has_none() {
     for treat in ["server", "client"] {
         let home = open_home();
         let command = ["compare", "seccomp", "-w", "app:kv.get-set@redis", "--treat", treat];
-        let mut running = home.start(home.weigh(&[&command[..], &["--budget", "60s"]].concat()));
+        let mut running = home.start(home.weigh(&[&command[..], &["--pairs", "500"]].concat()));
         let file = |pid: i32, name: &str| fs::read_to_string(format!("/proc/{pid}/{name}"));
         let is_server = |pid| file(pid, "comm").is_ok_and(|name| name.trim() == "redis-server");
         // The worker that leaves its work to another has the treatment, and is told of that one.
@@ -312,7 +315,7 @@ fn an_arm_with_another_root_has_the_server_of_that() {
     let labels = roots.each_ref().map(|root| format!("rootfs:{}", root.display()));
     let arms = [&*labels[0], "--base", &labels[1]];
     bring(&roots[0], Path::new("/usr/bin/redis-server"));
-    let outcome = home.run(&[&["compare"][..], &arms, &["-w", "app:kv.get-set"], &few()].concat());
+    let outcome = home.run(&[&["compare"][..], &arms, &["-w", "app:kv.get-set"], &ENOUGH].concat());
     outcome.assert_error(&["`redis-server` is not installed in the arm's root file system (Deb"]);
     bring(&roots[1], Path::new("/usr/bin/redis-server"));
     for who in ["server", "client", "both"] {
@@ -324,7 +327,7 @@ fn an_arm_with_another_root_has_the_server_of_that() {
     let json = compared(&home, &beside, "getppid");
     assert!(json.to_string().contains("Redis server v="), "{json}");
     fs::remove_file(roots[0].join("usr/bin/redis-server")).unwrap();
-    let outcome = home.run(&[&["compare"][..], &beside, &["-w", "getppid"], &few()].concat());
+    let outcome = home.run(&[&["compare"][..], &beside, &["-w", "getppid"], &ENOUGH].concat());
     outcome.assert_error(&["`redis-server` is not installed in the arm's root file system (Deb"]);
     assert_nothing_is_left(&home);
     for (own, workload) in [
@@ -334,7 +337,7 @@ fn an_arm_with_another_root_has_the_server_of_that() {
     ] {
         let own = labels.each_ref().map(|root| format!("{root}::{own}"));
         let arms = ["compare", &own[0], "--base", &own[1], "-w", workload];
-        let outcome = home.run(&[&arms[..], &few()].concat());
+        let outcome = home.run(&[&arms[..], &ENOUGH].concat());
         outcome.assert_error(&["Remove the server or library"]);
     }
     assert_nothing_is_left(&home);
@@ -346,7 +349,7 @@ fn a_row_names_the_limit_that_ended_its_server() {
     if !has("redis") {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::with(SETTINGS);
     for (limit, said) in [
         ("memory.max=3M", "the out-of-memory killer killed "),
         ("pids.max=2", "the limit pids.max refused to start"),

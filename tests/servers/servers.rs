@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::servers::{
     LONG, SERVERS, assert_nothing_is_left, has, open_home, servers_of, signal,
 };
-use crate::support::{Turn, is_root, skip, wait_until};
+use crate::support::{Home, Outcome, Turn, is_root, skip, wait_until};
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -169,6 +169,18 @@ fn without_a_server_the_others_are_measured() {
     assert_nothing_is_left(&home);
 }
 
+/// Runs a script beside a server again and again, until it has made this file.
+fn run_until(home: &Home, fixture: &str, script: &str, file: &str) -> Outcome {
+    let command = ["compare", "none", "--fixture", fixture, "--budget", "280s", "--"];
+    let mut running = home.start(home.weigh(&[&command[..], &["sh", "-c", script]].concat()));
+    wait_until(LONG, || home.path(file).exists() || running.has_ended());
+    assert!(home.path(file).exists(), "{}", running.said());
+    signal(running.pid(), Signal::INT);
+    let outcome = running.finish();
+    assert!([Some(0), Some(3), Some(130)].contains(&outcome.code), "{outcome:#?}");
+    outcome
+}
+
 /// Held against the scheduler's own count; without the numbers of the servers' processes it is nobody's.
 #[test]
 fn what_the_server_used_is_in_the_cpu_time() {
@@ -180,13 +192,13 @@ fn what_the_server_used_is_in_the_cpu_time() {
     let program = home.workloads();
     let run = format!("{} run app:kv.get-set --operations 20000", program.display());
     let script = format!(
-        "ran() {{ cut -d ' ' -f 1 /proc/$WEIGH_SERVERS/schedstat; }}; \
-         ran >before && {run} >both && ran >after && env -u WEIGH_SERVERS {run} >client"
+        "ran() {{ cut -d ' ' -f 1 /proc/$WEIGH_SERVERS/schedstat; }}; mkdir $$ && cd $$ && \
+         ran >before && {run} >both && ran >after && env -u WEIGH_SERVERS {run} >client && \
+         cd .. && {{ [ -e whole ] || mv $$ whole; }}"
     );
-    let command = ["compare", "none", "--fixture", "redis", "--budget", "20s", "--"];
-    let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
+    let outcome = run_until(&home, "redis", &script, "whole");
     let read = |file: &str| -> Value {
-        let text = fs::read_to_string(home.path(file)).unwrap();
+        let text = fs::read_to_string(home.path("whole").join(file)).unwrap();
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}: {outcome:#?}"))
     };
     let [before_ns, after_ns] = ["before", "after"].map(|file| read(file).as_f64().unwrap());
@@ -426,15 +438,13 @@ fn rows_that_are_lost_are_found_by_the_reconciliation() {
     let home = open_home();
     let program = home.workloads();
     let script = format!(
-        "{} run app:db.random-insert --target-ms 3000 --warm-up-ms 100 2>said & \
+        "{} run app:db.random-insert --target-ms 3000 --warm-up-ms 100 2>$$ & \
          sleep 1; mariadb -u root -S ${{WEIGH_DATABASE#mariadb:}} weigh \
-         -e 'DELETE FROM random_0 LIMIT 3'; wait $!; test $? = 1",
+         -e 'DELETE FROM random_0 LIMIT 3'; wait $!; test $? = 1 && mv $$ said",
         program.display()
     );
-    let command =
-        ["compare", "none", "--fixture", "mariadb", "--budget", "30s", "--", "sh", "-c", &script];
-    let outcome = home.start(home.weigh(&command)).finish();
-    let said = fs::read_to_string(home.path("said")).unwrap_or_default();
+    let outcome = run_until(&home, "mariadb", &script, "said");
+    let said = fs::read_to_string(home.path("said")).unwrap();
     let is_missed = ["the table has", "which was inserted"].iter().any(|part| said.contains(part));
     assert!(is_missed, "{said}: {outcome:#?}");
 }
@@ -448,10 +458,9 @@ fn a_second_client_sees_the_same_server() {
     let _turn = Turn::share();
     let home = open_home();
     let script = "mariadb -N -u root -S ${WEIGH_DATABASE#mariadb:} weigh \
-                  -e 'SELECT @@innodb_flush_log_at_trx_commit, @@skip_networking' >seen; ss -Htlnp >ports";
-    let command = ["compare", "none", "--fixture", "mariadb:relaxed", "--budget", "30s", "--"];
-    let outcome = home.run(&[&command[..], &["sh", "-c", script]].concat());
-    assert!([Some(0), Some(3)].contains(&outcome.code), "{outcome:#?}");
+                  -e 'SELECT @@innodb_flush_log_at_trx_commit, @@skip_networking' >$$; \
+                  ss -Htlnp >$$.ports; mv $$.ports ports; mv $$ seen";
+    run_until(&home, "mariadb:relaxed", script, "seen");
     assert_eq!(fs::read_to_string(home.path("seen")).unwrap().trim(), "0\t1");
     let ports = fs::read_to_string(home.path("ports")).unwrap();
     assert!(!ports.contains("mariadbd"), "{ports}");
@@ -469,11 +478,9 @@ fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option
         let home = open_home();
         let driver = home.workloads();
         let script = script.replace("DRIVER", &driver.display().to_string());
-        let script = format!("{{ {script}; }} >seen 2>&1");
-        let command = ["compare", "none", "--fixture", fixture, "--budget", "30s", "--"];
-        let outcome = home.run(&[&command[..], &["sh", "-c", &script]].concat());
-        let seen = fs::read_to_string(home.path("seen")).unwrap_or_default();
-        assert!([Some(0), Some(3)].contains(&outcome.code), "{seen} {outcome:#?}");
+        let script = format!("{{ {script}; }} >$$ 2>&1; status=$?; mv $$ seen; exit $status");
+        run_until(&home, fixture, &script, "seen");
+        let seen = fs::read_to_string(home.path("seen")).unwrap();
         assert_nothing_is_left(&home);
         seen.split_whitespace().collect::<Vec<_>>().join(" ")
     })

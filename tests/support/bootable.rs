@@ -329,7 +329,7 @@ impl Machine {
     pub fn wait_for(&self, text: &str, before: usize, on: &mut SwitchedOn) {
         let has_said = || self.said().get(before..).is_some_and(|said| said.contains(text));
         let mut is_off = false;
-        let came = wait_until(Duration::from_secs(600), || {
+        let came = wait_until(Duration::from_secs(1800), || {
             is_off = on.0.try_wait().unwrap().is_some();
             is_off || has_said()
         });

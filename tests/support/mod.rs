@@ -36,7 +36,7 @@ pub mod sshd;
 pub mod stored;
 
 /// No command of these tests takes nearly as long, also where others have the CPUs most of the time.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// The program under test: this build, or another that `WEIGH_PROGRAM` names by its whole path.
 pub fn program() -> &'static Path {
@@ -52,14 +52,6 @@ pub use needs::repetitions as hard;
 /// A number that a hard test takes from the environment.
 pub fn number(variable: &str, default: usize) -> usize {
     std::env::var(variable).map_or(default, |number| number.parse().unwrap())
-}
-
-/// How many pairs where what is looked at is proved with each: those for which there is time, or eight.
-pub fn first_pairs() -> [&'static str; 2] {
-    match hard(1, 8) {
-        1 => ["--budget", "30s"],
-        _ => ["--pairs", "8"],
-    }
 }
 
 /// A place among the tests that measure, whatever test program they are in: most share the machine.

@@ -1,5 +1,6 @@
 //! The processes of an experiment by their role, and signals to them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -45,14 +46,24 @@ pub fn signal(pid: i32, signal: Signal) {
 /// guard killed next, so that neither notices the other's end and undoes anything.
 pub fn kill_everything(home: &Home, mut running: Running) {
     signal(running.pid(), Signal::STOP);
+    let mut killed = BTreeSet::from([running.pid()]);
     let all_gone = wait_until(LONG, || {
         let mut pids = home.processes();
+        killed.extend(&pids);
         let guards = home.processes_of("__guard");
         pids.sort_by_key(|pid| (*pid == running.pid(), !guards.contains(pid)));
         pids.iter().for_each(|pid| signal(*pid, Signal::KILL));
         running.has_ended() && pids.is_empty()
     });
     assert!(all_gone, "still running: {:#?}", home.describe_processes());
+    // One that dies has no environment any more, but its locks still.
+    assert!(wait_until(LONG, || killed.iter().all(|pid| has_died(*pid))), "{killed:?}");
+}
+
+/// Returns true if the process is a zombie or gone.
+fn has_died(pid: i32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 /// A file system on a new directory, which cannot be removed as long as this lives.

@@ -65,8 +65,7 @@ pub fn assert_nothing_is_left(home: &Home) {
         let of_server = running_in(&here).into_iter().chain(of_nobody_with(&here));
         home.describe_processes().into_iter().chain(of_server).collect()
     };
-    wait_until(LONG, || all().is_empty());
-    assert_eq!(all(), Vec::<String>::new());
+    assert!(wait_until(LONG, || all().is_empty()), "{:?}", all());
     assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
     // Servers of other tests are attached to theirs.
     let is_orphan = |line: &&str| line.split_whitespace().nth(6) == Some("0");
@@ -74,8 +73,7 @@ pub fn assert_nothing_is_left(home: &Home) {
         let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
         segments.lines().skip(1).filter(is_orphan).map(str::to_owned).collect()
     };
-    wait_until(LONG, || orphans().is_empty());
-    assert_eq!(orphans(), Vec::<String>::new());
+    assert!(wait_until(LONG, || orphans().is_empty()), "{:?}", orphans());
 }
 
 /// The processes whose current directory is or was below this one.

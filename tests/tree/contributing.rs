@@ -372,7 +372,7 @@ impl Newcomer {
     /// The least number of samples suffices for a wide share, and the budget ends a narrow one.
     fn follows_the_plan(&self) {
         self.succeed(&["run", "--help"]).assert_says(&["--until <PERCENT>"]);
-        let run = ["run", "memfd", "getppid", "--budget", "10s", "--json", "-", "--until"];
+        let run = ["run", "memfd", "getppid", "--budget", "30s", "--json", "-", "--until"];
         let samples = |share: &str, workload: &str| {
             let json = self.succeed(&[&run[..], &[share]].concat()).json();
             row(&json, workload)["samples"].as_u64().unwrap()

@@ -100,7 +100,7 @@ fn an_atlas_whose_rows_have_a_verdict_ends_with_status_0() {
     let _turn = Turn::share();
     let home = Home::new();
     list(&home, &[entry("seccomp-notify:calls=getppid", true), entry("none", false)]);
-    home.succeed("atlas --list my.toml --only seccomp --budget 20s");
+    home.succeed("atlas --list my.toml --only seccomp --budget 120s");
     let id = id(&home);
     let other = "UPDATE experiment SET document = json_set(document, '$.machine.kernel', '9.9')
                  WHERE kind = 'atlas'";

@@ -108,9 +108,13 @@ fn a_group_that_limits_nothing_is_not_faster_beside_a_busy_process() {
     for base in [&[][..], &["--base", "none"]] {
         let home = Home::new();
         let options = ["compare", "cgroup:pids.max=max", "-w", "fork", "--budget", "8s"];
-        let outcome = home.measure(&[&options[..], base, &["--no-detail", "--json", "-"]].concat());
-        let json = outcome.json();
-        assert_eq!(json["baseline"], if base.is_empty() { "cgroup:pids" } else { "none" });
-        assert_ne!(row(&json, "fork")["verdict"], "faster", "{json:#}");
+        let is_right = || {
+            home.measure(&[&options[..], base, &["--no-detail"]].concat());
+            let json = home.json();
+            assert_eq!(json["baseline"], if base.is_empty() { "cgroup:pids" } else { "none" });
+            row(&json, "fork")["verdict"] != "faster"
+        };
+        // One may be wrong by chance, of one in forty at most; two of three have a chance of 0.2 %.
+        assert!(is_right() || is_right() && is_right(), "{:#}", home.json());
     }
 }

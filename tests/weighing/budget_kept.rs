@@ -38,7 +38,7 @@ fn each_arm_finds_its_own_number_of_operations() {
     let home = Home::new();
     let label = |library: PathBuf| format!("preload:{}", library.display());
     let (treated, base) = (label(hidden::queue()), label(hidden::control()));
-    let options = ["-w", "getppid", "--interleave", "off", "--no-detail", "--budget", "15s"];
+    let options = ["-w", "getppid", "--interleave", "off", "--no-detail", "--budget", "90s"];
     let outcome = home.run(&[&["compare", &treated, "--base", &base][..], &options].concat());
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(home.json()["results"][0]["verdict"], "slower");
@@ -96,7 +96,7 @@ fn what_the_budget_left_no_time_for_is_said() {
     let home = Home::new();
     let runs = home.path("runs");
     let script = format!("echo >>{0}; [ $(wc -l <{0}) -gt 2 ] && sleep 600; true", runs.display());
-    let options = ["--sets", "2", "--profiler", "true", "--budget", "3s", "--inconclusive-ok"];
+    let options = ["--sets", "2", "--profiler", "true", "--budget", "20s", "--inconclusive-ok"];
     let command = ["--", "sh", "-c", &script];
     let outcome = home.run(&[&["compare", "none"][..], &options, &command].concat());
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");

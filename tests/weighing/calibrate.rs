@@ -14,7 +14,7 @@ fn start_scales(home: &Home) -> Vec<[f64; 2]> {
 }
 
 fn calibrate(home: &Home, more: &[&str]) -> Value {
-    let arguments = ["calibrate", "-w", "getppid", "--budget", "8s", "--json", "-"];
+    let arguments = ["calibrate", "-w", "getppid", "--budget", "20s", "--json", "-"];
     home.succeed(&[&arguments[..], more].concat()).json()
 }
 
@@ -73,7 +73,7 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     let _turn = Turn::share();
     let home = Home::new();
     let arguments = ["calibrate", "-w", "getppid", "-w", "shell1", "--planted", "50%"];
-    let more = ["--budget", "40s", "--seed", "7", "--json", "-"];
+    let more = ["--budget", "120s", "--seed", "7", "--json", "-"];
     let outcome = home.succeed(&[&arguments[..], &more].concat());
     outcome.assert_says(&[
         "Experiment 1 of 3: identical arms",
@@ -146,7 +146,7 @@ fn what_cannot_be_planted_is_refused() {
 fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     let _turn = Turn::share();
     let home = Home::new();
-    let outcome = home.succeed("calibrate -w stat --repeat 2 --budget 8s");
+    let outcome = home.succeed("calibrate -w stat --repeat 2 --budget 30s");
     outcome.assert_says(&[
         "this machine detects a change of",
         "of these 2 experiments raised a false alarm",
@@ -157,10 +157,10 @@ fn the_text_is_a_sentence_and_a_table_and_show_knows_the_experiment() {
     let latest = home.json()["id"].as_str().unwrap().to_owned();
     outcome.assert_says(&[&format!("Stored as {latest}, ")]);
     let again = outcome.stdout.lines().find(|line| line.starts_with("again: ")).unwrap();
-    let all = "again: weigh calibrate -w stat --repeat 2 --budget 8s --seed ";
+    let all = "again: weigh calibrate -w stat --repeat 2 --budget 30s --seed ";
     let seed: u64 = again.strip_prefix(all).expect(again).parse().unwrap();
     // The stored seeds count up from it.
     assert_eq!(home.json()["seed"], seed + 1);
-    home.succeed("show").assert_says(&["weigh calibrate -w stat --budget 8s"]);
-    home.succeed("history").assert_says(&["weigh calibrate -w stat --budget 8s"]);
+    home.succeed("show").assert_says(&["weigh calibrate -w stat --budget 30s"]);
+    home.succeed("history").assert_says(&["weigh calibrate -w stat --budget 30s"]);
 }

@@ -239,7 +239,7 @@ fn a_command_is_not_run_once_more_to_find_its_denied_calls() {
 fn several_treatments_are_held_against_one_baseline() {
     let _turn = Turn::share();
     let home = Home::new();
-    let words = "compare seccomp:compares=2000 none -w getppid --budget 30s --no-detail --json -";
+    let words = "compare seccomp:compares=2000 none -w getppid --budget 90s --no-detail --json -";
     let outcome = home.measure(words);
     let json = outcome.json();
     let treatments: Vec<&serde_json::Value> =
@@ -248,7 +248,7 @@ fn several_treatments_are_held_against_one_baseline() {
     assert_eq!(json["results"][0]["verdict"], "slower");
     // Held against a filter, no filter is faster. The interval says so on every machine; the verdict may wait
     // for old processes on one that is busy.
-    home.measure("compare none --base seccomp:compares=2000 -w getppid --budget 30s --no-detail");
+    home.measure("compare none --base seccomp:compares=2000 -w getppid --budget 90s --no-detail");
     let turned = home.json();
     assert!(row(&turned, "getppid")["low_pct"].as_f64().unwrap() > 0.0, "{turned:#}");
 }

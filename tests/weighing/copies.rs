@@ -95,7 +95,7 @@ fn waits_for_one_that_is_stopped(bench: &Bench) -> bool {
     let is_waiting = || {
         fs::read_to_string(format!("/proc/{ready}/syscall")).unwrap_or_default().starts_with(&waits)
     };
-    let waits = wait_until(LIMIT / 4, is_waiting) && !running.has_ended();
+    let waits = wait_until(LIMIT, is_waiting) && !running.has_ended();
     signal(late, Signal::CONT);
     assert_eq!(numbers(&running.finish().json()["copy_rates"]).len(), 2);
     bench.assert_nothing_left();

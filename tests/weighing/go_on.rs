@@ -40,7 +40,7 @@ fn pairs_are_added_and_all_of_them_are_judged_together() {
     let script = home.file("work", COMMAND);
     begin(&home, &script);
     let (id, before) = (id(&home), home.json());
-    let outcome = go_on(&home, &id[..4], "1s");
+    let outcome = go_on(&home, &id[..4], "10s");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     outcome.assert_says(&["session 2", "Measured in 2 sessions"]);
     let after = home.json();
@@ -100,7 +100,7 @@ fn an_interrupted_suite_goes_on_with_the_length_that_its_pilot_chose() {
     let home = Home::new();
     let works = ["-w", "getppid", "-w", "stat"];
     let experiment = [
-        &["compare", "none", "--interleave=off", "--margin", "0.001%", "--budget", "60s"],
+        &["compare", "none", "--interleave=off", "--margin", "0.001%", "--budget", "10m"],
         &works[..],
     ]
     .concat();
@@ -111,7 +111,7 @@ fn an_interrupted_suite_goes_on_with_the_length_that_its_pilot_chose() {
     let id = id(&home);
     let lengths = "SELECT group_concat(sample_ms) FROM work";
     let before = home.query_text(lengths);
-    let outcome = go_on(&home, &id, "2s");
+    let outcome = go_on(&home, &id, "20s");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(home.query_text(lengths), before);
     let json = home.json();
@@ -127,8 +127,9 @@ fn a_later_set_does_not_weigh_another_file() {
     let home = Home::new();
     let file = home.file("profile.json", r#"{"defaultAction":"SCMP_ACT_ALLOW"}"#);
     let label = format!("seccomp:profile={}", file.display());
-    let words =
-        ["compare", &label, "-w", "getppid", "--sets", "2", "--budget", "8s", "--margin", "0.001%"];
+    let words = [
+        "compare", &label, "-w", "getppid", "--sets", "2", "--budget", "60s", "--margin", "0.001%",
+    ];
     let mut running = home.start(home.weigh(&words));
     home.wait_for_samples(4, &mut running);
     let syscalls = r#"[{"names":["acct"],"action":"SCMP_ACT_ERRNO"}]"#;
@@ -148,7 +149,7 @@ fn an_experiment_in_sets_gets_another_set() {
         ["compare", "none", "-w", "getppid", "--margin", "0.001%", "--sets", "2", "--budget", "2s"];
     home.run(&sets);
     let id = id(&home);
-    let outcome = go_on(&home, &id, "1s");
+    let outcome = go_on(&home, &id, "10s");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(row(&home.json(), "getppid")["sets"].as_array().unwrap().len(), 3);
 }

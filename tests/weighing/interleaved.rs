@@ -178,7 +178,7 @@ fn a_planted_percent_is_found_and_stored() {
     let home = Home::new();
     let arguments =
         ["compare", "planted:share=1%", "-w", "getppid,read", "--interleave=on", "--no-detail"];
-    let outcome = home.run(&[&arguments[..], &["--budget", "60s", "--json", "-"]].concat());
+    let outcome = home.run(&[&arguments[..], &["--budget", "4m", "--json", "-"]].concat());
     let json = outcome.json();
     assert_eq!(outcome.code, Some(0), "{}\n{:#}", outcome.stderr, json["results"]);
     for workload in ["getppid", "read"] {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::support::Home;
+use crate::support::{Home, Turn};
 use serde_json::Value;
 
 /// A program that knows its arm: under a filter it reports a tenth fewer jobs, and as many operations, and
@@ -33,10 +33,11 @@ fn reading<'a>(report: &'a Value, metric: &str) -> &'a Value {
 
 #[test]
 fn what_a_program_reports_has_a_verdict_and_comes_back_from_the_store() {
+    let _turn = Turn::share();
     let home = Home::new();
     let program = program(&home);
     let program = program.to_str().unwrap();
-    let options = ["--budget", "20s", "--metric", "jobs,peak_memory", "--metric", "nothing"];
+    let options = ["--budget", "60s", "--metric", "jobs,peak_memory", "--metric", "nothing"];
     let csv = home.path("pairs.csv");
     let files = ["--csv", csv.to_str().unwrap()];
     let compare = [&["compare", "seccomp"][..], &options, &files, &["--", program]].concat();
@@ -86,9 +87,10 @@ fn what_a_program_reports_has_a_verdict_and_comes_back_from_the_store() {
 
 #[test]
 fn percentiles_of_an_operations_time_have_verdicts() {
+    let _turn = Turn::share();
     let home = Home::new();
     let metrics = ["--metric", "latency_p50", "--metric", "latency_p99"];
-    let compare = ["compare", "seccomp:compares=1000", "-w", "getppid", "--budget", "15s"];
+    let compare = ["compare", "seccomp:compares=1000", "-w", "getppid", "--budget", "90s"];
     home.measure(&[&compare[..], &metrics].concat());
     let report = home.json();
     let p50 = reading(&report, "latency_p50");

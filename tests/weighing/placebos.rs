@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::busy::{Busy, load_average};
-use crate::support::{Home, Turn, is_root, number};
+use crate::support::{Home, SETTINGS, Turn, is_root, number};
 use paired::binomial::FalseAlarms;
 use serde_json::Value;
 
@@ -90,12 +90,12 @@ fn has_enough_pairs(row: &Value) -> bool {
 /// With one in twenty, two of these four are called so with a chance of 1.4 %.
 #[test]
 fn what_does_nothing_is_not_called_different_beside_a_busy_cpu() {
-    let _turn = Turn::share();
+    let _turn = Turn::with(SETTINGS);
     let home = Home::new();
     let _busy = Busy::on_first_cpu(&home);
     let placebos = placebos(&home);
     let rows: Vec<Value> = (placebos.iter().cycle().zip(WORKLOADS))
-        .map(|(placebo, workload)| weigh(&home, placebo, workload, "3s"))
+        .map(|(placebo, workload)| weigh(&home, placebo, workload, "6s"))
         .collect();
     assert!(rows.iter().any(has_enough_pairs), "none of them had eight pairs");
     let different: Vec<&Value> = rows.iter().filter(|row| is_called_different(row)).collect();

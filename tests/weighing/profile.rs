@@ -226,10 +226,9 @@ fn what_ignores_sigterm_is_killed_with_all_that_it_started() {
 fn ctrl_c_keeps_what_was_counted_and_ends_the_command() {
     let home = Home::new();
     // The first run ends by itself, the second only by force.
-    let script = "[ -e first ] || { : > first; exit 0; }; : > second; while :; do kill -0 $$; done";
+    let script = "[ -e first ] || { : > first; exit 0; }; kill -0 $$; : > second; while :; do kill -0 $$; done";
     let running = home.start(home.weigh(&["profile", "--", "/bin/sh", "-c", script]));
     assert!(wait_until(LIMIT, || home.path("second").exists()), "{}", running.said());
-    std::thread::sleep(Duration::from_millis(200));
     rustix::process::kill_process(
         rustix::process::Pid::from_raw(running.pid()).unwrap(),
         rustix::process::Signal::INT,
@@ -270,7 +269,7 @@ fn threads_and_new_processes_of_a_watched_one_are_counted_and_let_go() {
     command.args(["-c", script]);
     let server = home.start(command);
     let pid = server.pid().to_string();
-    home.succeed(&["profile", "--pid", &pid, "--for", "1s"]);
+    home.succeed(&["profile", "--pid", &pid, "--for", "8s"]);
     let calls = written(&home)["calls"].clone();
     let count = |name: &str| calls[name].as_u64().unwrap_or(0);
     assert!(count("chdir") > 5, "{calls:#}");

@@ -140,9 +140,9 @@ fn commands_that_wait_are_compared_by_their_time() {
     let _turn = Turn::share();
     let home = Home::new();
     let [short, long] = ["0.1", "0.3"].map(|time| format!("{}; sleep {time}", count_to(20_000)));
-    for [first, second] in [["sleep 0.02", "sleep 0.1"], [&*short, &*long]] {
+    for [first, second] in [["sleep 0.1", "sleep 0.6"], [&*short, &*long]] {
         let outcome =
-            home.succeed(&["versus", first, second, "--budget", "30s", "--margin", "10%"]);
+            home.succeed(&["versus", first, second, "--budget", "90s", "--margin", "10%"]);
         assert!(outcome.stdout.contains("more time"), "{outcome:#?}");
         assert!(!outcome.stdout.contains("more CPU time"), "{outcome:#?}");
         assert!(!outcome.stdout.contains("CPU-bound"), "{outcome:#?}");
@@ -239,7 +239,7 @@ fn a_child_that_nobody_waits_for_is_not_left_out() {
         format!("perl -e '$SIG{{CHLD}} = q(IGNORE); $parts = 4; {work} {child} wait'")
     };
     let [short, long] = [20, 60].map(burns);
-    home.measure(&["versus", "-n", "short", "-n", "long", &short, &long, "--budget", "30s"]);
+    home.measure(&["versus", "-n", "short", "-n", "long", &short, &long, "--budget", "4m"]);
     assert_eq!(interleaved(&home), 0);
     assert_eq!(row(&home.json())["verdict"], "slower");
 }

@@ -246,7 +246,7 @@ fn processes_that_a_limit_killed_or_refused_are_no_result() {
     if !has_groups_of_version_1() {
         return;
     }
-    let _turn = Turn::share();
+    let _turn = Turn::with(SETTINGS);
     let home = Home::new();
     let hog = "dd if=/dev/zero of=/dev/null bs=60M count=1 2>&1; exit 0";
     let fork = "for i in 1 2 3 4; do sleep 0.01 & done 2>&1; wait; exit 0";

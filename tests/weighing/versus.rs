@@ -315,10 +315,13 @@ fn a_shell_is_chosen_or_none() {
 fn it_is_told_when_a_shell_is_most_of_the_time() {
     let _turn = Turn::share();
     let home = Home::new();
-    home.measure("versus true : --pairs 8");
-    let warnings = home.json()["warnings"].to_string();
-    assert!(warnings.contains("Use -N to execute them without a shell"), "{warnings}");
-    home.measure(&["versus", QUICK, SLOW, "--pairs", "8"]);
+    // A start that is delayed makes the command seem longer than the start: not three times.
+    let is_told = || {
+        home.measure("versus true : --pairs 8");
+        home.json()["warnings"].to_string().contains("Use -N to execute them without a shell")
+    };
+    assert!((0..3).any(|_| is_told()), "{:#}", home.json());
+    home.measure("versus 'sleep 1' 'sleep 1.1' --pairs 8");
     assert!(!home.json()["warnings"].to_string().contains("Use -N"));
 }
 

@@ -85,9 +85,12 @@ void end_planting(const struct options *options, struct sample *sample)
 		     (unsigned long long)planted.batches, (unsigned long long)planted.every);
 	if (options->operations)
 		return;
-	if (planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)
+	/* Slices have a multiple of the operations that one is planted beside, so nothing was rounded there. */
+	double wanted = (double)sample->operations * planted.ppm / MILLION;
+	bool is_rounded = fabs(planted.operations - wanted) * 2 * LEAST_PLANTED > wanted;
+	if (is_rounded && planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)
 		fail("too few operations to plant %g %%: a sample has %.0f, and at least %d must be planted, as "
-		     "they are rounded",
+		     "they are rounded: use a longer --sample",
 		     planted.ppm / 1e4, operations, LEAST_PLANTED);
 }
 

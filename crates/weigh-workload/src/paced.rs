@@ -102,7 +102,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let pace =
             |steps, seconds| Pace { file: file.path().into(), steps, seconds }.run().unwrap();
-        let slow = pace(5, 0.1);
+        let slow = pace(5, 5.0);
         assert_eq!((slow.due, slow.made), (5, 5));
         let impossible = pace(100_000_000, 0.05);
         assert!(impossible.made > 0 && impossible.made < impossible.due, "{impossible:?}");

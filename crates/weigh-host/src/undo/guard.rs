@@ -407,6 +407,7 @@ mod tests {
         let taken = lock_new_journal(&place).unwrap_err().to_string();
         assert!(taken.starts_with("another weigh, perhaps in another container"), "{taken}");
         drop(lock);
+        directory.wait_until_unlocked("7.lock");
         let stuck = lock_new_journal(&place).unwrap_err().to_string();
         assert!(
             stuck.starts_with("cannot undo the changes of an earlier experiment that had"),

@@ -227,6 +227,7 @@ mod tests {
         assert_eq!(directory.journals().unwrap(), [&*own]);
         // Its number is that of another process by now.
         drop(lock);
+        directory.wait_until_unlocked(&lock_name(&own));
         assert_eq!(restored(&directory).restored.len(), 1);
         assert_eq!(directory.journals().unwrap(), [""; 0]);
     }

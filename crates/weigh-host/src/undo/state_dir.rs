@@ -107,6 +107,16 @@ impl StateDir {
         lock_file(&self.directory, &self.path, name)
     }
 
+    /// Waits until nobody has a lock of the file. A child that another test forked just then has a copy of the
+    /// open file until it executes its program. To take the lock would be such a file again.
+    #[cfg(test)]
+    pub fn wait_until_unlocked(&self, name: &str) {
+        let inode = format!(":{} ", std::fs::metadata(self.path(name)).unwrap().ino());
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let is_free = || !std::fs::read_to_string("/proc/locks").unwrap().contains(&inode);
+        assert!(crate::orphans::wait_until(deadline, is_free), "{name} is still locked");
+    }
+
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&*self.directory, name, flags, Mode::empty())?;
