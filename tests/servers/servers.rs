@@ -202,6 +202,10 @@ fn what_the_server_used_is_in_the_cpu_time() {
     let spent_ns: f64 = ["user_ns", "system_ns"].iter().filter_map(|of| both[of].as_f64()).sum();
     assert!(spent_ns > counted_ns, "{both}");
     assert_eq!(server_ns(&client), None, "{client}");
+    let readings = both["readings"].as_array().unwrap();
+    let share = readings.iter().find(|reading| reading["name"] == "server_cpu_share").unwrap();
+    let expected_pct = 100.0 * counted_ns / both["elapsed_ns"].as_f64().unwrap();
+    assert!((share["value"].as_f64().unwrap() / expected_pct - 1.0).abs() < 1e-6, "{both}");
 }
 
 /// The treatment is in the server.
