@@ -15,6 +15,7 @@ pub mod curve;
 pub mod diff;
 pub mod dose;
 pub mod factorial;
+pub mod filling;
 pub mod gate;
 pub mod imported;
 pub mod load;
