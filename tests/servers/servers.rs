@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -214,6 +215,10 @@ fn what_the_server_used_is_in_the_cpu_time() {
     let spent_ns: f64 = ["user_ns", "system_ns"].iter().filter_map(|of| both[of].as_f64()).sum();
     assert!(spent_ns > counted_ns, "{both}");
     assert_eq!(server_ns(&client), None, "{client}");
+    let readings = both["readings"].as_array().unwrap();
+    let share = readings.iter().find(|reading| reading["name"] == "server_cpu_share").unwrap();
+    let expected_pct = 100.0 * counted_ns / both["elapsed_ns"].as_f64().unwrap();
+    assert!((share["value"].as_f64().unwrap() / expected_pct - 1.0).abs() < 1e-6, "{both}");
 }
 
 /// The treatment is in the server.
@@ -484,6 +489,29 @@ fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option
         assert_nothing_is_left(&home);
         seen.split_whitespace().collect::<Vec<_>>().join(" ")
     })
+}
+
+/// Each of its clients inserts the keys that it draws, and few of 2^20 are drawn twice.
+#[test]
+fn a_client_in_perl_asks_the_server_of_a_fixture() {
+    let _turn = Turn::share();
+    let has_driver = |driver| Command::new("perl").args([driver, "-e", "1"]).output();
+    if !has_driver("-MDBD::MariaDB").is_ok_and(|output| output.status.success()) {
+        skip("DBD::MariaDB", "it is not installed");
+        return;
+    }
+    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/random-insert.pl");
+    let count = |table: usize| {
+        format!(
+            "mariadb -N -u root -S ${{WEIGH_DATABASE#mariadb:}} weigh -e 'SELECT COUNT(*) FROM keys{table}'"
+        )
+    };
+    let script = format!("perl {} 2 100 && {} && {}", client.display(), count(1), count(2));
+    if let Some(seen) = printed_by("mariadb", "mariadb", "mariadb:relaxed", &script) {
+        assert!(seen.starts_with("{\"operations\":200,\"elapsed_ns\":"), "{seen}");
+        let rows: Vec<u64> = seen.split(' ').skip(1).map(|rows| rows.parse().unwrap()).collect();
+        assert!(rows.len() == 2 && rows.iter().all(|rows| (95..=100).contains(rows)), "{seen}");
+    }
 }
 
 /// MariaDB counts no row as changed to which nothing is added.

@@ -105,12 +105,31 @@ fn the_html_needs_nothing_from_elsewhere() {
 #[test]
 fn formats_of_export_take_no_file() {
     let home = Home::new();
-    for wrong in ["export --json -", "export --html - -o x.html"] {
+    for wrong in ["export --json -", "export --html - -o x.html", "export latest --json -"] {
         let said = "In `weigh export` the formats take no file";
         home.run(wrong).assert_error(&[said, "For example: weigh export latest --json"]);
     }
-    home.run("export latest --json -")
-        .assert_error(&["unexpected argument '-'", "`weigh export --help`"]);
+    home.run("export latest --csv x.csv").assert_error(&["latest --csv --output x.csv`"]);
+}
+
+#[test]
+fn several_experiments_are_one_page() {
+    let _turn = Turn::share();
+    let (home, _) = home_with_an_experiment();
+    home.succeed("run getppid --samples 3 --sample 10ms --name alone");
+    let page = home.succeed("export latest~1 alone --html").stdout;
+    for (part, times) in [("<main", 3), ("<h1>", 3), ("<h1>2 experiments</h1>", 1), ("</html>", 1)]
+    {
+        assert_eq!(page.matches(part).count(), times, "{part}");
+    }
+    let ids = home.query_text("SELECT group_concat(id) FROM experiment");
+    for id in ids.split(',') {
+        for part in [format!("<a href=\"#{id}\">"), format!("<main id=\"{id}\">")] {
+            assert_eq!(page.matches(&part).count(), 1, "{part}");
+        }
+    }
+    home.run("export latest alone --html").assert_error(&["named twice"]);
+    home.run("export latest~1 alone --csv").assert_error(&["one page, with --html"]);
 }
 
 #[test]

@@ -344,6 +344,7 @@ void print_readings(const struct sample *sample)
 	/* Of a server, whose it is matters: the client may be exempt from what is weighed. */
 	if (current->needs && sample->operations && sample->asked_ns > 0) {
 		print_reading("server_cpu", (double)sample->asked_ns / sample->operations, "ns/op", "lower");
+		print_reading("server_cpu_share", 100.0 * sample->asked_ns / sample->elapsed_ns, "%", "lower");
 		print_reading("client_cpu", (double)own_ns / sample->operations, "ns/op", "lower");
 	}
 	if (current->tell)

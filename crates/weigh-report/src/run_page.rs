@@ -125,7 +125,7 @@ fn cells(row: &RunRow) -> Vec<String> {
     let on_curve =
         row.on_curve.as_ref().filter(|on| ![COPIES, USERS].contains(&on.x_unit.as_str()));
     let at = on_curve.map(|on| format!("{} {}", x_text(on.x, &on.x_unit), on.x_unit));
-    let [user, system] = row.cpu_shares();
+    let [user, system, server] = row.cpu_shares();
     vec![
         format::label(&row.workload),
         at.map(|at| format::label(&at)).unwrap_or_default(),
@@ -138,6 +138,7 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::integer(row.samples as u64),
         user,
         system,
+        server,
         row.device_share().unwrap_or_default(),
         row.driver_share().unwrap_or_default(),
         row.efficiency_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),

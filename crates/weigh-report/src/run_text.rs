@@ -200,7 +200,7 @@ fn cells(row: &RunRow) -> Vec<String> {
     let efficiency = row.efficiency_pct.filter(|_| row.workload.copies() > 1);
     let [rate, lowest, highest] =
         [row.rate, row.lowest, row.highest].map(|rate| format::rate(rate, &row.unit));
-    let [user, system] = row.cpu_shares();
+    let [user, system, server] = row.cpu_shares();
     vec![
         format::label(&row.workload),
         rate,
@@ -213,6 +213,7 @@ fn cells(row: &RunRow) -> Vec<String> {
         format::integer(row.samples as u64),
         user,
         system,
+        server,
         format!("{lowest} to {highest}"),
     ]
 }
@@ -238,7 +239,8 @@ fn curve_lines(
     let pct = of_load.map_or(99, |load| percent_known(load.points.iter()));
     let within = format!("{pct} % within");
     let of_x = chart.x_unit.as_str();
-    let columns = [of_x, "per operation", &rate, "spread", "efficiency", &within, "driver", ""];
+    let columns =
+        [of_x, "per operation", &rate, "spread", "efficiency", &within, "driver", "server", ""];
     let longest = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
     let points: Vec<curve_text::PlotRow> = curve
         .points
@@ -255,6 +257,7 @@ fn curve_lines(
                 efficiency.unwrap_or_default(),
                 of_load.and_then(|load| job_time_at(load, point.x, pct)).unwrap_or_default(),
                 row.driver_share().unwrap_or_default(),
+                row.cpu_shares()[2].clone(),
                 marks_at(chart, point.x),
             ];
             Some(curve_text::PlotRow { cells, share: point.y / longest })

@@ -19,6 +19,9 @@ use crate::result::times::TimesRow;
 use crate::result::warning::{Warning, as_sentences};
 use crate::result::work_name::{APP, COPIES, WorkName};
 
+/// CPU time of the servers over the time of the sample, in per cent of one CPU.
+const SERVER_READING: &str = "server_cpu_share";
+
 /// The version of the JSON document.
 pub const SCHEMA: &str = "weighbridge/run/2";
 
@@ -178,19 +181,25 @@ impl RunRow {
         ))
     }
 
-    /// Formats the shares of a sample's time that were CPU time in user mode and in kernel mode. The CPU time
-    /// of a workload that sends requests to a server is mostly the server's.
-    pub fn cpu_shares(&self) -> [String; 2] {
+    /// Formats the shares of a sample's time that were CPU time in user mode, in kernel mode, and of servers:
+    /// 100 % is one CPU. A workload that sends requests to a server has only the last, as its CPU time is
+    /// mostly the server's.
+    pub fn cpu_shares(&self) -> [String; 3] {
         let has_server = self.workload.name.starts_with(APP);
-        [self.user_s, self.system_s].map(|cpu_s| {
+        let [user, system] = [self.user_s, self.system_s].map(|cpu_s| {
             let share = cpu_s.filter(|_| !has_server).map(|cpu_s| 100.0 * cpu_s / self.elapsed_s);
             share.map(|share| format!("{share:.1} %")).unwrap_or_default()
-        })
+        });
+        [user, system, self.share(SERVER_READING).unwrap_or_default()]
     }
 
     /// Formats the driver's share of the CPU time; only for a load.
     pub fn driver_share(&self) -> Option<String> {
-        let reading = self.readings.iter().find(|reading| reading.name == DRIVER_READING)?;
+        self.share(DRIVER_READING)
+    }
+
+    fn share(&self, name: &str) -> Option<String> {
+        let reading = self.readings.iter().find(|reading| reading.name == name)?;
         Some(format!("{:.1} %", reading.mean))
     }
 

@@ -12,6 +12,7 @@ use weigh_model::facts::Facts;
 use weigh_model::format;
 use weigh_model::ids::ArmId;
 use weigh_model::result::cumulative::{self, Cumulative};
+use weigh_model::result::filling::Filling;
 use weigh_model::result::imported::{Figure, FigureKey, File, Imported, ImportedLoad};
 use weigh_model::result::load::{LoadAnswers, LoadPoint};
 use weigh_model::result::report::Report;
@@ -33,8 +34,6 @@ pub mod tables {
 }
 
 pub use tables::TABLES;
-
-use asked_servers::Filling;
 
 /// Renders a sheet; an error is a sentence that says what the experiment lacks.
 pub type Render = fn(&Sheet) -> Result<String, String>;

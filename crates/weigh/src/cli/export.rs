@@ -1,19 +1,25 @@
-//! `weigh export`: an experiment as a file.
+//! `weigh export`: an experiment as a file, or several as one page.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::formats::{ChosenFormat, exportable, table_help};
+use super::pages::{self, ReportPage};
 use super::show::Privacy;
 use super::{Context, output};
 use weigh_engine::report;
+use weigh_model::result::report::Report;
 use weigh_report::ReportFormat;
 use weigh_report::dialect::{self, Dialect};
+use weigh_report::outcome;
+use weigh_store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
   weigh export k3f9qx --html -o report.html
+  weigh export k3f9qx m2abcd --html -o study.html     # one page: headlines, then all reports
   weigh export k3f9qx --csv | head
   weigh export k3f9qx --as smalley
   weigh export k3f9qx --as nitzberg --html -o table2.html
@@ -23,15 +29,19 @@ Examples:
 /// In other commands, formats take a file.
 const NO_FILE: &str = "`-` is not an experiment. In `weigh export` the formats take no file: it prints to \
                        stdout, or to the FILE of --output. For example: weigh export latest --json";
+const ONE: &str = "several experiments make one page, with --html; other formats take one experiment. No format \
+                   takes a file: write --output FILE, as in `weigh export latest --csv --output x.csv`";
 const USAGE: &str = "weigh export [OPTIONS] <ID> --json (or another format) [--output <FILE>]
+       weigh export [OPTIONS] <ID> <ID>... --html [--output <FILE>]
        weigh export [OPTIONS] <ID> --as <TABLE> [--output <FILE>]";
 
 /// Write a stored experiment in another format
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ExportArgs {
-    /// Experiment: its id or the beginning of it, a name, or latest
-    id: String,
+    /// Experiment: its id or the beginning of it, a name, or latest. Several make one page, with --html
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
     #[command(flatten)]
     format: ChosenFormat,
     #[arg(long = "as", value_name = "TABLE", value_parser = dialect::named)]
@@ -46,13 +56,14 @@ pub struct ExportArgs {
 
 impl ExportArgs {
     pub fn run(self, context: &Context) -> Result<u8, String> {
-        if self.id == "-" {
+        if self.ids.iter().any(|id| id == "-") {
             return Err(NO_FILE.to_owned());
         }
         let form = Form::of(self.dialect, self.format.0)?;
-        let store = context.read_store()?;
-        let id = store.find(Some(&self.id)).map_err(|error| error.to_string())?;
-        let report = &self.privacy.of(report::load(&store, &id)?)?;
+        if self.ids.len() > 1 {
+            return self.page(&form, context);
+        }
+        let report = &self.load(&context.read_store()?, &self.ids[0])?;
         match form {
             Form::Report(format) => {
                 output::write_format(format, &self.output, &(format.render)(report)?)?
@@ -64,6 +75,32 @@ impl ExportArgs {
                 output::write_report(&self.output, &dialect::page(dialect, report)?)?
             }
         }
+        Ok(0)
+    }
+
+    fn load(&self, store: &Store, id: &str) -> Result<Report, String> {
+        let id = store.find(Some(id)).map_err(|error| error.to_string())?;
+        self.privacy.of(report::load(store, &id)?)
+    }
+
+    /// Writes one page of several experiments.
+    fn page(&self, form: &Form, context: &Context) -> Result<u8, String> {
+        let Form::Report(format) = form else { return Err(ONE.to_owned()) };
+        if format.name != "html" {
+            return Err(ONE.to_owned());
+        }
+        let store = context.read_store()?;
+        let page = |id: &String| {
+            let report = self.load(&store, id)?;
+            let (id, result) = (report.id().to_owned(), outcome::words(&report));
+            Ok(ReportPage { id, result, html: (format.render)(&report)? })
+        };
+        let pages: Vec<ReportPage> = self.ids.iter().map(page).collect::<Result<_, String>>()?;
+        let ids: BTreeSet<&str> = pages.iter().map(|page| &*page.id).collect();
+        if ids.len() < pages.len() {
+            return Err("an experiment was named twice; a page shows each once".to_owned());
+        }
+        output::write_format(format, &self.output, &pages::join(&pages)?)?;
         Ok(0)
     }
 }

@@ -49,6 +49,7 @@ mod net_machines;
 mod net_rank;
 mod options_of_others;
 mod output;
+mod pages;
 mod pairing;
 mod parameters;
 mod price;
@@ -330,7 +331,7 @@ mod tests {
             ("profile", &["-- <COMMAND>", "--pid <PID> --for <TIME>"]),
             ("net", &["", "--continue <ID>", "rank [OPTIONS] <ID>"]),
             ("doctor", &["", "--fix [-- <COMMAND>"]),
-            ("export", &["<ID> --json", "<ID> --as <TABLE>"]),
+            ("export", &["<ID> --json", "<ID> <ID>... --html", "<ID> --as <TABLE>"]),
         ];
         for (name, forms) in forms {
             let mut cli = Cli::command();

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
-use weigh_model::shell::command_line;
 
 /// How often or how long is measured, under each of the names that commands have for it.
 const HOW_MANY: &[&str] = &["--samples", "--pairs", "--runs", "-r", "--sets", "--repeat"];
@@ -55,13 +54,6 @@ pub fn explained(error: &clap::Error, cli: &Command) -> Option<String> {
     let rendered = error.render().to_string();
     let (_, usage) = rendered.split_once("Usage: weigh ")?;
     let command = usage.split_whitespace().next()?;
-    if command == "export" && !typed.starts_with('-') {
-        return Some(format!(
-            "`weigh export` takes one experiment, and its formats take no file: write --output FILE, as in \
-             `weigh export latest --csv --output {}`",
-            command_line([typed.as_str()])
-        ));
-    }
     let owners: BTreeSet<&str> = owners(cli, typed).collect();
     if owners.is_empty() {
         return None;
@@ -118,8 +110,6 @@ mod tests {
         let wanted = "`weigh history` has no --margin, an option of `weigh compare`, `weigh versus`; `weigh \
                       history --help` lists its own";
         assert_eq!(said, wanted);
-        let said = told(&["weigh", "export", "latest", "--json", "my x.json"]).unwrap();
-        assert!(said.ends_with("`weigh export latest --csv --output 'my x.json'`"), "{said}");
         assert_eq!(told(&["weigh", "export", "latest", "--no-such-option"]), None);
         assert_eq!(told(&["weigh", "run", "--no-such-option"]), None);
         assert_eq!(told(&["weigh", "run", "--samples", "x"]), None);
