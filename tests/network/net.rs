@@ -319,6 +319,16 @@ bytes = 65536
     for cell in cells.iter().filter(limit) {
         assert!(cell["median"].as_f64().unwrap() < 200.0, "{cell:#}");
     }
+    outcome.assert_says(&["Bottleneck of 6 transfers without an activity: the link's rate in "]);
+    for cell in cells.iter().filter(|cell| cell["is_of_suite"] == true) {
+        let busy = |name: &str| cell["readings"][name].as_f64();
+        assert_eq!(busy("host_busy").is_some(), cell["activity"].is_null(), "{cell:#}");
+        // Its packets have headers, so the link is busier than the payload alone would make it.
+        if let Some(link_busy) = busy("link_busy").filter(|_| limit(&cell)) {
+            let of_payload = cell["median"].as_f64().unwrap() / 200.0 * 100.0;
+            assert!(of_payload < link_busy && link_busy < 110.0, "{cell:#}");
+        }
+    }
     let id = json["id"].as_str().unwrap();
     home.file("other.json", json.to_string());
     let price = format!("{id}=2900");

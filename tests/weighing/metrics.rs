@@ -118,3 +118,36 @@ fn what_is_no_metric_or_no_reading_is_refused() {
     let outcome = home.run(&["compare", "none", "--pairs", "8", "--", "echo", line]);
     outcome.assert_error(&["`readings` in its line cannot be read"]);
 }
+
+#[test]
+fn each_test_of_unixbenchs_own_suite_has_a_verdict() {
+    let home = Home::new();
+    let report = include_str!("../fixtures/import/unixbench-5.1.3.txt");
+    // Its own report, with a slower system call under a filter. An index counts each result again.
+    let slower = report.replace("501013.0", "250506.5").replace("334.0", "167.0");
+    let slower = slower.replace("354.2", "250.4");
+    home.file("usual.txt", report);
+    home.file("slower.txt", slower);
+    let run = home.file(
+        "Run",
+        "#!/bin/sh\n\
+         cd \"${0%/*}\"\n\
+         grep -q '^Seccomp:.*2' /proc/self/status && exec cat slower.txt\n\
+         exec cat usual.txt\n",
+    );
+    fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+    let metrics = "system-call-overhead,process-creation";
+    let options = ["compare", "seccomp", "--pairs", "12", "--metric", metrics, "--"];
+    home.run(&[&options[..], &[run.to_str().unwrap()]].concat());
+    let json = home.json();
+    let call = reading(&json, "system-call-overhead");
+    assert_eq!((&call["verdict"], &call["unit"]), (&"slower".into(), &"ops/s".into()), "{call:#}");
+    let effect = call["effect_pct"].as_f64().unwrap();
+    assert!((-50.1..-49.9).contains(&effect), "{call:#}");
+    let creation = reading(&json, "process-creation");
+    assert_eq!(creation["effect_pct"], 0.0, "{creation:#}");
+    home.file("usual.txt", report.replace("501013.0", "601013.0"));
+    let refused = home.run(&[&options[..], &[run.to_str().unwrap()]].concat());
+    assert_ne!(refused.code, Some(0));
+    refused.assert_says(&["the UnixBench report that it printed: The file prints the index 334"]);
+}

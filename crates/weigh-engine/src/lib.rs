@@ -80,6 +80,7 @@ pub mod session;
 pub(crate) mod simulation;
 mod stored_design;
 mod stored_document;
+mod suite_report;
 pub mod summarise;
 mod surroundings;
 mod sweep;

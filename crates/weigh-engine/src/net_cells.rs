@@ -8,6 +8,7 @@ use weigh_model::ids::WorkId;
 use weigh_model::record::Stored;
 use weigh_model::result::btu::Means;
 use weigh_model::result::net_cells::{FurtherClass, FurtherFound, NetCell, NetFurther};
+use weigh_model::result::net_limits::{HOST_BUSY, LINK_BUSY, PEERS_BUSY};
 use weigh_net::cell::{Cell, FurtherKind};
 use weigh_net::grid::{ApplicationClass, Grid};
 
@@ -18,7 +19,7 @@ const DATAGRAMS_LOST: &str = "datagrams_lost";
 const DATAGRAMS_REORDERED: &str = "datagrams_reordered";
 
 /// Readings kept of each cell besides its rate, its activity and its losses.
-pub const READINGS: [&str; 13] = [
+pub const READINGS: [&str; 16] = [
     super::abnormal::TIMEOUTS,
     super::abnormal::RETRANSMISSIONS,
     CPU_PER_GB,
@@ -32,6 +33,9 @@ pub const READINGS: [&str; 13] = [
     super::abnormal::DROPPED,
     super::abnormal::DROPPED_BY_QUEUE,
     "overruns",
+    LINK_BUSY,
+    HOST_BUSY,
+    PEERS_BUSY,
 ];
 
 /// Returns true if a cell failed in some sweep. The cell then has no result, even if other sweeps

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::command_comparison::ExpectedExit;
+use super::suite_report;
 use super::work::{OWN_OPERATIONS, UserLoad, Work};
 use paired::histogram::Histogram;
 use paired::judge::MIN_PAIRS;
@@ -67,7 +68,10 @@ impl Work {
                     sample.hold_against_wall_time(launched.wall_ns)?;
                     own_sample(sample)
                 }
-                None => Ok(whole_process(launched)),
+                None => {
+                    let readings = suite_report::readings(&launched.stdout)?;
+                    Ok(Sample { readings, ..whole_process(launched) })
+                }
             },
             Work::Interpreted(one) => {
                 if let Some(size) = flood(launched) {

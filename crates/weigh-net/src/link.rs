@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use wire::{Choice, Impairment};
+use wire::{Choice, Impairment, LinkCounters};
 
 use super::cell::{Cell, LinkSetting};
-use weigh_testbed::Via;
+use weigh_testbed::{LinkCount, Via};
 
 /// Impairments of both directions, in the wire's own form: docs/link.md.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,21 @@ impl GridLink {
         Ok(())
     }
 
+    /// Returns how long the busiest transmitter sent what the wires counted, in seconds; `None`
+    /// without a rate. Third parties on a hub have their share of the rate.
+    pub fn busiest_s(&self, wires: &[LinkCount]) -> Option<f64> {
+        let sending_s = |one: &Impairment, count: &LinkCounters| {
+            let bytes = count.delivered_bytes + u64::from(one.overhead_bytes) * count.delivered;
+            let rate = one.rate_bits_per_s? as f64 * (1.0 - f64::from(one.contending_pct) / 100.0);
+            Some(8.0 * bytes as f64 / rate)
+        };
+        let directions = wires.iter().flat_map(|wire| {
+            [sending_s(&self.from_test, &wire.from_test), sending_s(&self.to_test, &wire.to_test)]
+        });
+        let together: fn(f64, f64) -> f64 = if self.is_hub() { |a, b| a + b } else { f64::max };
+        directions.flatten().reduce(together)
+    }
+
     /// Returns true if all wires share one medium, which is possible only on one machine.
     pub fn is_hub(&self) -> bool {
         self.from_test.shared
@@ -114,6 +129,28 @@ mod tests {
         assert_eq!(without.delayed, None);
         let wrong = self::link("[from_test]\nrate_bits_per_s = 1");
         assert!(wrong.check(0).unwrap_err().starts_with("[link.from_test]: a rate"));
+    }
+
+    #[test]
+    fn a_wire_sends_as_long_as_its_packets_take_at_its_rate_and_a_hub_sends_all_of_them() {
+        let counters = |delivered_bytes| LinkCounters {
+            delivered: 10,
+            delivered_bytes,
+            ..LinkCounters::default()
+        };
+        let wire = |from, to| LinkCount {
+            from_test: counters(from),
+            to_test: counters(to),
+            ..LinkCount::default()
+        };
+        let wires = [wire(9_900, 1_900), wire(4_900, 0)];
+        let rate = "rate_bits_per_s = 10000\noverhead_bytes = 10\n";
+        let one_way = format!("[from_test]\n{rate}");
+        assert_eq!(link(&one_way).busiest_s(&wires), Some(8.0));
+        let hub = format!("{rate}shared = true\ncontending_pct = 50\n");
+        let hub = format!("[from_test]\n{hub}[to_test]\n{hub}");
+        assert_eq!(link(&hub).busiest_s(&wires), Some(2.0 * (8.0 + 1.6 + 4.0 + 0.08)));
+        assert_eq!(link("everywhere = true").busiest_s(&wires), None);
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Losses {
     pub by_queue: u64,
     /// Left more than a millisecond late.
     pub overruns: u64,
+    /// How long the busiest transmitter with a rate sent.
+    pub busiest_s: Option<f64>,
 }
 
 /// Three hosts, and the peers on two of them. All of it is gone when this is.
@@ -256,9 +258,9 @@ impl NetSite {
         Ok(())
     }
 
-    /// Returns the losses of packets since the links were configured.
-    pub fn losses(&mut self) -> Result<Losses, SiteError> {
-        let mut losses = Losses::default();
+    /// Returns the losses of packets since the links were configured, and how busy the links were.
+    pub fn losses(&mut self, grid: &Grid) -> Result<Losses, SiteError> {
+        let (mut losses, mut wires) = (Losses::default(), Vec::new());
         for link in BlackBox::ALL {
             let count = self.with_wire(link, |bed, interrupted| bed.counters(link, interrupted))?;
             let LinkCount { device_dropped_from_test, device_dropped_to_test, .. } = count;
@@ -275,7 +277,9 @@ impl NetSite {
                     *counter = counter.saturating_add(*packets);
                 }
             }
+            wires.push(count);
         }
+        losses.busiest_s = grid.link.as_ref().and_then(|link| link.busiest_s(&wires));
         Ok(losses)
     }
 
@@ -306,6 +310,11 @@ impl NetSite {
     pub fn end_trace(&mut self) -> Result<(PathBuf, u64), SiteError> {
         let (_, missed) = self.testbed.end_trace(&self.interrupted)?;
         Ok((self.scratch.join(TRACE), missed))
+    }
+
+    /// CPUs of W_test, and those of each black box of this machine: none if they are other machines.
+    pub fn cpus(&self) -> [&[usize]; 2] {
+        [&self.test_cpus, &self.other_cpus]
     }
 
     /// How many processes an activity takes, so that it contends with COMM wherever that runs.

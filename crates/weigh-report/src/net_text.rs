@@ -6,6 +6,7 @@ use paired::looks;
 use weigh_model::format;
 use weigh_model::result::btu::ScoreInterval;
 use weigh_model::result::net::{NetAnswers, NetClass};
+use weigh_model::result::net_limits::{LIMITS_PCT, NetLimits};
 
 const BITS: &str = "Mb/s";
 
@@ -25,6 +26,7 @@ pub fn sentences(net: &NetAnswers) -> Vec<String> {
             looks::FIRST
         ));
     }
+    sentences.extend(NetLimits::of(&net.measured).map(limits));
     if net.lost_packets > 0.0 {
         sentences.push(format!(
             "The links lost {} that the grid does not drop: the machine could not keep up.",
@@ -32,6 +34,18 @@ pub fn sentences(net: &NetAnswers) -> Vec<String> {
         ));
     }
     sentences
+}
+
+fn limits(NetLimits { cells, link, host, peers, none }: NetLimits) -> String {
+    let link = match link {
+        Some(link) => format!("the link's rate in {link}"),
+        None => "no link had a rate".into(),
+    };
+    let of = format::plural(cells, "transfer");
+    format!(
+        "Bottleneck of {of} without an activity: {link}; this host's CPU in {host}; its peers' CPU in \
+         {peers}; neither in {none}. (A bottleneck is at least {LIMITS_PCT} % busy.)"
+    )
 }
 
 fn score(net: &NetAnswers) -> String {

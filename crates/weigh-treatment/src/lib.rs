@@ -13,7 +13,7 @@
 //! - [`Place`] is the part of a treatment that decides where its arm is launched;
 //! - [`parse`] reads a label, such as `audit+seccomp`; [`undoings`] says how to undo each kind of change;
 //! - [`Placebo`]: the same procedure without the effect, which is the default baseline;
-//! - [`audit`], [`boot`], [`guest`], [`rebuild`], [`seccomp`]: the parts of the larger kinds.
+//! - [`audit`], [`boot`], [`guest`], [`rebuild`]: the parts of the larger kinds.
 //!
 //! Start with [`Treatment`].
 
@@ -54,6 +54,7 @@ mod canary;
 mod combined;
 pub mod command_arm;
 pub mod control_group;
+pub mod denied;
 pub mod differences;
 pub mod digest;
 mod error;
@@ -66,7 +67,6 @@ pub mod placebo;
 pub mod rebuild;
 pub mod remote;
 mod rootfs;
-pub mod seccomp;
 mod sensing;
 mod shared_state;
 pub mod switched;

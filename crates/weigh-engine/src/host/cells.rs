@@ -7,6 +7,7 @@ use super::hooks::neutral;
 use super::{Host, SampleError, padding};
 use crate::abnormal::{DROPPED, DROPPED_BY_QUEUE};
 use crate::further_readings::LOST_PACKETS;
+use crate::net_cells::{CPU_PER_GB, PEER_CPU_PER_GB};
 use crate::net_work::{NetPart, NetWork};
 use crate::order::padding_bytes;
 use crate::parse_sample::cell_sample;
@@ -17,6 +18,7 @@ use weigh_model::disturbance::Disturbance;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::{ArmId, PairId, WorkId};
 use weigh_model::record::{Detailed, Measured};
+use weigh_model::result::net_limits::{HOST_BUSY, LINK_BUSY, PEERS_BUSY};
 use weigh_model::workload::detail::Detail;
 use weigh_model::workload::metric::Direction;
 use weigh_model::workload::sample::{OwnReading, Sample};
@@ -177,8 +179,13 @@ impl Host<'_> {
         let mut sample = cell_sample(&launched).map_err(SampleError::Workload)?;
         let Some(net) = &mut self.site.net else { return Err(SampleError::Stop(gone())) };
         net.site.prove(&launched).map_err(|problem| SampleError::Stop(Stop::Failed(problem)))?;
-        let losses = net.site.losses()?;
+        let losses = net.site.losses(grid)?;
         sample.readings.extend(of_links(grid, cell, losses));
+        if let (Some(component), None) = (cell.component, &cell.activity) {
+            let connections = component.transfers().len();
+            let busy = busy(&sample, losses.busiest_s, connections, net.site.cpus());
+            sample.readings.extend(busy);
+        }
         let mut detail = Detail::parse(&launched.stdout)
             .filter(|detail| detail.latencies.is_some() || detail.watch.is_some());
         if let Some(detail) = &mut detail {
@@ -208,6 +215,35 @@ fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
         readings.push(count("overruns", losses.overruns));
     }
     readings
+}
+
+/// Returns how busy a transfer alone kept its link and the CPUs of both ends. A connection is one
+/// thread at each end, so so many CPUs at most are its.
+fn busy(
+    sample: &Sample,
+    busiest_s: Option<f64>,
+    connections: usize,
+    [own, peers]: [&[usize]; 2],
+) -> Vec<OwnReading> {
+    let elapsed_s = sample.elapsed_ns as f64 / 1e9;
+    let per_gb = |name: &str| sample.readings.iter().find(|one| one.name == name);
+    let cpu_s = |name| Some(per_gb(name)?.value * sample.operations as f64 / 8e9);
+    let share = |cpu_s: f64, cpus: &[usize]| {
+        // Another machine has CPUs enough.
+        let usable = if cpus.is_empty() { connections } else { connections.min(cpus.len()) };
+        cpu_s / usable as f64
+    };
+    let (own_s, peers_s) = (cpu_s(CPU_PER_GB), cpu_s(PEER_CPU_PER_GB));
+    let (host, black_boxes) = match own == peers {
+        // One CPU has both ends, so neither has it alone.
+        true => (own_s.zip(peers_s).map(|(own_s, peers_s)| own_s + peers_s), None),
+        false => (own_s.map(|s| share(s, own)), peers_s.map(|s| share(s, peers))),
+    };
+    let found = [(LINK_BUSY, busiest_s), (HOST_BUSY, host), (PEERS_BUSY, black_boxes)];
+    let reading = |(name, busy_s): (&str, Option<f64>)| {
+        Some(OwnReading::new(name, 100.0 * busy_s? / elapsed_s, "%", Direction::Lower))
+    };
+    found.into_iter().filter_map(reading).collect()
 }
 
 pub(super) fn detailed(slot: &SampleSlot, detail: Detail) -> Detailed {

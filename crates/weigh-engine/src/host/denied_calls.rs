@@ -6,7 +6,7 @@ use crate::length::SampleLength;
 use crate::platform::Stop;
 use weigh_model::evidence::Evidence;
 use weigh_model::ids::{ArmId, WorkId};
-use weigh_treatment::seccomp::denied;
+use weigh_treatment::denied;
 use weigh_workload::launcher::Job;
 
 /// A workload makes each of its calls within this time.

@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod net;
 pub mod net_cells;
 mod net_distribution;
+pub mod net_limits;
 pub mod net_rank;
 pub mod plausible;
 pub mod preliminary;

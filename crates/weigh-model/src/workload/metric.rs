@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// No program needs a longer name for what it reports.
-const LONGEST_NAME: usize = 40;
+pub const LONGEST_NAME: usize = 40;
 /// Unit of a program that is timed from its execution to its end.
 pub const WHOLE_RUNS: &str = "runs/s";
 /// Reading of an interleaved sample: the rate that it is compared by.

@@ -237,9 +237,6 @@ impl Sample {
                  `outside`"
             ));
         }
-        if self.readings.len() > MOST_READINGS {
-            return Err(format!("it reported more than {MOST_READINGS} readings"));
-        }
         if self.times.len() > MOST_TIMES {
             return Err(format!("it reported more than {MOST_TIMES} kinds of times"));
         }
@@ -248,7 +245,7 @@ impl Sample {
         let readings: Vec<OwnReading> =
             named.map(|(name, value)| OwnReading::of_ns(name, value)).collect();
         self.readings.extend(readings);
-        self.readings.iter().try_for_each(OwnReading::check)?;
+        check_readings(&self.readings)?;
         let slices_ns = self.slices_ns.iter().flatten();
         let sum_ns = slices_ns.fold(0u64, |sum, slice| sum.saturating_add(*slice));
         if sum_ns as f64 > self.elapsed_ns as f64 * CLOCKS_DIFFER_BY + CLOCK_GRAIN_NS {
@@ -259,6 +256,17 @@ impl Sample {
         }
         Ok(self)
     }
+}
+
+/// Checks the names, the values and the number of the readings of a program.
+///
+/// # Errors
+/// A sentence about the program.
+pub fn check_readings(readings: &[OwnReading]) -> Result<(), String> {
+    if readings.len() > MOST_READINGS {
+        return Err(format!("it reported more than {MOST_READINGS} readings"));
+    }
+    readings.iter().try_for_each(OwnReading::check)
 }
 
 /// Returns true if an invalid line would be a valid sample without its readings.

@@ -5,13 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::seccomp::oci_profile::{self, Compiled, Layout};
 use crate::{
     Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind, absolute,
 };
 use weigh_model::evidence::Evidence;
 use weigh_model::format;
 use weigh_model::label::Parameters;
+use weigh_seccomp::oci_profile::{self, Compiled, Layout};
 use weigh_workload::launcher::status_number;
 use weigh_workload::seccomp_instructions;
 use weigh_workload::seccomp_program::Instruction;

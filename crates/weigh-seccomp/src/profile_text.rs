@@ -40,7 +40,7 @@ const PROFILE_AS_JSON: &str =
 ///
 /// # Errors
 /// A sentence that says what the file is instead, or what is wrong in it.
-pub(super) fn profile<P: DeserializeOwned>(text: &str) -> Result<(P, &'static str), String> {
+pub fn profile<P: DeserializeOwned>(text: &str) -> Result<(P, &'static str), String> {
     let head: Head = serde_json::from_str(text).map_err(|error| match of_text(text) {
         Some(what) => what,
         None => broken(&error),
