@@ -226,7 +226,8 @@ fn what_ignores_sigterm_is_killed_with_all_that_it_started() {
 fn ctrl_c_keeps_what_was_counted_and_ends_the_command() {
     let home = Home::new();
     // The first run ends by itself, the second only by force.
-    let script = "[ -e first ] || { : > first; exit 0; }; kill -0 $$; : > second; while :; do kill -0 $$; done";
+    let script = "[ -e first ] || { : > first; exit 0; }; \
+                  kill -0 $$; : > second; while :; do kill -0 $$; done";
     let running = home.start(home.weigh(&["profile", "--", "/bin/sh", "-c", script]));
     assert!(wait_until(LIMIT, || home.path("second").exists()), "{}", running.said());
     rustix::process::kill_process(

@@ -15,8 +15,8 @@ fn sense(home: &Home, sensors: &[&str], workload: &str) -> Value {
     let outcome = home.measure(&[&["compare"], sensors, &pairs, &["-w", workload]].concat());
     assert_eq!(home.leftovers(), Vec::<PathBuf>::new());
     assert!(outcome.stdout.contains(sensors[0]), "{outcome:#?}");
-    // What the start of a launch makes is subtracted, and other programs may have made much of it: only what is
-    // left is shown as a line of its own.
+    // What the start of a launch makes is subtracted, and other programs may have made much of it: only what
+    // is left is shown as a line of its own.
     home.succeed("show -v").assert_says(&["Side effects of the treatment", "events/op"]);
     home.json()
 }

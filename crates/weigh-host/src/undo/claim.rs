@@ -370,8 +370,8 @@ mod tests {
         assert!(take("atlas-k3f9qx").is_ok());
     }
 
-    /// Waits for a lock to be free. A child that another test forked just then has a copy of the file until it
-    /// executes its program.
+    /// Waits for a lock to be free. A child that another test forked just then has a copy of the file until
+    /// it executes its program.
     fn soon(is_so: impl FnMut() -> bool) -> bool {
         wait_until(Instant::now() + Duration::from_secs(20), is_so)
     }

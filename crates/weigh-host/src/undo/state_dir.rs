@@ -107,8 +107,8 @@ impl StateDir {
         lock_file(&self.directory, &self.path, name)
     }
 
-    /// Waits until nobody has a lock of the file. A child that another test forked just then has a copy of the
-    /// open file until it executes its program. To take the lock would be such a file again.
+    /// Waits until nobody has a lock of the file. A child that another test forked just then has a copy of
+    /// the open file until it executes its program. To take the lock would be such a file again.
     #[cfg(test)]
     pub fn wait_until_unlocked(&self, name: &str) {
         let inode = format!(":{} ", std::fs::metadata(self.path(name)).unwrap().ino());
