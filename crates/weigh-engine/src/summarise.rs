@@ -135,7 +135,7 @@ fn several_differences(header: &Header, arm: ArmId) -> Vec<String> {
     Some(all).filter(|all| all.len() > 1).unwrap_or_default()
 }
 
-/// What is judged together.
+/// Results that are judged together.
 struct JudgedRows {
     results: Vec<Row>,
     effects: Vec<FactorialEffect>,

@@ -29,8 +29,9 @@ Examples:
 /// In other commands, formats take a file.
 const NO_FILE: &str = "`-` is not an experiment. In `weigh export` the formats take no file: it prints to \
                        stdout, or to the FILE of --output. For example: weigh export latest --json";
-const ONE: &str = "several experiments make one page, with --html; other formats take one experiment. No format \
-                   takes a file: write --output FILE, as in `weigh export latest --csv --output x.csv`";
+const ONE: &str = "several experiments make one page, with --html; other formats take one experiment. No \
+                   format takes a file: write --output FILE, as in `weigh export latest --csv \
+                   --output x.csv`";
 const USAGE: &str = "weigh export [OPTIONS] <ID> --json (or another format) [--output <FILE>]
        weigh export [OPTIONS] <ID> <ID>... --html [--output <FILE>]
        weigh export [OPTIONS] <ID> --as <TABLE> [--output <FILE>]";
