@@ -100,7 +100,7 @@ const COMMANDS: [&str; 14] = [
     "compare cgroup:pids.max=100 -w fork --budget 60s",
     "compare seccomp landlock nice:5 -w open-close --budget 60s",
     "compare fanotify:open-perm fanotify:access landlock:rules=9 -w open-close --budget 60s",
-    "compare inotify proc-connector -w fork --budget 60s",
+    "compare inotify proc-connector taskstats -w fork --budget 60s",
     "compare fs:ext4,size=64 --base fs:tmpfs -w create-unlink --budget 60s",
     "compare none -w app:kv.get-set --budget 60s",
     "compare none -w app:web.page --budget 60s",

@@ -496,6 +496,24 @@ fn accounting_has_a_record_of_each_process_and_none_where_it_is_off() {
     assert_eq!(samples_with(&home, 2, "acct_records", "= 0"), 8);
 }
 
+/// Each operation is a process that ends.
+#[test]
+fn a_listener_has_a_record_of_each_task_and_none_where_it_is_off() {
+    let home = Home::new();
+    let listed = home.succeed("list treatments").stdout;
+    let (_, after) = listed.split_once("\n  taskstats ").unwrap();
+    if !is_root() || !after.lines().nth(1).unwrap().contains("works here") {
+        return skip("taskstats", "needs root and the kernel's taskstats");
+    }
+    let arms = ["taskstats", "taskstats:off", "taskstats+nice:5", "--base", "taskstats"];
+    compare(&home, &arms, &["-w", "fork"]);
+    for arm in [0, 1, 3] {
+        let all = format!("+ json_extract(evidence, '$.task_records_lost') >= {EACH_OPERATION}");
+        assert!(samples_with(&home, arm, "task_records", &all) >= 8, "{arm}");
+    }
+    assert_eq!(samples_with(&home, 2, "task_records", "= 0"), 8);
+}
+
 /// Each operation forks a process, which ends.
 #[test]
 fn the_process_connector_sends_events_of_each_process_and_none_where_it_is_off() {

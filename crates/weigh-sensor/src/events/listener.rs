@@ -16,6 +16,7 @@ use super::directories::{Directories, WatchedDirectories};
 use super::files::{Files, WatchedMounts};
 use super::processes::Processes;
 use super::source::{Seen, Source};
+use super::task_records::TaskRecords;
 use crate::orders;
 use weigh_host::lines::Lines;
 
@@ -31,6 +32,8 @@ pub enum Wanted {
     Directories(WatchedDirectories),
     /// Events of processes.
     Processes,
+    /// Records of tasks that end.
+    Tasks,
 }
 
 impl Wanted {
@@ -40,6 +43,7 @@ impl Wanted {
             Wanted::Mounts(_) => "fanotify",
             Wanted::Directories(_) => "inotify",
             Wanted::Processes => "the process connector",
+            Wanted::Tasks => "taskstats",
         }
     }
 
@@ -53,6 +57,7 @@ impl Wanted {
             Wanted::Mounts(watched) => Box::new(Files::open(watched)?),
             Wanted::Directories(watched) => Box::new(Directories::open(watched)?),
             Wanted::Processes => Box::new(Processes::open()?),
+            Wanted::Tasks => Box::new(TaskRecords::open()?),
         })
     }
 }

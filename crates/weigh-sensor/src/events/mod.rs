@@ -6,3 +6,4 @@ pub mod files;
 pub mod listener;
 pub mod processes;
 pub mod source;
+pub mod task_records;
