@@ -115,7 +115,7 @@ fn answers(report: &RunReport) -> Vec<String> {
 pub fn results(report: &RunReport) -> Table {
     let columns = columns(
         "workload|>at|>rate|unit|>time per operation|>spread|>lowest|>highest|>samples|\
-         >user|>system|>device/files|>driver|>efficiency|>index",
+         >user|>system|>server|>device/files|>driver|>efficiency|>index",
     );
     Table::new(columns, report.results.iter().map(cells).collect())
 }

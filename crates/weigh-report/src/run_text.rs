@@ -190,7 +190,7 @@ fn table_of_copies(
 fn table(rows: &[&RunRow], room: Room, colour: bool) -> String {
     let columns = columns(
         "workload|>rate|unit|>index|>device/files|>driver|>efficiency|>spread|>samples|\
-         >user|>system|>lowest to highest",
+         >user|>system|>server|>lowest to highest",
     );
     lines(&Table::new(columns, rows.iter().map(|row| cells(row)).collect()), room, colour)
 }

@@ -38,6 +38,8 @@ const LEAST_NAME: usize = 20;
 impl Table {
     /// Makes a table, leaving out the columns that are empty in every row.
     pub fn new(columns: Vec<(&str, Align)>, rows: Vec<Vec<String>>) -> Table {
+        // A cell without a column would stand below another one's title.
+        debug_assert!(rows.iter().all(|row| row.len() <= columns.len()), "{columns:?}");
         let used: Vec<bool> = (0..columns.len())
             .map(|i| rows.iter().any(|row| row.get(i).is_some_and(|c| !c.is_empty())))
             .collect();
