@@ -52,6 +52,8 @@ fn this_machine_is_not_booted_by_a_test() {
     refused(&["compare", "boot:audit", "boot:cmdline=x"], &["only one treatment"]);
     refused(&["compare", "boot:audit", "--", "true"], &["only what -w names"]);
     refused(&["compare", "boot:audit", "--profiler", "perf record"], &["only what -w names"]);
+    let grid = ["compare", "boot:root=/dev/sdz9", "-w", "net:btu-quick", "-w", "getppid"];
+    refused(&grid, &["a pair of grids measures each cell in both arms"]);
     refused(&["compare", "boot:audit", "--json", "x"], &["weigh export"]);
     refused(&["compare", "boot:audti"], &["`boot` does not take `audti`"]);
     let mut by_own_build = home.weigh(&audit);

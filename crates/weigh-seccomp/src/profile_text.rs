@@ -1,6 +1,7 @@
 //! Finds the profile in a file: people have it alone, within the configuration of a container's runtime, or
 //! as an object of Kubernetes. Other forms are named as what they are.
 
+use super::minijail;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -41,6 +42,12 @@ const PROFILE_AS_JSON: &str =
 /// # Errors
 /// A sentence that says what the file is instead, or what is wrong in it.
 pub fn profile<P: DeserializeOwned>(text: &str) -> Result<(P, &'static str), String> {
+    if is_policy(text) {
+        let profile = serde_json::from_value(minijail::as_oci(text)?);
+        return profile
+            .map(|profile| (profile, "a policy of minijail: "))
+            .map_err(|error| broken(&error));
+    }
     let head: Head = serde_json::from_str(text).map_err(|error| match of_text(text) {
         Some(what) => what,
         None => broken(&error),
@@ -72,13 +79,20 @@ fn broken(error: &serde_json::Error) -> String {
     format!("{error}; is this a seccomp profile?")
 }
 
+/// Lines with content.
+fn lines(text: &str) -> impl Iterator<Item = &str> + Clone {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Returns true for a policy of minijail: each line is a rule of it.
+fn is_policy(text: &str) -> bool {
+    let mut lines = lines(text).peekable();
+    lines.peek().is_some() && lines.all(is_of_minijail)
+}
+
 /// Names a text that is not JSON.
 fn of_text(text: &str) -> Option<String> {
-    let mut lines = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .peekable();
+    let mut lines = lines(text).peekable();
     lines.peek()?;
     let is_json = lines.peek().is_some_and(|line| line.starts_with('{'));
     let has = |beginning: &str| lines.clone().any(|line| line.starts_with(beginning));
@@ -98,10 +112,6 @@ fn of_text(text: &str) -> Option<String> {
         Some(format!(
             "this is a unit of systemd, whose SystemCallFilter= weigh does not read: write \
              {PROFILE_AS_JSON}"
-        ))
-    } else if lines.all(is_of_minijail) {
-        Some(format!(
-            "this is a policy of minijail, which weigh does not read: write {PROFILE_AS_JSON}"
         ))
     } else {
         Some(format!("this is not JSON, so it is not a seccomp profile: give {PROFILE_AS_JSON}"))
@@ -153,6 +163,8 @@ mod tests {
                 "metadata":{{"name":"x"}},"spec":{PROFILE}}}"#
         );
         assert_eq!(read(&object).unwrap().0, "A");
+        let (action, rest) = read("# c\nread: 1\nioctl: arg1 == 0x5401 || arg1 == 2\n").unwrap();
+        assert_eq!((&*action, rest), ("SCMP_ACT_KILL_PROCESS", "a policy of minijail: "));
     }
 
     #[test]
@@ -165,7 +177,6 @@ mod tests {
                 "---\napiVersion: x/v1\nkind: SeccompProfile\nspec:\n  defaultAction: A\n",
                 "this is a SeccompProfile as YAML",
             ),
-            ("# c\nread: 1\nioctl: arg1 == 0x5401 || arg1 == 2\n", "this is a policy of minijail"),
             ("@include /usr/share/policy/x\nopen[arch=x86_64]: return ENOENT\n", "of minijail"),
             ("[Service]\nSystemCallFilter=@system-service\n", "this is a unit of systemd"),
             ("{\n\"defaultAction\": }", "line 2"),

@@ -1,4 +1,4 @@
-//! What limited the transfers of a grid, from how busy the link and the CPUs of both ends were.
+//! Bottlenecks of the transfers of a grid, from how busy the link and the CPUs of both ends were.
 
 use crate::result::net_cells::NetCell;
 
@@ -8,7 +8,7 @@ pub const LINK_BUSY: &str = "link_busy";
 pub const HOST_BUSY: &str = "host_busy";
 pub const PEERS_BUSY: &str = "peers_busy";
 
-/// What is so busy, in per cent, limits the transfer.
+/// Share of a transfer's time, in per cent, from which a busy part is its bottleneck.
 pub const LIMITS_PCT: f64 = 95.0;
 
 /// In how many transfers alone something was busy all the time.

@@ -30,8 +30,9 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
             },
             Parameter {
                 form: "profile=FILE",
-                help: "a profile in the OCI's JSON format, as used for containers; or @system-service, \
-                       the calls that systemd's SystemCallFilter= of that name allows",
+                help: "a profile in the OCI's JSON format, as used for containers; or a policy of \
+                       minijail; or @system-service, the calls that systemd's SystemCallFilter= of \
+                       that name allows",
             },
             Parameter {
                 form: "layout=WORD",

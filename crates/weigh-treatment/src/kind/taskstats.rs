@@ -69,7 +69,7 @@ impl Accounted {
         let has_record = counts.by_process.iter().all(|records| *records > 0);
         let unseen = || {
             format!(
-                "the listener did not receive the record of the treated process (its queue was full {} times)",
+                "the listener did not receive the treated process's record (its queue was full {} times)",
                 counts.lost
             )
         };

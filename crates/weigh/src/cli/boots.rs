@@ -23,6 +23,7 @@ use weigh_model::printable;
 use weigh_model::record::Stored;
 use weigh_model::result::summary::State;
 use weigh_model::result::warning::{BOOT_FAILED, Warning};
+use weigh_model::result::work_name::{NET, WorkName};
 use weigh_store::Store;
 use weigh_treatment::boot::hook::Hook;
 use weigh_treatment::boot::reboot::{WayDown, go_down};
@@ -156,6 +157,12 @@ fn check(request: &Request) -> Result<(), String> {
     if plan.command().is_some() || has_lines || plan.profiler().is_some() {
         return only(
             "what -w names: a command, --setup, --profiler and their like are not started by a boot",
+        );
+    }
+    let names = plan.workloads().map_or(&[][..], |workloads| &workloads.names);
+    if WorkName::names_of(names)?.iter().any(|name| name.starts_with(NET)) {
+        return only(
+            "workloads that one boot measures: a pair of grids measures each cell in both arms, back to back",
         );
     }
     let has_beside = plan.workloads().is_some_and(|workloads| !workloads.beside.is_empty());
