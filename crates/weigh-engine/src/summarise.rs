@@ -19,7 +19,6 @@ use paired::{Doubt, Interval, Verdict, Withheld};
 use weigh_model::format;
 use weigh_model::ids::ArmId;
 use weigh_model::record::{ExperimentKind, Header, Stored, StoredWork};
-use weigh_model::result::compared_index::ComparedIndex;
 use weigh_model::result::cost::{AddedCost, treated};
 use weigh_model::result::factorial::FactorialEffect;
 use weigh_model::result::metrics::Metrics;
@@ -42,7 +41,7 @@ use weigh_verdict::notes::{self, Judged};
 use weigh_verdict::pairs::{Measurements, gather, unmeasured};
 use weigh_verdict::sets::{self, Set};
 use weigh_verdict::stored_guards::{guard, scheme_of};
-use weigh_verdict::{compared_index, disturbed, doses, evidence, family, gate, metrics};
+use weigh_verdict::{disturbed, doses, evidence, family, gate, metrics};
 
 /// The whole report of an experiment that compares.
 pub fn summarise(stored: &Stored) -> Summary {
@@ -55,7 +54,7 @@ pub fn summarise(stored: &Stored) -> Summary {
     warnings.extend(unread);
     let is_of_one_start = origin.as_ref().is_some_and(|it| it.request.plan.endurance().is_some());
     warnings.extend(is_of_one_start.then_some(Warning::OneStartPerArm));
-    let JudgedRows { results, effects, indices } = rows(stored, is_of_one_start);
+    let (results, effects) = rows(stored, is_of_one_start);
     if results.iter().any(|row| row.metric == PATH_LENGTH) {
         warnings.insert(0, Warning::PathLengths);
     } else {
@@ -104,7 +103,6 @@ pub fn summarise(stored: &Stored) -> Summary {
         doses: doses::of(stored, &results),
         results,
         effects,
-        indices,
         loads: compared_loads(stored),
         times: times::of_comparison(stored),
         profiles: stored.profiles.clone(),
@@ -135,15 +133,8 @@ fn several_differences(header: &Header, arm: ArmId) -> Vec<String> {
     Some(all).filter(|all| all.len() > 1).unwrap_or_default()
 }
 
-/// Results that are judged together.
-struct JudgedRows {
-    results: Vec<Row>,
-    effects: Vec<FactorialEffect>,
-    indices: Vec<ComparedIndex>,
-}
-
 /// The rows. Nothing is concluded from a failed experiment, nor from passes over one start of each arm.
-fn rows(stored: &Stored, is_of_one_start: bool) -> JudgedRows {
+fn rows(stored: &Stored, is_of_one_start: bool) -> (Vec<Row>, Vec<FactorialEffect>) {
     let measurements = gather(stored);
     let design = design(stored);
     let bettings = map_rows(&measurements, |of_row| of_row.series.len(), |of_row| of_row.betting());
@@ -171,7 +162,6 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> JudgedRows {
         RowsOfEffects { bettings, judged, further: &further, differ: &differ, design: &pooled };
 
     let effects = effects::told(stored, &measurements, claimed, judged_effects, &of_rows);
-    let indices = (!concludes_nothing).then(|| compared_index::of(stored, &measurements, &of_rows));
     let judged_further = judgements.split_off(bettings.len());
     let readings = readings(&measurements, &further, judged_further, &design);
     let of_sets: Vec<Vec<String>> = judgements
@@ -184,7 +174,7 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> JudgedRows {
         false => forecasts(&measurements, (bettings, &judgements), &pooled),
     };
     let extra = forecasts.into_iter().zip(sets.into_iter().zip(of_sets)).zip(readings);
-    let results = map_rows(
+    let rows = map_rows(
         measurements.into_iter().zip(bettings.iter().zip(judgements)).zip(extra),
         |((of_row, _), _)| of_row.series.len(),
         |((of_row, (betting, judgement)), ((forecast, (sets, notes)), readings))| {
@@ -214,7 +204,7 @@ fn rows(stored: &Stored, is_of_one_start: bool) -> JudgedRows {
             row
         },
     );
-    JudgedRows { results, effects, indices: indices.unwrap_or_default() }
+    (rows, effects)
 }
 
 /// The bettings of all rows on each further metric.

@@ -88,8 +88,8 @@ pub fn sentences(s: &Summary) -> Vec<String> {
     sentences.extend(several.filter_map(|applied| several_at_once(s, applied)));
     sentences.extend(baseline(s));
     sentences.extend(readings::sentences(s));
-    sentences.extend(s.indices.iter().map(|index| index.sentence(s.margin_pct)));
-    sentences.extend(schemes::sentence(s).into_iter().chain(still_wide(s)));
+    sentences.extend(schemes::sentence(s));
+    sentences.extend(still_wide(s));
     if s.sessions > 1 {
         sentences.push(format!("Measured in {} sessions.", format::integer(s.sessions as u64)));
     }

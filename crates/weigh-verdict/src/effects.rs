@@ -99,8 +99,22 @@ pub fn told(
             judgement.verdict = Verdict::Inconclusive;
             judgement.within_margin = false;
         }
-        let weighted: Vec<(usize, f64)> = rows.into_iter().zip(claimed.weights).collect();
-        of_rows.withhold(&mut judgement, measurements, &weighted);
+        let late: Vec<Late> = rows.iter().map(|row| of_rows.late(measurements, *row)).collect();
+        let arms = rows.iter().zip(&claimed.weights).zip(&late);
+        let arms = arms.map(|((row, weight), late)| ArmOfEffect {
+            weight: *weight,
+            judgement: &of_rows.judged[*row],
+            betting: &of_rows.bettings[*row],
+            claims: claims_of(
+                *row,
+                measurements,
+                &of_rows.judged[measurements.len()..],
+                of_rows.further,
+            ),
+            scheme: measurements[*row].schedule.main(),
+            late,
+        });
+        withhold(&mut judgement, &arms.collect::<Vec<_>>(), of_rows.design);
         FactorialEffect {
             workload: stored.header.works[claimed.work].name.clone(),
             factors: claimed.factors,
@@ -127,26 +141,6 @@ pub struct RowsOfEffects<'a> {
 }
 
 impl RowsOfEffects<'_> {
-    /// Withdraws a verdict on a weighted sum of rows that their pairs do not support.
-    pub fn withhold(
-        &self,
-        effect: &mut Judgement,
-        measurements: &[Measurements],
-        weighted: &[(usize, f64)],
-    ) {
-        let late: Vec<Late> =
-            weighted.iter().map(|(row, _)| self.late(measurements, *row)).collect();
-        let arms = weighted.iter().zip(&late).map(|(&(row, weight), late)| ArmOfEffect {
-            weight,
-            judgement: &self.judged[row],
-            betting: &self.bettings[row],
-            claims: claims_of(row, measurements, &self.judged[measurements.len()..], self.further),
-            scheme: measurements[row].schedule.main(),
-            late,
-        });
-        withhold(effect, &arms.collect::<Vec<_>>(), self.design);
-    }
-
     fn late(&self, measurements: &[Measurements], row: usize) -> Late {
         let mut late = measurements[row].late.clone();
         late.beside(&measurements[row].log_ratios(), self.design.margin);

@@ -17,7 +17,6 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod compared_index;
 pub mod disturbed;
 pub mod doses;
 pub mod drift;

@@ -8,7 +8,6 @@ pub mod btu;
 pub mod budget;
 pub mod busy_machine;
 pub mod calibration;
-pub mod compared_index;
 pub mod cost;
 pub mod cumulative;
 pub mod curve;

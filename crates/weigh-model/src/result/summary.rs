@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 use crate::ids::{PairId, SetId};
-use crate::result::compared_index::ComparedIndex;
 use crate::result::cost::AddedCost;
 use crate::result::curve;
 use crate::result::curve::{Chart, CurvePoint, OnCurve, Quantity};
@@ -112,9 +111,6 @@ pub struct Summary {
     /// Where the arms are a full factorial design: the effects of each factor, and of factors together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub effects: Vec<FactorialEffect>,
-    /// Changes of the indices of the suites that were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub indices: Vec<ComparedIndex>,
     /// Cost of each further unit of a number in which three arms or more differ.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub doses: Vec<DoseCurve>,
