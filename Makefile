@@ -64,6 +64,7 @@ fish   := $(prefix)/share/fish/vendor_completions.d/weigh.fish
 
 # Under sudo, cargo may be missing or another one: then install what was built without sudo.
 install: $(if $(and $(SUDO_USER),$(wildcard $(weigh))),,build)
+	$(weigh) --version
 	install -D -m 755 $(weigh) $(prefix)/bin/weigh
 	install -d $(man1) $(dir $(bash)) $(dir $(zsh)) $(dir $(fish))
 	$(weigh) man --directory $(man1)

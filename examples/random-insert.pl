@@ -30,6 +30,7 @@ sub work {
 	my $look_up = $database->prepare("SELECT id FROM keys$number WHERE id = ?");
 	my $insert = $database->prepare("INSERT INTO keys$number VALUES (?)");
 	syswrite $ready, '.';
+	close $ready; # or the parent would wait for a client that has failed
 	sysread $go, my $nothing, 1;
 	for (1 .. $queries) {
 		my $key = int rand 1 << 20;

@@ -256,7 +256,7 @@ fn auditd_ends_with_us_whatever_ends_us() {
         home.wait_for_samples(1, &mut running);
         assert_ne!(audit.status().pid, 0);
         running.kill();
-        let all_gone = wait_until(Duration::from_secs(180), || {
+        let all_gone = wait_until(Duration::from_secs(50), || {
             running.has_ended() && home.processes().is_empty()
         });
         assert!(all_gone, "still running: {:#?}", home.describe_processes());

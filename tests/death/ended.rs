@@ -31,10 +31,7 @@ fn sigterm_to_all_processes_keeps_the_verdict() {
         std::thread::sleep(Duration::from_micros(chance.random_range(0..30_000)));
         let mut processes = home.processes();
         processes.shuffle(&mut chance);
-        // All at once, as a service manager does: `weigh` does not see one end before it is told itself.
-        signal(running.pid(), Signal::STOP);
         processes.iter().for_each(|pid| signal(*pid, Signal::TERM));
-        signal(running.pid(), Signal::CONT);
         let outcome = running.finish();
         assert_eq!(outcome.code, Some(130), "{end}: {outcome:#?}");
         let json = home.json();

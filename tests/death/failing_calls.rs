@@ -81,7 +81,7 @@ fn with_fault(inject: &str) -> Option<(Outcome, Vec<String>)> {
     if outcome.code != Some(2) && home.samples() != 2 * PAIRS as i64 {
         problems.push(format!("a report on {} samples: {outcome:#?}", home.samples()));
     }
-    if !wait_until(std::time::Duration::from_secs(180), || home.processes().is_empty()) {
+    if !wait_until(std::time::Duration::from_secs(50), || home.processes().is_empty()) {
         problems.push(format!("still running: {:#?}", home.describe_processes()));
     }
     let left: Vec<PathBuf> = home.leftovers();

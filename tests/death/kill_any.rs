@@ -80,7 +80,7 @@ fn whichever_process_dies_or_stands_still_auditing_is_as_it_was() {
         let home = Home::new();
         // Every other one when it surely measures.
         let done = strike(&home, &mut chance, &EXPERIMENT, strikes % 2);
-        let all_gone = wait_until(Duration::from_secs(180), || home.processes().is_empty());
+        let all_gone = wait_until(Duration::from_secs(50), || home.processes().is_empty());
         assert!(all_gone, "seed {seed}, {done}: still running: {:#?}", home.describe_processes());
         audit.assert_restored();
         assert_nothing_left(&home, &format!("seed {seed}, {done}"));
@@ -161,7 +161,7 @@ fn whichever_process_of_any_command_dies_the_system_is_as_it_was() {
         // The slow one when it surely measures.
         let done = strike(&home, &mut chance, &arguments, i64::from(strikes % 3 == 0));
         let is_as_before = || home.processes().is_empty() && state_of_machine(&home) == before;
-        let all_gone = wait_until(Duration::from_secs(180), is_as_before);
+        let all_gone = wait_until(Duration::from_secs(50), is_as_before);
         let (running, after) = (home.describe_processes(), state_of_machine(&home));
         assert!(all_gone, "seed {seed}, {done}: {running:#?}, {before:#?}, {after:#?}");
         assert_nothing_left(&home, &format!("seed {seed}, {done}"));

@@ -483,7 +483,7 @@ fn printed_by(client: &str, server: &str, fixture: &str, script: &str) -> Option
         let home = open_home();
         let driver = home.workloads();
         let script = script.replace("DRIVER", &driver.display().to_string());
-        let script = format!("{{ {script}; }} >$$ 2>&1; status=$?; mv $$ seen; exit $status");
+        let script = format!("{{ {script}; }} >$$ 2>&1 && mv $$ seen || {{ cat $$; exit 1; }}");
         run_until(&home, fixture, &script, "seen");
         let seen = fs::read_to_string(home.path("seen")).unwrap();
         assert_nothing_is_left(&home);

@@ -82,7 +82,7 @@ impl Audit {
     #[track_caller]
     pub fn assert_restored(&self) {
         let mut now = Configuration::read().unwrap();
-        wait_until(Duration::from_secs(180), || {
+        wait_until(Duration::from_secs(50), || {
             now = Configuration::read().unwrap();
             now == self.before
         });

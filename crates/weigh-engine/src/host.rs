@@ -388,7 +388,7 @@ impl<'a> Host<'a> {
     /// failed because of an interrupt that is on its way, and a workload is not blamed for that. Nor is it
     /// where its time is over: then a server was not given the time to start.
     fn settle(&self, error: SampleError) -> SampleError {
-        const ON_ITS_WAY: Duration = Duration::from_millis(300);
+        const ON_ITS_WAY: Duration = Duration::from_secs(1);
         let interrupted = || self.arms.context.interrupted.load(Ordering::Relaxed);
         match wait_until(Instant::now() + ON_ITS_WAY, interrupted) {
             true => SampleError::Stop(Stop::Interrupted),

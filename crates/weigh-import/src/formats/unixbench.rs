@@ -104,7 +104,11 @@ impl Report {
         } else if let Some((_, rest)) = line.split_once("; running ") {
             let copies = rest.split(' ').next().and_then(|word| word.parse().ok());
             self.copies = copies.filter(|copies| *copies != 1);
-            self.in_index = false;
+            if !self.figures.is_empty() && !self.has_index {
+                self.warnings
+                    .push("A part of the file has no index, so its end may be missing.".into());
+            }
+            (self.in_index, self.has_index) = (false, false);
         } else if line.contains("BASELINE") && line.contains("INDEX") {
             (self.in_index, self.has_index) = (true, true);
             self.indices.clear();
