@@ -10,7 +10,7 @@
 //! mean effect, and bets on it are fair. Rows end when they have a verdict, so the number of rounds depends
 //! on the data; by Ville's inequality the error rate holds for any number of them.
 //!
-//! The claim is none of the family of the rows: its error rate is its own.
+//! The verdict on the index is not part of the rows' Holm family; it has its own error rate.
 
 use super::effects::RowsOfEffects;
 use super::log_ratio::{bound, percent};
@@ -29,7 +29,7 @@ use weigh_model::workload::suite::{self, Index, Suite};
 /// The indices of the suites that were asked for, under each treatment, in each number of copies.
 pub fn of(stored: &Stored, rows: &[Measurements], known: &RowsOfEffects) -> Vec<ComparedIndex> {
     let header = &stored.header;
-    // Instructions are no rate of the original.
+    // Instruction counts are not comparable with the original's rates.
     let in_instructions =
         |row: &Measurements| row.totals.unit.as_deref().is_some_and(is_path_length);
     if rows.iter().any(in_instructions) {
@@ -50,7 +50,7 @@ pub fn of(stored: &Stored, rows: &[Measurements], known: &RowsOfEffects) -> Vec<
     all
 }
 
-/// `None` if a workload that counts has no pairs: the index of all but one is another index.
+/// `None` if a workload with a baseline has no pairs: the index needs all of them.
 fn index(
     stored: &Stored,
     measurements: &[Measurements],

@@ -26,7 +26,7 @@ pub struct ComparedIndex {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
     pub within_margin: bool,
-    /// From how many rounds, each with a pair of every workload.
+    /// Number of rounds; each has a pair of every workload.
     pub rounds: usize,
     /// Workloads whose own verdict contradicts this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -40,7 +40,8 @@ impl ComparedIndex {
             1 => String::new(),
             copies => format!(" with {copies} copies"),
         };
-        let name = format!("Index of {}{copies} under {}", self.suite, quoted(&self.treatment));
+        let name =
+            format!("Index of {}{copies} under {}", quoted(&self.suite), quoted(&self.treatment));
         let mean = format!("geometric mean of {}", format::plural(self.workloads, "workload"));
         let rounds = format::plural(self.rounds, "round");
         if self.rounds < MIN_PAIRS {
@@ -85,13 +86,13 @@ mod tests {
         };
         assert_eq!(
             index.sentence(1.0),
-            "Index of unixbench under `seccomp`: slower, −3.20 % [−4.00, −2.50] (geometric mean of 12 \
+            "Index of `unixbench` under `seccomp`: slower, −3.20 % [−4.00, −2.50] (geometric mean of 12 \
              workloads, 20 rounds), although `pipe`, `execl` got faster."
         );
         index.rounds = 7;
         assert_eq!(
             index.sentence(1.0),
-            "Index of unixbench under `seccomp`: no verdict (7 rounds of at least 8)."
+            "Index of `unixbench` under `seccomp`: no verdict (7 rounds of at least 8)."
         );
     }
 }
