@@ -15,7 +15,7 @@ pub fn readings(output: &str) -> Result<Vec<OwnReading>, String> {
     if !(IMPORT.is_it)(output) {
         return Ok(Vec::new());
     }
-    let wrong = |problem: String| format!("the UnixBench report that it printed: {problem}");
+    let wrong = |problem: String| format!("it printed an invalid UnixBench report. {problem}");
     let document = weigh_import::read("stdout", output.as_bytes(), Some(&IMPORT))
         .map_err(|error| wrong(error.to_string()))?;
     if let Some(warning) = document.warnings.into_iter().next() {
@@ -23,7 +23,8 @@ pub fn readings(output: &str) -> Result<Vec<OwnReading>, String> {
     }
     let Content::Results(reports) = document.content else { return Ok(Vec::new()) };
     let [report] = &reports[..] else {
-        return Err(wrong(format!("there are {}, but a run has one", reports.len())));
+        let count = reports.len();
+        return Err(format!("it printed {count} UnixBench reports; a sample may have only one"));
     };
     let readings: Vec<OwnReading> = report.figures.iter().map(reading).collect();
     check_readings(&readings).map_err(wrong)?;
@@ -83,7 +84,7 @@ mod tests {
         let (half, _) = REPORT.split_once("System Call Overhead  ").unwrap();
         assert!(readings(half).unwrap_err().contains("its end may be missing"));
         let two = readings(&REPORT.repeat(2)).unwrap_err();
-        assert!(two.contains("there are 2, but a run has one"), "{two}");
+        assert!(two.contains("2 UnixBench reports; a sample may have only one"), "{two}");
         let twice = REPORT.replacen("Process Creation   ", "System Call Overhead", 1);
         assert!(readings(&twice).unwrap_err().contains("appears twice"));
     }
