@@ -62,7 +62,7 @@ bash   := $(prefix)/share/bash-completion/completions/weigh
 zsh    := $(prefix)/share/zsh/site-functions/_weigh
 fish   := $(prefix)/share/fish/vendor_completions.d/weigh.fish
 
-# Under sudo, cargo may be missing or another one: then install what was built without sudo.
+# Under sudo, root's cargo may be missing or a different version: install what was built without sudo.
 install: $(if $(and $(SUDO_USER),$(wildcard $(weigh))),,build)
 	$(weigh) --version
 	install -D -m 755 $(weigh) $(prefix)/bin/weigh

@@ -1,7 +1,7 @@
-# Makes the times that a script prints readings of weigh: `real 1.23`, `user 1.01` and `sys 0.05`, the lines
-# of `time -p`, become run1_real, run1_user and so on. weigh reads the last line.
+# Converts the output of `time -p` into a line of JSON for weigh. `real 1.23` becomes the reading run1_real,
+# `user 1.01` run1_user, `sys 0.05` run1_sys; the next times become run2_real and so on.
 #
-# ./bench.sh 2>&1 | awk -f printed-times.awk
+# bash -o pipefail -c './bench.sh 2>&1 | awk -f printed-times.awk', as a script that fails has no result
 $1 ~ /^(real|user|sys)$/ && NF == 2 && $2 ~ /^[0-9.]+$/ {
 	name = "run" ++seen[$1] "_" $1
 	readings = readings (readings ? "," : "") \

@@ -146,8 +146,9 @@ fn a_killed_keeper_ends_the_experiment_and_the_agent() {
     let mut running = home.start(home.weigh(&compare(&label, &["--budget", "60s"])[..]));
     home.wait_for_samples(1, &mut running);
     home.processes_of("__keeper").iter().for_each(|pid| signal(*pid, Signal::KILL));
-    let said = "(`weigh __keeper`), through which weigh starts and ends this program, has ended";
-    running.finish().assert_error(&[said, "check `dmesg`", "Start the experiment again"]);
+    let said = "ended unexpectedly. It is `weigh __keeper`, which starts and ends the agent";
+    let advice = "look for \"Out of memory\" in `dmesg`. Then start the experiment again";
+    running.finish().assert_error(&[said, advice]);
     home.assert_nothing_left();
 }
 

@@ -53,7 +53,7 @@ fn supervisor(home: &Home) -> Option<i32> {
     })
 }
 
-/// Kills what `helper` finds while a command sleeps, which then goes on.
+/// Kills the process that `helper` finds while a command sleeps; the command then continues.
 fn kill_helper(arm: &str, helper: fn(&Home) -> Option<i32>, said: &str) {
     let home = Home::new();
     let file = home.path("went-on");
@@ -64,7 +64,7 @@ fn kill_helper(arm: &str, helper: fn(&Home) -> Option<i32>, said: &str) {
     let (mut found, mut before) = (None, 0);
     assert!(wait_until(LIMIT, || {
         before = ended();
-        // That of a command which has ended meanwhile, or of the next one, is another.
+        // If a command ended meanwhile, this helper may belong to it or to the next command.
         found = helper(&home).filter(|_| ended() == before);
         found.is_some() || running.has_ended()
     }));

@@ -13,10 +13,10 @@ use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Nobody's. The kernel counts processes by user, so tests that limit them are different users.
+/// User ids that nobody has. The kernel limits processes per user, so each test with a limit has its own.
 const UNUSED: [u32; 3] = [61_235, 61_236, 61_237];
 const LONG: Duration = Duration::from_secs(30);
-/// A few microseconds a job, in the kernel and in a file.
+/// Jobs of a few microseconds, in the kernel and in a file.
 const MIX: &str =
     "name = \"mine\"\nsummary = \"stat and a copied file\"\n[tests]\nstat = 3\nfstime = 1\n";
 

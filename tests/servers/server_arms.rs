@@ -11,7 +11,7 @@ use crate::support::{Home, Running, SETTINGS, Turn, hard, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A servers' start takes long on a busy machine.
+/// Options that leave enough time for servers to start on a busy machine.
 const ENOUGH: [&str; 5] = ["--budget", "280s", "--no-detail", "--sample", "20ms"];
 
 /// Runs an experiment until it has a pair, or eight: the settings of an arm's server are proved with each.

@@ -89,7 +89,7 @@ fn a_planted_effect_is_found_and_is_no_part_of_the_noise() {
     assert_eq!((&row["found"]["count"], &planted["found"]["of"]), (&1.into(), &1.into()));
     assert!(row["pairs"].as_f64().unwrap() >= 8.0, "{planted:#}");
     let why = planted["left_out"]["shell1"].as_str().unwrap();
-    assert!(why.starts_with("too few operations to plant 50 %: a sample has "), "{why}");
+    assert!(why.starts_with("too few operations to plant 50 %: rounding needs at least "), "{why}");
 
     // What counts for noise and false alarms is the other experiment.
     assert_eq!(json["experiments"].as_array().unwrap().len(), 1);

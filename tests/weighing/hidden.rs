@@ -10,16 +10,16 @@ use crate::support::processes::signal;
 use crate::support::{Home, Turn, number};
 use rustix::process::Signal;
 
-/// One of each way to hide: the other process's slices, another process, few slices, a later time.
+/// Tries one cost of each kind: in the slices of the partner, in a thread, in a child, in few slices, late.
 #[test]
 fn a_hidden_cost_is_never_denied() {
     let _turn = Turn::share();
     let home = Home::new();
     for name in ["deferred-380", "thread", "child", "every-5000", "later"] {
-        // One that is found out later has long samples.
+        // The cost `later` begins late in a process, so weigh needs longer to find it.
         let said = weigh(&home, cost(name), if name == "later" { "30s" } else { "15s" });
         assert!(said.lies(cost(name)).is_empty(), "{name}: {:#}", said.row);
-        // One task more is seen in the first interleaved pair.
+        // The first interleaved pair shows the additional task.
         if ["deferred-380", "thread", "child"].contains(&name) {
             assert_eq!(said.row["scheme"], "sequential", "{name}: {:#}", said.row);
             let warnings = home.json()["warnings"].to_string();

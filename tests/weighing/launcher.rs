@@ -374,12 +374,12 @@ fn what_may_not_be_killed_fails_and_is_not_waited_for() {
     command.args(["--bounding-set=-kill", WEIGH, "__launcher"]);
     let mut launcher = Launcher::start(command, &Setup::default(), &NEVER).unwrap();
     let mut job = bench.job("exec setpriv --reuid 65534 --clear-groups sleep 1000");
-    // Until it is another user's, the launcher may kill it.
+    // Until `setpriv` changes the user, the launcher can still kill the job.
     job.timeout_ms = 20_000;
     let problem = launcher.run(&job, &NEVER).unwrap_err().to_string();
     assert!(problem.contains("still runs 10 s after SIGKILL"), "{problem}");
     bench.alive().into_iter().for_each(|pid| kill(pid, Signal::KILL));
-    // And the next one is run.
+    // The launcher still runs the next job.
     let launched = launcher.run(&bench.job("echo out"), &NEVER).unwrap();
     assert_eq!(launched.stdout, "out\n");
     drop(launcher);

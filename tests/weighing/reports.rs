@@ -109,7 +109,8 @@ fn formats_of_export_take_no_file() {
         let said = "In `weigh export` the formats take no file";
         home.run(wrong).assert_error(&[said, "For example: weigh export latest --json"]);
     }
-    home.run("export latest --csv x.csv").assert_error(&["latest --csv --output x.csv`"]);
+    let said = ["`x.csv` is read as an experiment", "latest --csv --output x.csv`"];
+    home.run("export latest --csv x.csv").assert_error(&said);
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn several_experiments_are_one_page() {
         }
     }
     home.run("export latest alone --html").assert_error(&["named twice"]);
-    home.run("export latest~1 alone --csv").assert_error(&["one page, with --html"]);
+    home.run("export latest~1 alone --csv").assert_error(&["on one page, use --html"]);
 }
 
 #[test]

@@ -508,7 +508,7 @@ fn a_listener_has_a_record_of_each_task_and_none_where_it_is_off() {
     let arms = ["taskstats", "taskstats:off", "taskstats+nice:5", "--base", "taskstats"];
     compare(&home, &arms, &["-w", "fork"]);
     for arm in [0, 1, 3] {
-        let all = format!("+ json_extract(evidence, '$.task_records_lost') >= {EACH_OPERATION}");
+        let all = format!("+ json_extract(evidence, '$.task_queue_overflows') >= {EACH_OPERATION}");
         assert!(samples_with(&home, arm, "task_records", &all) >= 8, "{arm}");
     }
     assert_eq!(samples_with(&home, 2, "task_records", "= 0"), 8);

@@ -85,13 +85,13 @@ void end_planting(const struct options *options, struct sample *sample)
 		     (unsigned long long)planted.batches, (unsigned long long)planted.every);
 	if (options->operations)
 		return;
-	/* Slices have a multiple of the operations that one is planted beside, so nothing was rounded there. */
+	/* Slice lengths are multiples of the planting interval, so nothing was rounded. */
 	double wanted = (double)sample->operations * planted.ppm / MILLION;
 	bool is_rounded = fabs(planted.operations - wanted) * 2 * LEAST_PLANTED > wanted;
 	if (is_rounded && planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)
-		fail("too few operations to plant %g %%: a sample has %.0f, and at least %d must be planted, as "
-		     "they are rounded: use a longer --sample",
-		     planted.ppm / 1e4, operations, LEAST_PLANTED);
+		fail("too few operations to plant %g %%: rounding needs at least %d planted operations, and a sample "
+		     "has %.0f operations. Use a longer --sample",
+		     planted.ppm / 1e4, LEAST_PLANTED, operations);
 }
 
 uint64_t time_batch(uint64_t n)

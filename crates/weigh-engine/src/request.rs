@@ -537,7 +537,7 @@ impl Request {
         self.common.arms.iter().any(|label| treatment::is_of_guest(label))
     }
 
-    /// Returns false for a warning about auditing by this kernel if all arms have kernels of their own.
+    /// Returns false for a warning about auditing by this kernel if any arm is a guest.
     pub(super) fn is_affected_by(&self, warning: &Warning) -> bool {
         !self.has_guests() || !check::is_about_auditing(warning)
     }

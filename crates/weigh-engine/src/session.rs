@@ -581,8 +581,8 @@ fn to_json(origin: &Provenance) -> String {
     serde_json::to_string(origin).expect("plain data with text keys")
 }
 
-/// Returns true if a warning about the machine concerns these arms. Auditing by this kernel does not, where
-/// one of them is audited: then the baseline is exempt, or also audited.
+/// Returns true if a warning about the machine concerns these arms. A warning about auditing does not if an
+/// arm is audited: the report then states the audit state of the baseline.
 fn is_affected_by(request: &Request, treatments: &[Named], warning: &Warning) -> bool {
     let is_audit = |named: &Named| named.kinds.iter().any(|kind| kind.name == "audit");
     let knows = check::is_about_auditing(warning) && treatments.iter().any(is_audit);

@@ -15,7 +15,7 @@ pub fn readings(output: &str) -> Result<Vec<OwnReading>, String> {
     if !(IMPORT.is_it)(output) {
         return Ok(Vec::new());
     }
-    let wrong = |problem: String| format!("the UnixBench report that it printed: {problem}");
+    let wrong = |problem: String| format!("it printed an invalid UnixBench report. {problem}");
     let document = weigh_import::read("stdout", output.as_bytes(), Some(&IMPORT))
         .map_err(|error| wrong(error.to_string()))?;
     if let Some(warning) = document.warnings.into_iter().next() {

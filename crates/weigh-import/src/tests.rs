@@ -210,9 +210,9 @@ fn sums_that_do_not_add_up_are_told() {
     let (lines, average) = thesis.trim_end().rsplit_once('\n').unwrap();
     let changed = format!("{lines}\n{}", average.replace("1.1", "1.3"));
     let warnings = read("f", changed.as_bytes(), None).unwrap().warnings;
-    assert_eq!(warnings, ["The file prints the final index 1.3, but its 6 lines give 1.1."]);
+    assert_eq!(warnings, ["The report prints the final index 1.3, but its 6 lines give 1.1."]);
     let cut = read("f", &sound.as_bytes()[..700], None).unwrap().warnings;
-    assert_eq!(cut, ["The file has no index, so its end may be missing."]);
+    assert_eq!(cut, ["The report has no index, so its end may be missing."]);
 }
 
 #[test]

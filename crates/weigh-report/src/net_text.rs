@@ -44,7 +44,7 @@ fn limits(NetLimits { cells, link, host, peers, none }: NetLimits) -> String {
     let of = format::plural(cells, "transfer");
     format!(
         "Bottleneck of {of} without an activity: {link}; this host's CPU in {host}; its peers' CPU in \
-         {peers}; neither in {none}. (A bottleneck is at least {LIMITS_PCT} % busy.)"
+         {peers}; none of these in {none}. (A bottleneck is at least {LIMITS_PCT} % busy.)"
     )
 }
 

@@ -1,6 +1,6 @@
 //! Processes that an error killed while their parents hid it: a shell reaps such a child and goes on.
 //!
-//! The kernel reports each exit to its listeners (taskstats; this takes root in the first PID namespace). A
+//! The kernel reports each exit to its listeners (taskstats; this takes root in the initial PID namespace). A
 //! filter on our socket drops the reports of all other exits, so nothing wakes the launcher while all goes
 //! well. The kernel removes a listener whose socket is closed. It sends the report before it notifies the
 //! parent. So `/proc` still shows the dead process's ancestors, unless its parent reaps it very fast.

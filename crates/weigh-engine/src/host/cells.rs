@@ -217,8 +217,8 @@ fn of_links(grid: &Grid, cell: &Cell, losses: Losses) -> Vec<OwnReading> {
     readings
 }
 
-/// Returns how busy a transfer alone kept its link and the CPUs of both ends. A connection is one
-/// thread at each end, so so many CPUs at most are its.
+/// Returns how busy a transfer without an activity kept its link and the CPUs of both ends. Each
+/// connection is one thread at each end, so it uses at most one CPU there.
 fn busy(
     sample: &Sample,
     busiest_s: Option<f64>,
@@ -229,13 +229,13 @@ fn busy(
     let per_gb = |name: &str| sample.readings.iter().find(|one| one.name == name);
     let cpu_s = |name| Some(per_gb(name)?.value * sample.operations as f64 / 8e9);
     let share = |cpu_s: f64, cpus: &[usize]| {
-        // Another machine has CPUs enough.
+        // The number of CPUs of another machine is unknown; assume enough.
         let usable = if cpus.is_empty() { connections } else { connections.min(cpus.len()) };
         cpu_s / usable as f64
     };
     let (own_s, peers_s) = (cpu_s(CPU_PER_GB), cpu_s(PEER_CPU_PER_GB));
     let (host, black_boxes) = match own == peers {
-        // One CPU has both ends, so neither has it alone.
+        // Both ends share one CPU: add their times.
         true => (own_s.zip(peers_s).map(|(own_s, peers_s)| own_s + peers_s), None),
         false => (own_s.map(|s| share(s, own)), peers_s.map(|s| share(s, peers))),
     };

@@ -62,7 +62,7 @@ pub fn process_start(pid: u32) -> io::Result<Option<i64>> {
 /// Result of reading a file of a process or thread below `/proc`; `None` if it has ended.
 ///
 /// # Errors
-/// Any other error: whoever cannot be read may still live.
+/// Any other error: the process may still be running.
 pub fn unless_gone<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),

@@ -31,9 +31,13 @@ pub const SUBCOMMAND: &str = "__keeper";
 /// all of `/proc`, beside the experiments of others.
 const TRY_AGAIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// How a keeper was lost.
-const ENDED: &str =
-    "has ended unexpectedly. If nobody killed it, check `dmesg` for a lack of memory.";
+/// Ways to lose a keeper, each with advice.
+const ENDED: [&str; 2] = [
+    "ended unexpectedly",
+    "If nobody killed it, look for \"Out of memory\" in `dmesg`. Then start the experiment again",
+];
+const SILENT: [&str; 2] =
+    ["does not answer", "Start the experiment again, and do not stop this process"];
 
 #[derive(Serialize, Deserialize)]
 enum Order {
@@ -108,13 +112,14 @@ impl ProgramKeeper {
         let sent = lines.send(order).map_err(LinesError::from);
         let answer = sent.and_then(|()| lines.receive(&never, Instant::now() + PROMPTLY));
         answer.map_err(|error| match error {
-            LinesError::TimedOut => lost(self.note.pid, "does not answer. Was it stopped?"),
+            LinesError::TimedOut => lost(self.note.pid, SILENT),
             LinesError::Interrupted | LinesError::Io(_) => lost(self.note.pid, ENDED),
         })
     }
 
     fn confused(&self, answer: &Answer) -> io::Error {
-        lost(self.note.pid, &format!("gave the wrong answer {answer:?}."))
+        let what = format!("sent an unexpected answer: {answer:?}");
+        lost(self.note.pid, [what.as_str(), "Start the experiment again"])
     }
 
     /// # Errors
@@ -154,10 +159,9 @@ fn below(note: &NotedCommand) -> io::Result<BTreeSet<u32>> {
 }
 
 /// Users do not know a keeper: the error says what the process does, and what to do.
-fn lost(pid: u32, what: &str) -> io::Error {
+fn lost(pid: u32, [what, advice]: [&str; 2]) -> io::Error {
     io::Error::other(format!(
-        "process {pid} (`weigh __keeper`), through which weigh starts and ends this program, {what} Start \
-         the experiment again"
+        "process {pid} {what}. It is `weigh __keeper`, which starts and ends the agent. {advice}"
     ))
 }
 

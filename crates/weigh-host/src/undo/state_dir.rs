@@ -108,7 +108,7 @@ impl StateDir {
     }
 
     /// Waits until nobody has a lock of the file. A child that another test forked just then has a copy of
-    /// the open file until it executes its program. To take the lock would be such a file again.
+    /// the open file until it executes its program. Taking the lock here would create one more open copy.
     #[cfg(test)]
     pub fn wait_until_unlocked(&self, name: &str) {
         let inode = format!(":{} ", std::fs::metadata(self.path(name)).unwrap().ino());

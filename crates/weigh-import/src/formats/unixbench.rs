@@ -86,9 +86,9 @@ impl Report {
     /// Inconsistencies, as whole sentences.
     fn doubts(&self) -> impl Iterator<Item = String> {
         let end = if self.in_index {
-            Some("The file ends within its index.")
+            Some("The report ends within its index.")
         } else if !self.has_index {
-            Some("The file has no index, so its end may be missing.")
+            Some("The report has no index, so its end may be missing.")
         } else {
             None
         };
@@ -180,7 +180,7 @@ impl Report {
         self.indices.push([index, most]);
         if (index - printed).abs() > most - index + ROUNDING {
             self.warnings.push(format!(
-                "The file prints the index {printed} for {title}, but result divided by baseline gives \
+                "The report prints the index {printed} for {title}, but result divided by baseline gives \
                  {index:.1}."
             ));
         }
@@ -192,7 +192,7 @@ impl Report {
                 let figure = &mut self.figures[place];
                 if (figure.value - result).abs() > ROUNDING {
                     self.warnings.push(format!(
-                        "The file gives {} for {title} among the results, but {result} in its index.",
+                        "The report gives {} for {title} among the results, but {result} in its index.",
                         figure.value
                     ));
                 }
@@ -209,7 +209,7 @@ impl Report {
         });
         if (found - printed).abs() > most - found + ROUNDING {
             self.warnings.push(format!(
-                "The file prints the final index {printed}, but its {} give {found:.1}.",
+                "The report prints the final index {printed}, but its {} give {found:.1}.",
                 format::plural(self.indices.len(), "line")
             ));
         }

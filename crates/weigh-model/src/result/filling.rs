@@ -6,8 +6,7 @@ use crate::result::work_name::WorkName;
 
 /// Keys of a table of `app:db.random-fill`.
 const KEYS_TO_FILL: f64 = (1u32 << 20) as f64;
-/// His summary tells the time until his table had so many rows. It had room for 2²⁰, so that it was 86 %
-/// full by then; with room for a million it is 90 %.
+/// Rows at which Whitcher stopped the clock: 86 % of his 2²⁰ keys, 90 % of a million.
 pub const RECORDS: f64 = 900_000.0;
 const KEYS: f64 = 1e6;
 /// How full tables of `app:db.random-insert` are at first, in per cent; the last is where the time ends.
@@ -49,10 +48,10 @@ pub fn queries() -> f64 {
     KEYS * (KEYS / (KEYS - RECORDS)).ln()
 }
 
-/// How long all records take, from the queries per second at each fill. Of a table that is full to the share
-/// f, df takes KEYS·df/(1 − f) queries, as the others draw keys that are there. A query looks up, and
-/// inserts with the chance 1 − f: so its time t is linear in f, as far as lookup and insert take the same at
-/// each fill.
+/// Returns the time to insert all records, from the query rate at each fill level. At fill level f, a further
+/// share df takes KEYS·df/(1 − f) queries, because the remaining queries draw keys that exist. A query is a
+/// lookup and, with probability 1 − f, an insert. So its time t is linear in f if lookup and insert each take
+/// equally long at every fill level.
 pub fn seconds_to_the_end(rates: [f64; FILLS.len()]) -> f64 {
     let points: Vec<(f64, f64)> = FILLS
         .iter()
@@ -83,15 +82,15 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_course_ends_within_the_pass_that_has_the_last_record() {
-        let course = |passes: &[[f64; 2]]| {
+    fn the_time_of_a_run_ends_within_the_pass_that_has_the_last_record() {
+        let run = |passes: &[[f64; 2]]| {
             let name = WorkName::of_copies("app:db.random-fill@mariadb", 2);
             Filling { name, arm: ArmId(0), passes: passes.to_vec() }.seconds_to_records()
         };
         // Each client draws 2^20 · ln (2^20 / (2^20 − 900,000)) = 2,049,014 keys.
         let million = [1e6, 1000.0];
-        assert_eq!(course(&[million; 4]), None);
-        let seconds = course(&[million, million, million, million, [1e6, 500.0]]).unwrap();
+        assert_eq!(run(&[million; 4]), None);
+        let seconds = run(&[million, million, million, million, [1e6, 500.0]]).unwrap();
         assert!((seconds - (4000.0 + 98_027.0 / 500.0)).abs() < 1.0, "{seconds}");
     }
 }

@@ -145,13 +145,14 @@ pub struct LoadAnswers {
     /// The best point, where none of the others can be told apart from it: no peak can be named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_peak: Option<LoadPeak>,
-    /// The fewest users of whom each gets 60 jobs a minute or fewer; `None` where no point had so many.
+    /// Smallest number of users at which each gets at most 60 jobs a minute; `None` if the load did not reach
+    /// it.
     pub quick_crossover_users: Option<usize>,
-    /// The fewest users of whom each gets ten jobs a minute or fewer; `None` likewise.
+    /// Smallest number of users at which each gets at most 10 jobs a minute.
     pub crossover_users: Option<usize>,
-    /// The most users that were measured below that.
+    /// Largest measured number of users below `crossover_users`.
     pub crossover_above: Option<usize>,
-    /// The fewest users that are as many as there are jobs per minute.
+    /// Smallest number of users at which each gets at most 1 job a minute.
     pub classic_crossover_users: Option<usize>,
     pub knee: Option<LoadKnee>,
     /// Best point by power, where no other point can be told apart from it: no knee can be named.

@@ -32,7 +32,7 @@ pub struct LoadCurve {
     /// True if the peak may be at the largest number of users that was measured: that is in `peak_as_good`.
     /// Then a higher peak may lie beyond.
     pub is_at_the_end: bool,
-    /// Where each user gets ten jobs a minute or fewer; absent where no point had so many users.
+    /// Users at which each gets at most 10 jobs a minute; absent if the load did not reach it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crossover: Option<Crossover>,
 }

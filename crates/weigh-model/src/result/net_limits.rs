@@ -2,30 +2,30 @@
 
 use crate::result::net_cells::NetCell;
 
-/// Readings of a transfer alone, in per cent of its time: the busiest transmitter of the link, which
-/// has a rate, and the CPUs of this host and of its peers.
+/// Readings of a transfer without an activity, in per cent of its time: the busiest transmitter of the link,
+/// which has a rate, and the CPUs of this host and of its peers.
 pub const LINK_BUSY: &str = "link_busy";
 pub const HOST_BUSY: &str = "host_busy";
 pub const PEERS_BUSY: &str = "peers_busy";
 
-/// Share of a transfer's time, in per cent, from which a busy part is its bottleneck.
+/// Utilisation from which a resource counts as the bottleneck, in per cent.
 pub const LIMITS_PCT: f64 = 95.0;
 
-/// In how many transfers alone something was busy all the time.
+/// Number of transfers without an activity, by bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetLimits {
-    /// Transfers alone whose CPU time is known.
+    /// Transfers without an activity whose CPU time is known.
     pub cells: usize,
     /// `None` if no link had a rate.
     pub link: Option<usize>,
     pub host: usize,
     pub peers: usize,
-    /// Transfers in which neither was.
+    /// Transfers without a bottleneck among these.
     pub none: usize,
 }
 
 impl NetLimits {
-    /// Counts the cells; `None` if nothing was measured of them.
+    /// Counts the cells; `None` if no cell has CPU readings.
     pub fn of(cells: &[NetCell]) -> Option<NetLimits> {
         let mut limits = NetLimits::default();
         let is_its = |cell: &&NetCell| {

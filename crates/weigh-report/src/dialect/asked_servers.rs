@@ -43,8 +43,8 @@ pub fn parts(sheet: &Sheet, systems: &[ArmId], difference: &str) -> Vec<String> 
         ),
         titled(
             "Database - minutes for 900,000 records in a table of 2^20 keys - smaller is better",
-            in_one_course(sheet, systems),
-            "The passes of one start until each table has them; several runs give best and worst.\n",
+            in_one_run(sheet, systems),
+            "Time of one run until every table has them. For best and worst, measure several runs.\n",
         ),
         titled(
             "Database - random inserts until tables are 90 % full, best (worst)",
@@ -128,15 +128,15 @@ fn while_filling(sheet: &Sheet, systems: &[ArmId]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table::new(columns.to_vec(), rows))
 }
 
-/// The measured time until the tables have all records; `None` where no course went so far.
-fn in_one_course(sheet: &Sheet, systems: &[ArmId]) -> Option<Table> {
-    let courses = || sheet.filling.iter().filter(|one| one.passes.len() > 1);
-    let mut names: Vec<&WorkName> = courses().map(|one| &one.name).collect();
+/// Measured time until the tables have all records; `None` if no run reached the end.
+fn in_one_run(sheet: &Sheet, systems: &[ArmId]) -> Option<Table> {
+    let runs = || sheet.filling.iter().filter(|one| one.passes.len() > 1);
+    let mut names: Vec<&WorkName> = runs().map(|one| &one.name).collect();
     names.dedup();
     let rows = names.into_iter().filter_map(|name| {
         let minutes = |arm: &ArmId| {
-            let course = courses().find(|one| one.name == *name && one.arm == *arm);
-            Some(course?.seconds_to_records()? / MINUTE_S)
+            let run = runs().find(|one| one.name == *name && one.arm == *arm);
+            Some(run?.seconds_to_records()? / MINUTE_S)
         };
         let minutes: Vec<Option<f64>> = systems.iter().map(minutes).collect();
         let title = WhoIsAsked::of(name, RANDOM_FILL)?.title();
@@ -346,7 +346,7 @@ mod tests {
         let whole = words(parts(&sheet, &[ArmId(1), ArmId(0)], ""));
         // 2^20 · 1.9534 queries of each client.
         assert_has(&whole, &["mariadb, 2 clients 17.1 68.3 300%"]);
-        // A single sample is no course.
+        // A single sample is not a run of passes.
         sheet.filling.iter_mut().for_each(|one| one.passes.truncate(1));
         assert!(parts(&sheet, &[ArmId(1), ArmId(0)], "").is_empty());
     }

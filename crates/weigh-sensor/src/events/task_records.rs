@@ -28,12 +28,12 @@ const DEREGISTER: u16 = 4;
 /// Attributes of a record: about a thread (`TASKSTATS_TYPE_AGGR_PID`), and there its number.
 const OF_THREAD: u16 = 4;
 const NUMBER: u16 = 1;
-/// Bytes of `struct nlmsghdr`, and of that with `struct genlmsghdr`.
+/// Length of `struct nlmsghdr`; of `struct nlmsghdr` plus `struct genlmsghdr`.
 const HEADER: usize = 16;
 const HEADERS: usize = 20;
 const REQUEST_WITH_ANSWER: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
 const CPUS: &str = "/sys/devices/system/cpu/possible";
-/// A queue that drops records would make them cheaper.
+/// Size of the queue. It is large, because dropped records would hide a part of the cost.
 const BUFFER_BYTES: usize = 16 << 20;
 
 /// A listener. It is registered for the ends of all tasks from its begin to its end.
@@ -59,7 +59,7 @@ impl TaskRecords {
         Ok(TaskRecords { socket, family, is_on: false })
     }
 
-    /// Begins or ends the registration, which has its effect before this returns.
+    /// Begins or ends the registration. Takes effect before it returns.
     fn tell(&self, what: u16) -> io::Result<()> {
         let cpus = fs::read_to_string(CPUS)?;
         let cpus = [cpus.trim().as_bytes(), &[0]].concat();

@@ -54,9 +54,9 @@ impl HostAuditing {
                                     cost."
                 .into(),
             HostAuditing::Residual { ratio } => format!(
-                "Auditing has been enabled since this host booted, so its processes carry an audit \
-                 context even with auditing off: getppid takes {ratio:.2} times as long as without. \
-                 Processes of arms without `audit` carry none."
+                "Auditing was enabled at some time since this host booted. So new processes carry an \
+                 audit context even with auditing off, and getppid takes {ratio:.2} times as long. `weigh` \
+                 starts the processes of arms without `audit` without this context."
             ),
             HostAuditing::Audited => {
                 "Auditing was already on; the rules of this host stay in force.".into()

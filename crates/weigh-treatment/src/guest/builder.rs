@@ -29,7 +29,7 @@ use weigh_model::printable;
 const LIMIT: Duration = Duration::from_secs(1200);
 /// Time limit of a program that only looks.
 const LOOKS_WITHIN: Duration = Duration::from_secs(60);
-/// Nobody waits longer without being told for what; a terminal shows meanwhile that time passes.
+/// Interval of the progress lines while an image is built.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 /// A root file system twice, as a tree and as an image, with the packages that it is made of.
 const ROOM_BYTES: u64 = 2 << 30;

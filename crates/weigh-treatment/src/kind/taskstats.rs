@@ -19,17 +19,18 @@ use weigh_sensor::events::task_records;
 pub static KIND: TreatmentKind = TreatmentKind::of(
     Kind {
         name: "taskstats",
-        summary: "a listener for the kernel's accounts of tasks that end (taskstats)",
+        summary: "a listener for the kernel's records of tasks that end (taskstats)",
         parameters: &[Parameter { form: "off", help: "the listener alone, without records" }],
         probe,
     },
     build,
 );
 
-/// Records of all tasks: of each thread of each process.
+/// Records of all tasks: of each thread of each process. Lost are full queues, each of which dropped one
+/// record or more.
 const QUANTITIES: ListenerQuantities = ListenerQuantities::new(
     "task records",
-    ["task_records", "task_records_received", "task_records_lost", "task_listener_cpu_s"],
+    ["task_records", "task_records_received", "task_queue_overflows", "task_listener_cpu_s"],
 );
 
 fn probe() -> Probe {
@@ -42,8 +43,8 @@ fn probe() -> Probe {
             Probe::Broken("this kernel lacks taskstats (CONFIG_TASKSTATS)".into())
         }
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Probe::Broken(
-            "the kernel gives its records of tasks only to the first PID and user namespace: run \
-             weigh outside of the container"
+            "taskstats needs the initial PID and user namespaces: run weigh on the host, not in a \
+             container"
                 .into(),
         ),
         Err(error) => Probe::Broken(format!("cannot listen to taskstats: {error}")),
@@ -52,10 +53,10 @@ fn probe() -> Probe {
 
 fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     let has_records = only_word(parameters) != Some("off");
-    Ok(Box::new(Accounted { has_records, is_asked: false, listening: None }))
+    Ok(Box::new(Recorded { has_records, is_asked: false, listening: None }))
 }
 
-struct Accounted {
+struct Recorded {
     /// False for two identical arms.
     has_records: bool,
     /// True if the listener was asked to begin with this sample.
@@ -63,7 +64,7 @@ struct Accounted {
     listening: Option<Listening>,
 }
 
-impl Accounted {
+impl Recorded {
     /// The listener received the record of the process, so it was registered until its end.
     fn prove(&self, is_treated: bool, counts: &Counts) -> Result<(), TreatmentError> {
         let has_record = counts.by_process.iter().all(|records| *records > 0);
@@ -78,7 +79,7 @@ impl Accounted {
     }
 }
 
-impl Treatment for Accounted {
+impl Treatment for Recorded {
     fn apply(&mut self, context: &ApplyContext, _: &mut Guard) -> Result<(), TreatmentError> {
         self.listening = Some(Listening::start(&Wanted::Tasks, context.interrupted)?);
         Ok(())
@@ -113,8 +114,8 @@ impl Treatment for Accounted {
 
     fn facts(&self) -> Vec<String> {
         vec![match self.has_records {
-            true => "A listener receives the account of each task of the machine that ends.".into(),
-            false => "The listener receives the account of no task.".into(),
+            true => "A listener receives a record of every task that ends on this machine.".into(),
+            false => "The listener receives no records.".into(),
         }]
     }
 
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn a_sample_counts_if_its_process_has_a_record_and_another_if_nobody_has() {
         let is_believed = |has_records, is_treated, events, records| {
-            let arm = Accounted { has_records, is_asked: false, listening: None };
+            let arm = Recorded { has_records, is_asked: false, listening: None };
             let counts = Counts { events, by_process: vec![records], ..Counts::default() };
             arm.prove(is_treated, &counts).is_ok()
         };

@@ -10,6 +10,7 @@ use super::pages::{self, ReportPage};
 use super::show::Privacy;
 use super::{Context, output};
 use weigh_engine::report;
+use weigh_model::format::quoted;
 use weigh_model::result::report::Report;
 use weigh_report::ReportFormat;
 use weigh_report::dialect::{self, Dialect};
@@ -29,9 +30,6 @@ Examples:
 /// In other commands, formats take a file.
 const NO_FILE: &str = "`-` is not an experiment. In `weigh export` the formats take no file: it prints to \
                        stdout, or to the FILE of --output. For example: weigh export latest --json";
-const ONE: &str = "several experiments make one page, with --html; other formats take one experiment. No \
-                   format takes a file: write --output FILE, as in `weigh export latest --csv \
-                   --output x.csv`";
 const USAGE: &str = "weigh export [OPTIONS] <ID> --json (or another format) [--output <FILE>]
        weigh export [OPTIONS] <ID> <ID>... --html [--output <FILE>]
        weigh export [OPTIONS] <ID> --as <TABLE> [--output <FILE>]";
@@ -84,12 +82,27 @@ impl ExportArgs {
         self.privacy.of(report::load(store, &id)?)
     }
 
+    /// Returns the error for several experiments in a form that takes one: the last may be meant as a file.
+    fn one_only(&self, form: &str) -> String {
+        let (first, last) = (&self.ids[0], &self.ids[self.ids.len() - 1]);
+        format!(
+            "{} is read as an experiment. For a file: {}. For several experiments on one page, use --html \
+             without --as",
+            quoted(last),
+            quoted(&format!("weigh export {first} {form} --output {last}"))
+        )
+    }
+
     /// Writes one page of several experiments.
     fn page(&self, form: &Form, context: &Context) -> Result<u8, String> {
-        let Form::Report(format) = form else { return Err(ONE.to_owned()) };
-        if format.name != "html" {
-            return Err(ONE.to_owned());
-        }
+        let format = match form {
+            Form::Report(format) if format.name == "html" => format,
+            Form::Report(format) => return Err(self.one_only(&format!("--{}", format.name))),
+            Form::Table(dialect) => return Err(self.one_only(&format!("--as {}", dialect.name))),
+            Form::Page(dialect) => {
+                return Err(self.one_only(&format!("--as {} --html", dialect.name)));
+            }
+        };
         let store = context.read_store()?;
         let page = |id: &String| {
             let report = self.load(&store, id)?;
@@ -97,9 +110,9 @@ impl ExportArgs {
             Ok(ReportPage { id, result, html: (format.render)(&report)? })
         };
         let pages: Vec<ReportPage> = self.ids.iter().map(page).collect::<Result<_, String>>()?;
-        let ids: BTreeSet<&str> = pages.iter().map(|page| &*page.id).collect();
-        if ids.len() < pages.len() {
-            return Err("an experiment was named twice; a page shows each once".to_owned());
+        let mut ids = BTreeSet::new();
+        if let Some(twice) = pages.iter().find(|page| !ids.insert(&*page.id)) {
+            return Err(format!("experiment `{}` is named twice; remove one", twice.id));
         }
         output::write_format(format, &self.output, &pages::join(&pages)?)?;
         Ok(0)
