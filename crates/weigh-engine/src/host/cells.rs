@@ -227,7 +227,7 @@ fn busy(
 ) -> Vec<OwnReading> {
     let elapsed_s = sample.elapsed_ns as f64 / 1e9;
     let per_gb = |name: &str| sample.readings.iter().find(|one| one.name == name);
-    let cpu_s = |name| Some(per_gb(name)?.value * sample.operations as f64 / 8e9);
+    let cpu_s = |name| Some(per_gb(name)?.value * sample.operations / 8e9);
     let share = |cpu_s: f64, cpus: &[usize]| {
         // The number of CPUs of another machine is unknown; assume enough.
         let usable = if cpus.is_empty() { connections } else { connections.min(cpus.len()) };
