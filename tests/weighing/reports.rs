@@ -114,27 +114,6 @@ fn formats_of_export_take_no_file() {
 }
 
 #[test]
-fn the_index_of_a_suite_has_an_effect_over_rounds_of_all_its_workloads() {
-    let _turn = Turn::share();
-    let home = Home::new();
-    let workload = |name: &str| format!("\n[[workload]]\nname = \"{name}\"\nbaseline = 1000.0\n");
-    let suite = ["getppid", "stat"].map(workload).concat();
-    let head =
-        "name = \"two\"\nsummary = \"two\"\nindex = \"geometric-mean\"\nbaseline_index = 1.0\n";
-    fs::write(home.path("two.toml"), format!("{head}{suite}")).unwrap();
-    let options = ["--pairs", "8", "--sample", "10ms", "--no-detail"];
-    home.measure(&[&["compare", "none", "-w", "./two.toml"][..], &options].concat());
-    let json = home.json();
-    let index = &json["indices"][0];
-    assert_eq!((&index["suite"], &index["treatment"]), (&"two".into(), &"none".into()), "{json:#}");
-    assert_eq!((&index["workloads"], &index["rounds"]), (&2.into(), &8.into()), "{json:#}");
-    let ratio = |effect: &serde_json::Value| 1.0 + effect.as_f64().unwrap() / 100.0;
-    let [low, high] = ["low_pct", "high_pct"].map(|end| ratio(&index[end]));
-    assert!((low..=high).contains(&ratio(&index["effect_pct"])), "{index}");
-    home.succeed("show").assert_says(&["Index of two under"]);
-}
-
-#[test]
 fn several_experiments_are_one_page() {
     let _turn = Turn::share();
     let (home, _) = home_with_an_experiment();
