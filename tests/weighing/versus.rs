@@ -321,7 +321,7 @@ fn it_is_told_when_a_shell_is_most_of_the_time() {
         home.json()["warnings"].to_string().contains("Use -N to execute them without a shell")
     };
     assert!((0..3).any(|_| is_told()), "{:#}", home.json());
-    home.measure("versus 'sleep 1' 'sleep 1.1' --pairs 8");
+    home.measure(&["versus", "sleep 1", "sleep 1.1", "--pairs", "8"]);
     assert!(!home.json()["warnings"].to_string().contains("Use -N"));
 }
 

@@ -208,7 +208,7 @@ fn the_planted_share_is_exact_over_batches_copies_and_latencies() {
     }
     let refused = run("shell1", &[]);
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("at least 10 must be planted"), "{said}");
+    assert!(said.contains("rounding needs at least 10 planted operations"), "{said}");
     assert_eq!((refused.status.code(), refused.stdout), (Some(1), Vec::new()));
 }
 
