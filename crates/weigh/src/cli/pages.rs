@@ -33,7 +33,8 @@ pub fn join(pages: &[ReportPage]) -> Result<String, String> {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} (Weighbridge)</title>\n\
-         <style>{style}li .kicker span:first-child::before {{ content: none; }}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n<ul>\n{list}</ul>\n</main>\n\
+         <style>{style}li .kicker span:first-child::before {{ content: none; }}</style>\n\
+         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<ul>\n{list}</ul>\n</main>\n\
          {reports}</body>\n</html>\n"
     ))
 }
