@@ -88,7 +88,8 @@ impl Grid {
     /// Finds a grid whose activities pass this check.
     ///
     /// # Errors
-    /// What the check says of an activity, with the line of the file.
+    /// Problem that the check finds in an activity, with the line of the file; or the grid is unknown,
+    /// unreadable or invalid.
     pub fn find_if(name: &str, check: ActivityCheck<'_>) -> Result<Grid, String> {
         if name.contains(['/', '.']) {
             let text = user_file::read_text(Path::new(name), LONGEST_FILE)

@@ -86,11 +86,17 @@ fn action(word: &str) -> Option<[Value; 2]> {
         _ => {
             let error = word.strip_prefix("return ")?.trim();
             let known = ERRORS.iter().find(|(name, _)| *name == error);
-            let number = known.map(|(_, number)| *number).or_else(|| error.parse().ok());
+            let number = known.map(|(_, number)| *number as u64).or_else(|| decimal(error));
             let number = number.filter(|number| (1..4096).contains(number))?;
             Some([json!("SCMP_ACT_ERRNO"), json!(number)])
         }
     }
+}
+
+/// A decimal number. minijail reads one that begins with 0 as octal, so that is refused.
+fn decimal(text: &str) -> Option<u64> {
+    let is_octal = text.len() > 1 && text.starts_with('0');
+    text.parse().ok().filter(|_| !is_octal)
 }
 
 /// `argN OPERATOR NUMBER`
@@ -103,7 +109,7 @@ fn argument(text: &str) -> Result<Value, String> {
         let value = value.trim();
         let number = match value.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).ok()?,
-            None => value.parse().ok()?,
+            None => decimal(value)?,
         };
         Some(json!({"index": index, "value": number, "op": op}))
     };
@@ -141,6 +147,8 @@ mod tests {
             ("read: trace\n", "does not read `trace`"),
             ("read: return EWHAT\n", "does not read `return EWHAT`"),
             ("read: arg6 == 1\n", "does not read `arg6 == 1`"),
+            ("read: arg1 == 010\n", "does not read `arg1 == 010`"),
+            ("read: return 010\n", "does not read `return 010`"),
         ] {
             let problem = as_oci(policy).unwrap_err();
             assert!(problem.contains(said), "{policy}: {problem}");
