@@ -59,6 +59,10 @@ uint64_t warm_up(const struct options *options, struct sample *sample);
  * little to be exact. */
 enum { MILLION = 1000000 };
 void begin_planting(const struct options *options);
+/* Returns so many operations and what is to be planted beside them. */
+uint64_t with_planted(uint64_t n);
+/* What with_planted() returned took so long. */
+void has_planted(uint64_t all, uint64_t elapsed_ns);
 /* How many were planted since. */
 uint64_t planted_operations(void);
 void end_planting(const struct options *options, struct sample *sample);

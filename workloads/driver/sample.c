@@ -4,7 +4,6 @@
 #include "driver.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,74 +23,11 @@ static uint64_t slice_ns[MAX_SLICES];
 /* A batch lasts a 32nd of the target: its clock is read twice in 0.3 ms or more. */
 enum { BATCHES = 32 };
 
-/* Work that is done and not reported, so that a known effect can be looked for. What is owed is counted in
- * millionths of an operation: over a sample the share is exact within one operation. */
-enum { LEAST_PLANTED = 10 };
-static struct {
-	uint64_t ppm, owed, operations;
-	/* Every `every`th batch does all the planted work; `due` is what earlier batches left to it. */
-	uint64_t every, batches, due;
-	double fastest_op_ns; /* in the batch that was held up least */
-} planted = {.every = 1};
-
 uint64_t now_ns(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
-void begin_planting(const struct options *options)
-{
-	planted.ppm = options->plants ? options->planted_ppm : 0;
-	planted.owed = MILLION / 2; /* to the nearest operation */
-	planted.operations = 0;
-	planted.every = options->planted_every;
-	planted.batches = planted.due = 0;
-	planted.fastest_op_ns = INFINITY;
-}
-
-/* With what is planted beside so many operations. */
-static uint64_t with_planted(uint64_t n)
-{
-	uint64_t owed = planted.owed + n % MILLION * planted.ppm;
-
-	planted.due += n / MILLION * planted.ppm + owed / MILLION;
-	planted.owed = owed % MILLION;
-	if (++planted.batches % planted.every)
-		return n;
-	n += planted.due;
-	planted.operations += planted.due;
-	planted.due = 0;
-	return n;
-}
-
-uint64_t planted_operations(void)
-{
-	return planted.operations;
-}
-
-/* A sample that others held up may have few operations: it counts where it would have had enough. */
-void end_planting(const struct options *options, struct sample *sample)
-{
-	double operations = options->target_ns / planted.fastest_op_ns;
-	double share = operations * planted.ppm / MILLION;
-
-	sample->planted_operations = planted.operations;
-	if (!planted.ppm || options->latencies)
-		return;
-	if (planted.due)
-		fail("a sample of %llu batches lacks the work planted in every %llu",
-		     (unsigned long long)planted.batches, (unsigned long long)planted.every);
-	if (options->operations)
-		return;
-	/* Slice lengths are multiples of the planting interval, so nothing was rounded. */
-	double wanted = (double)sample->operations * planted.ppm / MILLION;
-	bool is_rounded = fabs(planted.operations - wanted) * 2 * LEAST_PLANTED > wanted;
-	if (is_rounded && planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)
-		fail("too few operations to plant %g %%: rounding needs at least %d planted operations, and a sample "
-		     "has %.0f operations. Use a longer --sample",
-		     planted.ppm / 1e4, LEAST_PLANTED, operations);
 }
 
 uint64_t time_batch(uint64_t n)
@@ -102,8 +38,7 @@ uint64_t time_batch(uint64_t n)
 	uint64_t elapsed = now_ns() - start;
 
 	total_operations += all;
-	if (elapsed < all * planted.fastest_op_ns)
-		planted.fastest_op_ns = (double)elapsed / all;
+	has_planted(all, elapsed);
 	return elapsed;
 }
 
