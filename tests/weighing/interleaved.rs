@@ -61,7 +61,6 @@ fn two_processes_take_turns_and_time_as_many_slices() {
     }
 }
 
-/// A hundred slices of `shell8` would take five seconds and more.
 /// The heads of its slices have none of it, so they were believed to be short.
 #[test]
 fn what_is_planted_in_slices_is_not_missed_in_their_heads() {
@@ -80,6 +79,42 @@ fn what_is_planted_in_slices_is_not_missed_in_their_heads() {
     assert!(ratios[4] > 0.5, "{ratios:?}");
 }
 
+/// Slices that wait for a thousand operations would be eight times as long, and less precise.
+#[test]
+fn what_is_planted_in_slices_of_few_operations_does_not_make_them_longer() {
+    let _turn = Turn::share();
+    let op_ns = |sample: &Value| {
+        let operations = sample["operations"].as_f64().unwrap();
+        let slice_count = slices(sample).len() as f64;
+        let mut slices_ns = slices(sample);
+        slices_ns.sort();
+        slices_ns[slices_ns.len() / 2] as f64 * slice_count / operations
+    };
+    let mut ratios: Vec<f64> = (0..9)
+        .map(|_| {
+            let bench = Bench::new();
+            let planted = bench.start(1, "fork", &["--target-ms", "20", "--planted-ppm", "500000"]);
+            let bare = bench.start(0, "fork", &["--target-ms", "20", "--planted-ppm", "0"]);
+            let [planted, bare] = [planted, bare].map(|running| running.finish().json());
+            let extra = planted["planted_operations"].as_f64().unwrap();
+            let share = extra / planted["operations"].as_f64().unwrap();
+            assert!((share - 0.5).abs() < 0.01, "{planted}");
+            assert_eq!(bare["planted_operations"], 0, "{bare}");
+            op_ns(&planted) / op_ns(&bare)
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    assert!((1.25..1.75).contains(&ratios[4]), "{ratios:?}");
+
+    let bench = Bench::new();
+    let planted = bench.start(1, "pipe", &["--target-ms", "20", "--planted-ppm", "1000"]);
+    let bare = bench.start(0, "pipe", &["--target-ms", "20", "--planted-ppm", "0"]);
+    let samples = [planted, bare].map(|running| running.finish().json());
+    let in_slice = samples[0]["operations"].as_u64().unwrap() / slices(&samples[0]).len() as u64;
+    assert!(in_slice < 1000, "{}", samples[0]);
+}
+
+/// A hundred slices of `shell8` would take five seconds and more.
 #[test]
 fn a_pair_whose_slices_take_too_long_ends_early_with_as_many_of_each() {
     let _turn = Turn::share();

@@ -35,7 +35,8 @@ struct faults {
 	uint64_t not_done; /* operations that were wrong, or left undone */
 };
 struct sample {
-	uint64_t operations, elapsed_ns, total_operations, planted_operations;
+	uint64_t operations, elapsed_ns, total_operations;
+	double planted_operations; /* or steps that take as long */
 	uint64_t unsent; /* that were to begin and could not, as those before were not done */
 	double rate;
 	int64_t user_ns, system_ns;
@@ -61,10 +62,15 @@ enum { MILLION = 1000000 };
 void begin_planting(const struct options *options);
 /* Returns so many operations and what is to be planted beside them. */
 uint64_t with_planted(uint64_t n);
+/* Does what with_planted() did not add as operations. */
+void do_planted_steps(void);
+/* From now on, steps are planted instead of operations: as much as so many millionths of n operations take.
+ * That is exact to some hundredths, as the time of n operations is measured. */
+void plant_in_steps(uint64_t n);
 /* What with_planted() returned took so long. */
 void has_planted(uint64_t all, uint64_t elapsed_ns);
 /* How many were planted since. */
-uint64_t planted_operations(void);
+double planted_operations(void);
 void end_planting(const struct options *options, struct sample *sample);
 /* The usage of this process and its children, and of whom it asks. */
 struct usage {

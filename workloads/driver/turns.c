@@ -26,10 +26,8 @@ struct turns {
 	_Atomic uint32_t ready[2];
 	_Atomic uint32_t cpu;    /* on which both are, from 1; 0 where it is not known */
 	_Atomic uint32_t slices; /* of each; the first process says how many */
-	/* A slice has a multiple of so many operations, so that what is planted in it is whole; 0: any
-	 * number. What is planted in one slice of three would be in none of them for a median: for that
-	 * there is
-	 * --planted-every. */
+	/* Of so many operations, one is planted; 0: none. What is planted in one slice of three would be in none
+	 * of them for a median, so each slice has a multiple of it, or steps if it has fewer operations. */
 	_Atomic uint32_t multiple;
 };
 
@@ -243,7 +241,8 @@ static uint64_t time_slice(uint64_t n, struct usage *used)
 	uint64_t head = n / WARM_UP_SHARE + 1, start = whole_cpu_ns_before();
 
 	run_untimed(head);
-	uint64_t head_ns = whole_cpu_ns_after() - start, planted = planted_operations();
+	uint64_t head_ns = whole_cpu_ns_after() - start;
+	double planted = planted_operations();
 	struct usage before = usage();
 	start = whole_cpu_ns_before();
 	keep_times(true);
@@ -253,7 +252,7 @@ static uint64_t time_slice(uint64_t n, struct usage *used)
 	struct usage after = usage();
 	add_usage(&used->all, &before.all, &after.all);
 	/* Nothing is planted in a head. */
-	uint64_t all = n + planted_operations() - planted;
+	double all = n + planted_operations() - planted;
 	heads.excess_ns[heads.count++] = head_ns - (double)slice_cpu_ns * head / all;
 	return elapsed_ns;
 }
@@ -276,7 +275,9 @@ static uint64_t first_turn(const struct options *options, struct sample *sample)
 
 	calibrated.target_ns = CALIBRATED_SLICES * SLICE_NS;
 	uint64_t n = warm_up(&calibrated, sample) / CALIBRATED_SLICES;
-	uint64_t multiple = turns->multiple ? turns->multiple : 1;
+	if (n < turns->multiple)
+		plant_in_steps(n ? n : 1);
+	uint64_t multiple = turns->multiple && n >= turns->multiple ? turns->multiple : 1;
 	return n > multiple ? (n + multiple - 1) / multiple * multiple : multiple;
 }
 

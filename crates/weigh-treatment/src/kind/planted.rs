@@ -91,7 +91,7 @@ struct Planting {
 #[derive(Deserialize)]
 struct Proof {
     operations: u64,
-    planted_operations: u64,
+    planted_operations: f64,
     copies: Option<u64>,
 }
 
@@ -129,7 +129,7 @@ impl Treatment for Planting {
         let wanted = proof.operations as f64 * f64::from(wanted_ppm) / 1e6;
         // Each copy rounds by itself.
         let rounding = proof.copies.unwrap_or(1) as f64;
-        if (proof.planted_operations as f64 - wanted).abs() <= rounding {
+        if (proof.planted_operations - wanted).abs() <= rounding {
             return Ok(Evidence::default());
         }
         Err(TreatmentError::NotInForce(format!(
@@ -198,5 +198,6 @@ mod tests {
         assert!(!is_believed(true, 0, ""), "a command");
         assert!(is_believed(true, 1, ""), "who reads it says why it failed");
         assert!(is_believed(true, 0, &line(r#","planted_operations":53,"copies":4"#)));
+        assert!(is_believed(true, 0, &line(r#","planted_operations":50.25"#)), "steps");
     }
 }
