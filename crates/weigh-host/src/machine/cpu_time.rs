@@ -42,13 +42,19 @@ fn of_task_ns(task: &Path) -> io::Result<u64> {
     Ok((user + system) * 1_000_000_000 / rustix::param::clock_ticks_per_second())
 }
 
-/// Returns true if no thread of the process runs or waits for a disk: it has done all its work.
-pub fn is_at_rest(pid: u32) -> bool {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
-    tasks.flatten().all(|task| {
-        let stat = Stat::read(&task.path().join("stat"));
-        !stat.is_ok_and(|stat| matches!(stat.state(), "R" | "D"))
-    })
+/// Returns true if no thread of the process runs or waits for a disk: it has done all its work. One that
+/// has ended is at rest.
+pub fn is_at_rest(pid: u32) -> io::Result<bool> {
+    let Some(tasks) = unless_gone(fs::read_dir(format!("/proc/{pid}/task")))? else {
+        return Ok(true);
+    };
+    for task in tasks {
+        let stat = unless_gone(task.and_then(|task| Stat::read(&task.path().join("stat"))))?;
+        if stat.is_some_and(|stat| matches!(stat.state(), "R" | "D")) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 pub fn kernel_thread(name: &str) -> Option<u32> {
@@ -75,6 +81,6 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         assert_eq!(unless_gone(of_process_ns(child.id())).unwrap(), None);
-        assert!(is_at_rest(child.id()));
+        assert!(is_at_rest(child.id()).unwrap());
     }
 }

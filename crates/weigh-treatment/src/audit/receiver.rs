@@ -11,6 +11,7 @@ use crate::TreatmentError;
 use linux_audit::auditd::{Auditd, LogFormat};
 use linux_audit::netlink::Client;
 use weigh_host::machine::cpu_time;
+use weigh_host::machine::process::unless_gone;
 use weigh_host::machine::stat::family;
 use weigh_testbed::Collector;
 
@@ -169,15 +170,26 @@ impl Receiver {
     }
 }
 
+/// CPU time of those that still run.
+fn used_ns(family: &[u32]) -> io::Result<u64> {
+    let times = family.iter().map(|pid| unless_gone(cpu_time::of_process_ns(*pid)));
+    Ok(times.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().sum())
+}
+
 /// Waits until neither auditd nor its plugin runs or waits for the disk.
 fn wait_until_at_rest(auditd: &Auditd, wait: &mut Wait) -> Result<(), TreatmentError> {
     let family = family(&[auditd.pid()], None);
-    let used = || family.iter().filter_map(|pid| cpu_time::of_process_ns(*pid).ok()).sum::<u64>();
+    let unreadable = |problem| {
+        TreatmentError::NotInForce(format!("cannot read the CPU time of auditd: {problem}"))
+    };
     // A dispatcher and a plugin that wait for each other rest in turns, so a look is not enough.
     loop {
-        let before = used();
+        let before = used_ns(&family).map_err(unreadable)?;
         std::thread::sleep(LOOK_EVERY * 4);
-        if family.iter().all(|pid| cpu_time::is_at_rest(*pid)) && used() == before {
+        let rest = family.iter().map(|pid| cpu_time::is_at_rest(*pid));
+        let all_rest = rest.collect::<io::Result<Vec<bool>>>().map_err(unreadable)?;
+        let is_unused = used_ns(&family).map_err(unreadable)? == before;
+        if is_unused && all_rest.into_iter().all(|rests| rests) {
             return Ok(());
         }
         if !wait.goes_on()? {
