@@ -37,7 +37,7 @@ test: deps test-deps
 	cargo fmt --all --check
 	rustfmt --edition 2024 --check crates/weigh-treatment/src/kind/*.rs crates/weigh-fixture/src/kind/*.rs \
 		crates/weigh-report/src/formats/*.rs crates/weigh-import/src/formats/*.rs \
-		crates/weigh-report/src/dialect/tables/*.rs \
+		crates/weigh-dialect/src/tables/*.rs \
 		crates/weigh-workload/src/setup/kind/*.rs crates/weigh-engine/src/plan/kind/*.rs
 	scripts/run-tests --quick
 

@@ -1,4 +1,4 @@
-//! Lists the formats of reports, and the well-known tables: adding one is adding one file.
+//! Lists the formats of reports: adding one is adding one file.
 
 use file_lists::{Modules, list_modules};
 
@@ -9,12 +9,5 @@ fn main() {
         type_name: "crate::ReportFormat",
         list: "FORMATS",
         output: "formats.rs",
-    });
-    list_modules(&Modules {
-        directory: "src/dialect/tables",
-        item: "TABLE",
-        type_name: "crate::dialect::Dialect",
-        list: "TABLES",
-        output: "tables.rs",
     });
 }

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use super::compare::summary;
 use super::labels::Labels;
 use super::*;
+use weigh_dialect as dialect;
 use weigh_model::result::work_name::WorkName;
 use weigh_report::hyperfine::EXPORTS;
-use weigh_report::{dialect, terminal};
+use weigh_report::terminal;
 
 /// A file of every format, by its name on the command line.
 const FILES: [(&str, &[u8]); 15] = [

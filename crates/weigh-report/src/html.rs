@@ -31,14 +31,13 @@ use weigh_model::result::curve::Chart;
 use weigh_model::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 17] = [
+const TEMPLATES: [(&str, &str); 16] = [
     ("page.html", include_str!("html/page.jinja")),
     ("runs.html", include_str!("html/runs.jinja")),
     ("run.html", include_str!("html/run.jinja")),
     ("rules.html", include_str!("html/rules.jinja")),
     ("outline.html", include_str!("html/outline.jinja")),
     ("net_rank.html", include_str!("html/net_rank.jinja")),
-    ("nitzberg.html", include_str!("html/nitzberg.jinja")),
     ("bars.html", include_str!("html/bars.jinja")),
     ("sentence.html", include_str!("html/sentence.jinja")),
     ("head.html", include_str!("html/head.jinja")),
@@ -60,11 +59,25 @@ pub fn render(s: &Summary) -> Result<String, String> {
 }
 
 pub(super) fn fill(template: &str, values: Value) -> Result<String, Error> {
+    environment()?.get_template(template)?.render(values)
+}
+
+/// Fills a template of another crate, which may use those of reports.
+///
+/// # Errors
+/// The template is wrong, or needs a value that is not there.
+pub fn fill_own(name: &str, template: &str, values: Value) -> Result<String, Error> {
+    let mut environment = environment()?;
+    environment.add_template_owned(name.to_owned(), template.to_owned())?;
+    environment.get_template(name)?.render(values)
+}
+
+fn environment() -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    environment.get_template(template)?.render(values)
+    Ok(environment)
 }
 
 /// Returns the tables of metrics other than the rate, from the pairs.
@@ -255,7 +268,7 @@ pub(super) fn machine_facts(facts: &Facts) -> Vec<Value> {
 }
 
 /// A sentence in pieces, those between backticks being names.
-pub(super) fn parts(text: &str) -> Vec<Value> {
+pub fn parts(text: &str) -> Vec<Value> {
     let pieces = text.split('`').enumerate();
     let pieces = pieces.map(|(i, piece)| context! { name => i % 2 == 1, text => unbroken(piece) });
     pieces.collect()
@@ -284,7 +297,8 @@ fn result(row: &Row, margin_pct: f64) -> Value {
     }
 }
 
-pub(super) fn table(table: &Table) -> Value {
+/// Returns what `grid.html` fills a table with.
+pub fn table(table: &Table) -> Value {
     let columns = table.columns.iter().map(|(title, align)| {
         context! { title => title.as_str(), right => *align == Align::Right }
     });

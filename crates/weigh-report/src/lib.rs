@@ -6,7 +6,6 @@
 //! - [`terminal`], [`run_text`], [`html`], [`run_page`]: reports for people; [`sentence`] is the verdict in
 //!   words; [`table`] and `scale` (the axis of every interval) are shared;
 //! - [`ReportFormat`] is a format, and [`FORMATS`] lists all; [`live`] shows progress during measurement;
-//! - [`dialect`]: the tables of other suites, and of Nitzberg, Smalley, Whitcher and White;
 //! - [`rules`], [`budget`], [`profile`], [`atlas`], [`calibration`], [`diff`], [`net_rank`]: the report of
 //!   one command;
 //! - [`hyperfine`]: times of commands in the files of another program.
@@ -30,12 +29,11 @@ mod command_times;
 mod countdown;
 pub mod curve_text;
 mod degrees;
-pub mod dialect;
 pub mod diff;
 pub mod display;
 mod doses;
 mod equivalence;
-mod evidence;
+pub mod evidence;
 mod factorial;
 mod facts;
 pub mod failed;

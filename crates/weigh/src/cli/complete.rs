@@ -13,11 +13,11 @@ use clap_complete::engine::{
 };
 
 use super::{Context, list, output};
+use weigh_dialect as dialect;
 use weigh_fixture::FIXTURES;
 use weigh_model::kind::{Kind, Parameter, is_placeholder};
 use weigh_model::workload::{mix, suite};
 use weigh_net::grid::Grid;
-use weigh_report::dialect;
 use weigh_store::Store;
 use weigh_treatment as treatment;
 

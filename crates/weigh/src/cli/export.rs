@@ -9,11 +9,11 @@ use super::formats::{ChosenFormat, exportable, table_help};
 use super::pages::{self, ReportPage};
 use super::show::Privacy;
 use super::{Context, output};
+use weigh_dialect::{self as dialect, Dialect};
 use weigh_engine::report;
 use weigh_model::format::quoted;
 use weigh_model::result::report::Report;
 use weigh_report::ReportFormat;
-use weigh_report::dialect::{self, Dialect};
 use weigh_report::outcome;
 use weigh_store::Store;
 

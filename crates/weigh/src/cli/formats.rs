@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::reproduce::OUTPUT;
+use weigh_dialect as dialect;
 use weigh_report::hyperfine::EXPORTS;
-use weigh_report::{FORMATS, ReportFormat, dialect};
+use weigh_report::{FORMATS, ReportFormat};
 
 /// `--NAME` of one format, or none.
 #[derive(Debug)]
@@ -136,7 +137,7 @@ pub fn table_help(verb: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use weigh_report::dialect::tables::lmbench;
+    use weigh_dialect::tables::lmbench;
 
     use weigh_workload::executable::Executable;
 

@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::formats::table_help;
 use super::{Context, output, price};
+use weigh_dialect::{self as dialect, Dialect};
 use weigh_engine::report;
 use weigh_model::result::anonymise;
 use weigh_model::result::report::Report;
-use weigh_report::dialect::{self, Dialect};
 use weigh_report::terminal::{self, Screen};
 
 const EXAMPLES: &str = "\

@@ -7,9 +7,9 @@
 
 use minijinja::{Error, Value, context};
 
-use crate::dialect::{Dialect, Sheet, SheetLine, format, lines};
-use crate::table::{Align, Table};
-use crate::{evidence, html};
+use crate::{Dialect, Sheet, SheetLine, format, lines};
+use weigh_report::table::{Align, Table};
+use weigh_report::{evidence, html};
 
 pub static TABLE: Dialect = Dialect {
     name: "nitzberg",
@@ -213,8 +213,9 @@ fn page(sheet: &Sheet) -> Result<String, String> {
 fn filled(sheet: &Sheet, table: &Table) -> Result<String, Error> {
     let title = format!("What {} costs, as in Nitzberg's Table 2 and Figure 4", sheet.arms[1]);
     let bars = drawn(sheet);
-    html::fill(
+    html::fill_own(
         "nitzberg.html",
+        include_str!("../nitzberg.jinja"),
         context! {
             id => sheet.id.as_str(),
             plain => title,

@@ -2,7 +2,6 @@
 //! their visitor by a cookie. A query is a turn of his loop: it draws a key, looks it up, and
 //! inserts it if it is missing.
 
-use super::super::table::{Align, Table};
 use super::side_by_side::{NOT_AVAILABLE, row, table};
 use super::{Sheet, SheetLine, format, lines, three_digits};
 use weigh_model::ids::ArmId;
@@ -12,6 +11,7 @@ use weigh_model::result::filling::{
 use weigh_model::result::imported::Better;
 use weigh_model::result::series::RunSeries;
 use weigh_model::result::work_name::WorkName;
+use weigh_report::table::{Align, Table};
 
 const RANDOM_INSERT: &str = "app:db.random-insert";
 const RANDOM_FILL: &str = "app:db.random-fill";

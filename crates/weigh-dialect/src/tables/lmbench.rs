@@ -2,11 +2,11 @@
 //! workload is. As lmbench does, it takes off what the same operations cost without what is of interest,
 //! where that was measured, and shows it.
 
-use crate::dialect::lmbench_columns::{LmbenchColumn, SECTIONS, Section};
-use crate::dialect::{Dialect, Sheet, SheetLine, format, lines, three_digits};
-use crate::table::{Align, Table};
-use crate::text::wrap;
+use crate::lmbench_columns::{LmbenchColumn, SECTIONS, Section};
+use crate::{Dialect, Sheet, SheetLine, format, lines, three_digits};
 use weigh_model::ids::ArmId;
+use weigh_report::table::{Align, Table};
+use weigh_report::text::wrap;
 
 pub static TABLE: Dialect =
     Dialect { name: "lmbench", study_of: None, is_of_time: true, render, page: None };

@@ -1,9 +1,9 @@
 //! Rows of one system, or of two beside each other with the difference between them.
 
-use super::super::table::{Align, Table};
 use super::{Sheet, whole_percent};
 use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
+use weigh_report::table::{Align, Table};
 
 pub const NOT_AVAILABLE: &str = "n/a";
 

@@ -1,10 +1,10 @@
 //! Two perls beside each other as perlbench shows them, in points of which the first has 100, with the
 //! arithmetic mean; and Whitcher's two programs, in seconds.
 
-use super::super::table::{Align, Table};
 use super::{Sheet, SheetLine, lines, side_by_side, three_digits};
 use weigh_model::format;
 use weigh_model::ids::ArmId;
+use weigh_report::table::{Align, Table};
 
 const PREFIX: &str = "interp:perl.";
 

@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::imported;
-use super::table::Table;
 use paired::estimate::median;
 use weigh_model::facts::Facts;
 use weigh_model::format;
@@ -21,6 +19,8 @@ use weigh_model::result::summary::{NOTHING, Row, Summary};
 use weigh_model::result::times::TimesRow;
 use weigh_model::result::work_name::WorkName;
 use weigh_model::workload::clock::is_path_length;
+use weigh_report::imported;
+use weigh_report::table::Table;
 
 mod asked_servers;
 mod eight_tests;

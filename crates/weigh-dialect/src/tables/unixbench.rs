@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::dialect::{Dialect, Sheet, SheetLine, format, lines};
-use crate::table::{Align, Table};
+use crate::{Dialect, Sheet, SheetLine, format, lines};
 use weigh_model::facts::Facts;
 use weigh_model::ids::ArmId;
 use weigh_model::result::unixbench_index::Formula;
 use weigh_model::workload::suite;
 use weigh_model::workload::suite::{Member, Suite};
+use weigh_report::table::{Align, Table};
 
 pub static TABLE: Dialect =
     Dialect { name: "unixbench", study_of: None, is_of_time: true, render, page: None };

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::dialect::{Dialect, Sheet, SheetLoad, lines};
-use crate::table::{self, Align, Table};
+use crate::{Dialect, Sheet, SheetLoad, lines};
 use weigh_model::format;
 use weigh_model::result::load::LoadPoint;
 use weigh_model::result::work_name::WorkName;
+use weigh_report::table::{self, Align, Table};
 
 pub static TABLE: Dialect =
     Dialect { name: "reaim", study_of: None, is_of_time: false, render, page: None };

@@ -1,7 +1,7 @@
 //! The table of re-aim as CSV.
 
 use super::reaim::render_csv;
-use crate::dialect::Dialect;
+use crate::Dialect;
 
 pub static TABLE: Dialect = Dialect {
     name: "reaim-csv",

@@ -4,12 +4,12 @@
 //! His overhead is how much longer the same work takes: the rate of the baseline over the treated one,
 //! less 1. That holds for his throughputs too.
 
-use crate::dialect::eight_tests::{EIGHT_TESTS, is_test};
-use crate::dialect::side_by_side::NOT_AVAILABLE;
-use crate::dialect::{Dialect, Sheet, SheetLine, format, lines, three_digits, whole_percent};
-use crate::table::{Align, Table};
-use crate::text::wrap;
+use crate::eight_tests::{EIGHT_TESTS, is_test};
+use crate::side_by_side::NOT_AVAILABLE;
+use crate::{Dialect, Sheet, SheetLine, format, lines, three_digits, whole_percent};
 use weigh_model::result::imported::per_second;
+use weigh_report::table::{Align, Table};
+use weigh_report::text::wrap;
 
 /// Width of the sentence below the table, in columns.
 const WIDTH: usize = 80;

@@ -10,14 +10,14 @@
 
 use super::lmbench::in_two_lines;
 use super::unixbench::{ArmIndex, index_of_4_1};
-use crate::dialect::eight_tests::{EIGHT_TESTS, is_test};
-use crate::dialect::lmbench_columns::{SECTIONS, Section};
-use crate::dialect::side_by_side::{NOT_AVAILABLE, row, table};
-use crate::dialect::{Dialect, Sheet, format, lines, three_digits};
-use crate::dialect::{asked_servers, perlbench};
-use crate::table::Table;
+use crate::eight_tests::{EIGHT_TESTS, is_test};
+use crate::lmbench_columns::{SECTIONS, Section};
+use crate::side_by_side::{NOT_AVAILABLE, row, table};
+use crate::{Dialect, Sheet, format, lines, three_digits};
+use crate::{asked_servers, perlbench};
 use weigh_model::ids::ArmId;
 use weigh_model::result::imported::Better;
+use weigh_report::table::Table;
 
 pub static TABLE: Dialect = Dialect {
     name: "whitcher",
