@@ -9,6 +9,7 @@ mod doses;
 mod drift;
 mod forest;
 mod interaction;
+pub mod pages;
 pub mod run;
 mod runs;
 mod sequence;
@@ -31,10 +32,11 @@ use weigh_model::result::curve::Chart;
 use weigh_model::result::summary::{Failure, Row, State, Summary, charts_of_effects};
 
 /// The page. The names end in `.html`, by which minijinja knows that texts must be escaped.
-const TEMPLATES: [(&str, &str); 16] = [
+const TEMPLATES: [(&str, &str); 17] = [
     ("page.html", include_str!("html/page.jinja")),
     ("runs.html", include_str!("html/runs.jinja")),
     ("run.html", include_str!("html/run.jinja")),
+    ("pages.html", include_str!("html/pages.jinja")),
     ("rules.html", include_str!("html/rules.jinja")),
     ("outline.html", include_str!("html/outline.jinja")),
     ("net_rank.html", include_str!("html/net_rank.jinja")),

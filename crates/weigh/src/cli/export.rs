@@ -6,15 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::formats::{ChosenFormat, exportable, table_help};
-use super::pages::{self, ReportPage};
 use super::show::Privacy;
 use super::{Context, output};
 use weigh_dialect::{self as dialect, Dialect};
 use weigh_engine::report;
 use weigh_model::format::quoted;
 use weigh_model::result::report::Report;
-use weigh_report::ReportFormat;
-use weigh_report::outcome;
+use weigh_report::html::pages::{self, ReportPage};
+use weigh_report::{ReportFormat, outcome};
 use weigh_store::Store;
 
 const EXAMPLES: &str = "\

@@ -49,7 +49,6 @@ mod net_machines;
 mod net_rank;
 mod options_of_others;
 mod output;
-mod pages;
 mod pairing;
 mod parameters;
 mod price;

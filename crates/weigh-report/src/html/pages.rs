@@ -1,6 +1,9 @@
 //! Several HTML reports as one page, for readers who want all results of a study: first a list of the
 //! headlines, then each report. The reports are escaped already, so their parts are taken as they are.
 
+use minijinja::{Value, context};
+
+use super::fill;
 use weigh_model::format;
 
 /// A report as its own page.
@@ -11,44 +14,42 @@ pub struct ReportPage {
     pub html: String,
 }
 
-/// Joins pages, of which each has the parts of `weigh-report/html/page.jinja`.
+/// Joins pages, of which each has the parts of `page.jinja`.
+///
+/// # Errors
+/// A page lacks one of these parts.
 pub fn join(pages: &[ReportPage]) -> Result<String, String> {
-    let title = format::plural(pages.len(), "experiment");
-    let (mut list, mut reports, mut style) = (String::new(), String::new(), "");
-    for ReportPage { id, result, html } in pages {
-        let part = |from: &str, to: &str| {
-            let found = html.split_once(from).and_then(|(_, rest)| Some(rest.split_once(to)?.0));
-            found.ok_or_else(|| format!("the page of {id} has no {from}"))
-        };
-        style = part("<style>", "</style>")?;
-        let kicker = part("<p class=\"kicker\">Weighbridge ", "</p>")?;
-        let (headline, result) = (part("<h1>", "</h1>")?, escaped(result));
-        list += &format!(
-            "<li><p class=\"kicker\">{kicker}</p><p class=\"lede\"><a href=\"#{id}\">{headline}</a></p>\
-             <p>{result}</p></li>\n"
-        );
-        reports += &format!("<main id=\"{id}\">{}</main>\n", part("<main>", "</main>")?);
-    }
-    Ok(format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} (Weighbridge)</title>\n\
-         <style>{style}li .kicker span:first-child::before {{ content: none; }}</style>\n\
-         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<ul>\n{list}</ul>\n</main>\n\
-         {reports}</body>\n</html>\n"
-    ))
+    let parts = pages.iter().map(parts).collect::<Result<Vec<Value>, String>>()?;
+    let values = context! {
+        plain => format::plural(pages.len(), "experiment"),
+        reports => parts,
+    };
+    let filled = fill("pages.html", values);
+    filled.map_err(|error| format!("the page could not be written: {error}"))
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// The parts of a page, whose text is escaped.
+fn parts(ReportPage { id, result, html }: &ReportPage) -> Result<Value, String> {
+    let part = |from: &str, to: &str| {
+        let found = html.split_once(from).and_then(|(_, rest)| Some(rest.split_once(to)?.0));
+        let found = found.ok_or_else(|| format!("the page of {id} has no {from}"))?;
+        Ok::<Value, String>(Value::from_safe_string(found.to_owned()))
+    };
+    Ok(context! {
+        id => id.as_str(),
+        result => result.as_str(),
+        kicker => part("<p class=\"kicker\">Weighbridge ", "</p>")?,
+        headline => part("<h1>", "</h1>")?,
+        report => part("<main>", "</main>")?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FORMATS, outcome};
     use weigh_model::example;
     use weigh_model::result::report::Report;
-    use weigh_report::{FORMATS, outcome};
 
     fn page(report: &Report) -> ReportPage {
         let html = FORMATS.iter().find(|format| format.name == "html").unwrap();
@@ -62,6 +63,7 @@ mod tests {
         let pages = [page(&run), page(&compared)];
         let all = join(&pages).unwrap();
         for ReportPage { id, result, html } in &pages {
+            let result = result.replace('/', "&#x2f;");
             let main = html.split("<main>").nth(1).unwrap().split("</main>").next().unwrap();
             assert_eq!(all.matches(main).count(), 1, "{id}");
             for part in [
@@ -72,7 +74,7 @@ mod tests {
                 assert_eq!(all.matches(part.as_str()).count(), 1, "{part}");
             }
         }
-        for once in ["<style>", "<body>", "</html>", "(Weighbridge)</title>"] {
+        for once in ["<style>", "<body", "</html>", "(Weighbridge)</title>"] {
             assert_eq!(all.matches(once).count(), 1, "{once}");
         }
     }
