@@ -29,11 +29,22 @@ pub fn two_sided_quantile(alpha: f64, freedom: usize) -> f64 {
 /// Where one more value lies of the normal distribution that these values were drawn from; it is elsewhere
 /// with chance `alpha`. `None` of fewer than two values.
 pub fn one_more(values: &[f64], alpha: f64) -> Option<Interval> {
+    around_mean(values, alpha, 1.0)
+}
+
+/// Interval of the mean of the normal distribution that these values were drawn from; the mean is elsewhere
+/// with chance `alpha`. `None` of fewer than two values.
+pub fn of_mean(values: &[f64], alpha: f64) -> Option<Interval> {
+    around_mean(values, alpha, 0.0)
+}
+
+/// Interval of the mean, and of so many further values beside it.
+fn around_mean(values: &[f64], alpha: f64, further: f64) -> Option<Interval> {
     let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)?;
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / freedom as f64;
-    let half = two_sided_quantile(alpha, freedom) * (variance * (1.0 + 1.0 / count)).sqrt();
+    let half = two_sided_quantile(alpha, freedom) * (variance * (further + 1.0 / count)).sqrt();
     Some(Interval { low: mean - half, high: mean + half })
 }
 
@@ -76,6 +87,9 @@ mod tests {
             assert!((found[0] - at_5).abs() < 6e-4, "{freedom}: {found:?}");
             assert!((found[1] - at_1).abs() < 6e-4, "{freedom}: {found:?}");
         }
+        let mean = of_mean(&[1.0, 2.0, 3.0, 4.0], 0.05).unwrap();
+        assert!((mean.low - 0.446).abs() < 1e-3 && (mean.high - 4.554).abs() < 1e-3, "{mean:?}");
+        assert!(of_mean(&[1.0], 0.05).is_none());
         // In the end it is the normal distribution.
         assert!((two_sided_quantile(0.05, 100_000) - 1.959_988).abs() < 1e-5);
     }

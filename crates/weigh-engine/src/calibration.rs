@@ -9,13 +9,14 @@ use super::request::Request;
 use super::stored_design::design;
 use super::summarise::summarise;
 use super::work::Work;
-use paired::Verdict;
 use paired::betting::{Betting, DEFAULT_SCALE};
 use paired::binomial::FalseAlarms;
 use paired::design::Design;
 use paired::detectable::half_width;
 use paired::estimate::{MAD_TO_SD, mad, median};
 use paired::judge::{Judgement, MIN_PAIRS, judge_claims, judge_rows};
+use paired::student::of_mean;
+use paired::{Interval, Verdict};
 use weigh_model::facts::Facts;
 use weigh_model::ids::ExperimentId;
 use weigh_model::record::Stored;
@@ -151,8 +152,10 @@ pub fn calibration(history: &[Stored], these: &[ExperimentId]) -> Option<Calibra
     }
     let all = || outcomes.iter();
     let of_these = || outcomes.iter().filter(is_of_these);
-    let workloads =
-        workloads.into_iter().map(|((name, scheme), rows)| rows.summary(name, scheme, alpha));
+    let of_bias = alpha / workloads.len() as f64;
+    let workloads = workloads
+        .into_iter()
+        .map(|((name, scheme), rows)| rows.summary(name, scheme, alpha, of_bias));
     Some(Calibration {
         schema: SCHEMA,
         hostname: machine.hostname.clone(),
@@ -210,6 +213,8 @@ struct RowOutcome {
     deviation: f64,
     pair_s: Option<f64>,
     pairs: usize,
+    /// The effect, as a log-ratio.
+    estimate: f64,
     /// Were it the only row.
     alarmed: bool,
     /// True if the row's CPU time would have raised an alarm; `None` if CPU time was not judged.
@@ -230,16 +235,20 @@ impl Outcome {
         let further: Vec<Vec<Betting>> = metrics.map(of_metric).collect();
         let claims = claims(stored, &measured, &bettings, &further, std::iter::empty());
         let could = bettings.iter().any(|betting| betting.pairs() >= MIN_PAIRS);
-        let row = |(row, betting): (&Measurements, &Betting)| RowOutcome {
-            workload: stored.header.works[row.work].name.clone(),
-            scheme: row.schedule.main(),
-            deviation: deviation(&row.series),
-            pair_s: row.pair_s(),
-            pairs: row.series.len(),
-            alarmed: judge_rows([betting], &alone).iter().any(differs),
-            cpu_time_alarmed: judges_cpu_time.then(|| {
-                judge_rows([&row.betting_of(&Metric::CpuTime)], &alone).iter().any(differs)
-            }),
+        let row = |(row, betting): (&Measurements, &Betting)| {
+            let judgement = judge_rows([betting], &alone).remove(0);
+            RowOutcome {
+                workload: stored.header.works[row.work].name.clone(),
+                scheme: row.schedule.main(),
+                deviation: deviation(&row.series),
+                pair_s: row.pair_s(),
+                pairs: row.series.len(),
+                estimate: judgement.estimate,
+                alarmed: differs(&judgement),
+                cpu_time_alarmed: judges_cpu_time.then(|| {
+                    judge_rows([&row.betting_of(&Metric::CpuTime)], &alone).iter().any(differs)
+                }),
+            }
         };
         let with_pairs = measured.iter().zip(&bettings);
         let with_pairs = with_pairs.filter(|(row, _)| row.series.len() >= MIN_PAIRS);
@@ -264,6 +273,7 @@ impl Outcome {
 struct Rows {
     deviations: Vec<f64>,
     pair_s: Vec<f64>,
+    estimates: Vec<f64>,
     pairs: usize,
     alarms: usize,
     /// Calibrations of this command.
@@ -275,11 +285,19 @@ impl Rows {
         self.these += usize::from(is_of_these);
         self.deviations.push(row.deviation);
         self.pair_s.extend(row.pair_s);
+        self.estimates.push(row.estimate);
         self.pairs += row.pairs;
         self.alarms += usize::from(row.alarmed);
     }
 
-    fn summary(&self, workload: &WorkName, scheme: Scheme, alpha: f64) -> WorkloadNoise {
+    /// `of_bias` is its share of the error rate of the biases of all rows.
+    fn summary(
+        &self,
+        workload: &WorkName,
+        scheme: Scheme,
+        alpha: f64,
+        of_bias: f64,
+    ) -> WorkloadNoise {
         let middle = |values: &[f64]| median(values).unwrap_or(0.0);
         let (noise, pair_s) = (middle(&self.deviations), middle(&self.pair_s));
         let smallest = |span_s: f64| {
@@ -296,6 +314,8 @@ impl Rows {
             these_experiments: self.these,
             pairs: self.pairs,
             alarms: self.alarms,
+            bias_pct: of_mean(&self.estimates, of_bias)
+                .map(|Interval { low, high }| [low, high].map(percent)),
         }
     }
 }

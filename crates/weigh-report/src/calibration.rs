@@ -39,7 +39,8 @@ pub fn render(calibration: &Calibration, room: Room, colour: bool) -> String {
     let notes = [
         "scheme: interleaved or sequential pairs, a row for each that a calibration used. noise: standard \
          deviation of a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: the smallest effect \
-         that half of all experiments detect in that time."
+         that half of all experiments detect in that time. bias: mean effect of all calibrations, with the \
+         half-width of its 95 % interval, for all rows together."
             .to_owned(),
         "A false alarm is a verdict of slower or faster at the end of an experiment. Verdicts withdrawn \
          before the end are not counted."
@@ -50,7 +51,7 @@ pub fn render(calibration: &Calibration, room: Room, colour: bool) -> String {
             calibration.hostname, calibration.cpu_model, calibration.kernel
         ),
     ];
-    let notes = notes.into_iter().filter(|_| is_known);
+    let notes = notes.into_iter().chain(biased(&calibration.workloads)).filter(|_| is_known);
     for note in notes.chain(warnings(&calibration.these.warnings, room)) {
         lines.extend(wrap(&note, width, 0));
     }
@@ -162,7 +163,7 @@ fn judged(tally: &FalseAlarms, alpha: f64) -> String {
 fn table(workloads: &[WorkloadNoise]) -> Table {
     let columns = columns(
         "workload|scheme|>noise|>time per pair|>detected, 10 s|>1 min|>5 min|>pairs|\
-         >false alarms",
+         >false alarms|>bias",
     );
     let rows = workloads
         .iter()
@@ -174,10 +175,32 @@ fn table(workloads: &[WorkloadNoise]) -> Table {
             cells.extend(row.smallest_effect_pct.map(shown));
             cells.push(format::integer(row.pairs as u64));
             cells.push(format!("{} of {}", row.alarms, row.experiments));
+            cells.push(row.bias_pct.map(bias).unwrap_or_default());
             cells
         })
         .collect();
     Table::new(columns, rows)
+}
+
+/// The mean, and half the width of its interval: both are often below 0.01 %.
+fn bias([low, high]: [f64; 2]) -> String {
+    let mean = f64::midpoint(low, high);
+    let sign = if mean < 0.0 { '−' } else { '+' };
+    format!("{sign}{:.3} ± {:.3} %", mean.abs(), (high - low) / 2.0)
+}
+
+/// Names the rows whose identical arms differ by more than chance explains.
+fn biased(workloads: &[WorkloadNoise]) -> Option<String> {
+    let biased = workloads.iter().filter(|row| row.is_biased());
+    let named =
+        biased.filter_map(|row| Some(format!("`{}` {}", row.workload, bias(row.bias_pct?))));
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "Identical arms differ systematically: {}. Do not trust smaller differences in these rows.",
+            named.join(", ")
+        )
+    })
 }
 
 fn taken(scheme: Scheme) -> &'static str {
@@ -296,6 +319,7 @@ mod tests {
             these_experiments: 1,
             pairs: 640,
             alarms,
+            bias_pct: Some([-0.02, 0.01]),
         };
         let tally = |of| FalseAlarms { alarms, of, allowed, chance: 0.0159 };
         let all = |of| FalseAlarms { alarms: alarms + 2, of, allowed: 5, chance: 0.3 };
@@ -322,6 +346,17 @@ mod tests {
             },
             planted: None,
         }
+    }
+
+    #[test]
+    fn a_bias_is_named_only_if_chance_does_not_explain_it() {
+        let mut calibration = calibration(1, 3);
+        let text = render(&calibration, Room::terminal(140), false);
+        assert!(text.contains("−0.005 ± 0.015 %") && !text.contains("systematically"), "{text}");
+        calibration.workloads[1].bias_pct = Some([0.03, 0.05]);
+        let text = render(&calibration, Room::terminal(140), false).replace('\n', " ");
+        let said = "Identical arms differ systematically: `getppid` +0.040 ± 0.010 %. Do not trust";
+        assert!(text.contains(said), "{text}");
     }
 
     #[test]
@@ -357,6 +392,7 @@ mod tests {
             these_experiments: 1,
             pairs: 30,
             alarms: 0,
+            bias_pct: None,
         };
         earlier.workloads.iter_mut().for_each(|row| row.these_experiments = 0);
         earlier.workloads.push(sequential);

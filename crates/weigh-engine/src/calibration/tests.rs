@@ -93,6 +93,22 @@ fn noise_cost_and_smallest_effect_are_those_of_the_machine() {
 }
 
 #[test]
+fn arms_that_differ_in_each_calibration_are_biased() {
+    for (effect, is_biased) in [(0.0, false), (-0.05, true)] {
+        let (_directory, store) = store();
+        (0..6).for_each(|seed| calibration(&store, seed, effect));
+        let history = history(&store, &this_machine(), None).unwrap();
+        let found = super::calibration(&history, &[]).unwrap();
+        for row in &found.workloads {
+            let [low, high] = row.bias_pct.unwrap();
+            let truth = 100.0 * effect.exp_m1();
+            assert!(low < truth && truth < high, "{}: {low} to {high}", row.workload);
+            assert_eq!(row.is_biased(), is_biased, "{}", row.workload);
+        }
+    }
+}
+
+#[test]
 fn false_alarms_are_counted_and_judged() {
     let (_directory, store) = store();
     (0..5).for_each(|seed| calibration(&store, seed, if seed < 3 { 0.0 } else { -0.05 }));

@@ -73,6 +73,16 @@ pub struct WorkloadNoise {
     pub pairs: usize,
     /// Rows of this workload that would be called slower or faster if each were the only one.
     pub alarms: usize,
+    /// Interval of the mean effect of the experiments: what identical arms differ by systematically. The
+    /// intervals of all rows hold together. `None` of a single experiment.
+    pub bias_pct: Option<[f64; 2]>,
+}
+
+impl WorkloadNoise {
+    /// Returns true if the mean of identical arms is not zero.
+    pub fn is_biased(&self) -> bool {
+        self.bias_pct.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+    }
 }
 
 impl Calibration {
