@@ -11,7 +11,7 @@ use crate::{
 use weigh_model::evidence::Evidence;
 use weigh_model::format;
 use weigh_model::label::Parameters;
-use weigh_seccomp::oci_profile::{self, Compiled, Layout};
+use weigh_policy::oci_profile::{self, Compiled, Layout};
 use weigh_workload::launcher::status_number;
 use weigh_workload::seccomp_instructions;
 use weigh_workload::seccomp_program::Instruction;
