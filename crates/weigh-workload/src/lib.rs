@@ -24,6 +24,7 @@ pub mod instance;
 pub mod interpreted;
 pub mod keeper;
 pub mod kills;
+pub mod landlock;
 pub mod launch_queue;
 pub mod launcher;
 pub mod launcher_process;
