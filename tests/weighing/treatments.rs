@@ -757,3 +757,25 @@ fn a_supervisor_answers_the_calls_that_it_is_asked_about_and_no_others() {
     assert_eq!(samples(3, "= 0"), 8, "the program never calls getppid");
     assert_eq!((samples(4, "IS NULL"), samples(5, "IS NULL")), (8, 8));
 }
+
+#[test]
+fn a_tracer_stops_a_process_at_the_calls_that_it_traces_and_no_others() {
+    let arms = ["ptrace", "ptrace:calls=\"openat,close\"", "ptrace:calls=getppid", "ptrace:off"];
+    let home = Home::new();
+    let others = ["seccomp-notify", "seccomp"];
+    compare(&home, &[&arms[..], &others].concat(), &["-w", "open-close"]);
+    let samples = |arm, stops: &str| samples_with(&home, arm, "ptrace_stops", stops);
+    let times =
+        |times| format!("BETWEEN {times} * {EACH_OPERATION} AND {times} * {EACH_OPERATION} + 100");
+    assert_eq!((samples(1, &times(1)), samples(2, &times(2))), (8, 8));
+    assert_eq!(samples(3, "= 0"), 8, "the program never calls getppid");
+    assert_eq!([4, 5, 6].map(|arm| samples(arm, "IS NULL")), [8; 3]);
+    // What the workload starts is traced as well.
+    let home = Home::new();
+    compare(
+        &home,
+        &["ptrace:calls=getppid"],
+        &["--", "sh", "-c", "sh -c 'sh -c true; true'; true"],
+    );
+    assert_eq!(samples_with(&home, 1, "ptrace_stops", ">= 3"), 8, "each shell asks for its parent");
+}

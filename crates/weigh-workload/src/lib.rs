@@ -13,6 +13,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod call_tracer;
 pub mod catalogue;
 pub mod cpu_use;
 mod deaths;
