@@ -8,6 +8,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod abi;
 mod host;
 pub mod landlock_policy;
 mod minijail;
