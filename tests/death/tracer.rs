@@ -15,8 +15,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[test]
 fn a_killed_weigh_leaves_neither_strace_nor_a_supervisor() {
     let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(43);
-    let times = crate::support::hard(4, 50) as usize;
-    for arm in ["strace", "seccomp-notify"].into_iter().cycle().take(times) {
+    let times = crate::support::hard(6, 51) as usize;
+    for arm in ["strace", "seccomp-notify", "ptrace"].into_iter().cycle().take(times) {
         let home = Home::new();
         let arguments = ["compare", arm, "-w", "open-close", "--budget", "60s"];
         let mut running = home.start(home.weigh(&arguments[..]));
@@ -85,4 +85,10 @@ fn a_workload_goes_on_without_its_strace_and_does_not_count() {
 fn a_workload_goes_on_without_its_supervisor_and_does_not_count() {
     let said = "the supervisor did not answer until the process ended";
     kill_helper("seccomp-notify:calls=getppid", supervisor, said);
+}
+
+#[test]
+fn a_workload_goes_on_without_its_own_tracer_and_does_not_count() {
+    let said = "the supervisor did not answer until the process ended";
+    kill_helper("ptrace:calls=getppid", tracer, said);
 }

@@ -647,6 +647,42 @@ fn the_ports_and_scopes_of_a_layer_are_in_force() {
 }
 
 #[test]
+fn a_policy_of_landlock_denies_what_it_does_not_allow() {
+    let home = Home::new();
+    for name in ["allowed", "denied"] {
+        fs::create_dir(home.path(name)).unwrap();
+        home.file(&format!("{name}/file"), format!("read {name}\n"));
+    }
+    let allowed = home.path("allowed").display().to_string();
+    let system = "\"/bin\", \"/usr\", \"/lib\", \"/lib64\", \"/etc/ld.so.cache\"";
+    home.file(
+        "p.toml",
+        format!(
+            "[[path_beneath]]\nallowed_access = [\"read_file\"]\nparent = [{system}, {allowed:?}]\n"
+        ),
+    );
+    let line = "cat allowed/file denied/file >> log 2>&1; true";
+    let arguments = ["landlock:policy=p.toml,layers=2", "landlock:policy=p.toml"];
+    let json = compare(&home, &arguments, &["--", "sh", "-c", line]);
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("2 layers of Landlock") && facts.contains("1 file right"), "{json:#}");
+    let log = fs::read_to_string(home.path("log")).unwrap();
+    let count = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    let denied = count("denied/file: Permission denied");
+    assert!(denied >= 16 && count("read allowed") == denied + count("read denied"), "{log}");
+    assert!(count("read denied") >= 16, "{log}");
+
+    let run = |text: &str| {
+        home.file("p.toml", text);
+        home.run("compare landlock:policy=p.toml -w getppid")
+    };
+    let unproved = run("[[ruleset]]\nhandled_access_fs = [\"execute\"]\n");
+    unproved.assert_error(&["p.toml", "denies nothing that weigh can try here"]);
+    let unknown = run("abi = 1\n\n[[path_benaeth]]\nparent = []\n");
+    unknown.assert_error(&["p.toml:3: unknown field `path_benaeth`"]);
+}
+
+#[test]
 fn the_calls_of_a_systemd_set_are_found_by_either_layout() {
     let arms = ["seccomp:profile=@system-service", "seccomp:profile=@system-service,layout=tree"];
     let json = compare(&Home::new(), &arms, &["-w", "getppid"]);
@@ -720,4 +756,26 @@ fn a_supervisor_answers_the_calls_that_it_is_asked_about_and_no_others() {
     assert_eq!(samples(2, &times(2)), 8);
     assert_eq!(samples(3, "= 0"), 8, "the program never calls getppid");
     assert_eq!((samples(4, "IS NULL"), samples(5, "IS NULL")), (8, 8));
+}
+
+#[test]
+fn a_tracer_stops_a_process_at_the_calls_that_it_traces_and_no_others() {
+    let arms = ["ptrace", "ptrace:calls=\"openat,close\"", "ptrace:calls=getppid", "ptrace:off"];
+    let home = Home::new();
+    let others = ["seccomp-notify", "seccomp"];
+    compare(&home, &[&arms[..], &others].concat(), &["-w", "open-close"]);
+    let samples = |arm, stops: &str| samples_with(&home, arm, "ptrace_stops", stops);
+    let times =
+        |times| format!("BETWEEN {times} * {EACH_OPERATION} AND {times} * {EACH_OPERATION} + 100");
+    assert_eq!((samples(1, &times(1)), samples(2, &times(2))), (8, 8));
+    assert_eq!(samples(3, "= 0"), 8, "the program never calls getppid");
+    assert_eq!([4, 5, 6].map(|arm| samples(arm, "IS NULL")), [8; 3]);
+    // What the workload starts is traced as well.
+    let home = Home::new();
+    compare(
+        &home,
+        &["ptrace:calls=getppid"],
+        &["--", "sh", "-c", "sh -c 'sh -c true; true'; true"],
+    );
+    assert_eq!(samples_with(&home, 1, "ptrace_stops", ">= 3"), 8, "each shell asks for its parent");
 }

@@ -61,18 +61,24 @@ impl Combined {
 }
 
 /// strace is executed in the set-up process, after its filters: it would be under them, and each of its own
-/// calls would cost what they cost, which no workload has.
+/// calls would cost what they cost, which no workload has. A process has one tracer, and one supervisor.
 fn refuse_filtered_tracer(terms: &[Term]) -> Result<(), String> {
     let is_on = |term: &&Term| !term.parameters.has("off");
     let of = |names: &[&str]| {
         terms.iter().filter(is_on).find(|term| names.contains(&term.name.as_str()))
     };
-    match of(&["strace"]).zip(of(&["seccomp", "seccomp-notify"])) {
+    let filtered = of(&["strace"]).zip(of(&["seccomp", "seccomp-notify"])).map(|both| {
+        let why = "the filter would also be in force for strace itself, so the cost would not be that of \
+                   the workload";
+        (both, why)
+    });
+    let supervised = of(&["ptrace"]).zip(of(&["strace", "seccomp-notify"]));
+    let supervised = supervised.map(|both| (both, "only one of them can attend to a process"));
+    match filtered.or(supervised) {
         None => Ok(()),
-        Some((_, Term { name, .. })) => Err(format!(
-            "`strace` and `{name}` cannot be in one arm: the filter would also be in force for strace \
-             itself, so the cost would not be that of the workload. Write two arms, with a blank instead of \
-             the `+`"
+        Some(((one, other), why)) => Err(format!(
+            "`{}` and `{}` cannot be in one arm: {why}. Write two arms, with a blank instead of the `+`",
+            one.name, other.name
         )),
     }
 }

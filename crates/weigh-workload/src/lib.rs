@@ -13,6 +13,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod call_tracer;
 pub mod catalogue;
 pub mod cpu_use;
 mod deaths;
@@ -24,6 +25,7 @@ pub mod instance;
 pub mod interpreted;
 pub mod keeper;
 pub mod kills;
+pub mod landlock;
 pub mod launch_queue;
 pub mod launcher;
 pub mod launcher_process;

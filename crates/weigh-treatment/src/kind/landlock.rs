@@ -1,12 +1,19 @@
-//! `landlock`: each process is in layers of Landlock that allow what it does, and check it.
+//! `landlock`: each process is in layers of Landlock that allow what it does, and check it; or in a policy.
 
 use std::io;
+use std::path::PathBuf;
 
-use crate::{Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind};
+use crate::{
+    Kind, Launch, Parameter, Probe, Reach, Treatment, TreatmentError, TreatmentKind, absolute,
+};
 use weigh_model::evidence::Evidence;
+use weigh_model::format;
 use weigh_model::label::Parameters;
+use weigh_policy::landlock_policy::{self, Policy};
+use weigh_workload::landlock;
 use weigh_workload::setup::Setup;
 use weigh_workload::setup::kind::landlock_layers::LandlockLayers;
+use weigh_workload::setup::kind::landlock_policy::LandlockPolicy;
 
 pub static KIND: TreatmentKind = TreatmentKind::of(
     Kind {
@@ -17,6 +24,10 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
             Parameter { form: "rules=N", help: "rules of each layer; default 1; 0: no layer" },
             Parameter { form: "ports", help: "also check the port of each TCP bind and connect" },
             Parameter { form: "scopes", help: "also check signals and abstract sockets" },
+            Parameter {
+                form: "policy=FILE",
+                help: "your policy in each layer instead: TOML or JSON as in landlockconfig",
+            },
         ],
         probe,
     },
@@ -28,12 +39,14 @@ const MOST_LAYERS: u32 = 16;
 /// Each takes the launcher an open file, of which a process has 1024 by default.
 const MOST_RULES: u32 = 500;
 
-/// Versions of Landlock, and of Linux, that have ports and scopes.
-const OF_PORTS: (i64, &str) = (4, "6.7");
-const OF_SCOPES: (i64, &str) = (6, "6.12");
+/// Versions of Landlock that have ports and scopes.
+const OF_PORTS: u32 = 4;
+const OF_SCOPES: u32 = 6;
+/// Linux of each version of Landlock.
+const LINUX: [&str; 6] = ["5.13", "5.19", "6.2", "6.7", "6.10", "6.12"];
 
 fn probe() -> Probe {
-    match LandlockLayers::version() {
+    match landlock::version() {
         Ok(_) => Probe::Available,
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Probe::Broken(
             "Landlock is not among the kernel's security modules: add it to lsm= on the kernel's \
@@ -49,6 +62,17 @@ fn probe() -> Probe {
 
 fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
     let layers = parameters.number("layers", 1..=MOST_LAYERS)?.unwrap_or(1);
+    if let Some(path) = parameters.value("policy") {
+        let mut others = parameters.iter().map(|(key, _)| key);
+        if let Some(other) = others.find(|key| ["rules", "ports", "scopes"].contains(key)) {
+            return Err(format!(
+                "landlock takes policy= or `{other}`, not both: the policy has all rules"
+            ));
+        }
+        let path = absolute(path)?;
+        let Policy { step, needs } = landlock_policy::read(&path)?;
+        return Ok(Box::new(Policed { step: LandlockPolicy { layers, ..step }, needs, path }));
+    }
     let rules = parameters.number("rules", 0..=MOST_RULES)?.unwrap_or(1);
     // A layer without a rule would deny everything.
     let layers = if rules == 0 { 0 } else { layers };
@@ -73,16 +97,9 @@ impl Treatment for Layers {
     }
 
     fn check_inputs(&mut self) -> Result<(), String> {
-        let version = LandlockLayers::version().map_err(|error| format!("Landlock: {error}"))?;
-        let wanted =
-            [("ports", self.0.has_ports, OF_PORTS), ("scopes", self.0.is_scoped, OF_SCOPES)];
-        match wanted.iter().find(|(_, is_wanted, (needs, _))| *is_wanted && version < *needs) {
-            None => Ok(()),
-            Some((parameter, _, (needs, linux))) => Err(format!(
-                "`{parameter}` needs Landlock version {needs} (Linux {linux}); this kernel has version \
-                 {version}"
-            )),
-        }
+        let ports = self.0.has_ports.then_some(("`ports`", OF_PORTS));
+        let scopes = self.0.is_scoped.then_some(("`scopes`", OF_SCOPES));
+        ports.into_iter().chain(scopes).try_for_each(|(what, needs)| check_version(what, needs))
     }
 
     /// Both arms make the same files and build the same layers.
@@ -93,20 +110,11 @@ impl Treatment for Layers {
         })
     }
 
-    /// No program was executed that was not denied what the layers deny: the step itself tries that. That it
-    /// cannot gain privileges is left of it in `/proc/PID/status`.
+    /// No program was executed that was not denied what the layers deny: the step itself tries that.
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let step = launch.setup.get::<LandlockLayers>();
         let layers = step.map_or(0, LandlockLayers::entered);
-        let is_set_up = !launch.is_treated || step == Some(&self.0);
-        let is_held = layers == 0 || launch.status_numbers("NoNewPrivs").all(|set| set == Some(1));
-        match is_set_up && is_held {
-            true => Ok(Evidence::default()),
-            false => Err(TreatmentError::NotInForce(format!(
-                "the {} process should have been in {layers} layers of Landlock, but was not",
-                launch.whose()
-            ))),
-        }
+        verify(launch, layers, !launch.is_treated || step == Some(&self.0))
     }
 
     fn facts(&self) -> Vec<String> {
@@ -131,6 +139,83 @@ impl Treatment for Layers {
             facts.push("Each layer checks signals and connections to abstract sockets.".into());
         }
         facts
+    }
+}
+
+/// Layers of a policy around the treated processes.
+struct Policed {
+    step: LandlockPolicy,
+    needs: u32,
+    path: PathBuf,
+}
+
+impl Treatment for Policed {
+    fn can_interleave(&self) -> bool {
+        true
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Processes
+    }
+
+    fn check_inputs(&mut self) -> Result<(), String> {
+        let path = self.path.display();
+        check_version(&path.to_string(), self.needs)?;
+        self.step.check_trials().map_err(|error| format!("{path}: {error}"))
+    }
+
+    fn content(&self) -> Vec<u8> {
+        format!("{:?}", self.step).into_bytes()
+    }
+
+    fn setup(&self, is_treated: bool) -> Setup {
+        Setup::default().with(LandlockPolicy { is_rehearsal: !is_treated, ..self.step.clone() })
+    }
+
+    /// As with layers of rules: the step tries what its policy denies.
+    fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
+        let step = launch.setup.get::<LandlockPolicy>();
+        let layers = step.map_or(0, LandlockPolicy::entered);
+        verify(launch, layers, !launch.is_treated || step == Some(&self.step))
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let LandlockPolicy { layers, paths, .. } = &self.step;
+        let mut facts = vec![format!(
+            "The processes of this arm are in {} of Landlock with the policy {}: {}.",
+            format::plural(*layers as usize, "layer"),
+            self.path.display(),
+            landlock_policy::description(&self.step)
+        )];
+        let absent = paths.iter().filter(|(path, _)| path.is_absolute() && !path.exists());
+        let absent: Vec<_> = absent.map(|(path, _)| path.display().to_string()).collect();
+        if !absent.is_empty() {
+            facts.push(format!("Rules for absent paths have no effect: {}.", absent.join(", ")));
+        }
+        facts
+    }
+}
+
+fn check_version(what: &str, needs: u32) -> Result<(), String> {
+    let version = landlock::version().map_err(|error| format!("Landlock: {error}"))?;
+    match version >= needs.into() {
+        true => Ok(()),
+        false => Err(format!(
+            "{what} needs Landlock version {needs} (Linux {}); this kernel has version {version}",
+            LINUX[needs as usize - 1]
+        )),
+    }
+}
+
+/// A process that entered layers can gain no privileges, as `/proc/PID/status` says.
+fn verify(launch: &Launch, layers: u32, is_set_up: bool) -> Result<Evidence, TreatmentError> {
+    let is_held = layers == 0 || launch.status_numbers("NoNewPrivs").all(|set| set == Some(1));
+    match is_set_up && is_held {
+        true => Ok(Evidence::default()),
+        false => Err(TreatmentError::NotInForce(format!(
+            "the {} process should have been in {layers} layers of Landlock, but was not",
+            launch.whose()
+        ))),
     }
 }
 
@@ -161,6 +246,25 @@ mod tests {
         let said = parse("landlock:rules=0,scopes").err().unwrap();
         assert!(said.contains("neither ports nor scopes"), "{said}");
         assert!(parse("landlock:rules=501").err().unwrap().contains("from 0 to 500"));
+    }
+
+    #[test]
+    fn a_policy_comes_alone_and_its_other_arm_rehearses_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "[[ruleset]]\nhandled_access_fs = [\"read_dir\"]\n").unwrap();
+        let label = format!("landlock:policy={},layers=2", file.path().display());
+        let mut treatment = parse(&label).unwrap().treatment;
+        let launched = Launched { status: "NoNewPrivs:\t1\n".into(), ..Launched::default() };
+        let (treated, other) = (treatment.setup(true), treatment.setup(false));
+        let entered = |setup: &Setup| setup.get::<LandlockPolicy>().unwrap().entered();
+        assert_eq!((entered(&treated), entered(&other)), (2, 0));
+        let mut is_believed = |is_treated, setup: &Setup| {
+            treatment.verify_sample(&Launch::of_worker(is_treated, setup, &launched)).is_ok()
+        };
+        assert!(is_believed(true, &treated) && is_believed(false, &other));
+        assert!(!is_believed(true, &other), "it only rehearsed");
+        let said = parse(&format!("{label},rules=2")).err().unwrap();
+        assert!(said.contains("policy= or `rules`, not both"), "{said}");
     }
 
     #[test]

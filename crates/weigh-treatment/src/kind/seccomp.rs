@@ -11,7 +11,7 @@ use crate::{
 use weigh_model::evidence::Evidence;
 use weigh_model::format;
 use weigh_model::label::Parameters;
-use weigh_seccomp::oci_profile::{self, Compiled, Layout};
+use weigh_policy::oci_profile::{self, Compiled, Layout};
 use weigh_workload::launcher::status_number;
 use weigh_workload::seccomp_instructions;
 use weigh_workload::seccomp_program::Instruction;
@@ -65,8 +65,11 @@ const FILTER_MODE: u32 = 2;
 const DEAD_MODE: u32 = 3;
 
 fn probe() -> Probe {
-    // Asking for the action's availability changes nothing, where installing a filter would.
-    let action: u32 = libc::SECCOMP_RET_ALLOW;
+    probe_action(libc::SECCOMP_RET_ALLOW)
+}
+
+/// Asks whether filters may return this action: that changes nothing, where installing a filter would.
+pub(super) fn probe_action(action: u32) -> Probe {
     // SAFETY: the operation reads one u32 at the address given.
     let status = unsafe {
         libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)

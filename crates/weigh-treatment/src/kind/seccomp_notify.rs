@@ -29,6 +29,9 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
 /// Calls that the supervisor answered, also those of processes that the workload started.
 const ANSWERED: EvidenceQuantity =
     EvidenceQuantity::new("notified_calls", "answered calls", Count, Made, None);
+/// Stops of the process and of those that it started.
+const STOPS: EvidenceQuantity =
+    EvidenceQuantity::new("ptrace_stops", "stops", Count, Made, None);
 /// `SECCOMP_MODE_FILTER`.
 const FILTER_MODE: u32 = 2;
 
@@ -55,11 +58,20 @@ fn probe() -> Probe {
 }
 
 fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
+    supervised(parameters, "seccomp-notify", false)
+}
+
+/// A treatment of this name whose supervisor is asked about calls, or stops the process at them.
+pub(super) fn supervised(
+    parameters: &Parameters,
+    treatment: &str,
+    is_traced: bool,
+) -> Result<Box<dyn Treatment>, String> {
     let calls = parameters.value("calls");
     if parameters.has("off") {
         return match calls {
-            Some(_) => Err("`seccomp-notify` takes calls= or `off`, not both".into()),
-            None => Ok(Box::new(Notified { names: String::new(), calls: Vec::new() })),
+            Some(_) => Err(format!("`{treatment}` takes calls= or `off`, not both")),
+            None => Ok(Box::new(Notified { names: String::new(), calls: Vec::new(), is_traced })),
         };
     }
     let names = calls.unwrap_or("openat").to_owned();
@@ -68,21 +80,28 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         Err(_) => Err(format!("calls={names}: this machine has no system call `{}`", name.trim())),
     };
     let calls = names.split(',').map(number).collect::<Result<_, _>>()?;
-    Ok(Box::new(Notified { names, calls }))
+    Ok(Box::new(Notified { names, calls, is_traced }))
 }
 
 struct Notified {
     names: String,
     /// Numbers of the calls; empty for two identical arms.
     calls: Vec<u32>,
+    is_traced: bool,
 }
 
 impl Notified {
+    fn quantity(&self) -> EvidenceQuantity {
+        if self.is_traced { STOPS } else { ANSWERED }
+    }
+
     /// The step of a launch's own arm is in force. That may be another arm with a supervisor.
     fn prove(&self, launch: &Launch) -> Result<Option<u64>, TreatmentError> {
         let not_in_force = |problem: &str| Err(TreatmentError::NotInForce(problem.into()));
-        let calls = launch.setup.get::<NotifiedCalls>().map_or(&[][..], |step| &step.calls);
-        if launch.is_treated && calls != self.calls {
+        let step = launch.setup.get::<NotifiedCalls>();
+        let calls = step.map_or(&[][..], |step| &step.calls);
+        let is_own = step.is_some_and(|step| step.is_traced == self.is_traced);
+        if launch.is_treated && (calls != self.calls || !is_own) {
             return not_in_force("the treated process lacks the filter of its supervisor");
         }
         let answered = launch.launched.seen.get(NotifiedCalls::ANSWERED);
@@ -110,7 +129,7 @@ impl Notified {
 impl Treatment for Notified {
     fn setup(&self, is_treated: bool) -> Setup {
         let calls = if is_treated { self.calls.clone() } else { Vec::new() };
-        Setup::default().with(NotifiedCalls { calls })
+        Setup::default().with(NotifiedCalls { calls, is_traced: self.is_traced })
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
@@ -120,22 +139,25 @@ impl Treatment for Notified {
             ));
         }
         let answered = self.prove(launch)?;
-        Ok(Evidence::default().with(&ANSWERED, answered.filter(|_| launch.is_treated)))
+        Ok(Evidence::default().with(&self.quantity(), answered.filter(|_| launch.is_treated)))
     }
 
     fn quantities(&self) -> Vec<EvidenceQuantity> {
-        vec![ANSWERED]
+        vec![self.quantity()]
     }
 
     fn facts(&self) -> Vec<String> {
-        vec![match self.calls.is_empty() {
-            true => "No supervisor is asked about calls.".into(),
-            false => format!(
-                "These calls of the treated processes wait for a supervisor, which lets them go on: {}. The \
-                 CPU times do not include the supervisor's own.",
-                self.names
-            ),
-        }]
+        let what = match (self.calls.is_empty(), self.is_traced) {
+            (true, false) => return vec!["No supervisor is asked about calls.".into()],
+            (true, true) => return vec!["No process of this arm is traced.".into()],
+            (false, false) => "wait for a supervisor, which lets them go on",
+            (false, true) => "stop the process once, until its tracer lets it go on",
+        };
+        vec![format!(
+            "These calls of the treated processes {what}: {}. The CPU times do not include the \
+             supervisor's own.",
+            self.names
+        )]
     }
 }
 
@@ -157,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_sample_counts_if_its_supervisor_answered_until_its_end() {
-        let treatment = Notified { names: "openat".into(), calls: vec![257] };
+        let treatment = Notified { names: "openat".into(), calls: vec![257], is_traced: false };
         let is_believed = |is_treated, is_set_up, mode: u32, answered: Option<&str>| {
             let setup = treatment.setup(is_set_up);
             let seen = answered.map(|it| (NotifiedCalls::ANSWERED.into(), it.into()));
@@ -175,5 +197,10 @@ mod tests {
         assert_eq!(is_believed(true, false, 2, Some("9")), None);
         assert_eq!(is_believed(false, false, 0, None), Some(None));
         assert_eq!(is_believed(false, false, 0, Some("0")), None);
+        let traced = Notified { is_traced: true, ..treatment };
+        let setup = Setup::default().with(NotifiedCalls { calls: vec![257], is_traced: false });
+        let launched = Launched::default();
+        let notified = traced.prove(&Launch::of_worker(true, &setup, &launched));
+        assert!(notified.unwrap_err().to_string().contains("lacks the filter"));
     }
 }

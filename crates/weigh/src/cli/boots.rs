@@ -150,7 +150,10 @@ fn terminal(context: &Context, margin: f64) -> Terminal {
 fn check(request: &Request) -> Result<(), String> {
     let only = |what: &str| Err(format!("with boots of this machine there is only {what}"));
     if request.common.arms.len() != 2 {
-        return only("one treatment, and its baseline");
+        return only(
+            "one treatment, and its baseline: compare two boots with each other by `boot:ONE --base \
+             boot:OTHER`, or measure each in an experiment of its own",
+        );
     }
     let plan = &request.plan;
     let has_lines = plan.comparison().is_some_and(|comparison| comparison.around.has_lines());

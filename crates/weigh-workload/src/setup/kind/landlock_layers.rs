@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -13,18 +13,13 @@ use rustix::process::{getppid, test_kill_process};
 use rustix::thread::set_no_new_privs;
 use serde::{Deserialize, Serialize};
 
+use crate::landlock::{Handled, RIGHTS_OF_FILE, Ruleset};
 use crate::setup::Act;
 
 /// All rights of the first version, and the one of them that is not given: to make a device of blocks. One of
 /// characters would do as well, but Linux 6.1 and 6.12 let that be made beside a rule that does not allow it.
 const ALL_RIGHTS: u64 = (1 << 13) - 1;
 const MAKE_BLOCK: u64 = 1 << 11;
-/// Rights that a rule for a file may have: to execute, write and read it.
-const RIGHTS_OF_FILE: u64 = (1 << 3) - 1;
-/// linux/landlock.h
-const CREATE_RULESET_VERSION: libc::c_uint = 1;
-const RULE_PATH_BENEATH: libc::c_int = 1;
-const RULE_NET_PORT: libc::c_int = 2;
 /// To bind a TCP socket to a port, and to connect it to one.
 const BIND_TCP: u64 = 1;
 const RIGHTS_OF_PORT: u64 = 0b11;
@@ -52,43 +47,7 @@ pub struct LandlockLayers {
     pub is_rehearsal: bool,
 }
 
-#[repr(C)]
-struct RulesetAttributes {
-    files: u64,
-    ports: u64,
-    scopes: u64,
-}
-
-#[repr(C)]
-struct PortRule {
-    allowed: u64,
-    port: u64,
-}
-
-#[repr(C, packed)]
-struct PathBeneath {
-    allowed: u64,
-    parent: libc::c_int,
-}
-
 impl LandlockLayers {
-    /// The version of the kernel's interface.
-    ///
-    /// # Errors
-    /// `ENOSYS` where it has none, `EOPNOTSUPP` where it is not among its security modules.
-    pub fn version() -> io::Result<i64> {
-        // SAFETY: it takes no structure with this flag.
-        let version = unsafe {
-            libc::syscall(
-                libc::SYS_landlock_create_ruleset,
-                std::ptr::null::<u64>(),
-                0usize,
-                CREATE_RULESET_VERSION,
-            )
-        };
-        if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
-    }
-
     /// Number of layers around its worker.
     pub fn entered(&self) -> u32 {
         if self.is_rehearsal { 0 } else { self.layers }
@@ -103,30 +62,16 @@ impl LandlockLayers {
 }
 
 /// Builds the ruleset of a layer.
-fn built(LandlockLayers { has_ports, is_scoped, .. }: &LandlockLayers) -> io::Result<OwnedFd> {
-    let handled = RulesetAttributes {
+fn built(LandlockLayers { has_ports, is_scoped, .. }: &LandlockLayers) -> io::Result<Ruleset> {
+    let ruleset = Ruleset::new(&Handled {
         files: ALL_RIGHTS,
         ports: if *has_ports { RIGHTS_OF_PORT } else { 0 },
         scopes: if *is_scoped { ALL_SCOPES } else { 0 },
-    };
-    // An older kernel takes only the beginning that it knows.
-    let length = match (has_ports, is_scoped) {
-        (false, false) => size_of::<u64>(),
-        (true, false) => 2 * size_of::<u64>(),
-        (_, true) => size_of::<RulesetAttributes>(),
-    };
-    // SAFETY: the structure has at least that length.
-    let ruleset =
-        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, length, 0) };
-    if ruleset < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: it was just opened for us.
-    let ruleset = unsafe { OwnedFd::from_raw_fd(ruleset as libc::c_int) };
+    })?;
     let root = open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    add_path(&ruleset, &root, ALL_RIGHTS & !MAKE_BLOCK)?;
+    ruleset.add_path(&root, ALL_RIGHTS & !MAKE_BLOCK)?;
     for file in FILES.get().into_iter().flatten() {
-        add_path(&ruleset, file, RIGHTS_OF_FILE)?;
+        ruleset.add_path(file, RIGHTS_OF_FILE & ALL_RIGHTS)?;
     }
     if *has_ports {
         add_ports(&ruleset)?;
@@ -134,33 +79,13 @@ fn built(LandlockLayers { has_ports, is_scoped, .. }: &LandlockLayers) -> io::Re
     Ok(ruleset)
 }
 
-fn restrict(ruleset: &OwnedFd) -> io::Result<()> {
-    // SAFETY: an open descriptor.
-    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-fn add_path(ruleset: &OwnedFd, parent: &OwnedFd, allowed: u64) -> io::Result<()> {
-    let rule = PathBeneath { allowed, parent: parent.as_raw_fd() };
-    add_rule(ruleset, RULE_PATH_BENEATH, (&raw const rule).cast())
-}
-
 /// Port 0 stands for those that the kernel chooses.
-fn add_ports(ruleset: &OwnedFd) -> io::Result<()> {
+fn add_ports(ruleset: &Ruleset) -> io::Result<()> {
     for port in 0..=u16::MAX {
         let allowed = if port == DENIED_PORT { RIGHTS_OF_PORT & !BIND_TCP } else { RIGHTS_OF_PORT };
-        let rule = PortRule { allowed, port: port.into() };
-        add_rule(ruleset, RULE_NET_PORT, (&raw const rule).cast())?;
+        ruleset.add_port(port, allowed)?;
     }
     Ok(())
-}
-
-/// Adds a rule of that type, whose structure lives.
-fn add_rule(ruleset: &OwnedFd, kind: libc::c_int, rule: *const libc::c_void) -> io::Result<()> {
-    // SAFETY: an open descriptor, and a structure of that type.
-    let done =
-        unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), kind, rule, 0) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Makes files that never have a name. Their inodes last until the launcher ends.
@@ -241,7 +166,7 @@ impl Act for LandlockLayers {
             return Ok(());
         }
         set_no_new_privs(true)?;
-        (0..self.layers).try_for_each(|_| restrict(&built(self)?))?;
+        (0..self.layers).try_for_each(|_| built(self)?.restrict())?;
         close_files();
         match is_denied()? && !self.are_denied()?.contains(&false) {
             true => Ok(()),

@@ -1,5 +1,6 @@
 //! A seccomp filter that hands some calls of each worker to a supervisor, which lets the kernel go on with
-//! each (`seccomp_unotify(2)`, `SECCOMP_USER_NOTIF_FLAG_CONTINUE`).
+//! each: by a notification (`seccomp_unotify(2)`, `SECCOMP_USER_NOTIF_FLAG_CONTINUE`), or by a stop of the
+//! process (`SECCOMP_RET_TRACE` of `ptrace(2)`).
 //!
 //! The supervisor is no child of the worker, so the worker's program cannot wait for it by mistake. It is
 //! forked before the filter is there, so it is not under the filter, and ends with the last process that is.
@@ -16,13 +17,16 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use serde::{Deserialize, Serialize};
 
+use super::seccomp_filter::SeccompFilter;
+use crate::call_tracer::{self, PROBE_MARK};
 use crate::seccomp_program::{
     self, Instruction, JUMP_IF_EQUAL, LOAD_WORD, NATIVE_ARCHITECTURE, RETURN,
 };
 use crate::setup::{Act, look};
 use crate::stamp::map_shared;
 
-/// A call that no kernel has: the worker tries it, and only the supervisor gives this answer.
+/// A call that no kernel has: the worker tries it, and only the supervisor gives this answer, or notes the
+/// stop.
 const PROBE_CALL: u32 = 4095;
 const PROBE_ANSWER: i64 = 43;
 /// A supervisor that was killed before it listened is not waited for any longer.
@@ -32,17 +36,23 @@ const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NotifiedCalls {
     pub calls: Vec<u32>,
+    /// True if the calls stop the process, and the supervisor is its tracer.
+    #[serde(default)]
+    pub is_traced: bool,
 }
 
 /// Memory that launcher, worker and supervisor share.
-struct Table {
+#[derive(Default)]
+pub struct Table {
     supervisor: AtomicI32,
-    /// The file descriptor in the worker, plus one.
+    /// The file descriptor in the worker, plus one; 1 for a worker that may be traced.
     listener: AtomicI32,
-    is_listening: AtomicI32,
+    pub(crate) is_listening: AtomicI32,
+    /// Positive if the tracer saw the stop of the probe.
+    pub(crate) is_probed: AtomicI32,
     /// Positive if the supervisor answered until the worker ended.
-    is_served: AtomicI32,
-    answered: AtomicU64,
+    pub(crate) is_served: AtomicI32,
+    pub(crate) answered: AtomicU64,
 }
 
 static TABLE: OnceLock<&'static Table> = OnceLock::new();
@@ -54,8 +64,12 @@ impl NotifiedCalls {
 
     fn program(&self) -> Vec<Instruction> {
         let notified = self.calls.iter().copied().chain([PROBE_CALL]);
-        let notify = [(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF)];
-        let one = |call| [(JUMP_IF_EQUAL, 0, 1, call)].into_iter().chain(notify);
+        let action = |call| match (self.is_traced, call) {
+            (false, _) => libc::SECCOMP_RET_USER_NOTIF,
+            (true, PROBE_CALL) => libc::SECCOMP_RET_TRACE | PROBE_MARK,
+            (true, _) => libc::SECCOMP_RET_TRACE,
+        };
+        let one = |call| [(JUMP_IF_EQUAL, 0, 1, call), (RETURN, 0, 0, action(call))];
         let allow = (RETURN, 0, 0, libc::SECCOMP_RET_ALLOW);
         let native = [(LOAD_WORD, 0, 0, 4), (JUMP_IF_EQUAL, 1, 0, NATIVE_ARCHITECTURE), allow];
         let numbers = [(LOAD_WORD, 0, 0, 0)].into_iter().chain(notified.flat_map(one));
@@ -65,18 +79,36 @@ impl NotifiedCalls {
     fn install(&self, table: &Table) -> io::Result<()> {
         let listener = seccomp_program::install_notifying(&self.program())?;
         table.listener.store(listener + 1, Ordering::Release);
-        // Any call that waits could be one that is notified; the clock needs none. A supervisor that failed
-        // sets this too, but not one that was killed.
-        let deadline = Instant::now() + LISTENS_WITHIN;
-        while table.is_listening.load(Ordering::Acquire) == 0 && Instant::now() < deadline {
-            std::hint::spin_loop();
-        }
+        table.wait_until_listening();
         // SAFETY: the number is the file's, which nothing else here closes.
         drop(unsafe { OwnedFd::from_raw_fd(listener) });
         // SAFETY: no kernel has a call of this number, so it has no arguments.
         match unsafe { libc::syscall(libc::c_long::from(PROBE_CALL)) } {
             PROBE_ANSWER => Ok(()),
             _ => Err(io::Error::other("the supervisor of seccomp does not answer")),
+        }
+    }
+
+    fn install_traced(&self, table: &Table) -> io::Result<()> {
+        table.listener.store(1, Ordering::Release);
+        table.wait_until_listening();
+        SeccompFilter { program: self.program(), times: 1 }.in_worker()?;
+        // SAFETY: no kernel has a call of this number, so it has no arguments.
+        unsafe { libc::syscall(libc::c_long::from(PROBE_CALL)) };
+        match table.is_probed.load(Ordering::Acquire) {
+            0 => Err(io::Error::other("no tracer saw a traced call: is tracing allowed here?")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Table {
+    /// Any call that waits could be one that is notified; the clock needs none. A supervisor that failed sets
+    /// this too, but not one that was killed.
+    fn wait_until_listening(&self) {
+        let deadline = Instant::now() + LISTENS_WITHIN;
+        while self.is_listening.load(Ordering::Acquire) == 0 && Instant::now() < deadline {
+            std::hint::spin_loop();
         }
     }
 }
@@ -94,7 +126,8 @@ impl Act for NotifiedCalls {
             return Ok(());
         }
         let table = TABLE.get().ok_or_else(|| io::Error::other("the launcher made no table"))?;
-        for number in [&table.supervisor, &table.listener, &table.is_listening, &table.is_served] {
+        let Table { supervisor, listener, is_listening, is_probed, is_served, .. } = table;
+        for number in [supervisor, listener, is_listening, is_probed, is_served] {
             number.store(0, Ordering::Relaxed);
         }
         table.answered.store(0, Ordering::Relaxed);
@@ -102,7 +135,7 @@ impl Act for NotifiedCalls {
         let between = fork_silently()?;
         if between == 0 {
             let status = match fork_silently() {
-                Ok(0) => supervise(table, worker).map_or(1, |()| 0),
+                Ok(0) => supervise(table, worker, self.is_traced).map_or(1, |()| 0),
                 Ok(supervisor) => {
                     table.supervisor.store(supervisor, Ordering::Release);
                     0
@@ -121,11 +154,15 @@ impl Act for NotifiedCalls {
         let supervisor = table.supervisor.load(Ordering::Acquire);
         // SAFETY: it takes a number.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, supervisor) };
-        self.install(table)
+        match self.is_traced {
+            true => self.install_traced(table),
+            false => self.install(table),
+        }
     }
 
+    /// A process has one tracer: this comes before the launcher would hold the worker by tracing it.
     fn forbids(&self) -> bool {
-        true
+        !self.is_traced
     }
 
     fn look_back(&self, _: u32, seen: &mut BTreeMap<String, String>) -> io::Result<()> {
@@ -159,7 +196,7 @@ fn fork_silently() -> io::Result<i32> {
 }
 
 /// Answers each call until no process is under the filter.
-fn supervise(table: &Table, worker: Pid) -> io::Result<()> {
+fn supervise(table: &Table, worker: Pid, is_tracer: bool) -> io::Result<()> {
     rustix::process::setsid()?;
     // What belongs to the program: its output ends when it ends.
     // SAFETY: this process uses none of its files.
@@ -175,6 +212,7 @@ fn supervise(table: &Table, worker: Pid) -> io::Result<()> {
                 return Ok(());
             }
             0 => std::thread::yield_now(),
+            _ if is_tracer => return call_tracer::trace(table, worker),
             number => break pidfd_getfd(&pidfd, number - 1, PidfdGetfdFlags::empty())?,
         }
     };

@@ -1,5 +1,6 @@
 //! Seccomp profiles in the JSON of the OCI runtime specification (`config-linux.md`, "Seccomp"),
-//! with the conditions that Docker and Podman add, compiled for the machine's own ABI.
+//! with the conditions that Docker and Podman add, compiled for the machine's own ABI and, where the profile
+//! lists them, for the 32-bit ABIs of x86-64.
 //!
 //! As libseccomp does it: a rule without arguments outweighs those with; the others of one system
 //! call are tried in the order written.
@@ -9,12 +10,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::abi::{self, Abi};
 use super::host::HostFeatures;
 use super::profile_text;
 use trust::user_file;
 use weigh_model::format;
 use weigh_workload::seccomp_instructions::{self, Comparison, Condition};
-use weigh_workload::seccomp_program::{Instruction, NATIVE_ARCHITECTURE};
+use weigh_workload::seccomp_program::{Instruction, JUMP, JUMP_IF_EQUAL, NATIVE_ARCHITECTURE};
 
 /// Docker's profile has 12 KB.
 const LONGEST_FILE: u64 = 4 << 20;
@@ -37,10 +39,23 @@ struct OciProfile {
     default_action: String,
     default_errno_ret: Option<u16>,
     #[serde(default)]
+    architectures: Option<Vec<String>>,
+    /// Docker's form of `architectures`.
+    #[serde(default)]
+    arch_map: Option<Vec<ArchitectureMap>>,
+    #[serde(default)]
     syscalls: Vec<OciRule>,
     /// How a runtime installs the filter, such as `SECCOMP_FILTER_FLAG_SPEC_ALLOW`.
     #[serde(default)]
     flags: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ArchitectureMap {
+    architecture: String,
+    #[serde(default)]
+    sub_architectures: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -103,21 +118,11 @@ pub fn read(path: &Path, layout: Layout) -> Result<Compiled, String> {
 fn compile(text: &str, host: &HostFeatures, layout: Layout) -> Result<Compiled, String> {
     let (profile, origin): (OciProfile, _) = profile_text::profile(text)?;
     let default = action(&profile.default_action, profile.default_errno_ret)?;
-    let mut rules: BTreeMap<u32, Vec<(Vec<Condition>, u32)>> = BTreeMap::new();
-    let mut unknown_names = 0;
-    for entry in profile.syscalls.iter().filter(|entry| entry.is_meant(host)) {
-        let conditions = entry.conditions()?;
-        let result = action(&entry.action, entry.errno_ret)?;
-        for name in entry.names.iter().chain(&entry.name) {
-            match name.parse::<syscalls::Sysno>() {
-                Ok(number) => {
-                    rules.entry(number.id() as u32).or_default().push((conditions.clone(), result));
-                }
-                Err(()) => unknown_names += 1,
-            }
-        }
-    }
-    let program = assemble(&rules, default, layout);
+    let (rules, unknown_names) = profile.rules(Abi::Native, host)?;
+    let foreign: Vec<Abi> = abi::FOREIGN.into_iter().filter(|abi| profile.lists(*abi)).collect();
+    let others = foreign.iter().map(|abi| Ok((*abi, profile.rules(*abi, host)?.0)));
+    let others = others.collect::<Result<Vec<_>, String>>()?;
+    let program = assemble(&rules, &others, default, layout);
     if program.len() > seccomp_instructions::MAX_INSTRUCTIONS {
         return Err(format!(
             "it compiles to {} BPF instructions, but the kernel takes at most {}",
@@ -130,6 +135,9 @@ fn compile(text: &str, host: &HostFeatures, layout: Layout) -> Result<Compiled, 
     if layout == Layout::Tree {
         description += ", found by a binary search";
     }
+    for abi in foreign {
+        description += &format!(", also for {}", abi.name());
+    }
     if unknown_names > 0 {
         let names = format::plural(unknown_names, "name");
         description += &format!("; {names} of other architectures or kernels");
@@ -140,29 +148,78 @@ fn compile(text: &str, host: &HostFeatures, layout: Layout) -> Result<Compiled, 
     Ok(Compiled { program, description })
 }
 
+/// Calls of an ABI with their rules, by number.
+type Rules = BTreeMap<u32, Vec<(Vec<Condition>, u32)>>;
+
+impl OciProfile {
+    /// Returns true if the profile has rules for the calls of a foreign ABI.
+    fn lists(&self, abi: Abi) -> bool {
+        let mapped = self.arch_map.iter().flatten();
+        let own = mapped.filter(|map| map.architecture == Abi::Native.listed());
+        let subs = own.flat_map(|map| map.sub_architectures.iter().flatten());
+        self.architectures.iter().flatten().chain(subs).any(|name| name == abi.listed())
+    }
+
+    /// The rules for an ABI's calls, and the number of names that it lacks.
+    fn rules(&self, abi: Abi, host: &HostFeatures) -> Result<(Rules, usize), String> {
+        let (mut rules, mut unknown_names) = (Rules::new(), 0);
+        for entry in self.syscalls.iter().filter(|entry| entry.is_meant(host)) {
+            let conditions = entry.conditions()?;
+            let result = action(&entry.action, entry.errno_ret)?;
+            for name in entry.names.iter().chain(&entry.name) {
+                match abi.number(name) {
+                    Some(number) => {
+                        rules.entry(number).or_default().push((conditions.clone(), result));
+                    }
+                    None => unknown_names += 1,
+                }
+            }
+        }
+        Ok((rules, unknown_names))
+    }
+}
+
+/// The calls of the machine's own ABI come first, so other ABIs cost them nothing. Calls of an ABI that the
+/// profile does not list kill the thread, as in libseccomp (`SCMP_FLTATR_ACT_BADARCH`).
 fn assemble(
-    rules: &BTreeMap<u32, Vec<(Vec<Condition>, u32)>>,
+    rules: &Rules,
+    others: &[(Abi, Rules)],
     default: u32,
     layout: Layout,
 ) -> Vec<Instruction> {
+    let body = |rules: &Rules| {
+        let blocks: Vec<(u32, Vec<Instruction>)> =
+            rules.iter().map(|(number, choices)| (*number, block(choices, default))).collect();
+        match layout {
+            Layout::Chain => chain(&blocks, default),
+            Layout::Tree => tree(&blocks, default),
+        }
+    };
+    let kill = seccomp_instructions::return_action(libc::SECCOMP_RET_KILL_THREAD);
+    let of =
+        |abi: Abi| others.iter().find(|(other, _)| *other == abi).map(|(_, rules)| body(rules));
+    let jump = |over: usize| (JUMP, 0, 0, over as u32);
+    let mut native = vec![seccomp_instructions::load_number()];
+    let own = body(rules);
+    if cfg!(target_arch = "x86_64") {
+        native.push(seccomp_instructions::skip_next_if_below(abi::X32_BIT));
+        native.push(of(Abi::X32).map_or(kill, |_| jump(own.len())));
+    }
+    native.extend(own);
+    native.extend(of(Abi::X32).into_iter().flatten());
     let mut program = vec![
         seccomp_instructions::load_architecture(),
-        seccomp_instructions::skip_unless_equal(NATIVE_ARCHITECTURE, 1),
-        seccomp_instructions::load_number(),
+        (JUMP_IF_EQUAL, 1, 0, NATIVE_ARCHITECTURE),
+        jump(native.len()),
     ];
-    // A foreign ABI skips the load: its architecture, taken for a number, matches no rule.
-    if cfg!(target_arch = "x86_64") {
-        const X32_BIT: u32 = 0x4000_0000;
-        program.extend([
-            seccomp_instructions::skip_next_if_below(X32_BIT),
-            seccomp_instructions::return_action(default),
-        ]);
-    }
-    let blocks: Vec<(u32, Vec<Instruction>)> =
-        rules.iter().map(|(number, choices)| (*number, block(choices, default))).collect();
-    match layout {
-        Layout::Chain => program.extend(chain(&blocks, default)),
-        Layout::Tree => program.extend(tree(&blocks, default)),
+    program.extend(native);
+    if let Some(i386) = of(Abi::I386) {
+        program.push((JUMP_IF_EQUAL, 1, 0, abi::I386_ARCHITECTURE));
+        program.push(kill);
+        program.push(seccomp_instructions::load_number());
+        program.extend(i386);
+    } else {
+        program.push(kill);
     }
     program
 }
@@ -323,11 +380,90 @@ mod tests {
         assert_eq!(run(&program, "bpf", [0; 6]), DENY);
         assert_eq!(run(&program, "ptrace", [0; 6]), ALLOW);
         assert_eq!(run(&program, "socket", [0; 6]), libc::SECCOMP_RET_ERRNO | 97);
-        assert_eq!(
-            action(&program, &Call { architecture: 0x4000_0003, number: 0, arguments: [0; 6] }),
-            DENY
-        );
+        let foreign = Call { architecture: abi::I386_ARCHITECTURE, number: 0, arguments: [0; 6] };
+        assert_eq!(action(&program, &foreign), libc::SECCOMP_RET_KILL_THREAD);
         assert!(description.contains("1 name "));
+    }
+
+    /// Allows getpid only, of these ABIs.
+    fn getpid_only(architectures: &str, layout: Layout) -> Compiled {
+        let text = format!(
+            r#"{{"defaultAction":"SCMP_ACT_ERRNO",{architectures},
+            "syscalls":[{{"names":["getpid","exit_group","exit"],"action":"SCMP_ACT_ALLOW"}}]}}"#
+        );
+        compile(&text, &HOST, layout).unwrap()
+    }
+
+    const OF_X86: &str = r#""architectures":["SCMP_ARCH_X86_64","SCMP_ARCH_X86","SCMP_ARCH_X32"]"#;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn calls_of_32_bit_abis_have_the_rules_of_the_profile_or_kill() {
+        let docker = r#""archMap":[{"architecture":"SCMP_ARCH_X86_64",
+            "subArchitectures":["SCMP_ARCH_X86","SCMP_ARCH_X32"]},
+            {"architecture":"SCMP_ARCH_AARCH64","subArchitectures":["SCMP_ARCH_ARM"]}]"#;
+        let [i386, x32] = [abi::I386_ARCHITECTURE, NATIVE_ARCHITECTURE];
+        let answer = |compiled: &Compiled, architecture, number| {
+            action(&compiled.program, &Call { architecture, number, arguments: [0; 6] })
+        };
+        for listed in [getpid_only(OF_X86, Layout::Chain), getpid_only(docker, Layout::Tree)] {
+            assert!(listed.description.contains("also for i386, also for x32"));
+            // getpid and getppid: 20 and 64 of i386, 39 and 110 of x86-64.
+            assert_eq!([20, 64].map(|number| answer(&listed, i386, number)), [ALLOW, DENY]);
+            let of_x32 = [39, 110].map(|number| answer(&listed, x32, abi::X32_BIT | number));
+            assert_eq!(of_x32, [ALLOW, DENY]);
+            assert_eq!([39, 110].map(|number| answer(&listed, x32, number)), [ALLOW, DENY]);
+        }
+        let only = getpid_only(r#""architectures":["SCMP_ARCH_X86_64"]"#, Layout::Chain);
+        let kill = libc::SECCOMP_RET_KILL_THREAD;
+        assert_eq!([answer(&only, i386, 20), answer(&only, x32, abi::X32_BIT | 39)], [kill; 2]);
+        assert_eq!(answer(&only, 0xc000_00b7, 172), kill, "of another machine");
+    }
+
+    /// Makes a call of i386, under the filter if there is one, in a process of its own. Gives how it ended.
+    #[cfg(target_arch = "x86_64")]
+    fn call_of_i386(filter: Option<Compiled>, call: i32) -> i32 {
+        use weigh_workload::setup::{Act, kind::seccomp_filter::SeccompFilter};
+        // SAFETY: the child makes system calls only; it may use the heap as it was, before other threads.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let program = filter.map(|compiled| compiled.program);
+            let step = program.map(|program| SeccompFilter { program, times: 1 });
+            let status = match step.map_or(Ok(()), |step| step.in_worker()) {
+                Ok(()) => {
+                    let answer: i32;
+                    // SAFETY: a system call without arguments, which keeps all but these registers.
+                    unsafe {
+                        std::arch::asm!("int 0x80", inlateout("eax") call => answer,
+                            out("r8") _, out("r9") _, out("r10") _, out("r11") _);
+                    }
+                    if answer > 0 { 0 } else { -answer }
+                }
+                Err(_) => 99,
+            };
+            // SAFETY: it ends this process without running what others left to do at its end.
+            unsafe { libc::_exit(status) }
+        }
+        let mut status = 0;
+        // SAFETY: it writes a status, which lives across the call.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        if libc::WIFSIGNALED(status) { -libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_kernel_answers_a_32_bit_call_as_the_profile_says() {
+        const GETPID: i32 = 20;
+        const GETPPID: i32 = 64;
+        if call_of_i386(None, GETPID) != 0 {
+            eprintln!("skipped: this kernel lacks 32-bit calls (CONFIG_IA32_EMULATION)");
+            return;
+        }
+        let listed = || Some(getpid_only(OF_X86, Layout::Chain));
+        assert_eq!(call_of_i386(listed(), GETPID), 0);
+        assert_eq!(call_of_i386(listed(), GETPPID), libc::EPERM);
+        let only = getpid_only(r#""architectures":["SCMP_ARCH_X86_64"]"#, Layout::Chain);
+        assert_eq!(call_of_i386(Some(only), GETPID), -libc::SIGSYS);
     }
 
     #[test]
@@ -365,7 +501,7 @@ mod tests {
         assert!(tree.len() > chain.len());
         let numbers = (0..600).chain([0x4000_0000, 0x4000_0001, u32::MAX]);
         for call in numbers.flat_map(|number| {
-            [NATIVE_ARCHITECTURE, 0x4000_0003].map(|architecture| Call {
+            [NATIVE_ARCHITECTURE, abi::I386_ARCHITECTURE].map(|architecture| Call {
                 architecture,
                 number,
                 arguments: [0; 6],

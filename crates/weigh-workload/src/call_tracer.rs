@@ -1,0 +1,116 @@
+//! A tracer whose tracees stop only at the calls that their seccomp filter names (`SECCOMP_RET_TRACE`), and
+//! which lets each go on.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use rustix::process::Pid;
+
+use crate::setup::kind::notified_calls::Table;
+
+/// What the filter gives a stop of the probe, in place of 0.
+pub const PROBE_MARK: u32 = 1;
+
+/// Processes that a tracee starts have its filter, so they need the tracer as well.
+const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE;
+
+/// Traces the worker and all that it starts until none of them is left.
+///
+/// # Errors
+/// As `ptrace(2)`, if the worker cannot be traced.
+pub fn trace(table: &Table, worker: Pid) -> io::Result<()> {
+    ask(libc::PTRACE_SEIZE, worker.as_raw_nonzero().get(), OPTIONS as usize)?;
+    table.is_listening.store(1, Ordering::Release);
+    loop {
+        let mut status = 0;
+        // SAFETY: it writes a status, which lives across the call.
+        let tracee = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
+        match tracee {
+            -1 => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::EINTR) => continue,
+                error if error.raw_os_error() == Some(libc::ECHILD) => break,
+                error => return Err(error),
+            },
+            _ if libc::WIFSTOPPED(status) => go_on(table, tracee, status)?,
+            _ => {}
+        }
+    }
+    table.is_served.store(1, Ordering::Release);
+    Ok(())
+}
+
+fn go_on(table: &Table, tracee: i32, status: i32) -> io::Result<()> {
+    let signal = libc::WSTOPSIG(status);
+    let done = match status >> 16 {
+        libc::PTRACE_EVENT_SECCOMP => {
+            let mut mark: libc::c_ulong = 0;
+            ask(libc::PTRACE_GETEVENTMSG, tracee, (&raw mut mark) as usize).and_then(|()| {
+                match mark == libc::c_ulong::from(PROBE_MARK) {
+                    true => table.is_probed.store(1, Ordering::Release),
+                    false => drop(table.answered.fetch_add(1, Ordering::Release)),
+                }
+                ask(libc::PTRACE_CONT, tracee, 0)
+            })
+        }
+        // Of a whole group, by a signal such as SIGSTOP: it lasts until SIGCONT.
+        libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => ask(libc::PTRACE_LISTEN, tracee, 0),
+        0 => ask(libc::PTRACE_CONT, tracee, signal as usize),
+        _ => ask(libc::PTRACE_CONT, tracee, 0),
+    };
+    match done {
+        // It was killed meanwhile.
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        done => done,
+    }
+}
+
+fn ask(request: libc::c_uint, tracee: i32, data: usize) -> io::Result<()> {
+    let nothing = std::ptr::null_mut::<libc::c_void>();
+    let data = data as *mut libc::c_void;
+    // SAFETY: the data is a number, or the address of a number that lives across the call.
+    match unsafe { libc::ptrace(request, tracee, nothing, data) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Signal, kill_process};
+
+    /// A shell with a child: both end, and both are waited for by the tracer.
+    #[test]
+    fn a_tracee_and_its_child_are_followed_to_their_end() {
+        let mut shell = std::process::Command::new("/bin/sh")
+            .args(["-c", "kill -STOP $$; sh -c true"])
+            .spawn()
+            .unwrap();
+        let worker = Pid::from_child(&shell);
+        let table = Table::default();
+        // Only the thread that traces waits: another child of this process is none of its business, so the
+        // tracer is a process of its own.
+        // SAFETY: the child makes system calls only.
+        match unsafe { libc::fork() } {
+            0 => {
+                let is_served =
+                    trace(&table, worker).is_ok() && table.is_served.load(Ordering::Acquire) == 1;
+                // SAFETY: it ends this process without running what others left to do at its end.
+                unsafe { libc::_exit(if is_served { 7 } else { 1 }) }
+            }
+            tracer => {
+                let mut status = 0;
+                while shell.try_wait().unwrap().is_none() {
+                    let _ = kill_process(worker, Signal::CONT);
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                // SAFETY: it writes a status, which lives across the call.
+                assert_eq!(unsafe { libc::waitpid(tracer, &raw mut status, 0) }, tracer);
+                assert_eq!(libc::WEXITSTATUS(status), 7);
+            }
+        }
+    }
+}
