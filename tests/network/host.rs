@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::support::linked::{ADDRESSES, HERE, Network, THERE};
-use crate::support::servers::{has, open_home};
+use crate::support::servers::{assert_nothing_is_left, has, open_home};
 use crate::support::sshd::{self, SSHD, Sshd, can_have_sshd};
 use crate::support::{Home, Running, SETTINGS, Turn, hard, program, row, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -79,14 +79,23 @@ impl<'h> Machine<'h> {
         format!("host:{}", self.sshd.destination_with(self.home, identity, known_hosts))
     }
 
-    /// Returns true if a workload runs there.
+    /// Returns true if a workload or an activity runs there. Between samples an activity is stopped.
     fn is_at_work(&self) -> bool {
+        self.at_work("run") + self.at_work("beside") > 0
+    }
+
+    /// Number of processes there that do a workload by this command of the workload program.
+    fn at_work(&self, command: &str) -> usize {
         let there = self.home.path("there").display().to_string();
-        let mut processes = fs::read_dir("/proc").unwrap().flatten();
-        processes.any(|process| {
-            let words = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
-            words.starts_with(&there) && words.contains("\0run\0")
-        })
+        let is_it = |process: &fs::DirEntry| {
+            let read =
+                |file: &str| fs::read_to_string(process.path().join(file)).unwrap_or_default();
+            let words = read("cmdline");
+            words.starts_with(&there)
+                && words.contains(&format!("\0{command}\0"))
+                && !read("status").contains("\nState:\tT")
+        };
+        fs::read_dir("/proc").unwrap().flatten().filter(is_it).count()
     }
 
     /// Nothing of it, neither here nor there, neither files nor processes.
@@ -323,6 +332,86 @@ fn a_client_on_another_machine_asks_the_servers_of_this_one() {
         assert!(failures.contains(part), "{failures}");
     }
     machine.assert_nothing_left();
+}
+
+/// Whitcher's `uname -a` beside a database with six clients on other machines.
+#[test]
+fn the_clients_of_an_activity_are_on_another_machine() {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::share();
+    let home = open_home();
+    let Some(machine) = Machine::start_behind_a_link(&home) else { return };
+    let network = machine.network.as_ref().unwrap();
+    let client = machine.client();
+    let beside = "app:db.random-insert@mariadb-relaxed:copies=6";
+    let command = ["run", "feel:spawn", "--client", &client, "--beside", beside, "--samples"];
+    let mut running =
+        home.start(machine.weigh(&[&command[..], &["3", "--sample", "200ms"]].concat()));
+    let (mut seen, mut copies) = (BTreeSet::new(), 0);
+    let has_ended = || {
+        seen.extend(listeners(network, HERE));
+        copies = copies.max(machine.at_work("beside"));
+        assert_eq!(machine.at_work("run"), 0, "the measured workload is here");
+        running.has_ended()
+    };
+    assert!(wait_until(5 * LIMIT, has_ended), "{}", running.said());
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    // One process starts them.
+    assert_eq!(copies, 1 + 6, "{outcome:#?}");
+    assert!(seen.iter().all(|(_, address)| address == ADDRESSES[HERE]), "{seen:?}");
+    assert!(seen.iter().any(|(program, _)| program == "mariadbd"), "{seen:?}");
+    let json = home.json();
+    let rows = json["results"].as_array().unwrap().iter();
+    let rows: Vec<_> =
+        rows.map(|row| (row["workload"].as_str(), row["samples"].as_u64())).collect();
+    let beside = format!("feel:spawn/{beside}");
+    assert_eq!(rows, [(Some("feel:spawn"), Some(3)), (Some(&*beside), Some(3))], "{json:#}");
+    let told = json["facts"].to_string();
+    let asked = "to the servers at 203.0.113.1 from 203.0.113.2";
+    let copies =
+        "6 copies of `app:db.random-insert` ran on the client's machine during each sample.";
+    for part in [asked, copies, "the servers answer only 203.0.113.2"] {
+        assert!(told.contains(part), "{told}");
+    }
+    machine.assert_nothing_left();
+    // Without an activity it has no requests to send.
+    let alone = machine.weigh(&["run", "feel:spawn", "--client", &client, "--samples", "3"]);
+    home.start(alone).finish().assert_says(&["it sends no requests to a server"]);
+}
+
+/// An activity on this machine by way of ssh, beside a workload of both arms.
+fn beside_clients_there(then: impl FnOnce(&Home, &Machine, Running)) {
+    if !has("mariadb") {
+        return;
+    }
+    let _turn = Turn::with(SETTINGS);
+    let home = open_home();
+    let Some(machine) = Machine::start(&home) else { return };
+    let client = machine.client();
+    let beside = "getppid/app:db.random-insert@mariadb-relaxed:copies=2";
+    let arguments = ["compare", "seccomp", "-w", beside, "--no-detail", "--client", &client];
+    let how = ["--pairs", "8", "--sample", "1s", "--inconclusive-ok"];
+    let running = home.start(home.weigh(&[&arguments[..], &how].concat()));
+    then(&home, &machine, running);
+    assert_nothing_is_left(&home);
+}
+
+#[test]
+fn an_activity_on_another_machine_ends_with_a_weigh_that_is_killed() {
+    beside_clients_there(|home, machine, mut running| {
+        home.wait_for_samples(2, &mut running);
+        assert!(wait_until(LIMIT, || machine.is_at_work()), "{}", running.said());
+        drop(running); // as by `kill -9`
+        machine.assert_nothing_left();
+    });
+}
+
+#[test]
+fn an_activity_whose_connection_is_lost_costs_a_pair() {
+    beside_clients_there(lose_the_connection);
 }
 
 #[test]

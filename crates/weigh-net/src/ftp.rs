@@ -77,6 +77,8 @@ impl Vsftpd {
             is_asked: false,
             user: None,
             has_own_pids: false,
+            progress: None,
+            is_away: false,
         })
     }
 }

@@ -49,5 +49,7 @@ pub fn raise_peer(
         is_asked: false,
         user: None,
         has_own_pids: false,
+        progress: None,
+        is_away: false,
     }
 }

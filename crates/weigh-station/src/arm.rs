@@ -1,5 +1,6 @@
 //! One arm: its treatment, and a launcher that is renewed, with all that is made afresh around a sample.
 
+mod away_members;
 mod denied_calls;
 mod held_client;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use self::away_members::AwayMembers;
 use super::client::{ExemptClient, WhoIsTreated};
 use super::cpu_shares::CpuShares;
 use super::remote_client::AwayClient;
@@ -87,6 +89,8 @@ struct Raised {
     launcher: Launcher,
     /// Launcher of the members, if these are exempt.
     of_members: Option<Launcher>,
+    /// Members on the client's machine, with their launcher.
+    away: Option<AwayMembers>,
     client: Option<ExemptClient>,
     place: LaunchPlace,
     setup: Setup,
@@ -202,10 +206,10 @@ impl Arm {
     pub fn thaw(&mut self) {
         let never = AtomicBool::new(false);
         let Some(raised) = &mut self.raised else { return };
-        raised.of_members().wake();
+        raised.wake();
         for MemberSeen { name, .. } in raised.members.clone() {
             // One that does not answer is not waited for once for each.
-            if let Err(LauncherError::Broken(_)) = raised.of_members().thaw(&name, &never) {
+            if let Err(LauncherError::Broken(_)) = raised.launcher_of(&name).thaw(&name, &never) {
                 break;
             }
         }
@@ -268,7 +272,9 @@ impl Arm {
             self.lower();
             let instance = self.instance()?;
             let members = instance.members.clone();
-            let started = self.raise(instance, interrupted).inspect_err(|_| self.lower());
+            let started = self.raise(instance, interrupted);
+            let started = started.map_err(|error| self.of_place(error));
+            let started = started.inspect_err(|_| self.lower());
             tries_left -= 1;
             if started.is_ok() || tries_left == 0 || !members.iter().any(StartServer::is_kept_out) {
                 return started;
@@ -337,9 +343,11 @@ impl Arm {
             }
             _ => {}
         }
+        let away = AwayMembers::start(&members, self.exempt.away.as_deref(), interrupted)?;
         let mut raised = Raised {
             launcher,
             of_members,
+            away,
             client,
             place,
             setup,
@@ -379,11 +387,11 @@ impl Arm {
         let Some(mut raised) = self.raised.take() else { return };
         // Also after an interrupt: a server that is just killed may leave something behind.
         let never = AtomicBool::new(false);
-        raised.of_members().wake();
+        raised.wake();
         for MemberSeen { name, .. } in raised.members.clone().iter().rev() {
             // A launcher that does not answer is ended with all that it has, and not asked for each.
             if let Err(LauncherError::Broken(_)) =
-                raised.of_members().lower(name, ENDS_WITHIN, &never)
+                raised.launcher_of(name).lower(name, ENDS_WITHIN, &never)
             {
                 break;
             }
@@ -472,12 +480,25 @@ impl Arm {
 }
 
 impl Raised {
-    fn of_members(&mut self) -> &mut Launcher {
-        self.of_members.as_mut().unwrap_or(&mut self.launcher)
+    fn launcher_of(&mut self, member: &str) -> &mut Launcher {
+        match &mut self.away {
+            Some(away) if away.has(member) => &mut away.launcher,
+            _ => self.of_members.as_mut().unwrap_or(&mut self.launcher),
+        }
+    }
+
+    /// Lets the launchers of the members go on where somebody stopped them.
+    fn wake(&mut self) {
+        self.of_members.as_ref().unwrap_or(&self.launcher).wake();
+        if let Some(away) = &self.away {
+            away.launcher.wake();
+        }
     }
 
     fn start(&mut self, member: &StartServer, interrupted: &AtomicBool) -> Result<(), ArmsError> {
-        let seen = self.of_members().raise(member, interrupted).map_err(of_member)?;
+        let placed = self.away.as_ref().filter(|_| member.is_away).map(|away| away.placed(member));
+        let member = placed.as_ref().unwrap_or(member);
+        let seen = self.launcher_of(&member.name).raise(member, interrupted).map_err(of_member)?;
         if member.is_asked {
             self.asked.push(seen.pid);
         }
@@ -487,7 +508,7 @@ impl Raised {
 
     fn freeze(&mut self, interrupted: &AtomicBool) -> Result<(), ArmsError> {
         for MemberSeen { name, .. } in self.members.clone().iter().rev() {
-            self.of_members().freeze(name, interrupted).map_err(of_member)?;
+            self.launcher_of(name).freeze(name, interrupted).map_err(of_member)?;
         }
         Ok(())
     }
@@ -499,7 +520,7 @@ impl Raised {
         query_servers: &mut dyn FnMut() -> Result<(), ArmsError>,
     ) -> Result<LaunchedArm, ArmsError> {
         for MemberSeen { name, .. } in self.members.clone() {
-            self.of_members().thaw(&name, interrupted).map_err(of_member)?;
+            self.launcher_of(&name).thaw(&name, interrupted).map_err(of_member)?;
         }
         let before = self.look(interrupted)?;
         let mut job = job.clone();
@@ -521,8 +542,13 @@ impl Raised {
             query_servers()?;
         }
         self.freeze(interrupted)?;
+        let is_away = |name: &str| self.away.as_ref().is_some_and(|away| away.has(name));
         let both = before.into_iter().zip(after);
-        let members = both.map(|(before, after)| MemberDuring { before, after }).collect();
+        let during = both.map(|(before, after)| {
+            let is_away = is_away(&after.name);
+            MemberDuring { before, after, is_away }
+        });
+        let members = during.collect();
         Ok(LaunchedArm { launched, client, members })
     }
 
@@ -533,13 +559,18 @@ impl Raised {
         let mut members = Vec::new();
         for started in self.members.clone() {
             let name = &started.name;
-            let seen = self.of_members().look(name, interrupted).map_err(of_member)?;
+            let seen = self.launcher_of(name).look(name, interrupted).map_err(of_member)?;
             if (seen.pid, seen.start) != (started.pid, started.start) {
                 return Err(ArmsError::Fixture(format!(
                     "`{name}` was restarted during the sample"
                 )));
             }
-            if login_uid.as_ref().is_some_and(|uid| seen.seen.get(LOGIN_UID_SEEN) != Some(uid)) {
+            if let Some(away) = self.away.as_ref().filter(|away| away.has(name)) {
+                away.hold_place(&seen).map_err(of_member)?;
+            } else if login_uid
+                .as_ref()
+                .is_some_and(|uid| seen.seen.get(LOGIN_UID_SEEN) != Some(uid))
+            {
                 return Err(ArmsError::Fixture(format!(
                     "`{name}` has the login uid of a different arm"
                 )));

@@ -215,7 +215,8 @@ impl<'a> Arms<'a> {
         };
         let is_of_interest = self.count() > 1 || self.arms[arm].away().is_some();
         let is_asked = servers.keys().any(|label| is_server(label));
-        let who = who.filter(|_| is_of_interest && is_asked);
+        let is_away = self.arms[arm].has_away_activity();
+        let who = who.filter(|_| is_of_interest && (is_asked || is_away));
         let shares = self.arms[arm].shares().filter(|_| who.is_some()).map(CpuShares::sentence);
         let warm = is_asked.then(|| WARM.to_owned());
         told.chain(who).chain(shares).chain(warm).collect()

@@ -3,6 +3,7 @@
 //! was to do, that launcher does, while the worker waits (workloads/driver/delegate.c): so all that is proved
 //! of a worker is proved as ever.
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -176,13 +177,18 @@ impl ExemptClient {
 
     /// Checks, by boot, name and connection, that the client ran at the place `there`.
     pub fn hold_place(&self, launched: &Launched, there: &str) -> Result<(), LauncherError> {
-        match launched.seen.get(Whereabouts::SEEN) {
-            Some(found) if found == there => Ok(()),
-            found => Err(LauncherError::Refused(format!(
-                "the client ran at `{}`, but should have run at `{there}`",
-                brief(found.map_or("", String::as_str))
-            ))),
-        }
+        hold_place(&launched.seen, there)
+    }
+}
+
+/// Checks that a process that shows this ran at the place `there`.
+pub fn hold_place(seen: &BTreeMap<String, String>, there: &str) -> Result<(), LauncherError> {
+    match seen.get(Whereabouts::SEEN) {
+        Some(found) if found == there => Ok(()),
+        found => Err(LauncherError::Refused(format!(
+            "the client ran at `{}`, but should have run at `{there}`",
+            brief(found.map_or("", String::as_str))
+        ))),
     }
 }
 

@@ -136,7 +136,7 @@ impl AwayClient {
         let there = &connection.arrival.machine;
         format!(
             "The client runs on `{}`, reached by ssh as {}: {}. The client sends requests to the servers at \
-             {} from {}, and is not treated. CPU time covers only the client, so it has no verdict.",
+             {} from {}, and is not treated. CPU time does not cover the servers, so it has no verdict.",
             there.hostname,
             self.visit.ssh.destination,
             line(there),

@@ -362,7 +362,7 @@ pub struct Launch<'a> {
     /// The set-up of its arm, with the parts of all treatments.
     pub setup: &'a Setup,
     pub launched: &'a Launched,
-    /// Servers and the like of its arm; all live, and are those that were started.
+    /// Servers and the like of its arm, also those on the client's machine; all live, and are those that were started.
     pub members: &'a [MemberDuring],
 }
 
@@ -373,20 +373,25 @@ impl<'a> Launch<'a> {
         Launch { is_treated, setup, launched, members: &[] }
     }
 
-    /// The numbers behind `NAME:` in `/proc/PID/status`, of the worker and of each member: a treatment of
-    /// processes proves that all of them have it.
+    /// The members that have the arm's treatment.
+    pub fn treated_members(&self) -> impl Iterator<Item = &'a MemberDuring> {
+        self.members.iter().filter(|member| !member.is_away)
+    }
+
+    /// The numbers behind `NAME:` in `/proc/PID/status`, of the worker and of each treated member: a treatment
+    /// of processes proves that all of them have it.
     pub fn status_numbers(&self, name: &str) -> impl Iterator<Item = Option<u32>> {
-        let statuses = self.members.iter().map(|member| member.after.status.as_str());
+        let statuses = self.treated_members().map(|member| member.after.status.as_str());
         let statuses = std::iter::once(self.launched.status.as_str()).chain(statuses);
         statuses.map(move |status| status_number(status, name))
     }
 
-    /// Returns the observations of a step under this name, of the worker and of each member.
+    /// Returns the observations of a step under this name, of the worker and of each treated member.
     ///
     /// The worker was seen when it had executed its program, and each member before and after that.
     pub fn seen(&self, name: &str) -> Result<Vec<&str>, NotSeen> {
         let mut all = vec![self.launched.seen(name)?];
-        for MemberDuring { before, after } in self.members {
+        for MemberDuring { before, after, .. } in self.treated_members() {
             for seen in [before, after] {
                 let found = seen.seen.get(name).map(String::as_str);
                 all.push(found.ok_or_else(|| NotSeen::of_member(name, &seen.name))?);

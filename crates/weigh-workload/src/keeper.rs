@@ -7,13 +7,15 @@
 //! launcher's to end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
+
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -186,6 +188,9 @@ struct KeptMember {
     start: i64,
     is_frozen: bool,
     is_disposable: bool,
+    progress: Option<PathBuf>,
+    /// Directory that was made for it.
+    made: Option<PathBuf>,
 }
 
 impl KeptMember {
@@ -193,6 +198,10 @@ impl KeptMember {
         let argv = setup.command_line(&raise.argv);
         let (program, arguments) =
             argv.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
+        let made = raise.is_away.then(|| raise.directory.clone());
+        if let Some(directory) = &made {
+            DirBuilder::new().mode(0o700).create(directory)?;
+        }
         let log = File::options().create(true).append(true).open(&raise.log)?;
         let mut command = start::command(program, raise.inherited());
         command
@@ -225,8 +234,9 @@ impl KeptMember {
         // One that has ended already is found so when it is waited for.
         let start = process_start(child.id())?.unwrap_or_default();
         let (name, setup) = (raise.name.clone(), setup.clone());
-        let is_disposable = raise.is_disposable;
-        Ok(KeptMember { name, child, setup, start, is_frozen: false, is_disposable })
+        let (is_disposable, progress) = (raise.is_disposable, raise.progress.clone());
+        let is_frozen = false;
+        Ok(KeptMember { name, child, setup, start, is_frozen, is_disposable, progress, made })
     }
 
     /// Looks often, as nothing is measured meanwhile; gives up where the launcher does.
@@ -285,7 +295,8 @@ impl KeptMember {
             cpu_ns = cpu_ns.map(|own| own + others.sum::<u64>());
         }
         let (name, start) = (self.name.clone(), self.start);
-        Ok(MemberSeen { name, pid, start, is_frozen, cpu_ns, status, seen })
+        let progress = self.progress.as_deref().map(number_in).transpose()?;
+        Ok(MemberSeen { name, pid, start, is_frozen, cpu_ns, progress, status, seen })
     }
 
     /// Again and again, as one that was not stopped yet may start others.
@@ -329,7 +340,10 @@ impl KeptMember {
     /// As it wants to end, as long as that takes no longer than this; what is left the keeper kills.
     fn lower(&mut self, limit: Duration) {
         if self.is_disposable {
-            return end_all_but(|_| false);
+            end_all_but(|_| false);
+            // Where that fails, it goes with the scratch directory.
+            let _ = self.made.as_ref().map(fs::remove_dir_all);
+            return;
         }
         // The number of one that was reaped may be anybody's.
         if matches!(self.child.try_wait(), Ok(None)) {
@@ -339,6 +353,15 @@ impl KeptMember {
         wait_until(Instant::now() + limit, || !matches!(self.child.try_wait(), Ok(None)));
         end_all_but(|_| false);
     }
+}
+
+/// The `u64` in a file.
+fn number_in(file: &Path) -> io::Result<u64> {
+    let cannot =
+        |problem: &str| io::Error::other(format!("cannot read {}: {problem}", file.display()));
+    let bytes = fs::read(file).map_err(|error| cannot(&error.to_string()))?;
+    let bytes = bytes.try_into().map_err(|_| cannot("it is not a number of 8 bytes"))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// How a member ended, with the limit of its caller's shell that a signal stands for.

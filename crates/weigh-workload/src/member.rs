@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trust::start::Inherited;
 
 use super::listening::is_free;
+use super::place::LaunchPlace;
 
 /// A process that stays: a server that samples need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,9 +39,32 @@ pub struct StartServer {
     ///
     /// All that it starts then ends with it, even frozen processes.
     pub has_own_pids: bool,
+    /// File in which it counts or times what it does, as a `u64` of its machine.
+    pub progress: Option<PathBuf>,
+    /// True if it runs on the client's machine; then `weigh` makes its directory there.
+    ///
+    /// Its paths are below a scratch directory of that machine.
+    pub is_away: bool,
 }
 
 impl StartServer {
+    /// A copy for another place: its paths are in the scratch directory of there, and its program is the
+    /// build of there.
+    pub fn placed(&self, place: &LaunchPlace) -> StartServer {
+        let there = |path: &Path| place.scratch.join(path);
+        let mut placed = self.clone();
+        if let Some(program) = placed.argv.first_mut() {
+            *program = place.executable.path().display().to_string();
+        }
+        if let Readiness::Exists(file) = &mut placed.ready {
+            *file = there(file);
+        }
+        placed.directory = there(&self.directory);
+        placed.log = there(&self.log);
+        placed.progress = self.progress.as_deref().map(there);
+        placed
+    }
+
     /// Which variables it gets besides its own.
     pub fn inherited(&self) -> Inherited {
         if self.is_users_own { Inherited::Callers } else { Inherited::Fixed }
@@ -85,6 +109,8 @@ pub struct MemberSeen {
     /// How long it was on a CPU since its start, of one that is disposable with what it started and still
     /// runs; `None` where the kernel does not tell (CONFIG_SCHED_INFO).
     pub cpu_ns: Option<u64>,
+    /// The number in its [`StartServer::progress`].
+    pub progress: Option<u64>,
     /// Its `/proc/PID/status`.
     pub status: String,
     /// Observations by the steps of the set-up, by name.
@@ -96,6 +122,8 @@ pub struct MemberSeen {
 pub struct MemberDuring {
     pub before: MemberSeen,
     pub after: MemberSeen,
+    /// True if it ran on the client's machine, where no treatment is.
+    pub is_away: bool,
 }
 
 impl MemberDuring {

@@ -1,13 +1,17 @@
 //! Checks of the exempt client that did the work of an arm's job.
 
-use super::{Arm, ArmsError, LaunchedArm, of_member};
+use super::{Arm, ArmsError, LaunchedArm, Raised, of_member};
+use weigh_fixture::asks_beside;
 use weigh_treatment::Launch;
 use weigh_workload::launcher::Job;
 
 impl Arm {
-    /// A workload that asks no server has nothing for a client on another machine to do.
+    /// A workload that asks no server has nothing for a client on another machine to do, unless an activity
+    /// of the experiment has.
     pub(super) fn hold_asking(&self, job: &Job) -> Result<(), ArmsError> {
-        let has_client = self.raised.as_ref().is_some_and(|raised| raised.client.is_some());
+        let sends = |raised: &Raised| raised.client.is_some() || raised.away.is_some();
+        let has_client = self.raised.as_ref().is_some_and(sends);
+        let has_client = has_client || self.has_away_activity();
         match self.exempt.away.is_some() && self.is_workload(job) && !has_client {
             true => Err(ArmsError::Fixture(
                 "it sends no requests to a server, so --client does not apply: remove --client"
@@ -15,6 +19,13 @@ impl Arm {
             )),
             false => Ok(()),
         }
+    }
+
+    /// Returns true if an activity that a launch of this experiment needs, or that the arm has itself, is on
+    /// the client's machine.
+    pub fn has_away_activity(&self) -> bool {
+        let labels = self.servers.keys().chain([&self.named.label]);
+        self.exempt.away.is_some() && labels.into_iter().any(|label| asks_beside(label))
     }
 
     /// Returns true if the job runs our own program and not a command.

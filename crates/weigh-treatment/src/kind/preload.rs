@@ -126,7 +126,7 @@ impl Treatment for Preloading {
                 )));
             }
         }
-        let members = launch.members.iter().flat_map(|it| [&it.before.seen, &it.after.seen]);
+        let members = launch.treated_members().flat_map(|it| [&it.before.seen, &it.after.seen]);
         let all = std::iter::once(&launch.launched.seen).chain(members);
         for mapped in all.filter_map(|seen| seen.get(Preloaded::SEEN_MAPPED)) {
             let is_mapped = mapped.lines().any(|file| Path::new(file) == self.library);

@@ -305,7 +305,7 @@ mod tests {
         let seen = worker.map(named).unwrap_or_default();
         let launched = Launched { seen, ..Launched::default() };
         let seen = MemberSeen { seen: named(member), ..MemberSeen::default() };
-        let members = &[MemberDuring { before: seen.clone(), after: seen }];
+        let members = &[MemberDuring { before: seen.clone(), after: seen, is_away: false }];
         treatment
             .verify_sample(&Launch { is_treated, setup: &setup, launched: &launched, members })
             .is_ok()

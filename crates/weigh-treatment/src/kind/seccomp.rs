@@ -313,7 +313,7 @@ mod tests {
         let mut is_believed = |status: &str| {
             let status = status.to_owned();
             let seen = MemberSeen { status, ..MemberSeen::default() };
-            let members = &[MemberDuring { before: seen.clone(), after: seen }];
+            let members = &[MemberDuring { before: seen.clone(), after: seen, is_away: false }];
             let (setup, launched) = (&setup, &launched);
             treatment.verify_sample(&Launch { is_treated: true, setup, launched, members }).is_ok()
         };

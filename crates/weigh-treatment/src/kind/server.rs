@@ -124,7 +124,7 @@ mod tests {
         let mut treatment = parse("server:mariadb.max_connections=20").unwrap().treatment;
         let mut is_believed = |is_treated, name: &str| {
             let seen = MemberSeen { name: name.into(), ..MemberSeen::default() };
-            let members = [MemberDuring { before: seen.clone(), after: seen }];
+            let members = [MemberDuring { before: seen.clone(), after: seen, is_away: false }];
             let (setup, launched) = (&Setup::default(), &Launched::default());
             treatment
                 .verify_sample(&Launch { is_treated, setup, launched, members: &members })
