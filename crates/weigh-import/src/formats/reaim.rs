@@ -61,13 +61,17 @@ fn read(text: &str) -> Result<Document, Problem> {
     let mut columns: Vec<&str> = Vec::new();
     let mut label = None;
     let mut is_again = false;
-    let mut captioned = 0;
+    let (mut captioned, mut unread) = (0, Vec::new());
     for (at, line) in text.lines().enumerate() {
         let (line, said) = (line.trim(), |problem: String| (Some(at + 1), problem));
         if line.starts_with('#') {
             continue;
         }
-        if let Some(caption) = caption(line).filter(|_| captioned < tables.len()) {
+        if let Some(caption) = caption(line) {
+            if captioned == tables.len() {
+                unread.push(caption);
+                continue;
+            }
             tables[captioned..].iter_mut().for_each(|table| table.put_under(&caption));
             (captioned, label) = (tables.len(), None);
             columns.clear();
@@ -115,7 +119,11 @@ fn read(text: &str) -> Result<Document, Problem> {
             table.label.get_or_insert_with(|| format!("table {}", number + 1));
         }
     }
-    let warnings = tables.iter().flat_map(Loads::doubts).collect();
+    let unread = (!unread.is_empty()).then(|| {
+        let names = unread.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        format!("Not read, as they have no jobs per minute: {names}.")
+    });
+    let warnings = tables.iter().flat_map(Loads::doubts).chain(unread).collect();
     let results = tables.into_iter().map(Loads::results).collect();
     Ok(Document { content: Content::Results(results), warnings })
 }
@@ -272,8 +280,11 @@ mod tests {
             5\t29.32\t1043.66\nDual\n14\t29.27\t2927.23\n\n\
             Table 8: All User Time Workload\n\n3.3 of them are prose.\nMax Jobs per minute\n\
             Num Forked\tParent Time\tJobs per Minute\n222\t674.92\t1835.42\n\n\
-            Table 9: All Tests Workload\n";
-        let Content::Results(results) = read(text).unwrap().content else { panic!() };
+            Table 9: All Tests Workload\n\nForks\tdelta\n10\t8.3%\nTable 10: A Comparison\n";
+        let document = read(text).unwrap();
+        let unread = "Not read, as they have no jobs per minute: `Table 10 A Comparison`.";
+        assert_eq!(document.warnings, [unread]);
+        let Content::Results(results) = document.content else { panic!() };
         let labels: Vec<&str> = results.iter().map(|one| one.label.as_deref().unwrap()).collect();
         let expected = [
             "Table 8 All User Time Workload, Single",
