@@ -176,7 +176,7 @@ fn of_mixes(mixes: &[(&JobMix, Option<f64>)]) -> String {
     let mut text = String::from("\nMixes, for `weigh load` and as `load:NAME`\n");
     for (JobMix { name, summary, tests, .. }, user_mode_pct) in mixes {
         let share = user_mode_pct
-            .map(|pct| format!(" ({:.1} % user mode)", pct.max(0.0)))
+            .map(|pct| format!(" ({:.1} % user mode)", pct.max(0.0).abs()))
             .unwrap_or_default();
         let head = format!("  {name:<17} {:>3}", tests.len());
         text.push_str(&entry(&head, 24, &format!("{summary}{share}")));
