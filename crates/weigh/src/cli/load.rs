@@ -137,7 +137,7 @@ impl LoadArgs {
         let requests = (0..self.sets).map(|set| self.request(&typed, set));
         let requests = requests.collect::<Result<Vec<_>, _>>()?;
         let is_decided =
-            |report: &RunReport| requests.iter().all(|it| run::has_its_peak(it, report));
+            |report: &RunReport| requests.iter().all(|it| run::has_its_answer(it, report));
         let answers = |runs: &[RunReport]| {
             let sets = sets(runs);
             RepeatedReport { further: further(&sets), sets, ..RepeatedReport::default() }

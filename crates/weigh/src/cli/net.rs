@@ -48,7 +48,7 @@ Examples:
       Compare with and without a treatment: give verdicts on the BTU, on the
       penalty of the host, and on the BTU of each class.
 
-Exit status: 0 done, 2 error or no result, 130 interrupted.";
+Exit status: 0 done, 2 error or no result, 3 no complete sweep, 130 interrupted.";
 
 /// Time for the sweeps of `quick` that an interval needs: see the test below.
 const BUDGET: &str = "7m";
@@ -161,7 +161,7 @@ impl NetArgs {
             store
                 .set_naming(&done.id, &self.measuring.naming())
                 .map_err(|error| error.to_string())?;
-            return run::end(&done, |_| true, &store, &self.files, context);
+            return run::end(&done, run::is_swept, &store, &self.files, context);
         }
         if let Some(directory) = self.trace.as_ref().filter(|directory| !directory.is_dir()) {
             return Err(format!("--trace {}: there is no such directory", directory.display()));

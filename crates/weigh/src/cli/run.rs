@@ -282,15 +282,22 @@ pub fn measure(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<u8, String> {
     let done = execute(request, store, &mut Terminal::of_run(context.color), interrupted)?;
-    end(&done, |report| has_its_peak(request, report), store, files, context)
+    end(&done, |report| has_its_answer(request, report), store, files, context)
 }
 
-/// Returns false if a peak was sought and rounds confirm none.
-pub fn has_its_peak(request: &Request, report: &RunReport) -> bool {
+/// Returns false if no sweep over a grid of the network is complete.
+pub fn is_swept(report: &RunReport) -> bool {
+    report.net.as_ref().is_none_or(|net| net.sweeps > 0)
+}
+
+/// Returns false if a peak was sought and rounds confirm none, or if no sweep is complete.
+pub fn has_its_answer(request: &Request, report: &RunReport) -> bool {
     let seeks_peak = matches!(&request.plan, Plan::Ramp(load) if load.ramp.goal == RampGoal::Peak);
     // A ramp that ended at its first point has no curve.
     let mut curves = report.loads.iter();
-    !seeks_peak || curves.len() > 0 && curves.all(|answers| answers.best().is_some())
+    let has_peak =
+        !seeks_peak || curves.len() > 0 && curves.all(|answers| answers.best().is_some());
+    has_peak && is_swept(report)
 }
 
 /// Finishes a measured run. `is_decided` is false of a report without the answer that was asked for.
