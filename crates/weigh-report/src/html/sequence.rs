@@ -12,8 +12,8 @@ const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 160.0;
 const DROP_HALF: f64 = 3.0;
 
-/// Cells that are drawn; the table has how many there are.
-const MOST: usize = 12;
+/// Cells that are drawn, so that a page opens at once; the table has how many there are.
+const MOST: usize = 100;
 
 /// A picture for each connection.
 pub fn figures(abnormal: &[Abnormal]) -> Vec<Value> {
