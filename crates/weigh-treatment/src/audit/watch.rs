@@ -253,7 +253,8 @@ impl Watch {
         if is_audited && !is_proved && has_lost {
             return Err(TreatmentError::NotInForce(
                 "whether the treated process was audited is unknown: none of its records arrived, and the \
-                 kernel dropped records. Raise backlog=N or rate=N, or let processes wait for room (without `wait=0`)"
+                 kernel dropped records. Raise backlog=N or rate=N, or let processes wait for room (without \
+                 `wait=0`)"
                     .into(),
             ));
         }
