@@ -100,6 +100,22 @@ fn a_cost_that_is_low_because_records_were_dropped_is_called_so_everywhere() {
     home.succeed(&["export", id, "--html"]).assert_says(&[said]);
 }
 
+/// Each sample begins with the records of a second, and a flood makes more than that.
+#[test]
+fn records_beyond_the_rate_limit_are_dropped_and_counted_and_the_limit_is_lifted() {
+    let Some(audit) = Audit::take() else { return };
+    let home = Home::new();
+    let json = weigh(&audit, &home, "audit:rate=300", &["getppid"]);
+    let row = row(&json, "getppid");
+    assert!(row["evidence"]["lost"].as_u64() > Some(0), "{row:#}");
+    assert!(row["notes"].to_string().contains("% of the records were dropped"), "{row:#}");
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("the kernel takes 300 records per second"), "{facts}");
+    let query = "SELECT CAST(count(*) AS TEXT) FROM sample WHERE arm = 1 AND role = 'compared'
+                 AND json_extract(evidence, '$.records') > 0 AND json_extract(evidence, '$.lost') > 0";
+    assert_eq!(home.query_text(query), row["pairs"].to_string(), "{row:#}");
+}
+
 #[test]
 fn what_auditing_leaves_behind_costs_something_too() {
     let Some(audit) = Audit::take() else { return };

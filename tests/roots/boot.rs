@@ -102,6 +102,26 @@ fn boots_by_kexec_go_on_by_themselves_also_after_a_power_cut() {
     );
 }
 
+#[test]
+#[ignore = "it takes two minutes of CPU time; make check-hard"]
+fn a_boot_is_compared_with_another_that_is_not_the_normal_one() {
+    assert!(!is_skipped());
+    let _turn = Turn::share();
+    let more = format!("--base boot:cmdline=init_on_free=1 --budget 1s {BASELINE_FIRST}");
+    let machine = Machine::that_does(&compare("boot:cmdline=init_on_alloc=1", &more));
+    machine.wait_until_off(machine.switch_on());
+    assert_put_back(&machine);
+    let said = machine.said();
+    let home = machine.into_home();
+    let arms: Vec<i64> = samples(&home).iter().map(|of| of[1]).collect();
+    let json = home.json();
+    assert_eq!(arms, [0, 0, 1, 1], "{said}{json:#}");
+    assert_eq!(json["state"], "complete");
+    assert!(json["baseline"].to_string().contains("init_on_free=1"), "{json:#}");
+    let facts = json["treatments"][0]["facts"].to_string();
+    assert!(facts.contains("init_on_alloc=1 panic=10"), "{facts}");
+}
+
 /// The second system has neither `weigh` nor the database: it mounts the first one for both.
 #[test]
 #[ignore = "it takes two minutes of CPU time; make check-hard"]

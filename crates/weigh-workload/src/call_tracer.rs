@@ -2,13 +2,11 @@
 //! which lets each go on.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use rustix::process::Pid;
 
-use crate::setup::kind::notified_calls::Table;
-
-/// What the filter gives a stop of the probe, in place of 0.
+/// Mark that the filter gives the stop of the probe, in place of 0.
 pub const PROBE_MARK: u32 = 1;
 
 /// Processes that a tracee starts have its filter, so they need the tracer as well.
@@ -17,13 +15,25 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACECLONE;
 
+/// Signs that a tracer gives in shared memory: a positive number is yes.
+#[derive(Clone, Copy)]
+pub struct Signs<'a> {
+    pub is_listening: &'a AtomicI32,
+    /// It saw the stop of the probe.
+    pub is_probed: &'a AtomicI32,
+    /// It traced until the end.
+    pub is_served: &'a AtomicI32,
+    /// Number of stops without the probe's.
+    pub stops: &'a AtomicU64,
+}
+
 /// Traces the worker and all that it starts until none of them is left.
 ///
 /// # Errors
 /// As `ptrace(2)`, if the worker cannot be traced.
-pub fn trace(table: &Table, worker: Pid) -> io::Result<()> {
+pub fn trace(signs: Signs, worker: Pid) -> io::Result<()> {
     ask(libc::PTRACE_SEIZE, worker.as_raw_nonzero().get(), OPTIONS as usize)?;
-    table.is_listening.store(1, Ordering::Release);
+    signs.is_listening.store(1, Ordering::Release);
     loop {
         let mut status = 0;
         // SAFETY: it writes a status, which lives across the call.
@@ -34,23 +44,23 @@ pub fn trace(table: &Table, worker: Pid) -> io::Result<()> {
                 error if error.raw_os_error() == Some(libc::ECHILD) => break,
                 error => return Err(error),
             },
-            _ if libc::WIFSTOPPED(status) => go_on(table, tracee, status)?,
+            _ if libc::WIFSTOPPED(status) => go_on(signs, tracee, status)?,
             _ => {}
         }
     }
-    table.is_served.store(1, Ordering::Release);
+    signs.is_served.store(1, Ordering::Release);
     Ok(())
 }
 
-fn go_on(table: &Table, tracee: i32, status: i32) -> io::Result<()> {
+fn go_on(signs: Signs, tracee: i32, status: i32) -> io::Result<()> {
     let signal = libc::WSTOPSIG(status);
     let done = match status >> 16 {
         libc::PTRACE_EVENT_SECCOMP => {
             let mut mark: libc::c_ulong = 0;
             ask(libc::PTRACE_GETEVENTMSG, tracee, (&raw mut mark) as usize).and_then(|()| {
                 match mark == libc::c_ulong::from(PROBE_MARK) {
-                    true => table.is_probed.store(1, Ordering::Release),
-                    false => drop(table.answered.fetch_add(1, Ordering::Release)),
+                    true => signs.is_probed.store(1, Ordering::Release),
+                    false => drop(signs.stops.fetch_add(1, Ordering::Release)),
                 }
                 ask(libc::PTRACE_CONT, tracee, 0)
             })
@@ -90,14 +100,17 @@ mod tests {
             .spawn()
             .unwrap();
         let worker = Pid::from_child(&shell);
-        let table = Table::default();
+        let numbers = [const { AtomicI32::new(0) }; 3];
+        let [is_listening, is_probed, is_served] = &numbers;
+        let stops = &AtomicU64::new(0);
+        let signs = Signs { is_listening, is_probed, is_served, stops };
         // Only the thread that traces waits: another child of this process is none of its business, so the
         // tracer is a process of its own.
         // SAFETY: the child makes system calls only.
         match unsafe { libc::fork() } {
             0 => {
                 let is_served =
-                    trace(&table, worker).is_ok() && table.is_served.load(Ordering::Acquire) == 1;
+                    trace(signs, worker).is_ok() && signs.is_served.load(Ordering::Acquire) == 1;
                 // SAFETY: it ends this process without running what others left to do at its end.
                 unsafe { libc::_exit(if is_served { 7 } else { 1 }) }
             }

@@ -122,6 +122,12 @@ impl Configuration {
             self.is_expedited = rcu_expedited::expedite(guard);
         }
         let daemon = self.snapshot.healthy_daemon();
+        if wanted.rate.is_some() && self.is_host_audited() {
+            return Err(TreatmentError::Unavailable(
+                "`rate=` would also drop records of this host's own auditing: leave it out here"
+                    .into(),
+            ));
+        }
         self.snapshot.has_switched = true;
         self.snapshot.added = None;
         self.snapshot.write_down(guard)?;
@@ -153,7 +159,7 @@ impl Configuration {
         self.snapshot.added = Some(Snapshot::ours(own));
         self.snapshot.write_down(guard)?;
         self.client.set(AuditSetting::Enabled(1)).map_err(needs)?;
-        self.watch()?.begin(listed, loginuid)?;
+        self.watch()?.begin(listed, loginuid, limits.rate)?;
         Ok(self.turn)
     }
 
@@ -257,8 +263,10 @@ impl Configuration {
 
     /// Puts everything back; for the last arm that leaves.
     pub fn restore(mut self, guard: &mut Guard) -> Result<(), TreatmentError> {
-        let untouched = match self.watch {
-            Some(_) => self.snapshot.check_host(&mut self.client),
+        let untouched = match &mut self.watch {
+            Some(watch) => {
+                watch.lift_rate_limit().and_then(|()| self.snapshot.check_host(&mut self.client))
+            }
             None => Ok(()),
         };
         if self.watch.is_some() {

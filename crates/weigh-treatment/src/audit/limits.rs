@@ -1,4 +1,5 @@
-//! How many records may wait in the kernel's queue, and how long a process waits for room in it.
+//! How many records may wait in the kernel's queue, how long a process waits for room in it, and how many
+//! records the kernel takes per second.
 
 use std::io;
 use std::time::Duration;
@@ -14,12 +15,17 @@ const DEFAULT_BACKLOG_LIMIT: u32 = 8192;
 /// Ten times its own default: the kernel takes no more.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
+/// More records than the start of a program makes: these prove that it was audited.
+const LEAST_RATE: u32 = 100;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Records.
     pub backlog: Option<u32>,
     /// In jiffies.
     pub wait: Option<u32>,
+    /// Records per second.
+    pub rate: Option<u32>,
 }
 
 /// Limits that are set in the arm's turn.
@@ -29,6 +35,8 @@ pub struct Limits {
     pub backlog: u32,
     /// In jiffies; with 0 a record that finds no room is dropped at once.
     pub wait: u32,
+    /// Records per second, during samples; `None` for the host's limit.
+    pub rate: Option<u32>,
 }
 
 impl Wanted {
@@ -36,6 +44,7 @@ impl Wanted {
         Ok(Wanted {
             backlog: parameters.number("backlog", 1..=10_000_000)?,
             wait: parameters.value("wait").map(jiffies).transpose()?,
+            rate: parameters.number("rate", LEAST_RATE..=1_000_000)?,
         })
     }
 
@@ -49,6 +58,7 @@ impl Wanted {
         Limits {
             backlog: self.backlog.unwrap_or(usual),
             wait: self.wait.unwrap_or(host.backlog_wait_time),
+            rate: self.rate,
         }
     }
 }
@@ -85,7 +95,13 @@ impl Limits {
                 jiffies_to_s(jiffies)
             ),
         };
-        vec![limit, wait]
+        let rate = self.rate.map(|rate| {
+            format!(
+                "During samples the kernel takes {rate} records per second (rate limit), and drops and \
+                 counts the others. Each sample begins with the records of a whole second."
+            )
+        });
+        [limit, wait].into_iter().chain(rate).collect()
     }
 }
 
@@ -102,7 +118,12 @@ mod tests {
     fn a_wait_is_a_time_or_none() {
         assert_eq!(read("audit:wait=0").unwrap().wait, Some(0));
         assert_eq!(read("audit:wait=1s").unwrap().wait, Some(s_to_jiffies(1.0)));
-        assert_eq!(read("audit:backlog=7").unwrap(), Wanted { backlog: Some(7), wait: None });
+        assert_eq!(
+            read("audit:backlog=7").unwrap(),
+            Wanted { backlog: Some(7), ..Wanted::default() }
+        );
+        assert_eq!(read("audit:rate=100").unwrap().rate, Some(100));
+        assert!(read("audit:rate=99").unwrap_err().contains("from 100 to"));
         for wrong in ["soon", "-1s", "11m", "5"] {
             let said = read(&format!("audit:wait={wrong}")).unwrap_err();
             assert!(said.contains(&format!("wait={wrong}: takes a time up to 10m")), "{said}");
@@ -113,9 +134,9 @@ mod tests {
     fn what_is_not_asked_for_is_the_hosts_where_somebody_chose_it() {
         let host = Status { backlog_limit: 64, backlog_wait_time: 9, ..Status::default() };
         let limits = |has_daemon| Wanted::default().limits(&host, has_daemon);
-        assert_eq!(limits(true), Limits { backlog: 64, wait: 9 });
-        assert_eq!(limits(false), Limits { backlog: DEFAULT_BACKLOG_LIMIT, wait: 9 });
-        let wanted = Wanted { backlog: Some(1), wait: Some(0) };
-        assert_eq!(wanted.limits(&host, true), Limits { backlog: 1, wait: 0 });
+        assert_eq!(limits(true), Limits { backlog: 64, wait: 9, rate: None });
+        assert_eq!(limits(false), Limits { backlog: DEFAULT_BACKLOG_LIMIT, wait: 9, rate: None });
+        let wanted = Wanted { backlog: Some(1), wait: Some(0), rate: Some(200) };
+        assert_eq!(wanted.limits(&host, true), Limits { backlog: 1, wait: 0, rate: Some(200) });
     }
 }

@@ -82,7 +82,7 @@ impl Treatment for HostRules {
                 "something changed this host's audit rules while weigh was starting: run weigh again".into(),
             ));
         }
-        watch.begin(rules, TREATED_LOGINUID)?;
+        watch.begin(rules, TREATED_LOGINUID, None)?;
         self.watch = Some(watch);
         Ok(())
     }

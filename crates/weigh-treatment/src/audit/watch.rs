@@ -2,6 +2,7 @@
 //! and collecting what it produced.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::limits::Limits;
 use super::quantities::{
@@ -14,10 +15,13 @@ use crate::{ApplyContext, Launch, TreatmentError};
 use linux_audit::config_diff;
 use linux_audit::netlink::Client;
 use linux_audit::rule::Rule;
-use linux_audit::status::{Status, jiffies_to_s};
+use linux_audit::status::{AuditSetting, Status, jiffies_to_s};
 use linux_audit::tally::RecordCounts;
 use weigh_model::evidence::Evidence;
 use weigh_workload::setup::kind::login_uid::LoginUid;
+
+/// The kernel counts records anew when it drops one, if it has not for a second (`audit_rate_check`).
+const QUOTA_REFILLS: Duration = Duration::from_millis(1100);
 
 /// Watch over auditing, from the moment that it is on.
 pub struct Watch {
@@ -30,6 +34,11 @@ pub struct Watch {
     status_before_sample: Status,
     cpu_before_sample: Cpu,
     of_pair: OfPair,
+    /// Records per second that the kernel takes in samples, if that is set.
+    rate: Option<u32>,
+    /// Status at the end of the sample, before the rate limit was lifted.
+    limited: Option<Status>,
+    is_limited: bool,
 }
 
 /// Which of two launches that lived at the same time were asked about.
@@ -59,12 +68,21 @@ impl Watch {
             status_before_sample: status,
             cpu_before_sample: Cpu::default(),
             of_pair: OfPair::Alone,
+            rate: None,
+            limited: None,
+            is_limited: false,
         })
     }
 
     /// Takes what is loaded and set now for what it has to stay, and counts processes of this login uid.
-    pub fn begin(&mut self, rules: Vec<Rule>, loginuid: u32) -> Result<(), TreatmentError> {
-        self.rules = rules;
+    pub fn begin(
+        &mut self,
+        rules: Vec<Rule>,
+        loginuid: u32,
+        rate: Option<u32>,
+    ) -> Result<(), TreatmentError> {
+        self.lift_rate_limit()?;
+        (self.rules, self.rate) = (rules, rate);
         self.stream.treated_loginuid = loginuid;
         self.status = self.client.status().map_err(needs)?;
         self.stream.window(&mut self.client).map(drop)
@@ -82,20 +100,29 @@ impl Watch {
         loginuid: u32,
         our_changes: usize,
     ) -> Result<(), TreatmentError> {
-        self.rules = rules;
+        // Lifted here only after a sample that failed.
+        let our_changes = our_changes + usize::from(self.is_limited);
+        self.lift_rate_limit()?;
+        (self.rules, self.rate) = (rules, limits.rate);
         self.stream.treated_loginuid = loginuid;
         self.status.backlog_limit = limits.backlog;
         self.status.backlog_wait_time = limits.wait;
         let counts = self.stream.window(&mut self.client)?;
         let changes: Vec<_> =
-            counts.config_changes.iter().filter_map(|c| interference(c)).collect();
+            counts.config_changes.iter().filter_map(|c| self.interference(c)).collect();
         match changes.last() {
             Some((what, change)) if changes.len() > our_changes => Err(changed(what, change)),
             _ => Ok(()),
         }
     }
 
+    /// Both samples of a pair go through this, and wait until the kernel takes a second's records again.
     pub fn begin_sample(&mut self) -> Result<(), TreatmentError> {
+        if let Some(rate) = self.rate {
+            std::thread::sleep(QUOTA_REFILLS);
+            self.is_limited = true;
+            self.client.set(AuditSetting::RateLimit(rate)).map_err(needs)?;
+        }
         self.status_before_sample = self.client.status().map_err(needs)?;
         self.cpu_before_sample = self.stream.cpu();
         self.of_pair = OfPair::Alone;
@@ -113,12 +140,43 @@ impl Watch {
         if let OfPair::Seen(counts, cpu) = of_pair {
             return Ok((counts, cpu));
         }
+        self.lift_rate_limit()?;
         let counts = self.stream.window(&mut self.client)?;
         let cpu = self.stream.cpu().since(self.cpu_before_sample);
         if matches!(of_pair, OfPair::Expected) {
             self.of_pair = OfPair::Seen(counts.clone(), cpu);
         }
         Ok((counts, cpu))
+    }
+
+    /// Ends the limit of a sample: it would drop the record that marks the end, too.
+    pub fn lift_rate_limit(&mut self) -> Result<(), TreatmentError> {
+        if self.is_limited {
+            self.limited = Some(self.client.status().map_err(needs)?);
+            self.client.set(AuditSetting::RateLimit(self.status.rate_limit)).map_err(needs)?;
+            self.is_limited = false;
+        }
+        Ok(())
+    }
+
+    /// Status of the sample's end, for which the kernel took as many records as it should.
+    fn limited(&self, now: Status) -> Result<Status, TreatmentError> {
+        match (self.rate, self.limited) {
+            (None, _) => Ok(now),
+            (Some(rate), Some(limited)) if limited.rate_limit == rate => {
+                Ok(Status { lost: limited.lost, ..now })
+            }
+            (_, limited) => Err(changed(
+                "settings",
+                &format!("rate_limit={}", limited.unwrap_or(now).rate_limit),
+            )),
+        }
+    }
+
+    /// As [`interference`], except our own changes of the rate limit.
+    fn interference<'a>(&self, change: &'a str) -> Option<(&'static str, &'a str)> {
+        let is_ours = self.rate.is_some() && change.contains("op=set audit_rate_limit=");
+        if is_ours { None } else { interference(change) }
     }
 
     pub fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
@@ -128,10 +186,12 @@ impl Watch {
             ));
         }
         let (counts, cpu) = self.window()?;
-        if let Some((what, change)) = counts.config_changes.iter().find_map(|c| interference(c)) {
+        if let Some((what, change)) =
+            counts.config_changes.iter().find_map(|c| self.interference(c))
+        {
             return Err(changed(what, change));
         }
-        let status = self.check_configuration()?;
+        let status = self.check_configuration().and_then(|now| self.limited(now))?;
         let mut evidence = self.evidence(&status, &counts, cpu);
         let has_missed = self.stream.has_missed(&counts);
         let has_lost = evidence.whole(&LOST) > Some(0) || has_missed;
@@ -193,7 +253,8 @@ impl Watch {
         if is_audited && !is_proved && has_lost {
             return Err(TreatmentError::NotInForce(
                 "whether the treated process was audited is unknown: none of its records arrived, and the \
-                 kernel dropped records. Raise backlog=N, or let processes wait for room (without `wait=0`)"
+                 kernel dropped records. Raise backlog=N or rate=N, or let processes wait for room (without \
+                 `wait=0`)"
                     .into(),
             ));
         }

@@ -67,6 +67,11 @@ pub static KIND: TreatmentKind = TreatmentKind {
                            record; default: the host's setting",
                 },
                 Parameter {
+                    form: "rate=N",
+                    help: "the kernel takes N records per second, at least 100, and drops the others; \
+                           default: the host's setting",
+                },
+                Parameter {
                     form: "live",
                     help: "weigh the rules that are loaded on this host, without unloading them",
                 },

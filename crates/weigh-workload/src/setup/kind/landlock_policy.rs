@@ -153,8 +153,10 @@ impl LandlockPolicy {
         opens.map(|(path, _, flags)| Trial::Open(path.into(), flags)).chain(makes).collect()
     }
 
+    /// Checks that something which the policy denies can be tried here.
+    ///
     /// # Errors
-    /// As [`LandlockPolicy::in_worker`], if nothing can be tried.
+    /// A sentence, if nothing can.
     pub fn check_trials(&self) -> io::Result<()> {
         self.trials().map(drop)
     }

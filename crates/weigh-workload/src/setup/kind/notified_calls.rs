@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pid
 use serde::{Deserialize, Serialize};
 
 use super::seccomp_filter::SeccompFilter;
-use crate::call_tracer::{self, PROBE_MARK};
+use crate::call_tracer::{self, PROBE_MARK, Signs};
 use crate::seccomp_program::{
     self, Instruction, JUMP_IF_EQUAL, LOAD_WORD, NATIVE_ARCHITECTURE, RETURN,
 };
@@ -42,17 +42,16 @@ pub struct NotifiedCalls {
 }
 
 /// Memory that launcher, worker and supervisor share.
-#[derive(Default)]
-pub struct Table {
+struct Table {
     supervisor: AtomicI32,
     /// The file descriptor in the worker, plus one; 1 for a worker that may be traced.
     listener: AtomicI32,
-    pub(crate) is_listening: AtomicI32,
+    is_listening: AtomicI32,
     /// Positive if the tracer saw the stop of the probe.
-    pub(crate) is_probed: AtomicI32,
+    is_probed: AtomicI32,
     /// Positive if the supervisor answered until the worker ended.
-    pub(crate) is_served: AtomicI32,
-    pub(crate) answered: AtomicU64,
+    is_served: AtomicI32,
+    answered: AtomicU64,
 }
 
 static TABLE: OnceLock<&'static Table> = OnceLock::new();
@@ -103,6 +102,11 @@ impl NotifiedCalls {
 }
 
 impl Table {
+    fn signs(&self) -> Signs<'_> {
+        let Table { is_listening, is_probed, is_served, answered: stops, .. } = self;
+        Signs { is_listening, is_probed, is_served, stops }
+    }
+
     /// Any call that waits could be one that is notified; the clock needs none. A supervisor that failed sets
     /// this too, but not one that was killed.
     fn wait_until_listening(&self) {
@@ -212,7 +216,7 @@ fn supervise(table: &Table, worker: Pid, is_tracer: bool) -> io::Result<()> {
                 return Ok(());
             }
             0 => std::thread::yield_now(),
-            _ if is_tracer => return call_tracer::trace(table, worker),
+            _ if is_tracer => return call_tracer::trace(table.signs(), worker),
             number => break pidfd_getfd(&pidfd, number - 1, PidfdGetfdFlags::empty())?,
         }
     };
