@@ -159,6 +159,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_booted() {
     let refused = |arguments: &[&str], parts: &[&str]| home.run(arguments).assert_error(parts);
     refused(&["compare", "vm:selinux"], &["is a virtual machine", "--base vm"]);
     refused(&["compare", "vm:selinux,apparmor", "--base", "vm"], &["two arms"]);
+    refused(&["compare", "vm:hooks", "--base", "vm"], &["write selinux,hooks"]);
     refused(
         &["compare", "vm::thp:never", "--base", "vm"],
         &["`vm` is a different machine", "`thp`"],

@@ -7,6 +7,7 @@ mod command_comparison;
 mod denied_calls;
 mod detail;
 mod facts;
+mod hook_calls;
 mod hooks;
 mod interpreters;
 pub mod passes;
@@ -212,7 +213,7 @@ impl<'a> Host<'a> {
                 let denied = self.find_denied_calls(work, arm)?;
                 let tried = self.try_once(work, arm);
                 match tried.map_err(|error| self.settle(error)) {
-                    Ok(()) => {}
+                    Ok(()) => self.find_hook_calls(work, arm)?,
                     Err(SampleError::Workload(mut reason)) => {
                         if let Some(calls) = denied {
                             reason += &format!("; the filter denied {calls}");

@@ -355,14 +355,19 @@ impl Work {
 
     /// A launch that does as good as nothing, for telling a workload's start from its operations.
     pub fn startup_job(&self, place: &LaunchPlace) -> Option<Job> {
+        self.operations_job(place, 1)
+    }
+
+    /// A launch of so many operations.
+    pub fn operations_job(&self, place: &LaunchPlace, operations: u64) -> Option<Job> {
         let (workload, copies) = match self {
             Work::Builtin { workload, copies, .. } => (workload, copies),
             Work::Interpreted(one) if one.times_itself() => {
-                return Some(Work::interpreted(one, place, WorkAmount::Operations(1)));
+                return Some(Work::interpreted(one, place, WorkAmount::Operations(operations)));
             }
             _ => return None,
         };
-        let argv = place.executable.operations_argv(&workload.name, *copies, 1);
+        let argv = place.executable.operations_argv(&workload.name, *copies, operations);
         Some(Job::new(argv, &place.work_directory, KERNEL_TIMEOUT_MS))
     }
 

@@ -22,6 +22,11 @@ impl Evidence {
     /// The name of the reason why these are not known.
     pub const DENIED_CALLS_UNKNOWN: &str = "denied_calls_unknown";
 
+    /// The name of the calls of SELinux's functions per operation, in words.
+    pub const HOOK_CALLS: &str = "hook_calls";
+    /// The name of the reason why these are not known.
+    pub const HOOK_CALLS_UNKNOWN: &str = "hook_calls_unknown";
+
     /// Adds so much of a quantity, where it is known.
     pub fn with(
         mut self,

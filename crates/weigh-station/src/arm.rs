@@ -3,6 +3,7 @@
 mod away_members;
 mod denied_calls;
 mod held_client;
+mod hook_calls;
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;

@@ -408,6 +408,23 @@ impl<'a> Arms<'a> {
         self.arms[arm].denied_calls(job, self.context.interrupted)
     }
 
+    /// Returns true if an arm is to count the calls of SELinux's functions.
+    pub fn counts_hooks(&self, arm: ArmId) -> bool {
+        self.arms[arm].counts_hooks()
+    }
+
+    /// Launches jobs that give no sample, to count the calls of SELinux's functions in an arm.
+    ///
+    /// # Errors
+    /// Where somebody interrupts.
+    pub fn hook_calls(
+        &mut self,
+        arm: ArmId,
+        jobs: &[Job; 2],
+    ) -> Result<Result<[Launched; 2], String>, ArmsError> {
+        self.arms[arm].hook_calls(jobs, self.context.interrupted)
+    }
+
     /// Launches a job without any proof, for callers that meanwhile change a treatment's settings.
     /// The launch gives no sample.
     pub fn launch_unproved(&mut self, arm: ArmId, job: &Job) -> Result<Launched, ArmsError> {

@@ -61,6 +61,7 @@ mod error;
 mod event_receiver;
 mod fixture_treatment;
 pub mod guest;
+pub mod hook_calls;
 mod listening;
 mod place;
 pub mod placebo;

@@ -146,6 +146,14 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
     if let Some(why) = evidence.amounts.text(Evidence::DENIED_CALLS_UNKNOWN) {
         notes.push(format!("cannot list the system calls that the filter denied: {why}"));
     }
+    if let Some(calls) = evidence.amounts.text(Evidence::HOOK_CALLS) {
+        notes.push(format!(
+            "calls of SELinux's functions per operation, in other launches: {calls}"
+        ));
+    }
+    if let Some(why) = evidence.amounts.text(Evidence::HOOK_CALLS_UNKNOWN) {
+        notes.push(format!("cannot count the calls of SELinux's functions: {why}"));
+    }
     notes
 }
 

@@ -36,6 +36,8 @@ pub fn selinux_state(enforces: Option<bool>) -> &'static str {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuestOptions {
     pub selinux: Option<SelinuxMode>,
+    /// True if the calls of SELinux's functions are counted.
+    pub counts_hooks: bool,
     pub has_apparmor: bool,
     pub has_bpf: bool,
     pub has_audit: bool,
@@ -58,6 +60,7 @@ impl GuestOptions {
                 ("selinux", Some(other)) => {
                     return Err(format!("selinux={other}: takes enforcing or permissive"));
                 }
+                ("hooks", None) => options.counts_hooks = true,
                 ("apparmor", None) => options.has_apparmor = true,
                 ("bpf-lsm", None) => options.has_bpf = true,
                 ("audit", None) => options.has_audit = true,
@@ -73,6 +76,9 @@ impl GuestOptions {
         }
         if options.selinux.is_some() && options.has_apparmor {
             return Err("a kernel runs either SELinux or AppArmor: use two arms".into());
+        }
+        if options.counts_hooks && options.selinux.is_none() {
+            return Err("hooks counts the calls of SELinux's functions: write selinux,hooks".into());
         }
         if options.cmdline.chars().any(|c| c.is_control()) || options.words().any(|w| w == "--") {
             return Err(
@@ -163,6 +169,8 @@ mod tests {
     fn what_cannot_be_is_refused() {
         assert!(of("vm:selinux,apparmor").unwrap_err().contains("two arms"));
         assert!(of("vm:selinux=maybe").unwrap_err().contains("enforcing or permissive"));
+        assert!(of("vm:hooks").unwrap_err().contains("write selinux,hooks"));
+        assert!(of("vm:selinux,hooks").unwrap().counts_hooks);
         assert!(of("vm:cmdline=\"a -- b\"").is_err());
         assert!(of("vm:apparmor=x").unwrap_err().contains("`apparmor` is not accepted"));
     }

@@ -82,7 +82,7 @@ impl Treatment for OneArm {
     }
 
     fn setup(&self, _: bool) -> Setup {
-        Setup::default().with(GuestState {})
+        Setup::default().with(GuestState { counts_hooks: false })
     }
 
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {

@@ -36,6 +36,10 @@ pub static KIND: TreatmentKind = TreatmentKind {
                 Parameter { form: "selinux", help: "Debian's policy, enforcing" },
                 Parameter { form: "selinux=permissive", help: "SELinux that denies nothing" },
                 Parameter {
+                    form: "hooks",
+                    help: "with selinux: count which of its functions each row calls, in other launches",
+                },
+                Parameter {
                     form: "apparmor",
                     help: "AppArmor, without a profile for the measured program",
                 },
@@ -304,8 +308,9 @@ impl Treatment for GuestVisit {
         vec![self]
     }
 
-    fn setup(&self, _: bool) -> Setup {
-        Setup::default().with(GuestState {})
+    fn setup(&self, is_treated: bool) -> Setup {
+        let counts_hooks = is_treated && self.options.counts_hooks;
+        Setup::default().with(GuestState { counts_hooks })
     }
 
     fn begin_sample(&mut self, role: Role) -> Result<(), TreatmentError> {

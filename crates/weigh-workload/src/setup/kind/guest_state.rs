@@ -17,7 +17,10 @@ const FORBIDDEN_CONTEXT: &str = "system_u:system_r:init_t:s0";
 const SELINUX: &str = "/sys/fs/selinux";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GuestState {}
+pub struct GuestState {
+    /// True if the calls of SELinux's functions are counted, in launches that are not measured.
+    pub counts_hooks: bool,
+}
 
 /// State of a worker and its kernel, as seen in a guest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
