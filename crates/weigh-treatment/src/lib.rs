@@ -363,7 +363,8 @@ pub struct Launch<'a> {
     /// The set-up of its arm, with the parts of all treatments.
     pub setup: &'a Setup,
     pub launched: &'a Launched,
-    /// Servers and the like of its arm, also those on the client's machine; all live, and are those that were started.
+    /// Servers and the like of its arm, also those on the client's machine; all live, and are those that
+    /// were started.
     pub members: &'a [MemberDuring],
 }
 
@@ -379,8 +380,8 @@ impl<'a> Launch<'a> {
         self.members.iter().filter(|member| !member.is_away)
     }
 
-    /// The numbers behind `NAME:` in `/proc/PID/status`, of the worker and of each treated member: a treatment
-    /// of processes proves that all of them have it.
+    /// The numbers behind `NAME:` in `/proc/PID/status`, of the worker and of each treated member: a
+    /// treatment of processes proves that all of them have it.
     pub fn status_numbers(&self, name: &str) -> impl Iterator<Item = Option<u32>> {
         let statuses = self.treated_members().map(|member| member.after.status.as_str());
         let statuses = std::iter::once(self.launched.status.as_str()).chain(statuses);

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trust::start::Inherited;
 
 use super::listening::is_free;
-use super::place::LaunchPlace;
 
 /// A process that stays: a server that samples need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,23 +47,6 @@ pub struct StartServer {
 }
 
 impl StartServer {
-    /// A copy for another place: its paths are in the scratch directory of there, and its program is the
-    /// build of there.
-    pub fn placed(&self, place: &LaunchPlace) -> StartServer {
-        let there = |path: &Path| place.scratch.join(path);
-        let mut placed = self.clone();
-        if let Some(program) = placed.argv.first_mut() {
-            *program = place.executable.path().display().to_string();
-        }
-        if let Readiness::Exists(file) = &mut placed.ready {
-            *file = there(file);
-        }
-        placed.directory = there(&self.directory);
-        placed.log = there(&self.log);
-        placed.progress = self.progress.as_deref().map(there);
-        placed
-    }
-
     /// Which variables it gets besides its own.
     pub fn inherited(&self) -> Inherited {
         if self.is_users_own { Inherited::Callers } else { Inherited::Fixed }

@@ -1,13 +1,14 @@
 //! Members of an arm that run on the client's machine: activities that send requests to servers of here.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::{ArmsError, of_member};
 use crate::client::hold_place;
 use crate::remote_client::AwayClient;
 use weigh_workload::launcher::{Launcher, LauncherError};
-use weigh_workload::member::{MemberSeen, StartServer};
+use weigh_workload::member::{MemberSeen, Readiness, StartServer};
 use weigh_workload::place::LaunchPlace;
 
 pub(super) struct AwayMembers {
@@ -45,9 +46,21 @@ impl AwayMembers {
         self.names.iter().any(|name| name == member)
     }
 
-    /// The member as it is started there.
+    /// The member as it is started there: its paths are in the scratch directory of that machine, and its
+    /// program is the build of there.
     pub(super) fn placed(&self, member: &StartServer) -> StartServer {
-        member.placed(&self.place)
+        let there = |path: &Path| self.place.scratch.join(path);
+        let mut placed = member.clone();
+        if let Some(program) = placed.argv.first_mut() {
+            *program = self.place.executable.path().display().to_string();
+        }
+        if let Readiness::Exists(file) = &mut placed.ready {
+            *file = there(file);
+        }
+        placed.directory = there(&member.directory);
+        placed.log = there(&member.log);
+        placed.progress = member.progress.as_deref().map(there);
+        placed
     }
 
     /// Checks, by boot, name and connection, that the member runs there.
