@@ -76,6 +76,8 @@ impl Bench {
             is_asked: false,
             user: None,
             has_own_pids: false,
+            progress: None,
+            is_away: false,
         }
     }
 
