@@ -1,5 +1,6 @@
 //! Pairs whose processes live at the same time and alternate on one CPU.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -77,6 +78,41 @@ fn what_is_planted_in_slices_is_not_missed_in_their_heads() {
     let mut ratios: Vec<f64> = ratios.collect();
     ratios.sort_by(f64::total_cmp);
     assert!(ratios[4] > 0.5, "{ratios:?}");
+}
+
+/// Where in a page the stack of a process is that waits for its turn; `None` while it runs.
+fn stack_in_page(process: &Running) -> Option<u64> {
+    // proc_pid_syscall(5): number, six arguments, stack pointer, program counter.
+    let text = fs::read_to_string(format!("/proc/{}/syscall", process.pid())).ok()?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [number, .., stack, _] = words[..] else { return None };
+    let waits = number == libc::SYS_futex.to_string();
+    let stack = u64::from_str_radix(stack.trim_start_matches("0x"), 16).unwrap();
+    waits.then_some(stack % 4096)
+}
+
+/// A process waits in a few functions, each at its own depth of the stack. That two places of 256 are the same
+/// by chance in each of three pairs is unlikely.
+#[test]
+fn both_processes_have_their_stack_at_the_same_place_in_each_pair() {
+    let _turn = Turn::share();
+    let mut of_pairs = Vec::new();
+    for _ in 0..3 {
+        let bench = Bench::new();
+        let mut both = [1, 0].map(|side| bench.start(side, "shell8", &["--target-ms", "60000"]));
+        let mut places = [BTreeSet::new(), BTreeSet::new()];
+        let ended = wait_until(LONG, || {
+            for (process, places) in both.iter().zip(&mut places) {
+                places.extend(stack_in_page(process));
+            }
+            both.iter_mut().all(Running::has_ended)
+        });
+        assert!(ended, "{}", both[0].said_and_waits());
+        let [second, first] = places;
+        assert!(!first.is_disjoint(&second), "{first:?} {second:?}");
+        of_pairs.push(first);
+    }
+    assert!(of_pairs.iter().any(|places| *places != of_pairs[0]), "{of_pairs:?}");
 }
 
 /// Slices that wait for a thousand operations would be eight times as long, and less precise.
