@@ -100,20 +100,50 @@ fn a_cost_that_is_low_because_records_were_dropped_is_called_so_everywhere() {
     home.succeed(&["export", id, "--html"]).assert_says(&[said]);
 }
 
-/// Each sample begins with the records of a second, and a flood makes more than that.
+/// Asserts that every compared sample of this arm lost records, and that some arrived as well.
+#[track_caller]
+fn assert_rate_is_limited(home: &Home, arm: usize, row: &Value) {
+    assert!(row["evidence"]["lost"].as_u64() > Some(0), "{row:#}");
+    assert!(row["notes"].to_string().contains("% of the records were dropped"), "{row:#}");
+    let samples = |condition: &str| -> u64 {
+        let count = home.query_text(&format!(
+            "SELECT CAST(count(*) AS TEXT) FROM sample
+             WHERE arm = {arm} AND role = 'compared' AND {condition}"
+        ));
+        count.parse().unwrap()
+    };
+    let with_both =
+        "json_extract(evidence, '$.records') > 0 AND json_extract(evidence, '$.lost') > 0";
+    assert!(samples(with_both) >= row["pairs"].as_u64().unwrap(), "{row:#}");
+    assert_eq!(samples("coalesce(json_extract(evidence, '$.lost'), 0) = 0"), 0, "{row:#}");
+}
+
+/// A flood makes many more records than the kernel accepts at the start of a sample.
 #[test]
 fn records_beyond_the_rate_limit_are_dropped_and_counted_and_the_limit_is_lifted() {
     let Some(audit) = Audit::take() else { return };
     let home = Home::new();
     let json = weigh(&audit, &home, "audit:rate=300", &["getppid"]);
-    let row = row(&json, "getppid");
-    assert!(row["evidence"]["lost"].as_u64() > Some(0), "{row:#}");
-    assert!(row["notes"].to_string().contains("% of the records were dropped"), "{row:#}");
+    assert_rate_is_limited(&home, 1, row(&json, "getppid"));
     let facts = json["treatments"][0]["facts"].to_string();
-    assert!(facts.contains("the kernel takes 300 records per second"), "{facts}");
-    let query = "SELECT CAST(count(*) AS TEXT) FROM sample WHERE arm = 1 AND role = 'compared'
-                 AND json_extract(evidence, '$.records') > 0 AND json_extract(evidence, '$.lost') > 0";
-    assert_eq!(home.query_text(query), row["pairs"].to_string(), "{row:#}");
+    assert!(facts.contains("the kernel accepts 300 records per second"), "{facts}");
+}
+
+/// If the limit were in force in samples of the other arm, these would lack most of their records.
+#[test]
+fn a_rate_limit_is_in_force_only_in_the_samples_of_its_own_arm() {
+    let Some(audit) = Audit::take() else { return };
+    for (treatments, limited) in [("audit audit:rate=300", 1), ("audit:rate=300 audit", 0)] {
+        let home = Home::new();
+        home.measure(format!("compare {treatments} -w getppid --pairs 8 --no-detail").as_str());
+        audit.assert_restored();
+        assert_eq!(home.leftovers(), Vec::<std::path::PathBuf>::new());
+        let json = home.json();
+        let rows = json["results"].as_array().unwrap();
+        assert_eq!(rows.len(), 2, "{json:#}");
+        assert_rate_is_limited(&home, limited + 1, &rows[limited]);
+        assert_every_call_is_audited(&rows[1 - limited]);
+    }
 }
 
 #[test]

@@ -70,6 +70,8 @@ pub struct Configuration {
     is_expedited: bool,
     /// True if the launch is of one of the arms, which then needs its own rules and no other arm's.
     is_of_arm: bool,
+    /// True once the first arm has been asked to begin the next sample.
+    is_settled: bool,
     /// How many arms have the evidence of the last launch.
     answered: usize,
     evidence: Evidence,
@@ -101,6 +103,7 @@ impl Configuration {
             turn: 0,
             is_expedited: false,
             is_of_arm: false,
+            is_settled: false,
             answered: 0,
             evidence: Evidence::default(),
         })
@@ -171,6 +174,7 @@ impl Configuration {
     /// Before all arms begin a sample; told by every arm, and by the launched one last.
     pub fn take_turn(&mut self, role: Role) {
         self.is_of_arm = role == Role::Treated;
+        self.is_settled = false;
     }
 
     /// Before a launch; asked by every arm.
@@ -179,9 +183,17 @@ impl Configuration {
     /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
     pub fn begin_sample(&mut self, arm: usize, role: Role) -> Result<(), TreatmentError> {
         self.answered = 0;
+        if !self.is_settled {
+            // For any arm: otherwise one sample of a pair would wait, and the other would not.
+            let has_rate = self.arms.iter().any(|arm| arm.limits.rate.is_some());
+            self.watch()?.settle(has_rate)?;
+            self.is_settled = true;
+        }
         // Before the first of a pair, whichever that is: so both come equally often after a change.
         if role == Role::Treated || (role == Role::Paired && !self.is_of_arm) {
             self.turn_to(arm)?;
+            // Only now: an arm that is asked earlier would set the limit of the previous turn.
+            self.watch()?.set_rate_limit()?;
         }
         self.watch()?.begin_sample()
     }
@@ -191,6 +203,7 @@ impl Configuration {
     /// # Errors
     /// [`TreatmentError::NotInForce`] where the arms' rules cannot be exchanged.
     pub fn begin_pair(&mut self, arm: usize, roles: [Role; 2]) -> Result<(), TreatmentError> {
+        self.is_settled = false;
         roles.into_iter().try_for_each(|role| self.begin_sample(arm, role))?;
         self.watch()?.begin_pair();
         Ok(())

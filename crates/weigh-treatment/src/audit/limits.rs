@@ -15,7 +15,7 @@ const DEFAULT_BACKLOG_LIMIT: u32 = 8192;
 /// Ten times its own default: the kernel takes no more.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// More records than the start of a program makes: these prove that it was audited.
+/// The lowest rate: the records of a program's start must fit, as they prove that it is audited.
 const LEAST_RATE: u32 = 100;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,8 +97,9 @@ impl Limits {
         };
         let rate = self.rate.map(|rate| {
             format!(
-                "During samples the kernel takes {rate} records per second (rate limit), and drops and \
-                 counts the others. Each sample begins with the records of a whole second."
+                "During samples the kernel accepts {rate} records per second (rate limit). It drops and \
+                 counts the rest. In the first second of a sample it may accept up to twice as many, \
+                 because it starts a new count only when the old one has reached the limit."
             )
         });
         [limit, wait].into_iter().chain(rate).collect()

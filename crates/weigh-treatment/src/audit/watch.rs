@@ -20,7 +20,8 @@ use linux_audit::tally::RecordCounts;
 use weigh_model::evidence::Evidence;
 use weigh_workload::setup::kind::login_uid::LoginUid;
 
-/// The kernel counts records anew when it drops one, if it has not for a second (`audit_rate_check`).
+/// Time after which the kernel counts records anew as soon as its quota is used up: a second
+/// (`audit_rate_check`), and some more.
 const QUOTA_REFILLS: Duration = Duration::from_millis(1100);
 
 /// Watch over auditing, from the moment that it is on.
@@ -36,9 +37,12 @@ pub struct Watch {
     of_pair: OfPair,
     /// Records per second that the kernel takes in samples, if that is set.
     rate: Option<u32>,
-    /// Status at the end of the sample, before the rate limit was lifted.
+    /// The limit that is set now.
+    rate_in_force: Option<u32>,
+    /// Status at the end of the sample, before the rate limit was lifted; `None` if none was set.
     limited: Option<Status>,
-    is_limited: bool,
+    /// Our own changes of the rate limit since the last drain, as the kernel records them.
+    own_changes: Vec<String>,
 }
 
 /// Which of two launches that lived at the same time were asked about.
@@ -69,8 +73,9 @@ impl Watch {
             cpu_before_sample: Cpu::default(),
             of_pair: OfPair::Alone,
             rate: None,
+            rate_in_force: None,
             limited: None,
-            is_limited: false,
+            own_changes: Vec::new(),
         })
     }
 
@@ -85,11 +90,11 @@ impl Watch {
         (self.rules, self.rate) = (rules, rate);
         self.stream.treated_loginuid = loginuid;
         self.status = self.client.status().map_err(needs)?;
-        self.stream.window(&mut self.client).map(drop)
+        self.drain().map(drop)
     }
 
     /// From now on, these rules and limits, and processes of this login uid; to get there, we made so many
-    /// changes. Their records are no part of the next sample.
+    /// changes. Their records are no part of the next sample. No rate limit may be set: it drops records.
     ///
     /// # Errors
     /// [`TreatmentError::NotInForce`] where somebody else made changes as well.
@@ -100,29 +105,56 @@ impl Watch {
         loginuid: u32,
         our_changes: usize,
     ) -> Result<(), TreatmentError> {
-        // Lifted here only after a sample that failed.
-        let our_changes = our_changes + usize::from(self.is_limited);
-        self.lift_rate_limit()?;
         (self.rules, self.rate) = (rules, limits.rate);
         self.stream.treated_loginuid = loginuid;
         self.status.backlog_limit = limits.backlog;
         self.status.backlog_wait_time = limits.wait;
-        let counts = self.stream.window(&mut self.client)?;
+        let counts = self.drain()?;
         let changes: Vec<_> =
-            counts.config_changes.iter().filter_map(|c| self.interference(c)).collect();
+            counts.config_changes.iter().filter_map(|c| interference(c)).collect();
         match changes.last() {
             Some((what, change)) if changes.len() > our_changes => Err(changed(what, change)),
             _ => Ok(()),
         }
     }
 
-    /// Both samples of a pair go through this, and wait until the kernel takes a second's records again.
-    pub fn begin_sample(&mut self) -> Result<(), TreatmentError> {
-        if let Some(rate) = self.rate {
+    /// Once before each sample or simultaneous pair, whatever arm it is of: so both samples of a pair wait
+    /// for the same time.
+    pub fn settle(&mut self, waits_for_quota: bool) -> Result<(), TreatmentError> {
+        // It is still set after a launch that failed, and was not proved.
+        self.lift_rate_limit()?;
+        self.limited = None;
+        if waits_for_quota {
             std::thread::sleep(QUOTA_REFILLS);
-            self.is_limited = true;
-            self.client.set(AuditSetting::RateLimit(rate)).map_err(needs)?;
         }
+        Ok(())
+    }
+
+    /// Sets the rate limit of the arm whose turn it is, if it has one; after [`Watch::settle`].
+    pub fn set_rate_limit(&mut self) -> Result<(), TreatmentError> {
+        if let (Some(rate), None) = (self.rate, self.rate_in_force) {
+            self.rate_in_force = Some(rate);
+            self.change_rate_limit(self.status.rate_limit, rate)?;
+        }
+        Ok(())
+    }
+
+    /// Remembers the change, as the kernel records it like anybody's.
+    fn change_rate_limit(&mut self, old: u32, new: u32) -> Result<(), TreatmentError> {
+        self.client.set(AuditSetting::RateLimit(new)).map_err(needs)?;
+        self.own_changes.push(rate_limit_change(old, new));
+        Ok(())
+    }
+
+    /// All that was recorded since the last call, without our own changes of the rate limit.
+    fn drain(&mut self) -> Result<RecordCounts, TreatmentError> {
+        let mut counts = self.stream.window(&mut self.client)?;
+        remove_own(&mut counts.config_changes, std::mem::take(&mut self.own_changes));
+        Ok(counts)
+    }
+
+    /// Right before a sample, with everything set.
+    pub fn begin_sample(&mut self) -> Result<(), TreatmentError> {
         self.status_before_sample = self.client.status().map_err(needs)?;
         self.cpu_before_sample = self.stream.cpu();
         self.of_pair = OfPair::Alone;
@@ -141,7 +173,7 @@ impl Watch {
             return Ok((counts, cpu));
         }
         self.lift_rate_limit()?;
-        let counts = self.stream.window(&mut self.client)?;
+        let counts = self.drain()?;
         let cpu = self.stream.cpu().since(self.cpu_before_sample);
         if matches!(of_pair, OfPair::Expected) {
             self.of_pair = OfPair::Seen(counts.clone(), cpu);
@@ -151,32 +183,25 @@ impl Watch {
 
     /// Ends the limit of a sample: it would drop the record that marks the end, too.
     pub fn lift_rate_limit(&mut self) -> Result<(), TreatmentError> {
-        if self.is_limited {
+        if let Some(rate) = self.rate_in_force {
             self.limited = Some(self.client.status().map_err(needs)?);
-            self.client.set(AuditSetting::RateLimit(self.status.rate_limit)).map_err(needs)?;
-            self.is_limited = false;
+            self.change_rate_limit(rate, self.status.rate_limit)?;
+            self.rate_in_force = None;
         }
         Ok(())
     }
 
-    /// Status of the sample's end, for which the kernel took as many records as it should.
+    /// Status at the end of the sample; checks that the rate limit was in force, if it was set.
     fn limited(&self, now: Status) -> Result<Status, TreatmentError> {
-        match (self.rate, self.limited) {
-            (None, _) => Ok(now),
-            (Some(rate), Some(limited)) if limited.rate_limit == rate => {
+        match self.limited {
+            None => Ok(now),
+            Some(limited) if Some(limited.rate_limit) == self.rate => {
                 Ok(Status { lost: limited.lost, ..now })
             }
-            (_, limited) => Err(changed(
-                "settings",
-                &format!("rate_limit={}", limited.unwrap_or(now).rate_limit),
-            )),
+            Some(limited) => {
+                Err(changed("settings", &format!("rate_limit={}", limited.rate_limit)))
+            }
         }
-    }
-
-    /// As [`interference`], except our own changes of the rate limit.
-    fn interference<'a>(&self, change: &'a str) -> Option<(&'static str, &'a str)> {
-        let is_ours = self.rate.is_some() && change.contains("op=set audit_rate_limit=");
-        if is_ours { None } else { interference(change) }
     }
 
     pub fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
@@ -186,9 +211,7 @@ impl Watch {
             ));
         }
         let (counts, cpu) = self.window()?;
-        if let Some((what, change)) =
-            counts.config_changes.iter().find_map(|c| self.interference(c))
-        {
+        if let Some((what, change)) = counts.config_changes.iter().find_map(|c| interference(c)) {
             return Err(changed(what, change));
         }
         let status = self.check_configuration().and_then(|now| self.limited(now))?;
@@ -322,9 +345,39 @@ fn interference(text: &str) -> Option<(&'static str, &str)> {
     text.contains("op=set audit_").then_some(("settings", text))
 }
 
+/// The kernel's record of a change of the rate limit, up to who made it (`audit_log_config_change`).
+fn rate_limit_change(old: u32, new: u32) -> String {
+    format!("op=set audit_rate_limit={new} old={old} ")
+}
+
+/// Removes one record for each of our own changes. Some may be missing: the rate limit drops records.
+fn remove_own(changes: &mut Vec<String>, mut own: Vec<String>) {
+    changes.retain(|change| match own.iter().position(|one| change.contains(one.as_str())) {
+        Some(index) => {
+            own.swap_remove(index);
+            false
+        }
+        None => true,
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_our_own_changes_of_the_rate_limit_are_removed_and_each_once() {
+        let record =
+            |old: u32, new: u32| format!("audit(1:2): {}auid=0 res=1", rate_limit_change(old, new));
+        let own = vec![rate_limit_change(0, 300), rate_limit_change(300, 0)];
+        let mut changes = vec![record(0, 300), record(300, 0)];
+        remove_own(&mut changes, own.clone());
+        assert_eq!(changes, Vec::<String>::new());
+        // The record of the second is missing, and somebody made the first again.
+        let mut changes = vec![record(0, 300), record(0, 300), record(0, 30), record(3, 300)];
+        remove_own(&mut changes, own);
+        assert_eq!(changes, [record(0, 300), record(0, 30), record(3, 300)]);
+    }
 
     #[test]
     fn only_what_somebody_did_is_interference() {
