@@ -13,7 +13,7 @@ use weigh_workload::landlock::Handled;
 use weigh_workload::setup::kind::landlock_policy::LandlockPolicy;
 
 const LONGEST_FILE: u64 = 1 << 20;
-/// Rules for paths, after each variable has been replaced.
+/// Rules for paths, after each variable has been replaced; and rules for ports.
 const MOST_RULES: usize = 10_000;
 /// Bytes, as in `PATH_MAX`.
 const LONGEST_PATH: usize = 4096;
@@ -151,7 +151,7 @@ pub fn read(path: &Path) -> Result<Policy, String> {
 impl Config {
     fn policy(&self) -> Result<Policy, String> {
         if let Some(abi) = self.abi.filter(|abi| !(1..=NEWEST).contains(abi)) {
-            return Err(format!("abi = {abi}: this weigh knows the versions 1 to {NEWEST}"));
+            return Err(format!("abi = {abi} is not supported: use 1 to {NEWEST}"));
         }
         let mut handled = Handled::default();
         for ruleset in &self.ruleset {
@@ -159,25 +159,28 @@ impl Config {
             handled.ports |= self.ports(&ruleset.handled_access_net)?;
             handled.scopes |= self.scopes(&ruleset.scoped)?;
         }
+        let variables: Variables =
+            self.variable.iter().map(|it| (it.name.as_str(), it.literal.as_slice())).collect();
         let (mut paths, mut ports) = (Vec::new(), Vec::new());
         for rule in &self.path_beneath {
-            let rights = self.files(&rule.allowed_access)?;
+            let rights = self.files(granted("path_beneath", &rule.allowed_access)?)?;
             handled.files |= rights;
             for parent in &rule.parent {
-                let parents = self.expanded(parent)?.into_iter();
-                paths.extend(parents.map(|parent| (PathBuf::from(parent), rights)));
-                if paths.len() > MOST_RULES {
-                    return Err(format!("it has more than {MOST_RULES} rules for paths"));
+                let parent = Parent::parse(parent, &variables)?;
+                check_count(paths.len().saturating_add(parent.count), "paths")?;
+                for index in 0..parent.count {
+                    paths.push((PathBuf::from(parent.path(index)?), rights));
                 }
             }
         }
         for rule in &self.net_port {
-            let rights = self.ports(&rule.allowed_access)?;
+            let rights = self.ports(granted("net_port", &rule.allowed_access)?)?;
             handled.ports |= rights;
+            check_count(ports.len() + rule.port.len(), "ports")?;
             ports.extend(rule.port.iter().map(|port| (*port, rights)));
         }
         if handled == Handled::default() {
-            return Err("it restricts nothing: it needs a [[ruleset]] or a rule".into());
+            return Err("the policy restricts nothing: add a [[ruleset]] or a rule".into());
         }
         let step = LandlockPolicy { layers: 1, handled, paths, ports, is_rehearsal: false };
         Ok(Policy { step, needs: version_of(&handled) })
@@ -186,10 +189,10 @@ impl Config {
     /// The bits of a group, or why it has none.
     fn group(&self, name: &str, bits: impl Fn(u32) -> u64) -> Result<u64, String> {
         let abi = self.abi.ok_or_else(|| {
-            format!("`{name}` needs the version that it is about: add abi = N at the top")
+            format!("`{name}` needs a version of Landlock: add abi = N at the top")
         })?;
         match bits(abi) {
-            0 => Err(format!("`{name}` means nothing with abi = {abi}")),
+            0 => Err(format!("`{name}` has no rights here with abi = {abi}: use a newer version")),
             bits => Ok(bits),
         }
     }
@@ -219,31 +222,75 @@ impl Config {
             scope => Ok(1 << *scope as u32),
         }))
     }
+}
 
-    /// The path once for each literal of its first variable, and so on.
-    fn expanded(&self, path: &str) -> Result<Vec<String>, String> {
-        let variables: BTreeMap<&str, &[String]> =
-            self.variable.iter().map(|it| (it.name.as_str(), it.literal.as_slice())).collect();
-        let mut done = vec![String::new()];
-        let mut rest = path;
+/// The literals of each variable.
+type Variables<'a> = BTreeMap<&'a str, &'a [String]>;
+
+/// A parent that stands for one path for each choice of the literals of its variables.
+struct Parent<'a> {
+    /// The text before each variable, and the variable's literals.
+    parts: Vec<(&'a str, &'a [String])>,
+    rest: &'a str,
+    /// Number of its paths; a huge one is known without making them.
+    count: usize,
+}
+
+impl<'a> Parent<'a> {
+    fn parse(path: &'a str, variables: &Variables<'a>) -> Result<Parent<'a>, String> {
+        // Limits the number of its variables too.
+        check_length(path)?;
+        let (mut parts, mut rest, mut count) = (Vec::new(), path, 1_usize);
         while let Some((before, after)) = rest.split_once("${") {
             let (name, after) = after
                 .split_once('}')
                 .ok_or_else(|| format!("parent `{path}`: a variable without its `}}`"))?;
-            let literals = variables
+            let literals = *variables
                 .get(name)
                 .ok_or_else(|| format!("parent `{path}`: there is no [[variable]] `{name}`"))?;
-            let each = |begin: &String| {
-                literals.iter().map(|it| format!("{begin}{before}{it}")).collect::<Vec<_>>()
-            };
-            done = done.iter().flat_map(each).take(MOST_RULES + 1).collect();
-            if done.iter().any(|begin| begin.len() > LONGEST_PATH) {
-                return Err("a parent is longer than any path".into());
-            }
+            count = count.saturating_mul(literals.len());
+            parts.push((before, literals));
             rest = after;
         }
-        done.iter_mut().for_each(|begin| begin.push_str(rest));
-        Ok(done)
+        Ok(Parent { parts, rest, count })
+    }
+
+    /// One of its paths; the literals of its last variable change fastest.
+    fn path(&self, index: usize) -> Result<String, String> {
+        let (mut path, mut stride) = (String::new(), self.count);
+        for (before, literals) in &self.parts {
+            stride /= literals.len();
+            path.push_str(before);
+            path.push_str(&literals[index / stride % literals.len()]);
+            check_length(&path)?;
+        }
+        path.push_str(self.rest);
+        check_length(&path)?;
+        Ok(path)
+    }
+}
+
+fn check_length(path: &str) -> Result<(), String> {
+    match path.len() <= LONGEST_PATH {
+        true => Ok(()),
+        false => Err("a parent is longer than any path".into()),
+    }
+}
+
+fn check_count(count: usize, of: &str) -> Result<(), String> {
+    match count <= MOST_RULES {
+        true => Ok(()),
+        false => Err(format!("it has more than {MOST_RULES} rules for {of}: remove some")),
+    }
+}
+
+/// The rights of a rule, of which the kernel requires one.
+fn granted<'a, R>(table: &str, rights: &'a [R]) -> Result<&'a [R], String> {
+    match rights.is_empty() {
+        true => {
+            Err(format!("a [[{table}]] has an empty allowed_access: add a right, or remove it"))
+        }
+        false => Ok(rights),
     }
 }
 
@@ -326,8 +373,37 @@ mod tests {
         assert!(said("p", "abi = 9\n").contains("1 to 7"));
         assert!(said("p", "[[ruleset]]\nscoped = [\"abi.all\"]").contains("add abi = N"));
         let early = said("p", "abi = 5\n[[ruleset]]\nscoped = [\"abi.all\"]");
-        assert!(early.contains("means nothing with abi = 5"), "{early}");
+        assert!(early.contains("no rights here with abi = 5"), "{early}");
         let variable = "[[path_beneath]]\nallowed_access = [\"refer\"]\nparent = [\"${no}\"]";
         assert!(said("p", variable).contains("no [[variable]] `no`"));
+    }
+
+    #[test]
+    fn rules_without_rights_are_refused() {
+        for (table, of) in [("path_beneath", "parent = [\"/\"]"), ("net_port", "port = [80]")] {
+            let text = format!("abi = 4\n[[{table}]]\nallowed_access = []\n{of}\n");
+            let said = parsed("p", &text).unwrap_err();
+            assert!(said.contains(&format!("a [[{table}]] has an empty allowed_access")), "{said}");
+        }
+    }
+
+    /// The largest product would not fit into any memory.
+    #[test]
+    fn too_many_rules_and_too_long_paths_are_refused_at_once() {
+        let literals = vec!["\"/abcd\""; 1000].join(",");
+        let said = |parent: &str| {
+            let text = format!(
+                "[[variable]]\nname = \"v\"\nliteral = [{literals}]\n\
+                 [[path_beneath]]\nallowed_access = [\"refer\"]\nparent = [\"{parent}\"]\n"
+            );
+            parsed("p", &text).unwrap_err()
+        };
+        assert!(said(&"${v}".repeat(1000)).contains("more than 10000 rules for paths"));
+        assert!(said(&"x".repeat(LONGEST_PATH + 1)).contains("longer than any path"));
+        let rest = format!("${{v}}{}", "x".repeat(LONGEST_PATH - 4));
+        assert!(said(&rest).contains("longer than any path"));
+        let ports = vec!["1"; MOST_RULES + 1].join(",");
+        let text = format!("[[net_port]]\nallowed_access = [\"bind_tcp\"]\nport = [{ports}]\n");
+        assert!(parsed("p", &text).unwrap_err().contains("rules for ports"));
     }
 }

@@ -386,6 +386,7 @@ mod tests {
     }
 
     /// Allows getpid only, of these ABIs.
+    #[cfg(target_arch = "x86_64")]
     fn getpid_only(architectures: &str, layout: Layout) -> Compiled {
         let text = format!(
             r#"{{"defaultAction":"SCMP_ACT_ERRNO",{architectures},
@@ -394,6 +395,7 @@ mod tests {
         compile(&text, &HOST, layout).unwrap()
     }
 
+    #[cfg(target_arch = "x86_64")]
     const OF_X86: &str = r#""architectures":["SCMP_ARCH_X86_64","SCMP_ARCH_X86","SCMP_ARCH_X32"]"#;
 
     #[test]

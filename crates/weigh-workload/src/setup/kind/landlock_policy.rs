@@ -1,12 +1,14 @@
-//! Layers of Landlock with somebody's policy around each worker. Before it executes its program, the worker
-//! tries things that the policy denies and nobody else does: each must be denied then.
+//! Layers of Landlock with somebody's policy around each worker. The worker picks accesses that only the
+//! policy denies, enters the layers, and checks that each access now fails. Then it executes its program.
 
+use std::collections::BTreeSet;
 use std::fs::{self, canonicalize};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, mknodat, open};
 use rustix::io::Errno;
@@ -31,6 +33,8 @@ const BIND_TCP: u64 = 1;
 const CONNECT_TCP: u64 = 1 << 1;
 const ABSTRACT_SOCKETS: u64 = 1;
 const SIGNALS: u64 = 1 << 1;
+/// A firewall may drop what a trial sends; Landlock denies at once.
+const LONGEST_CONNECT: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LandlockPolicy {
@@ -57,13 +61,39 @@ enum Trial {
 }
 
 impl Trial {
-    /// Tries it; the error numbers are those by which Landlock denies.
+    /// Tries it in the layers.
     fn is_denied(&self) -> bool {
-        let denied = Some(match self {
+        self.run().is_err_and(|error| self.is_denial(&error))
+    }
+
+    /// The error numbers are those by which Landlock denies.
+    fn is_denial(&self, error: &io::Error) -> bool {
+        let denied = match self {
             Trial::Signal | Trial::AbstractSocket(_) => libc::EPERM,
             _ => libc::EACCES,
-        });
-        self.run().is_err_and(|error| error.raw_os_error() == denied)
+        };
+        error.raw_os_error() == Some(denied)
+    }
+
+    /// Tries it before the layers. What fails now would fail in the same way in the layers, unless the kernel
+    /// asks Landlock before it finds that reason.
+    fn is_usable(&self) -> bool {
+        let Err(error) = self.run() else {
+            return true;
+        };
+        let after_landlock: &[ErrorKind] = match self {
+            // EPERM without CAP_MKNOD.
+            Trial::Make(_, FileType::BlockDevice) => &[ErrorKind::PermissionDenied],
+            Trial::Bind(_) => &[ErrorKind::AddrInUse, ErrorKind::AddrNotAvailable],
+            Trial::Connect(_) => &[
+                ErrorKind::ConnectionRefused,
+                ErrorKind::TimedOut,
+                ErrorKind::NetworkUnreachable,
+                ErrorKind::AddrNotAvailable,
+            ],
+            _ => &[],
+        };
+        !self.is_denial(&error) && after_landlock.contains(&error.kind())
     }
 
     fn run(&self) -> io::Result<()> {
@@ -76,10 +106,11 @@ impl Trial {
                 fs::remove_file(path)
             }
             Trial::Bind(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).map(drop),
-            Trial::Connect(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).map(drop),
-            Trial::Signal => {
-                test_kill_process(getppid().ok_or(Errno::SRCH)?).map_err(Into::into)
+            Trial::Connect(port) => {
+                let address = (Ipv4Addr::LOCALHOST, *port).into();
+                TcpStream::connect_timeout(&address, LONGEST_CONNECT).map(drop)
             }
+            Trial::Signal => test_kill_process(getppid().ok_or(Errno::SRCH)?).map_err(Into::into),
             Trial::AbstractSocket(socket) => {
                 UnixStream::connect_addr(&socket.local_addr()?).map(drop)
             }
@@ -93,16 +124,18 @@ impl LandlockPolicy {
         if self.is_rehearsal { 0 } else { self.layers }
     }
 
-    /// Things that the policy denies and that are not denied to this process yet.
+    /// Things that the policy denies and that this process can still do.
     ///
     /// # Errors
     /// A sentence if there are none: then nothing would prove the layers.
     fn trials(&self) -> io::Result<Vec<Trial>> {
         let mut trials = self.trials_of_files();
         let port = |right: u64| {
-            let is_free = |port: &u16| !self.ports.iter().any(|(p, r)| p == port && r & right != 0);
+            let allowed = self.ports.iter().filter(|(_, rights)| rights & right != 0);
+            let allowed: BTreeSet<u16> = allowed.map(|(port, _)| *port).collect();
             // Port 0 never has a listener; a bind to it finds a free port.
-            let free = || [0].into_iter().chain((1024..=u16::MAX).rev()).find(is_free);
+            let mut ports = [0].into_iter().chain((1024..=u16::MAX).rev());
+            let free = || ports.find(|port| !allowed.contains(port));
             (self.handled.ports & right != 0).then(free).flatten()
         };
         trials.extend(port(BIND_TCP).map(Trial::Bind));
@@ -111,11 +144,10 @@ impl LandlockPolicy {
             trials.push(Trial::Signal);
         }
         if self.handled.scopes & ABSTRACT_SOCKETS != 0 {
-            let name = format!("weigh-landlock-{}", std::process::id());
-            let address = SocketAddr::from_abstract_name(name)?;
+            let address = SocketAddr::from_abstract_name(fresh_name())?;
             trials.push(Trial::AbstractSocket(UnixListener::bind_addr(&address)?));
         }
-        trials.retain(|trial| !trial.is_denied());
+        trials.retain(Trial::is_usable);
         match trials.is_empty() {
             false => Ok(trials),
             true => Err(io::Error::other(
@@ -129,9 +161,8 @@ impl LandlockPolicy {
             .filter_map(|(path, rights)| Some((canonicalize(path).ok()?, *rights)))
             .collect();
         let is_denied = |path: &Path, right| {
-            let allows = |(parent, rights): &(PathBuf, u64)| {
-                path.starts_with(parent) && rights & right != 0
-            };
+            let allows =
+                |(parent, rights): &(PathBuf, u64)| path.starts_with(parent) && rights & right != 0;
             self.handled.files & right != 0 && !rules.iter().any(allows)
         };
         let opens = [
@@ -146,7 +177,7 @@ impl LandlockPolicy {
         let opens = opens.into_iter().filter(|(path, right, _)| is_denied(Path::new(path), *right));
         let directory = canonicalize(std::env::temp_dir()).ok();
         let makes = directory.iter().flat_map(|directory| {
-            let node = directory.join(format!(".weigh-landlock-{}", std::process::id()));
+            let node = directory.join(format!(".{}", fresh_name()));
             let makes = MAKES.into_iter().filter(|(right, _)| is_denied(directory, *right));
             makes.map(move |(_, kind)| Trial::Make(node.clone(), kind))
         });
@@ -179,6 +210,12 @@ impl LandlockPolicy {
     }
 }
 
+/// A name that no killed worker has left, and no worker with this PID in another namespace uses.
+fn fresh_name() -> String {
+    let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+    format!("weigh-landlock-{}-{now}", std::process::id())
+}
+
 fn problem(path: &Path, error: io::Error) -> io::Error {
     io::Error::other(format!("a rule of the Landlock policy, {}: {error}", path.display()))
 }
@@ -188,13 +225,15 @@ impl Act for LandlockPolicy {
         let trials = self.trials()?;
         let rulesets: Vec<_> = (0..self.layers).map(|_| self.built()).collect::<Result<_, _>>()?;
         if self.is_rehearsal {
+            // The treated worker tries each again in its layers.
+            trials.iter().for_each(|trial| drop(trial.run()));
             return Ok(());
         }
         set_no_new_privs(true)?;
         rulesets.iter().try_for_each(Ruleset::restrict)?;
         match trials.iter().all(Trial::is_denied) {
             true => Ok(()),
-            false => Err(io::Error::other("Landlock does not deny what the policy denies")),
+            false => Err(io::Error::other("Landlock allowed an access that the policy denies")),
         }
     }
 
