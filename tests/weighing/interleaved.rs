@@ -109,45 +109,38 @@ fn both_processes_have_their_stack_at_the_same_place_in_each_pair() {
         });
         assert!(ended, "{}", both[0].said_and_waits());
         let [second, first] = places;
+        if first.is_empty() && second.is_empty() {
+            return; // This kernel, or its settings, hide where a process waits.
+        }
         assert!(!first.is_disjoint(&second), "{first:?} {second:?}");
         of_pairs.push(first);
     }
     assert!(of_pairs.iter().any(|places| *places != of_pairs[0]), "{of_pairs:?}");
 }
 
-/// Slices that wait for a thousand operations would be eight times as long, and less precise.
+/// Slices with a whole planted operation each would be two to eight times as long, and less precise.
 #[test]
 fn what_is_planted_in_slices_of_few_operations_does_not_make_them_longer() {
     let _turn = Turn::share();
-    let op_ns = |sample: &Value| {
-        let operations = sample["operations"].as_f64().unwrap();
-        let slice_count = slices(sample).len() as f64;
-        let mut slices_ns = slices(sample);
-        slices_ns.sort();
-        slices_ns[slices_ns.len() / 2] as f64 * slice_count / operations
-    };
-    let mut ratios: Vec<f64> = (0..9)
-        .map(|_| {
-            let bench = Bench::new();
-            let planted = bench.start(1, "fork", &["--target-ms", "20", "--planted-ppm", "500000"]);
-            let bare = bench.start(0, "fork", &["--target-ms", "20", "--planted-ppm", "0"]);
-            let [planted, bare] = [planted, bare].map(|running| running.finish().json());
-            let extra = planted["planted_operations"].as_f64().unwrap();
-            let share = extra / planted["operations"].as_f64().unwrap();
-            assert!((share - 0.5).abs() < 0.01, "{planted}");
-            assert_eq!(bare["planted_operations"], 0, "{bare}");
-            op_ns(&planted) / op_ns(&bare)
-        })
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    assert!((1.25..1.75).contains(&ratios[4]), "{ratios:?}");
-
-    let bench = Bench::new();
-    let planted = bench.start(1, "pipe", &["--target-ms", "20", "--planted-ppm", "1000"]);
-    let bare = bench.start(0, "pipe", &["--target-ms", "20", "--planted-ppm", "0"]);
-    let samples = [planted, bare].map(|running| running.finish().json());
-    let in_slice = samples[0]["operations"].as_u64().unwrap() / slices(&samples[0]).len() as u64;
-    assert!(in_slice < 1000, "{}", samples[0]);
+    for (workload, ppm, at_most) in [("fork", 100_000, 9), ("pipe", 1_000, 999)] {
+        let bench = Bench::new();
+        let sample = ["--target-ms", "20", "--planted-ppm"];
+        let planted = bench.start(1, workload, &[&sample[..], &[&ppm.to_string()]].concat());
+        let bare = bench.start(0, workload, &[&sample[..], &["0"]].concat());
+        let [planted, bare] = [planted, bare].map(|running| running.finish().json());
+        let operations = |sample: &Value| sample["operations"].as_f64().unwrap();
+        let extra = planted["planted_operations"].as_f64().unwrap();
+        let share = 1e6 * extra / operations(&planted) / f64::from(ppm);
+        assert!((0.5..1.5).contains(&share), "{planted}");
+        assert_eq!(bare["planted_operations"], 0, "{bare}");
+        for sample in [planted, bare] {
+            assert_eq!(sample["is_planted_in_steps"], true, "{sample}");
+            assert!(
+                operations(&sample) / slices(&sample).len() as f64 <= f64::from(at_most),
+                "{sample}"
+            );
+        }
+    }
 }
 
 /// A hundred slices of `shell8` would take five seconds and more.

@@ -36,7 +36,8 @@ struct faults {
 };
 struct sample {
 	uint64_t operations, elapsed_ns, total_operations;
-	double planted_operations; /* or steps that take as long */
+	double planted_operations; /* or steps that took as long */
+	bool is_planted_in_steps;
 	uint64_t unsent; /* that were to begin and could not, as those before were not done */
 	double rate;
 	int64_t user_ns, system_ns;
@@ -60,14 +61,15 @@ uint64_t warm_up(const struct options *options, struct sample *sample);
  * little to be exact. */
 enum { MILLION = 1000000 };
 void begin_planting(const struct options *options);
-/* Returns so many operations and what is to be planted beside them. */
+/* Returns n plus the extra operations planted with them. */
 uint64_t with_planted(uint64_t n);
-/* Does what with_planted() did not add as operations. */
-void do_planted_steps(void);
-/* From now on, steps are planted instead of operations: as much as so many millionths of n operations take.
- * That is exact to some hundredths, as the time of n operations is measured. */
+/* Does the planted steps that with_planted() did not add as operations. The batch of n operations
+ * began at start_ns. */
+void do_planted_steps(uint64_t n, uint64_t start_ns);
+/* From now on, plants steps instead of operations: they take planted_ppm millionths of the time of n
+ * operations. Both times are measured, so the error is at most a tenth of the share. */
 void plant_in_steps(uint64_t n);
-/* What with_planted() returned took so long. */
+/* Records that `all` operations took elapsed_ns. */
 void has_planted(uint64_t all, uint64_t elapsed_ns);
 /* How many were planted since. */
 double planted_operations(void);

@@ -3,6 +3,7 @@
 #include "driver.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* What is owed is counted in millionths of an operation: over a sample the share is exact within one
  * operation. */
@@ -13,9 +14,12 @@ static struct {
 	/* Every `every`th batch does all the planted work; `due` is what earlier batches left to it. */
 	uint64_t every, batches, due;
 	double fastest_op_ns; /* in the batch that was held up least */
-	/* What is planted is not operations, but steps of the same length; 0: operations. */
-	double steps_per_op;
+	/* Of a step, 0: whole operations are planted; and of an operation in the batch before. */
+	double step_ns, op_ns;
 	uint64_t due_steps;
+	/* What each batch took for its operations, and each one with steps for these. */
+	double run_ns[MAX_SLICES], steps_ns[MAX_SLICES];
+	size_t runs, with_steps;
 } planted = {.every = 1};
 
 /* So many multiplications that wait for each other: no memory, no branch, about a nanosecond each. */
@@ -44,19 +48,28 @@ static uint64_t fastest_batch_ns(uint64_t n)
 	return fastest;
 }
 
-void plant_in_steps(uint64_t n)
+/* So many steps, and a reading of the clock: the fastest of some tries. */
+static uint64_t fastest_steps_ns(uint64_t count)
 {
-	enum { TRIES = 8, STEPS = 20000 };
+	enum { TRIES = 8 };
 	uint64_t fastest = UINT64_MAX;
 
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t start = now_ns();
-		do_steps(STEPS);
+		do_steps(count);
 		uint64_t elapsed = now_ns() - start;
 		if (elapsed < fastest)
 			fastest = elapsed;
 	}
-	planted.steps_per_op = (double)fastest_batch_ns(n) / n * STEPS / fastest;
+	return fastest;
+}
+
+void plant_in_steps(uint64_t n)
+{
+	enum { STEPS = 20000 };
+
+	planted.step_ns = (double)(fastest_steps_ns(STEPS) - fastest_steps_ns(0)) / STEPS;
+	planted.op_ns = (double)fastest_batch_ns(n) / n;
 }
 
 void begin_planting(const struct options *options)
@@ -66,20 +79,32 @@ void begin_planting(const struct options *options)
 	planted.operations = 0;
 	planted.every = options->planted_every;
 	planted.batches = planted.due = 0;
-	planted.due_steps = 0;
+	planted.due_steps = planted.runs = planted.with_steps = 0;
 	planted.fastest_op_ns = INFINITY;
 }
 
-/* Each batch has the same number of steps, so that a median of batches sees them. */
+/* In each batch, so that a median of batches sees them. */
 static void add_steps(uint64_t n)
 {
-	planted.due_steps += (uint64_t)((double)n * planted.ppm / MILLION * planted.steps_per_op + 0.5);
+	double share = (double)planted.ppm / MILLION;
+
+	planted.due_steps += (uint64_t)(share * n * planted.op_ns / planted.step_ns + 0.5);
+	planted.operations += share * n;
 	planted.batches++;
+}
+
+/* A machine may change its speed in the middle of a sample. A batch that was held up tells nothing of that. */
+static void note_run(uint64_t n, uint64_t run_ns)
+{
+	double op_ns = (double)run_ns / n;
+
+	if (op_ns < 2 * planted.fastest_op_ns)
+		planted.op_ns = op_ns;
 }
 
 uint64_t with_planted(uint64_t n)
 {
-	if (planted.steps_per_op) {
+	if (planted.step_ns) {
 		add_steps(n);
 		return n;
 	}
@@ -95,13 +120,46 @@ uint64_t with_planted(uint64_t n)
 	return n;
 }
 
-void do_planted_steps(void)
+void do_planted_steps(uint64_t n, uint64_t start_ns)
 {
-	if (!planted.steps_per_op || planted.batches % planted.every)
+	if (!planted.step_ns)
 		return;
-	do_steps(planted.due_steps);
-	planted.operations += (double)planted.due_steps / planted.steps_per_op;
+	bool is_due = planted.batches % planted.every == 0;
+	uint64_t ran = now_ns();
+	uint64_t before = now_ns(); /* again, as a reading takes time, and more after other code */
+	do_steps(is_due ? planted.due_steps : 0);
+	uint64_t after = now_ns();
+
+	note_run(n, ran - start_ns);
+	if (planted.runs == MAX_SLICES)
+		return;
+	planted.run_ns[planted.runs++] = ran - start_ns;
+	if (!is_due)
+		return;
+	planted.steps_ns[planted.with_steps++] = (double)(after - before) - (double)(before - ran);
 	planted.due_steps = 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median(double *numbers, size_t count)
+{
+	qsort(numbers, count, sizeof *numbers, compare_numbers);
+	return numbers[count / 2];
+}
+
+/* What the steps took, measured by a clock that does not know how long they should take. The medians, as a
+ * batch or its steps may be held up. */
+static double measured_operations(uint64_t operations)
+{
+	double steps_ns = planted.with_steps * median(planted.steps_ns, planted.with_steps);
+	double run_ns = planted.runs * median(planted.run_ns, planted.runs);
+
+	return operations * steps_ns / run_ns;
 }
 
 double planted_operations(void)
@@ -116,14 +174,17 @@ void end_planting(const struct options *options, struct sample *sample)
 	double share = operations * planted.ppm / MILLION;
 
 	sample->planted_operations = planted.operations;
+	sample->is_planted_in_steps = planted.step_ns > 0;
 	if (!planted.ppm || options->latencies)
 		return;
 	if (planted.due || planted.due_steps)
 		fail("a sample of %llu batches lacks the work planted in every %llu",
 		     (unsigned long long)planted.batches, (unsigned long long)planted.every);
-	if (options->operations)
+	if (sample->is_planted_in_steps && planted.with_steps)
+		sample->planted_operations = measured_operations(sample->operations);
+	if (options->operations || sample->is_planted_in_steps)
 		return;
-	/* Not in slices of --turns: they have whole operations, or steps. */
+	/* Not in slices of --turns: they have whole operations. */
 	double wanted = (double)sample->operations * planted.ppm / MILLION;
 	bool is_rounded = fabs(planted.operations - wanted) * 2 * LEAST_PLANTED > wanted;
 	if (is_rounded && planted.operations < LEAST_PLANTED && share < LEAST_PLANTED)

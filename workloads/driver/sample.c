@@ -35,7 +35,7 @@ uint64_t time_batch(uint64_t n)
 	uint64_t all = with_planted(n);
 	uint64_t start = now_ns();
 	current->run(all);
-	do_planted_steps();
+	do_planted_steps(all, start);
 	uint64_t elapsed = now_ns() - start;
 
 	total_operations += all;
@@ -315,7 +315,8 @@ void print_sample(const struct options *options, const struct sample *sample)
 		printf(",\"build\":\"%s\"", weigh_build);
 	print_faults(current, &sample->faults);
 	if (options->plants)
-		printf(",\"planted_operations\":%.10g", sample->planted_operations);
+		printf(",\"planted_operations\":%.10g,\"is_planted_in_steps\":%s", sample->planted_operations,
+		       sample->is_planted_in_steps ? "true" : "false");
 }
 
 /* What moves bytes of files has counted some by then. */

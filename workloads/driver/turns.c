@@ -25,11 +25,12 @@ struct turns {
 	_Atomic uint32_t holder; /* whose turn it is */
 	_Atomic uint32_t ready[2];
 	_Atomic uint32_t cpu;    /* on which both are, from 1; 0 where it is not known */
-	_Atomic uint32_t stack;  /* where in a page the stack of both is */
+	_Atomic uint32_t stack;  /* offset of both stacks within a page */
 	_Atomic uint32_t slices; /* of each; the first process says how many */
-	/* Of so many operations, one is planted; 0: none. What is planted in one slice of three would be in none
-	 * of them for a median, so each slice has a multiple of it, or steps if it has fewer operations. */
+	/* One operation in so many is planted; 0: none. A median would miss work in one slice of three. So
+	 * each slice has a multiple of this number, or steps if it is shorter. */
 	_Atomic uint32_t multiple;
+	_Atomic bool in_steps; /* the first process decides it for both */
 };
 
 /* A turn is looked for again after so long, and the other may keep it for so long. */
@@ -171,7 +172,7 @@ static void stand_by(void)
 		outside.tasks = tasks;
 }
 
-static uint32_t place_in_page(const void *address)
+static uint32_t offset_in_page(const void *address)
 {
 	return (uintptr_t)address % PAGE_BYTES;
 }
@@ -192,7 +193,7 @@ static void share_cpu(const struct options *options)
 	if (options->plants && options->planted_ppm)
 		turns->multiple = MILLION / options->planted_ppm;
 	if (side == 0) {
-		turns->stack = place_in_page(__builtin_frame_address(0));
+		turns->stack = offset_in_page(__builtin_frame_address(0));
 		set(&turns->cpu, (uint32_t)sched_getcpu() + 1);
 	} else
 		wait_while(&turns->cpu, 0, &turns->cpu);
@@ -283,9 +284,11 @@ static uint64_t first_turn(const struct options *options, struct sample *sample)
 
 	calibrated.target_ns = CALIBRATED_SLICES * SLICE_NS;
 	uint64_t n = warm_up(&calibrated, sample) / CALIBRATED_SLICES;
-	if (n < turns->multiple)
+	if (side == 0)
+		turns->in_steps = n < turns->multiple;
+	if (turns->in_steps)
 		plant_in_steps(n ? n : 1);
-	uint64_t multiple = turns->multiple && n >= turns->multiple ? turns->multiple : 1;
+	uint64_t multiple = turns->multiple && !turns->in_steps ? turns->multiple : 1;
 	return n > multiple ? (n + multiple - 1) / multiple * multiple : multiple;
 }
 
@@ -357,15 +360,17 @@ __attribute__((noinline)) static void take_turns_here(const struct options *opti
 		hand_over();
 }
 
-/* The kernel draws the place of a stack for each process. That decides which lines of the cache a buffer on the
- * stack shares with others: two processes of `stat` differ by 0.5 % for that alone. So both of a pair have
- * the place that was drawn for the first; each pair has another one. */
+/* The kernel draws a random stack offset for each process. The offset decides which cache lines a buffer on
+ * the stack shares with other data. This alone makes two processes of `stat` differ by 0.5 %. So both processes
+ * of a pair use the offset of the first one; each pair has a new one. */
 void take_turns(const struct options *options)
 {
 	prepare_once();
 	share_cpu(options);
-	uint32_t too_high = place_in_page(__builtin_frame_address(0)) - turns->stack;
+	uint32_t too_high = offset_in_page(__builtin_frame_address(0)) - turns->stack;
 	volatile char *unused = __builtin_alloca(PAGE_BYTES + too_high % PAGE_BYTES);
 	*unused = 0;
 	take_turns_here(options);
+	/* Or a compiler may end this frame before the call. */
+	__asm__ volatile("" : : "r"(unused) : "memory");
 }
