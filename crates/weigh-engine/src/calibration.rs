@@ -285,7 +285,10 @@ impl Rows {
         self.these += usize::from(is_of_these);
         self.deviations.push(row.deviation);
         self.pair_s.extend(row.pair_s);
-        self.estimates.push(row.estimate);
+        // Of this command alone: its number of experiments was fixed before.
+        if is_of_these {
+            self.estimates.push(row.estimate);
+        }
         self.pairs += row.pairs;
         self.alarms += usize::from(row.alarmed);
     }

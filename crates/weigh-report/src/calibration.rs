@@ -39,8 +39,8 @@ pub fn render(calibration: &Calibration, room: Room, colour: bool) -> String {
     let notes = [
         "scheme: interleaved or sequential pairs, a row for each that a calibration used. noise: standard \
          deviation of a pair's log-ratio (1.4826 · MAD). detected, 10 s, 1 min, 5 min: the smallest effect \
-         that half of all experiments detect in that time. bias: mean effect of all calibrations, with the \
-         half-width of its 95 % interval, for all rows together."
+         that half of all experiments detect in that time. bias: mean effect of this run's experiments, with \
+         the half-width of its 95 % interval, for all rows together."
             .to_owned(),
         "A false alarm is a verdict of slower or faster at the end of an experiment. Verdicts withdrawn \
          before the end are not counted."

@@ -60,8 +60,8 @@ impl Combined {
     }
 }
 
-/// strace is executed in the set-up process, after its filters: it would be under them, and each of its own
-/// calls would cost what they cost, which no workload has. A process has one tracer, and one supervisor.
+/// Refuses filters around strace: the set-up process executes strace after it has installed them, so they would
+/// slow strace's own calls, too. A process has one tracer and one supervisor.
 fn refuse_filtered_tracer(terms: &[Term]) -> Result<(), String> {
     let is_on = |term: &&Term| !term.parameters.has("off");
     let of = |names: &[&str]| {
@@ -73,11 +73,12 @@ fn refuse_filtered_tracer(terms: &[Term]) -> Result<(), String> {
         (both, why)
     });
     let supervised = of(&["ptrace"]).zip(of(&["strace", "seccomp-notify"]));
-    let supervised = supervised.map(|both| (both, "only one of them can attend to a process"));
+    let supervised =
+        supervised.map(|both| (both, "a process can have only one tracer or supervisor"));
     match filtered.or(supervised) {
         None => Ok(()),
         Some(((one, other), why)) => Err(format!(
-            "`{}` and `{}` cannot be in one arm: {why}. Write two arms, with a blank instead of the `+`",
+            "`{}` and `{}` cannot be in one arm: {why}. Write two arms, with a space instead of the `+`",
             one.name, other.name
         )),
     }

@@ -18,12 +18,18 @@ const MOST_MISSED: f64 = 0.1;
 /// operations more.
 ///
 /// # Errors
-/// Why they are unknown. The tracer must have seen as many look-ups as the kernel's counter.
+/// Why they are unknown. The tracer must have seen as many look-ups as the kernel's counter, and that must
+/// count.
 pub fn in_words(launches: &[Launched; 2], operations: u64) -> Result<String, String> {
     let [few, many] = launches;
     let [start, all] = [HookCalls::found(few)?, HookCalls::found(many)?];
     let per_op = |many: u64, few: u64| (many as f64 - few as f64) / operations as f64;
-    let lookups = per_op(lookups(many)?, lookups(few)?);
+    let of_few = lookups(few)?;
+    // Each start of a program looks some up. Two counts of nothing would agree.
+    if of_few == 0 {
+        return Err("the kernel counted no look-up of a permission during a launch".into());
+    }
+    let lookups = per_op(lookups(many)?, of_few);
     agree(per_op(HookCalls::checks(&all), HookCalls::checks(&start)), lookups)?;
     let of = |(name, calls): (&String, &u64)| {
         let few = start.get(name).copied().unwrap_or(0);
@@ -107,5 +113,11 @@ mod tests {
         assert_eq!(problem, told);
         let twice = [launch(40, &[("avc_has_perm", 80)]), launch(60, &[("avc_has_perm", 120)])];
         assert!(in_words(&twice, 10).is_err());
+    }
+
+    #[test]
+    fn a_kernel_that_counts_no_look_ups_proves_nothing() {
+        let problem = in_words(&[launch(0, &[]), launch(0, &[])], 10).unwrap_err();
+        assert_eq!(problem, "the kernel counted no look-up of a permission during a launch");
     }
 }

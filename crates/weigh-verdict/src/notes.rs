@@ -148,7 +148,7 @@ fn on_evidence(evidence: &RowEvidence, quantities: &[EvidenceQuantity]) -> Vec<S
     }
     if let Some(calls) = evidence.amounts.text(Evidence::HOOK_CALLS) {
         notes.push(format!(
-            "calls of SELinux's functions per operation, in other launches: {calls}"
+            "calls of SELinux's functions per operation, in separate launches: {calls}"
         ));
     }
     if let Some(why) = evidence.amounts.text(Evidence::HOOK_CALLS_UNKNOWN) {

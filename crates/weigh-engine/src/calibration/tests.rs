@@ -98,7 +98,8 @@ fn arms_that_differ_in_each_calibration_are_biased() {
         let (_directory, store) = store();
         (0..6).for_each(|seed| calibration(&store, seed, effect));
         let history = history(&store, &this_machine(), None).unwrap();
-        let found = super::calibration(&history, &[]).unwrap();
+        let these: Vec<ExperimentId> = history.iter().map(|stored| stored.id.clone()).collect();
+        let found = super::calibration(&history, &these).unwrap();
         for row in &found.workloads {
             let [low, high] = row.bias_pct.unwrap();
             let truth = 100.0 * effect.exp_m1();

@@ -73,8 +73,8 @@ pub struct WorkloadNoise {
     pub pairs: usize,
     /// Rows of this workload that would be called slower or faster if each were the only one.
     pub alarms: usize,
-    /// Interval of the mean effect of the experiments: what identical arms differ by systematically. The
-    /// intervals of all rows hold together. `None` of a single experiment.
+    /// Interval of the mean effect of this command's experiments: what identical arms differ by
+    /// systematically. The intervals of all rows hold together. `None` of a single experiment.
     pub bias_pct: Option<[f64; 2]>,
 }
 

@@ -78,7 +78,7 @@ impl GuestOptions {
             return Err("a kernel runs either SELinux or AppArmor: use two arms".into());
         }
         if options.counts_hooks && options.selinux.is_none() {
-            return Err("hooks counts the calls of SELinux's functions: write selinux,hooks".into());
+            return Err("`hooks` needs SELinux: write selinux,hooks".into());
         }
         if options.cmdline.chars().any(|c| c.is_control()) || options.words().any(|w| w == "--") {
             return Err(

@@ -26,7 +26,7 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
             Parameter { form: "scopes", help: "also check signals and abstract sockets" },
             Parameter {
                 form: "policy=FILE",
-                help: "your policy in each layer instead: TOML or JSON as in landlockconfig",
+                help: "use this policy in each layer, such as examples/landlock.toml (landlockconfig)",
             },
         ],
         probe,
@@ -66,7 +66,7 @@ fn build(parameters: &Parameters) -> Result<Box<dyn Treatment>, String> {
         let mut others = parameters.iter().map(|(key, _)| key);
         if let Some(other) = others.find(|key| ["rules", "ports", "scopes"].contains(key)) {
             return Err(format!(
-                "landlock takes policy= or `{other}`, not both: the policy has all rules"
+                "`policy=` and `{other}` exclude each other: write the rules into the policy file"
             ));
         }
         let path = absolute(path)?;
@@ -110,7 +110,7 @@ impl Treatment for Layers {
         })
     }
 
-    /// No program was executed that was not denied what the layers deny: the step itself tries that.
+    /// Verifies a sample. The set-up step tried each denied access, and executes the program if all fail.
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let step = launch.setup.get::<LandlockLayers>();
         let layers = step.map_or(0, LandlockLayers::entered);
@@ -172,7 +172,7 @@ impl Treatment for Policed {
         Setup::default().with(LandlockPolicy { is_rehearsal: !is_treated, ..self.step.clone() })
     }
 
-    /// As with layers of rules: the step tries what its policy denies.
+    /// Verifies a sample. The set-up step tried accesses that the policy denies.
     fn verify_sample(&mut self, launch: &Launch) -> Result<Evidence, TreatmentError> {
         let step = launch.setup.get::<LandlockPolicy>();
         let layers = step.map_or(0, LandlockPolicy::entered);

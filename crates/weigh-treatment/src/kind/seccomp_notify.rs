@@ -117,10 +117,10 @@ impl Notified {
         match answered.map(|answered| answered.parse()) {
             Some(Ok(answered)) => Ok(Some(answered)),
             _ if launch.launched.exit_code.is_some() => not_in_force(
-                "the supervisor did not answer until the process ended: somebody killed it",
+                "the supervisor or tracer did not stay until the process ended: somebody killed it",
             ),
             _ => Err(launch.launched.seen(NotifiedCalls::ANSWERED).map_or_else(Into::into, |_| {
-                TreatmentError::NotInForce("the number of answered calls is not a number".into())
+                TreatmentError::NotInForce("the number of calls is not a number".into())
             })),
         }
     }
@@ -154,9 +154,9 @@ impl Treatment for Notified {
             (false, true) => "stop the process once, until its tracer lets it go on",
         };
         vec![format!(
-            "These calls of the treated processes {what}: {}. The CPU times do not include the \
-             supervisor's own.",
-            self.names
+            "These calls of the treated processes {what}: {}. The CPU times exclude the {}.",
+            self.names,
+            if self.is_traced { "tracer" } else { "supervisor" }
         )]
     }
 }

@@ -37,7 +37,7 @@ pub static KIND: TreatmentKind = TreatmentKind {
                 Parameter { form: "selinux=permissive", help: "SELinux that denies nothing" },
                 Parameter {
                     form: "hooks",
-                    help: "with selinux: count which of its functions each row calls, in other launches",
+                    help: "with selinux: count the SELinux functions that each row calls, in extra launches",
                 },
                 Parameter {
                     form: "apparmor",

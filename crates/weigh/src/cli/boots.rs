@@ -151,8 +151,8 @@ fn check(request: &Request) -> Result<(), String> {
     let only = |what: &str| Err(format!("with boots of this machine there is only {what}"));
     if request.common.arms.len() != 2 {
         return only(
-            "one treatment, and its baseline: compare two boots with each other by `boot:ONE --base \
-             boot:OTHER`, or measure each in an experiment of its own",
+            "one treatment and its baseline: run one experiment per treatment, or compare two boots \
+             (`weigh compare boot:ONE --base boot:OTHER`)",
         );
     }
     let plan = &request.plan;

@@ -138,8 +138,8 @@ pub struct BesideOptions {
     /// dc:copies=4` runs four copies of `dc`. May be repeated
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
-    /// Send requests to servers from this other machine, also those of --beside. Works with databases and web
-    /// servers; over the network they answer only that machine, and ask it for no password.
+    /// Send requests to servers from USER@HOST, including the requests of --beside. Databases and web servers
+    /// only. Over the network, these servers then answer only that machine, without a password.
     ///
     /// weigh reaches the machine by ssh; the requests go to the servers directly.
     /// Options follow USER@HOST: `,port=N`, `,identity=FILE`, `,known_hosts=FILE`. If addresses are

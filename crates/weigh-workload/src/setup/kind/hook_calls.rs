@@ -10,6 +10,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use serde::{Deserialize, Serialize};
 
@@ -97,8 +98,16 @@ fn within(file: &str) -> String {
     format!("{TRACEFS}/{file}")
 }
 
+/// Begins anew where an earlier launcher of this boot failed before it took the tracer back.
 fn trace() -> io::Result<()> {
+    match unmount(TRACEFS, UnmountFlags::empty()) {
+        // Nothing is mounted there.
+        Err(Errno::INVAL) => {}
+        unmounted => unmounted?,
+    }
     mount("tracefs", TRACEFS, "tracefs", MountFlags::empty(), None)?;
+    fs::write(within("current_tracer"), "nop")?;
+    fs::write(within("tracing_on"), "1")?;
     fs::write(within("set_ftrace_filter"), OWN)?;
     let mut filter = File::options().append(true).open(within("set_ftrace_filter"))?;
     filter.write_all(CACHE.as_bytes())?;
@@ -110,6 +119,7 @@ fn trace() -> io::Result<()> {
 /// Reads a trace: comments, and lines such as `sh-1 [000] d..1. 1.0: selinux_sk_free <-security_sk_free`.
 fn counted(trace: impl BufRead) -> io::Result<Calls> {
     let mut calls = Calls::new();
+    let mut has_header = false;
     for line in trace.lines() {
         let line = line?;
         if let Some((_, numbers)) = line.split_once("entries-in-buffer/entries-written: ") {
@@ -118,6 +128,7 @@ fn counted(trace: impl BufRead) -> io::Result<Calls> {
                 let problem = format!("the kernel lost calls ({numbers} were kept)");
                 return Err(io::Error::other(problem));
             }
+            has_header = true;
         }
         if line.starts_with('#') || line.is_empty() {
             continue;
@@ -128,7 +139,10 @@ fn counted(trace: impl BufRead) -> io::Result<Calls> {
             called.ok_or_else(|| io::Error::other(format!("trace: cannot read `{line}`")))?;
         *calls.entry(called.to_owned()).or_default() += 1;
     }
-    Ok(calls)
+    match has_header {
+        true => Ok(calls),
+        false => Err(io::Error::other("the kernel does not say whether it lost calls")),
+    }
 }
 
 /// Takes the tracer back, and checks that it is gone.
@@ -163,5 +177,7 @@ mod tests {
         assert_eq!(lost, "the kernel lost calls (3/9 were kept)");
         let cut = counted("CPU:0 [LOST 7 EVENTS]\n".as_bytes()).unwrap_err().to_string();
         assert!(cut.contains("cannot read"), "{cut}");
+        let unsaid = counted(TRACE.replace("entries-in-buffer", "entries").as_bytes()).unwrap_err();
+        assert_eq!(unsaid.to_string(), "the kernel does not say whether it lost calls");
     }
 }
