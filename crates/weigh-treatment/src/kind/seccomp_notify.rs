@@ -30,8 +30,7 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
 const ANSWERED: EvidenceQuantity =
     EvidenceQuantity::new("notified_calls", "answered calls", Count, Made, None);
 /// Stops of the process and of those that it started.
-const STOPS: EvidenceQuantity =
-    EvidenceQuantity::new("ptrace_stops", "stops", Count, Made, None);
+const STOPS: EvidenceQuantity = EvidenceQuantity::new("ptrace_stops", "stops", Count, Made, None);
 /// `SECCOMP_MODE_FILTER`.
 const FILTER_MODE: u32 = 2;
 
