@@ -91,8 +91,8 @@ fn stack_in_page(process: &Running) -> Option<u64> {
     waits.then_some(stack % 4096)
 }
 
-/// A process waits in a few functions, each at its own depth of the stack. That two places of 256 are the same
-/// by chance in each of three pairs is unlikely.
+/// A process waits in a few functions, each at its own depth of the stack. Two places of 256 are seldom the
+/// same by chance in each of three pairs.
 #[test]
 fn both_processes_have_their_stack_at_the_same_place_in_each_pair() {
     let _turn = Turn::share();

@@ -93,7 +93,7 @@ static void add_steps(uint64_t n)
 	planted.batches++;
 }
 
-/* A machine may change its speed in the middle of a sample. A batch that was held up tells nothing of that. */
+/* A machine may change its speed in the middle of a sample. A batch that was held up does not tell. */
 static void note_run(uint64_t n, uint64_t run_ns)
 {
 	double op_ns = (double)run_ns / n;

@@ -361,8 +361,8 @@ __attribute__((noinline)) static void take_turns_here(const struct options *opti
 }
 
 /* The kernel draws a random stack offset for each process. The offset decides which cache lines a buffer on
- * the stack shares with other data. This alone makes two processes of `stat` differ by 0.5 %. So both processes
- * of a pair use the offset of the first one; each pair has a new one. */
+ * the stack shares with other data. This alone makes two processes of `stat` differ by 0.5 %. So both
+ * processes of a pair use the offset of the first one; each pair has a new one. */
 void take_turns(const struct options *options)
 {
 	prepare_once();

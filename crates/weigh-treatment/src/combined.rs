@@ -60,8 +60,8 @@ impl Combined {
     }
 }
 
-/// Refuses filters around strace: the set-up process executes strace after it has installed them, so they would
-/// slow strace's own calls, too. A process has one tracer and one supervisor.
+/// Refuses filters around strace: the set-up process executes strace after it has installed them, so they
+/// would slow strace's own calls, too. A process has one tracer and one supervisor.
 fn refuse_filtered_tracer(terms: &[Term]) -> Result<(), String> {
     let is_on = |term: &&Term| !term.parameters.has("off");
     let of = |names: &[&str]| {

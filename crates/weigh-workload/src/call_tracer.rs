@@ -93,7 +93,7 @@ mod tests {
     use crate::stamp::map_shared;
     use rustix::process::{Signal, geteuid, kill_process};
 
-    /// What the tracer tells the test.
+    /// Signs of the tracer for the test.
     struct Page {
         numbers: [AtomicI32; 3],
         stops: AtomicU64,

@@ -264,7 +264,7 @@ mod tests {
         assert!(is_believed(true, &treated) && is_believed(false, &other));
         assert!(!is_believed(true, &other), "it only rehearsed");
         let said = parse(&format!("{label},rules=2")).err().unwrap();
-        assert!(said.contains("policy= or `rules`, not both"), "{said}");
+        assert!(said.contains("`policy=` and `rules` exclude each other"), "{said}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
         parameters: &[
             Parameter {
                 form: "calls=NAMES",
-                help: "the calls that stop it: one, or several in quotes; default openat",
+                help: "the calls that stop it, such as calls=\"openat,close\"; default openat",
             },
             Parameter { form: "off", help: "no filter and no tracer: two identical arms" },
         ],

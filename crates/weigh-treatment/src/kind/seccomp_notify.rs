@@ -17,7 +17,7 @@ pub static KIND: TreatmentKind = TreatmentKind::of(
         parameters: &[
             Parameter {
                 form: "calls=NAMES",
-                help: "the calls it is asked about: one, or several in quotes; default openat",
+                help: "the calls it is asked about, such as calls=\"openat,close\"; default openat",
             },
             Parameter { form: "off", help: "no filter and no supervisor: two identical arms" },
         ],

@@ -151,7 +151,8 @@ impl LandlockPolicy {
         match trials.is_empty() {
             false => Ok(trials),
             true => Err(io::Error::other(
-                "the Landlock policy denies nothing that weigh can try here, so nothing would prove it",
+                "the Landlock policy denies nothing that weigh can try here, so nothing would prove it: deny \
+                 also to list /proc (read_dir), for example",
             )),
         }
     }
