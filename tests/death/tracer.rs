@@ -83,12 +83,12 @@ fn a_workload_goes_on_without_its_strace_and_does_not_count() {
 /// The shell asks for its parent when it begins only.
 #[test]
 fn a_workload_goes_on_without_its_supervisor_and_does_not_count() {
-    let said = "the supervisor did not answer until the process ended";
+    let said = "the supervisor or tracer did not stay until the process ended";
     kill_helper("seccomp-notify:calls=getppid", supervisor, said);
 }
 
 #[test]
 fn a_workload_goes_on_without_its_own_tracer_and_does_not_count() {
-    let said = "the supervisor did not answer until the process ended";
+    let said = "the supervisor or tracer did not stay until the process ended";
     kill_helper("ptrace:calls=getppid", tracer, said);
 }
