@@ -61,6 +61,8 @@ uint64_t warm_up(const struct options *options, struct sample *sample);
  * little to be exact. */
 enum { MILLION = 1000000 };
 void begin_planting(const struct options *options);
+/* Sorts the numbers. */
+double median(double *numbers, size_t count);
 /* Returns n plus the extra operations planted with them. */
 uint64_t with_planted(uint64_t n);
 /* Does the planted steps that with_planted() did not add as operations. The batch of n operations

@@ -3,7 +3,6 @@
 #include "driver.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* What is owed is counted in millionths of an operation: over a sample the share is exact within one
  * operation. */
@@ -138,18 +137,6 @@ void do_planted_steps(uint64_t n, uint64_t start_ns)
 		return;
 	planted.steps_ns[planted.with_steps++] = (double)(after - before) - (double)(before - ran);
 	planted.due_steps = 0;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
-static double median(double *numbers, size_t count)
-{
-	qsort(numbers, count, sizeof *numbers, compare_numbers);
-	return numbers[count / 2];
 }
 
 /* What the steps took, measured by a clock that does not know how long they should take. The medians, as a

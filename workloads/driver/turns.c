@@ -227,20 +227,13 @@ static struct {
 	uint32_t count;
 } heads;
 
-static int compare_numbers(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 /* The median, as one operation of a head may be a long one. Where a slice has few operations, that is the
  * rule, and what is done once after 200 us is done in the timed part as well. */
 static double head_excess_ns(uint64_t n)
 {
 	if (n < LEAST_IN_SLICE)
 		return 0;
-	qsort(heads.excess_ns, heads.count, sizeof *heads.excess_ns, compare_numbers);
-	return heads.excess_ns[heads.count / 2];
+	return median(heads.excess_ns, heads.count);
 }
 
 /* Times a slice after its untimed head. Work that is done once after the partner's turn (a clock is
